@@ -1,0 +1,67 @@
+// Makes src/gen from proto/: TypeScript by ts-proto, and the compiler's own
+// descriptors, from which server reflection answers.
+//
+//   node scripts/generate.mjs            writes src/gen
+//   node scripts/generate.mjs --check    exits 1 when src/gen is out of date
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const committed = join(root, 'src/gen');
+const buf = join(root, 'node_modules/.bin/buf');
+
+/** Every file below a folder, relative to it, in order. */
+function filesBelow(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+const scratch = mkdtempSync(join(tmpdir(), 'kv-accord-gen-'));
+try {
+  execFileSync(buf, ['generate', '--include-imports', '--output', scratch], { cwd: root, stdio: 'inherit' });
+  const made = join(scratch, 'src/gen');
+  const descriptors = join(scratch, 'descriptors.binpb');
+  execFileSync(
+    buf,
+    [
+      'build',
+      '--as-file-descriptor-set',
+      '--exclude-source-info',
+      '-o',
+      descriptors,
+      '--path',
+      'proto/kvaccord',
+      '--path',
+      'proto/grpc',
+    ],
+    { cwd: root, stdio: 'inherit' },
+  );
+  writeFileSync(
+    join(made, 'descriptors.ts'),
+    `// The compiled descriptors of everything that kv-accord serves: a serialized\n// google.protobuf.FileDescriptorSet, base64. Written by scripts/generate.mjs.\nexport const FILE_DESCRIPTOR_SET_BASE64: string =\n  '${readFileSync(descriptors).toString('base64')}';\n`,
+  );
+
+  if (process.argv.includes('--check')) {
+    const differing = [...new Set([...filesBelow(made), ...filesBelow(committed)])].filter((file) => {
+      try {
+        return !readFileSync(join(made, file)).equals(readFileSync(join(committed, file)));
+      } catch {
+        return true; // on one side only
+      }
+    });
+    if (differing.length > 0) {
+      console.error(`src/gen is out of date, run "npm run generate": ${differing.join(', ')}`);
+      process.exitCode = 1;
+    }
+  } else {
+    rmSync(committed, { recursive: true, force: true });
+    cpSync(made, committed, { recursive: true });
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}

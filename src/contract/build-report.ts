@@ -1,0 +1,158 @@
+import type { CapabilityReport, ProbeOutcome, Topology } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  Completeness_State,
+  EngineKind,
+  type EngineState,
+  HashUnit,
+} from '../gen/kvaccord/v1/capabilities.js';
+import { contractDigest, contractValuesOf } from './contract-values.js';
+import type { Fact, FactFields } from './facts.js';
+import { resolveFacts } from './resolve.js';
+
+/** What a sidecar knows besides the facts. */
+export interface ReportInput {
+  readonly workerId: string;
+  readonly instanceId: string;
+  readonly revision: bigint;
+  /** Wall-clock milliseconds since 1970. */
+  readonly observedAtMs: number;
+  readonly sidecarVersion: string;
+  readonly engineState: EngineState;
+  /** Why the engine is not ready, for `completeness.reasons`; empty when it is. */
+  readonly engineTrouble: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+  readonly topology: Topology | undefined;
+  readonly probes: readonly ProbeOutcome[];
+}
+
+function optional<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { [K in Key]?: Exclude<Value, undefined> } {
+  return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Exclude<Value, undefined> };
+}
+
+/** How the probes that gave nothing explain themselves, for the person who must mend it. */
+function explainSilence(probes: readonly ProbeOutcome[]): string {
+  const silent = probes.filter((probe) => !probe.answered).map((probe) => probe.error);
+  return silent.length === 0 ? '' : ` (${silent.slice(0, 5).join('; ')})`;
+}
+
+function whyIncomplete(
+  input: ReportInput,
+  served: readonly string[],
+  tokensPerBlock: boolean,
+  problems: readonly string[],
+): string[] {
+  const reasons = [...input.engineTrouble, ...problems];
+  if (input.engineTrouble.length > 0) return reasons;
+  if (!tokensPerBlock && problems.length === 0) {
+    reasons.push(
+      `no source could say tokens_per_block${explainSilence(input.probes)}; ` +
+        "give the engine's own gRPC with --engine-grpc, or declare the value with --tokens-per-block",
+    );
+  }
+  if (served.length === 0) {
+    reasons.push(
+      `no source could say which model is served${explainSilence(input.probes)}; name it with --model`,
+    );
+  }
+  return reasons;
+}
+
+/** Brings everything that a sidecar knows into one report for the wire. Pure: same input, same report. */
+export function buildReport(input: ReportInput): CapabilityReport {
+  const resolved = resolveFacts(input.facts);
+  const field = <F extends keyof FactFields>(name: F): FactFields[F] | undefined => resolved.fields[name];
+  const big = (
+    name:
+      | 'capacity.total_kv_blocks'
+      | 'capacity.max_running_requests'
+      | 'capacity.max_batched_tokens'
+      | 'capacity.kv_cache_size_tokens',
+  ): bigint | undefined => {
+    const value = field(name);
+    return value === undefined ? undefined : BigInt(value);
+  };
+
+  const served = field('model.served_names') ?? [];
+  const reasons = whyIncomplete(input, served, resolved.tokensPerBlock !== undefined, resolved.problems);
+  const report: CapabilityReport = {
+    workerId: input.workerId,
+    instanceId: input.instanceId,
+    revision: input.revision,
+    observedAt: new Date(input.observedAtMs),
+    sidecarVersion: input.sidecarVersion,
+    engine: {
+      kind: field('engine.kind') ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
+      version: field('engine.version') ?? '',
+      state: input.engineState,
+      servingAddresses: [...(field('engine.serving_addresses') ?? [])],
+    },
+    model: {
+      servedNames: [...served],
+      loraAdapters: [...(field('model.lora_adapters') ?? [])],
+      ...optional('root', field('model.root')),
+      ...optional('revision', field('model.revision')),
+      ...optional('maxModelLen', field('model.max_model_len')),
+      ...optional('tokenizerFingerprint', field('model.tokenizer_fingerprint')),
+    },
+    contract: {
+      hashUnit: field('contract.hash_unit') ?? HashUnit.HASH_UNIT_UNSPECIFIED,
+      ...optional('tokensPerBlock', resolved.tokensPerBlock),
+      ...optional('hashAlgorithm', field('contract.hash_algorithm')),
+      ...optional('hashSeed', field('contract.hash_seed')),
+      ...optional('eventSchema', field('contract.event_schema')),
+    },
+    blockSizes: [...resolved.blockSizes],
+    evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),
+    conflicts: [...resolved.conflicts],
+    parallelism: {
+      ...optional('tensorParallelSize', field('parallelism.tensor_parallel_size')),
+      ...optional('pipelineParallelSize', field('parallelism.pipeline_parallel_size')),
+      ...optional('dataParallelSize', field('parallelism.data_parallel_size')),
+      ...optional('dataParallelRank', field('parallelism.data_parallel_rank')),
+      ...optional('dataParallelSizeLocal', field('parallelism.data_parallel_size_local')),
+      ...optional('decodeContextParallelSize', field('parallelism.decode_context_parallel_size')),
+      ...optional('expertParallelSize', field('parallelism.expert_parallel_size')),
+      ...optional('worldSize', field('parallelism.world_size')),
+    },
+    capacity: {
+      kvTiers: [...(field('capacity.kv_tiers') ?? [])],
+      ...optional('totalKvBlocks', big('capacity.total_kv_blocks')),
+      ...optional('maxRunningRequests', big('capacity.max_running_requests')),
+      ...optional('maxBatchedTokens', big('capacity.max_batched_tokens')),
+      ...optional('kvCacheSizeTokens', big('capacity.kv_cache_size_tokens')),
+    },
+    kvEventSources: [...(field('kv_event_sources') ?? [])],
+    topology: input.topology,
+    completeness: {
+      state: reasons.length === 0 ? Completeness_State.STATE_COMPLETE : Completeness_State.STATE_INCOMPLETE,
+      reasons,
+    },
+    digest: '',
+    warnings: [...input.warnings, ...resolved.warnings],
+    probes: [...input.probes],
+  };
+  if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
+  return report;
+}
+
+/**
+ * One text for everything in a report that is worth telling the other side: a
+ * new revision is due when it changes. Times, raw evidence and the words of
+ * failed probes change at every round and are left out.
+ */
+export function reportSubstance(report: CapabilityReport): string {
+  return JSON.stringify(
+    {
+      ...report,
+      revision: 0,
+      observedAt: 0,
+      evidence: report.evidence.map(({ field, source, origin }) => [field, source, origin]),
+      probes: report.probes.map(({ probe, answered }) => [probe, answered]),
+    },
+    (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
+  );
+}

@@ -1,0 +1,136 @@
+import type { BlockSize, Conflict, Evidence } from '../gen/kvaccord/v1/capabilities.js';
+import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
+import { blockSizeKindName } from './names.js';
+import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
+
+/** Longest raw text that is kept as evidence. */
+export const MAX_RAW_CHARS = 512;
+/** Block sizes in one report; real engines give fewer than ten. */
+const MAX_BLOCK_SIZES = 64;
+
+/** Everything that the sources come to, each value with its evidence. */
+export interface ResolvedFacts {
+  readonly fields: Partial<FactFields>;
+  /** Absent when no source can say, or when `problems` says why none is believed. */
+  readonly tokensPerBlock?: number;
+  readonly blockSizes: readonly BlockSize[];
+  readonly evidence: readonly Evidence[];
+  readonly conflicts: readonly Conflict[];
+  /** Why the report is incomplete, in words for an operator. */
+  readonly problems: readonly string[];
+  /** Values that were left out and that nothing depends on. */
+  readonly warnings: readonly string[];
+}
+
+/** The wire's form of one piece of evidence. */
+function toEvidence(field: string, evidence: FactEvidence): Evidence {
+  return {
+    field,
+    source: evidence.source,
+    origin: evidence.origin.slice(0, MAX_RAW_CHARS),
+    raw: evidence.raw.slice(0, MAX_RAW_CHARS),
+    observedAt: new Date(evidence.observedAtMs),
+  };
+}
+
+function toConflict(
+  field: string,
+  kept: { value: unknown; evidence: FactEvidence },
+  other: { value: unknown; evidence: FactEvidence },
+): Conflict {
+  return {
+    field,
+    keptValue: String(kept.value).slice(0, MAX_RAW_CHARS),
+    keptSource: kept.evidence.source,
+    otherValue: String(other.value).slice(0, MAX_RAW_CHARS),
+    otherSource: other.evidence.source,
+    otherOrigin: other.evidence.origin.slice(0, MAX_RAW_CHARS),
+  };
+}
+
+/** Lists and addresses are descriptions, not claims that can contradict each other. */
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object';
+}
+
+/**
+ * R2–R4: brings what all sources said about an engine to one value for each
+ * field, keeping every source that differs as a conflict beside it. Absent
+ * stays absent; nothing is filled in.
+ */
+export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
+  const winners = new Map<FactField, FieldFact>();
+  const conflicts: Conflict[] = [];
+  const sizeFacts: BlockSizeFact[] = [];
+
+  for (const fact of facts) {
+    if (fact.type === 'block_size') {
+      sizeFacts.push(fact);
+      continue;
+    }
+    const held = winners.get(fact.field);
+    if (held === undefined || evidenceRank(fact.evidence.source) > evidenceRank(held.evidence.source)) {
+      winners.set(fact.field, fact);
+    }
+  }
+  for (const fact of facts) {
+    if (fact.type !== 'field') continue;
+    const kept = winners.get(fact.field);
+    if (kept === undefined || kept === fact || !isScalar(fact.value) || kept.value === fact.value) continue;
+    // Start markers of different sources are different by nature.
+    if (fact.field === 'engine.start_marker') continue;
+    conflicts.push(toConflict(fact.field, kept, fact));
+  }
+
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const fields: Partial<Record<FactField, unknown>> = {};
+  const evidence: Evidence[] = [];
+  for (const [field, fact] of winners) {
+    fields[field] = fact.value;
+    evidence.push(toEvidence(field, fact.evidence));
+  }
+
+  const verdict = judgeTokensPerBlock(sizeFacts);
+  if (verdict.problem !== undefined) problems.push(verdict.problem);
+  if (verdict.winner !== undefined) {
+    const { size, evidence: from } = verdict.winner;
+    evidence.push(toEvidence('contract.tokens_per_block', from));
+    for (const fact of verdict.overruled) {
+      conflicts.push(
+        toConflict(
+          'contract.tokens_per_block',
+          { value: size.sizeTokens, evidence: from },
+          { value: fact.size.sizeTokens, evidence: fact.evidence },
+        ),
+      );
+    }
+  }
+
+  const blockSizes: BlockSize[] = [];
+  const seen = new Set<string>();
+  for (const fact of sizeFacts) {
+    if (!isTokensPerBlock(fact.size.sizeTokens)) {
+      const kind = blockSizeKindName(fact.size.kind);
+      warnings.push(
+        `left out the ${kind} block size ${describeSize(fact)}: not an integer from 1 to 1,048,576`,
+      );
+      continue;
+    }
+    const key = JSON.stringify([fact.size.kind, fact.size.sizeTokens, fact.size.groupIndex ?? -1]);
+    if (seen.has(key) || blockSizes.length >= MAX_BLOCK_SIZES) continue;
+    seen.add(key);
+    blockSizes.push(fact.size);
+    evidence.push(toEvidence(`block_sizes.${blockSizeKindName(fact.size.kind)}`, fact.evidence));
+  }
+
+  return {
+    fields: fields as Partial<FactFields>,
+    ...(verdict.winner === undefined ? {} : { tokensPerBlock: verdict.winner.size.sizeTokens }),
+    blockSizes,
+    evidence,
+    conflicts,
+    problems,
+    warnings,
+  };
+}

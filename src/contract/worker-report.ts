@@ -1,0 +1,197 @@
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  Completeness_State,
+  EngineKind,
+  EngineState,
+  EvidenceSource,
+} from '../gen/kvaccord/v1/capabilities.js';
+import type { ContractValues } from './contract-values.js';
+import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
+import { isTokensPerBlock } from './tokens-per-block.js';
+
+/** Longest name of a worker, instance, model or source that is believed. */
+export const MAX_NAME_CHARS = 512;
+/** Longest free text (raw evidence, reasons) that is believed; sidecars cut theirs to 512. */
+export const MAX_TEXT_CHARS = 4_096;
+
+/** How often each list may occur in one report; real reports stay far below. */
+const MAX_COUNTS = {
+  servedNames: 64,
+  loraAdapters: 4_096,
+  blockSizes: 64,
+  evidence: 256,
+  conflicts: 256,
+  kvEventSources: 1_024,
+  warnings: 64,
+  probes: 64,
+  gpus: 256,
+  links: 65_536,
+  nics: 256,
+  numaNodes: 1_024,
+  reasons: 64,
+  topologyDomains: 64,
+} as const;
+
+/** Where a worker's `tokens_per_block` came from. */
+export interface SizeEvidence {
+  readonly source: EvidenceSource;
+  readonly origin: string;
+  readonly raw: string;
+}
+
+/** A value that the worker declares although its engine runs another (V4). */
+export interface DeclaredDifference {
+  readonly tokensPerBlock: number;
+  readonly origin: string;
+}
+
+/** One worker's report as the agreement sees it: checked, bounded, and with all that is compared worked out once. */
+export interface WorkerReport {
+  readonly workerId: string;
+  readonly instanceId: string;
+  readonly revision: bigint;
+  /** The served model's name, by which workers are grouped; empty when it cannot be said. */
+  readonly group: string;
+  readonly engineKind: EngineKind;
+  readonly draining: boolean;
+  /** Whether it can be compared; `reasons` says why not. */
+  readonly usable: boolean;
+  readonly reasons: readonly string[];
+  readonly values: ContractValues;
+  /** Equal contracts have equal keys. */
+  readonly contractKey: string;
+  /** The same with the topology fields of `--topology require`. */
+  readonly topologyKey: string;
+  readonly evidence: SizeEvidence | undefined;
+  /** Set when the worker declares another size than its engine has. */
+  readonly declared: DeclaredDifference | undefined;
+}
+
+/** Control characters would let a peer write lines of its own into a log. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+function checkText(problems: string[], field: string, text: string, maxChars: number): void {
+  if (text.length > maxChars)
+    problems.push(`${field} has ${text.length} characters, at most ${maxChars} are allowed`);
+  if (CONTROL.test(text)) problems.push(`${field} holds control characters`);
+}
+
+function checkName(problems: string[], field: string, name: string): void {
+  if (name === '') problems.push(`${field} is empty`);
+  checkText(problems, field, name, MAX_NAME_CHARS);
+}
+
+function checkCount(problems: string[], field: string, count: number, max: number): void {
+  if (count > max) problems.push(`${field} has ${count} entries, at most ${max} are allowed`);
+}
+
+/** Every bound of a report; what it names goes to the operator as it is. */
+function findProblems(report: CapabilityReport): string[] {
+  const problems: string[] = [];
+  checkName(problems, 'worker_id', report.workerId);
+  checkName(problems, 'instance_id', report.instanceId);
+  checkCount(problems, 'block_sizes', report.blockSizes.length, MAX_COUNTS.blockSizes);
+  checkCount(problems, 'evidence', report.evidence.length, MAX_COUNTS.evidence);
+  checkCount(problems, 'conflicts', report.conflicts.length, MAX_COUNTS.conflicts);
+  checkCount(problems, 'kv_event_sources', report.kvEventSources.length, MAX_COUNTS.kvEventSources);
+  checkCount(problems, 'warnings', report.warnings.length, MAX_COUNTS.warnings);
+  checkCount(problems, 'probes', report.probes.length, MAX_COUNTS.probes);
+  checkCount(problems, 'completeness.reasons', report.completeness?.reasons.length ?? 0, MAX_COUNTS.reasons);
+  const { model, topology } = report;
+  checkCount(problems, 'model.served_names', model?.servedNames.length ?? 0, MAX_COUNTS.servedNames);
+  checkCount(problems, 'model.lora_adapters', model?.loraAdapters.length ?? 0, MAX_COUNTS.loraAdapters);
+  checkCount(problems, 'topology.gpus', topology?.gpus.length ?? 0, MAX_COUNTS.gpus);
+  checkCount(problems, 'topology.links', topology?.links.length ?? 0, MAX_COUNTS.links);
+  checkCount(problems, 'topology.nics', topology?.nics.length ?? 0, MAX_COUNTS.nics);
+  checkCount(problems, 'topology.numa_nodes', topology?.numaNodes.length ?? 0, MAX_COUNTS.numaNodes);
+  checkCount(
+    problems,
+    'topology.placement.topology_domains',
+    Object.keys(topology?.placement?.topologyDomains ?? {}).length,
+    MAX_COUNTS.topologyDomains,
+  );
+  if (problems.length > 0) return problems; // the lists below may be too long to walk
+
+  for (const name of model?.servedNames ?? []) checkName(problems, 'model.served_names', name);
+  checkText(problems, 'model.revision', model?.revision ?? '', MAX_NAME_CHARS);
+  checkText(problems, 'model.tokenizer_fingerprint', model?.tokenizerFingerprint ?? '', MAX_NAME_CHARS);
+  checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '', MAX_NAME_CHARS);
+  checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '', MAX_NAME_CHARS);
+  for (const gpu of topology?.gpus ?? [])
+    checkText(problems, 'topology.gpus.product_name', gpu.productName, MAX_NAME_CHARS);
+  for (const entry of report.evidence) {
+    checkText(problems, 'evidence.origin', entry.origin, MAX_TEXT_CHARS);
+    if (entry.raw.length > MAX_TEXT_CHARS) problems.push('evidence.raw is too long');
+  }
+  for (const reason of report.completeness?.reasons ?? [])
+    checkText(problems, 'completeness.reasons', reason, MAX_TEXT_CHARS);
+  return problems.slice(0, MAX_COUNTS.reasons);
+}
+
+/** R1–R3 as they show in a report from outside: why it cannot be compared. */
+function whyUnusable(report: CapabilityReport): string[] {
+  const state = report.engine?.state;
+  const size = report.contract?.tokensPerBlock;
+  const reasons: string[] = [];
+  if (size !== undefined && !isTokensPerBlock(size)) {
+    reasons.push(`tokens_per_block is ${size}, but must be an integer from 1 to 1,048,576`);
+  }
+  if (
+    state === EngineState.ENGINE_STATE_UNREACHABLE ||
+    state === EngineState.ENGINE_STATE_STARTING ||
+    report.completeness?.state !== Completeness_State.STATE_COMPLETE
+  ) {
+    reasons.push(...(report.completeness?.reasons ?? []));
+    if (reasons.length === 0) reasons.push('the report is not complete and gives no reason');
+  } else {
+    if (size === undefined) reasons.push('the report has no tokens_per_block');
+    if (report.model?.servedNames[0] === undefined) reasons.push('the report names no served model');
+  }
+  return reasons;
+}
+
+function declaredDifference(report: CapabilityReport): DeclaredDifference | undefined {
+  const conflict = report.conflicts.find(
+    ({ field, otherSource }) =>
+      field === 'contract.tokens_per_block' && otherSource === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+  );
+  if (conflict === undefined) return undefined;
+  const tokensPerBlock = Number(conflict.otherValue);
+  if (!isTokensPerBlock(tokensPerBlock)) return undefined;
+  return { tokensPerBlock, origin: conflict.otherOrigin.slice(0, MAX_NAME_CHARS) };
+}
+
+/** A report that is not believed at all, and why. */
+export interface RefusedReport {
+  readonly problems: readonly string[];
+}
+
+/**
+ * The trust border: checks a report that came over the wire and works out what
+ * the agreement compares. A report that breaks a bound is refused whole; one
+ * that is well formed but cannot be compared comes back with `usable: false`.
+ */
+export function readReport(report: CapabilityReport): WorkerReport | RefusedReport {
+  const problems = findProblems(report);
+  if (problems.length > 0) return { problems };
+  const reasons = whyUnusable(report);
+  const usable = reasons.length === 0;
+  const values = usable ? contractValuesOf(report) : {};
+  const from = report.evidence.find((entry) => entry.field === 'contract.tokens_per_block');
+  return {
+    workerId: report.workerId,
+    instanceId: report.instanceId,
+    revision: report.revision,
+    group: report.model?.servedNames[0] ?? '',
+    engineKind: report.engine?.kind ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
+    draining: report.engine?.state === EngineState.ENGINE_STATE_DRAINING,
+    usable,
+    reasons,
+    values,
+    contractKey: contractKey(values, CONTRACT_FIELDS),
+    topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
+    evidence: from === undefined ? undefined : { source: from.source, origin: from.origin, raw: from.raw },
+    declared: usable ? declaredDifference(report) : undefined,
+  };
+}

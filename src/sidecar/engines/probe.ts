@@ -1,35 +1,12 @@
 import type { Fact } from '../../contract/facts.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Clock } from '../../platform/clock.js';
+import type { HttpGet } from '../../platform/http-get.js';
+import type { EngineRpc } from '../../rpc/engine-rpc.js';
 
-/** A body that an engine answered, already bounded in size and time. */
-export interface HttpAnswer {
-  readonly status: number;
-  /** Lower case, without parameters: `application/json`. Empty when not told. */
-  readonly contentType: string;
-  readonly body: string;
-}
-
-/**
- * Asks one engine endpoint. Rejects with a `ProbeError` when the engine cannot
- * be reached, takes too long or answers more than the limit; an HTTP error
- * status is an answer.
- */
-export type HttpGet = (url: string, options: { readonly signal: AbortSignal }) => Promise<HttpAnswer>;
-
-/** Calls one unary method of an engine's own gRPC; bounded in time. Rejects with a `ProbeError`. */
-export interface EngineRpc {
-  call<Request, Response>(
-    address: string,
-    method: {
-      readonly path: string;
-      readonly requestSerialize: (value: Request) => Buffer;
-      readonly responseDeserialize: (value: Buffer) => Response;
-    },
-    request: Request,
-    options: { readonly signal: AbortSignal },
-  ): Promise<Response>;
-}
+export type { HttpAnswer, HttpGet } from '../../platform/http-get.js';
+export { ProbeError, type ProbeErrorCode } from '../../platform/probe-error.js';
+export type { EngineRpc } from '../../rpc/engine-rpc.js';
 
 /** What a probe may use. Tests hand in recordings. */
 export interface ProbeModules {
@@ -44,6 +21,12 @@ export interface ProbeModules {
 
 /** Where the engine is, as the operator said or `--engine auto` found. */
 export interface ProbeTarget {
+  /**
+   * What the engine is, when the operator said so or an earlier round found
+   * out. While it is undefined every probe whose path means something else on
+   * another engine identifies the engine first (`identify-engine.ts`).
+   */
+  readonly engineKind?: EngineKind;
   /** HTTP base URL without a trailing slash: `http://127.0.0.1:8000`. */
   readonly httpBaseUrl?: string;
   /** `HOST:PORT` of the engine's own gRPC. */
@@ -74,27 +57,4 @@ export interface EngineProbe {
   origin(target: ProbeTarget): string | undefined;
   /** Asks. Rejects with a `ProbeError` when there is no usable answer. */
   probe(target: ProbeTarget, modules: ProbeModules, signal: AbortSignal): Promise<ProbeAnswer>;
-}
-
-/** Why a probe has no facts. `not_here` means that the engine has no such endpoint. */
-export type ProbeErrorCode =
-  | 'unreachable'
-  | 'timeout'
-  | 'not_here'
-  | 'not_ready'
-  | 'too_large'
-  | 'bad_answer';
-
-/** A source that gave nothing: what was asked, and what came back. */
-export class ProbeError extends Error {
-  readonly code: ProbeErrorCode;
-  /** What was asked: `GET http://127.0.0.1:8000/metrics`. */
-  readonly origin: string;
-
-  constructor(code: ProbeErrorCode, origin: string, message: string) {
-    super(`${origin}: ${message}`);
-    this.name = 'ProbeError';
-    this.code = code;
-    this.origin = origin;
-  }
 }

@@ -1,0 +1,31 @@
+/** Why a source has no answer. `not_here` means that the engine has no such endpoint. */
+export type ProbeErrorCode =
+  | 'unreachable'
+  | 'timeout'
+  | 'not_here'
+  | 'not_ready'
+  | 'too_large'
+  | 'bad_answer';
+
+/** A source that gave nothing: what was asked, and what came back. */
+export class ProbeError extends Error {
+  readonly code: ProbeErrorCode;
+  /** What was asked: `GET http://127.0.0.1:8000/metrics`. */
+  readonly origin: string;
+
+  constructor(code: ProbeErrorCode, origin: string, message: string) {
+    super(`${origin}: ${message}`);
+    this.name = 'ProbeError';
+    this.code = code;
+    this.origin = origin;
+  }
+}
+
+/** Longest piece of foreign text in a message: enough to recognise it, too short to flood a log. */
+const EXCERPT_CHARS = 120;
+
+/** What `text` begins with, on one line, quoted; for messages about answers that make no sense. */
+export function excerpt(text: string): string {
+  const flat = JSON.stringify(text.slice(0, EXCERPT_CHARS));
+  return text.length > EXCERPT_CHARS ? `${flat}…` : flat;
+}

@@ -1,0 +1,14 @@
+import { hostname } from 'node:os';
+
+/** Environment variables: name to value. Absent names are undefined. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A copy of this process's environment, so that later changes do not show. */
+export function readEnvironment(): Environment {
+  return { ...process.env };
+}
+
+/** The machine's (in a pod: the pod's) host name. */
+export function readHostName(): string {
+  return hostname();
+}

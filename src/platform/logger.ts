@@ -1,0 +1,123 @@
+import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
+import { pino } from 'pino';
+
+/** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Where every part of the product tells what it does. The levels mean:
+ * `error` a person must act, `warn` a person should look, `info` a change
+ * that matters to operators (told once), `debug` everything else. What comes
+ * from the network in bulk stays at debug.
+ */
+export interface Logger {
+  error(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  debug(fields: LogFields, message: string): void;
+  /** A logger that adds `fields` to every line. */
+  child(fields: LogFields): Logger;
+}
+
+/** The level names of `--log-level`, from the loudest to the quietest. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The forms of `--log-format`. */
+export const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+export interface LoggerOptions {
+  /** What is below it is left out. Default `info`. */
+  readonly level?: LogLevel;
+  /** `auto` (default) is pretty on a terminal and JSON lines everywhere else. */
+  readonly format?: LogFormat;
+  /** Whether the destination is a terminal that a person reads. */
+  readonly isTerminal: boolean;
+  /** Whether pretty lines may use colours; default: when `isTerminal`. */
+  readonly colours?: boolean;
+}
+
+export interface LoggerModules {
+  /** Where lines go; default is the standard error stream, written at once, so that standard output stays data. */
+  readonly destination?: DestinationStream;
+}
+
+/**
+ * Field names whose values are secrets wherever they stand in the first two
+ * levels of a line. pino replaces the values; the sentence itself must never
+ * carry one.
+ */
+const SECRET_FIELDS = ['token', 'bearer', 'password', 'secret', 'authorization', 'apiKey', 'privateKey'];
+
+const STDERR_FD = 2;
+
+/**
+ * Makes the process's logger. JSON lines have `time` (ISO 8601), `level` (its
+ * name), the fields, and `msg`; they are written with one system call each,
+ * so that nothing is lost when the process ends.
+ */
+export async function createLogger(options: LoggerOptions, modules: LoggerModules = {}): Promise<Logger> {
+  const level = options.level ?? 'info';
+  const isPretty = options.format === 'pretty' || (options.format !== 'json' && options.isTerminal);
+  const pinoOptions: PinoOptions = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    redact: {
+      paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
+      censor: '[redacted]',
+    },
+    serializers: { error: (error: unknown) => describeError(error, level === 'debug') },
+    formatters: { level: (label) => ({ level: label }) },
+  };
+  const destination = modules.destination ?? pino.destination({ fd: STDERR_FD, sync: true });
+  if (!isPretty) return wrap(pino(pinoOptions, destination), (text) => text);
+  // Only a person at a terminal needs it, and it would cost every container its start-up time.
+  const { prettyFactory } = await import('pino-pretty');
+  const format = prettyFactory({
+    colorize: options.colours ?? options.isTerminal,
+    translateTime: 'SYS:HH:MM:ss.l',
+  });
+  // The formatter is called in place: pino-pretty's own stream passes lines on
+  // later, and the last ones would be lost when the process ends.
+  const stream: DestinationStream = { write: (line) => destination.write(format(line)) };
+  return wrap(pino(pinoOptions, stream), withoutControls);
+}
+
+/**
+ * Makes one line out of anything that was thrown: its message, with the causes
+ * behind it; the stack when `withStack`.
+ */
+export function describeError(error: unknown, withStack = false): string {
+  if (!(error instanceof Error)) return String(error);
+  if (withStack && error.stack !== undefined) return error.stack;
+  const parts: string[] = [];
+  for (let at: unknown = error; at instanceof Error && parts.length < MAX_CAUSES; at = at.cause) {
+    const text = at.message === '' ? at.name : at.message;
+    if (!parts.some((part) => part.includes(text))) parts.push(text);
+  }
+  return parts.join(': ');
+}
+
+/** Causes of causes that one line tells; more would bury the first. */
+const MAX_CAUSES = 4;
+
+/**
+ * Words from workers and engines reach a person's terminal: escape sequences
+ * in them must not. Line feeds and tabs stay. (JSON escapes them by itself.)
+ */
+function withoutControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
+}
+
+function wrap(target: PinoLogger, clean: (text: string) => string): Logger {
+  return {
+    error: (fields, message) => target.error(fields, clean(message)),
+    warn: (fields, message) => target.warn(fields, clean(message)),
+    info: (fields, message) => target.info(fields, clean(message)),
+    debug: (fields, message) => target.debug(fields, clean(message)),
+    child: (fields) => wrap(target.child(fields), clean),
+  };
+}

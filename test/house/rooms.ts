@@ -1,0 +1,43 @@
+/** A folder of `src` and what it may lean on. */
+export interface Room {
+  /** Other rooms that its files may import, for values and for types alike. */
+  readonly mayImport: readonly string[] | 'all';
+  /**
+   * True for a room that only computes: no packages, no clock, no timers, no
+   * randomness, no I/O.
+   */
+  readonly isPure?: true;
+  /** Names that a pure room may import from Node's own modules, as `module#name`. */
+  readonly allowedBuiltins?: readonly string[];
+  /** The one place for the clock, timers, randomness, processes and their environment. */
+  readonly isPlatform?: true;
+}
+
+/**
+ * The rooms of the house, one for each folder directly in `src`. Data flows one
+ * way through them, and nothing imports against it. `sidecar` and `aggregator`
+ * never import each other: they meet in `proto/` alone.
+ *
+ * A folder that is not listed here fails the house test: give it a line.
+ */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  gen: { mayImport: [] },
+  contract: { mayImport: ['gen'], isPure: true, allowedBuiltins: ['node:crypto#createHash'] },
+  agreement: { mayImport: ['contract'], isPure: true },
+  blocks: { mayImport: [], isPure: true },
+  platform: { mayImport: [], isPlatform: true },
+  http: { mayImport: ['platform'] },
+  rpc: { mayImport: ['gen', 'platform'] },
+  'kv-events': { mayImport: ['contract', 'blocks', 'platform'] },
+  sidecar: { mayImport: ['contract', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
+  aggregator: { mayImport: ['agreement', 'contract', 'gen', 'http', 'platform', 'rpc'] },
+  indexer: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc'] },
+  router: { mayImport: ['blocks', 'contract', 'gen', 'indexer'] },
+  frontend: { mayImport: ['aggregator', 'contract', 'http', 'platform', 'router'] },
+  manifests: { mayImport: ['contract'] },
+  doctor: { mayImport: ['contract', 'gen', 'http', 'manifests', 'platform', 'rpc'] },
+  cli: { mayImport: 'all' },
+};
+
+/** Files that may touch `process` although they are not in `platform`: the program's first line. */
+export const PROCESS_OWNERS: readonly string[] = ['src/cli/main.ts'];

@@ -1,0 +1,93 @@
+import { posix } from 'node:path';
+import { readModule } from './read-module.js';
+import { PROCESS_OWNERS, ROOMS, type Room } from './rooms.js';
+
+/** Modules of Node that reach the process, its children or its timers. */
+const PLATFORM_MODULES = new Set([
+  'child_process',
+  'cluster',
+  'perf_hooks',
+  'process',
+  'timers',
+  'timers/promises',
+  'worker_threads',
+]);
+
+/** Single names of modules that are harmless otherwise. */
+const PLATFORM_NAMES = new Set([
+  'fs#watch',
+  'fs#watchFile',
+  'fs/promises#watch',
+  'crypto#randomBytes',
+  'crypto#randomInt',
+  'crypto#randomUUID',
+  'crypto#getRandomValues',
+]);
+
+/** Modules of which a namespace or default import would hide the names above. */
+const NAMED_IMPORTS_ONLY = new Set(['crypto', 'fs', 'fs/promises']);
+
+/**
+ * Every way in which one source breaks the rules of the house, as lines
+ * `src/agreement/gate.ts:3: …`. `file` is its path from the repository's root.
+ */
+export function violationsIn(file: string, source: string): string[] {
+  const roomName = roomOf(file);
+  const room = ROOMS[roomName];
+  if (room === undefined)
+    return [`${file}:1: src/${roomName} is no room of the house; see test/house/rooms.ts`];
+  const { imports, platformUses } = readModule(file, source);
+  const found: string[] = [];
+  for (const { specifier, names, line } of imports) {
+    const problem = importProblem(file, roomName, room, specifier, names);
+    if (problem !== undefined) found.push(`${file}:${line}: ${problem}`);
+  }
+  if (room.isPlatform !== true && roomName !== 'gen') {
+    for (const { what, line } of platformUses) {
+      if (what === 'process' && PROCESS_OWNERS.includes(file)) continue;
+      found.push(`${file}:${line}: ${what} belongs to src/platform`);
+    }
+  }
+  return found;
+}
+
+function importProblem(
+  file: string,
+  roomName: string,
+  room: Room,
+  specifier: string | undefined,
+  names: readonly string[],
+): string | undefined {
+  if (specifier === undefined) return 'an import whose target is computed cannot be checked';
+  if (specifier.startsWith('.')) {
+    const target = posix.join(posix.dirname(file), specifier);
+    if (!target.startsWith('src/')) return `${specifier} leaves src`;
+    const targetRoom = roomOf(target);
+    if (targetRoom === roomName || room.mayImport === 'all' || room.mayImport.includes(targetRoom))
+      return undefined;
+    return `src/${roomName} may not import src/${targetRoom} (${specifier})`;
+  }
+  const builtin = specifier.startsWith('node:') ? specifier.slice('node:'.length) : undefined;
+  if (room.isPure === true) {
+    const allowed =
+      names.length > 0 && names.every((name) => room.allowedBuiltins?.includes(`${specifier}#${name}`));
+    return allowed ? undefined : `src/${roomName} is pure and may not import ${specifier}`;
+  }
+  if (builtin === undefined || room.isPlatform === true) return undefined;
+  if (PLATFORM_MODULES.has(builtin)) {
+    if (builtin === 'process' && PROCESS_OWNERS.includes(file)) return undefined;
+    return `${specifier} belongs to src/platform`;
+  }
+  for (const name of names) {
+    if (PLATFORM_NAMES.has(`${builtin}#${name}`)) return `${name} of ${specifier} belongs to src/platform`;
+    if (NAMED_IMPORTS_ONLY.has(builtin) && (name === '*' || name === 'default')) {
+      return `import single names from ${specifier}, so that what belongs to src/platform can be told`;
+    }
+  }
+  return undefined;
+}
+
+/** `src/sidecar/engines/probe.ts` is in the room `sidecar`. */
+function roomOf(file: string): string {
+  return file.split('/')[1] ?? '';
+}

@@ -197,36 +197,39 @@ function readAnswer(
   finish: (outcome: Exchange | ProbeError) => void,
 ): void {
   const status = response.statusCode ?? 0;
-  const location = response.headers.location;
-  if (status >= 300 && status < 400 && location !== undefined) {
-    return finish({ status, contentType: '', body: '', location });
-  }
-  const encoding = response.headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') {
-    const message = `answers with content-encoding ${excerpt(encoding)} although identity was asked for`;
-    return finish(new ProbeError('bad_answer', origin, message));
-  }
+  const { location, 'content-encoding': encoding = 'identity', 'content-type': type = '' } = response.headers;
+  const announced = Number(response.headers['content-length']);
   const tooLarge = (): ProbeError =>
     new ProbeError('too_large', origin, `answers more than ${maxBodyBytes} bytes; the rest was not read`);
-  const announced = Number(response.headers['content-length']);
-  if (announced > maxBodyBytes) return finish(tooLarge());
+  if (status >= 300 && status < 400 && location !== undefined) {
+    finish({ status, contentType: '', body: '', location });
+    return;
+  }
+  if (encoding !== 'identity') {
+    const message = `answers with content-encoding ${excerpt(encoding)} although identity was asked for`;
+    finish(new ProbeError('bad_answer', origin, message));
+    return;
+  }
+  if (announced > maxBodyBytes) {
+    finish(tooLarge());
+    return;
+  }
 
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   response.on('data', (chunk: Buffer) => {
     sizeBytes += chunk.length;
-    if (sizeBytes > maxBodyBytes) return finish(tooLarge());
-    chunks.push(chunk);
+    if (sizeBytes > maxBodyBytes) finish(tooLarge());
+    else chunks.push(chunk);
   });
   response.on('end', () => {
-    const contentType = (response.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    const contentType = type.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     finish({ status, contentType, body: new TextDecoder().decode(Buffer.concat(chunks, sizeBytes)) });
   });
   response.on('error', () => {
     const of = Number.isFinite(announced) ? ` of ${announced}` : '';
-    finish(
-      new ProbeError('bad_answer', origin, `the connection ended after ${sizeBytes}${of} bytes of the body`),
-    );
+    const message = `the connection ended after ${sizeBytes}${of} bytes of the body`;
+    finish(new ProbeError('bad_answer', origin, message));
   });
 }
 

@@ -1,0 +1,147 @@
+import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { excerpt } from '../../platform/probe-error.js';
+import { isJsonObject, type JsonObject } from './ask.js';
+import { ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
+
+/** What the engine behind an HTTP address is, and how it was told. */
+export interface Identification {
+  readonly kind: EngineKind;
+  /** `/v1/models says owned_by "vllm"`. */
+  readonly reason: string;
+}
+
+const {
+  ENGINE_KIND_VLLM,
+  ENGINE_KIND_SGLANG,
+  ENGINE_KIND_TENSORRT_LLM,
+  ENGINE_KIND_DYNAMO,
+  ENGINE_KIND_OTHER,
+} = EngineKind;
+
+/**
+ * `owned_by` of each engine's model list. vLLM, its Rust frontend and SGLang
+ * were seen to say so; TensorRT-LLM's word is the constant in its
+ * `openai_protocol.py`; "nvidia" is Dynamo's frontend, which is no worker.
+ */
+const OWNERS: ReadonlyMap<string, EngineKind> = new Map([
+  ['vllm', ENGINE_KIND_VLLM],
+  ['vllm-frontend-rs', ENGINE_KIND_VLLM],
+  ['sglang', ENGINE_KIND_SGLANG],
+  ['tensorrt_llm', ENGINE_KIND_TENSORRT_LLM],
+]);
+
+/**
+ * Finds out what the engine is, by paths that are harmless on every engine.
+ *
+ * The same path can be harmless on one engine and harmful on another:
+ * TensorRT-LLM's `/metrics` takes the statistics away from whoever was meant
+ * to read them, its `/health` can end a failing process. So nothing else is
+ * asked before the kind is known. The order is by how much it tells and how
+ * little it costs: `/v1/models`, `/version`, `/server_info` (SGLang asks its
+ * schedulers for it), and `/live` of Dynamo's system port.
+ *
+ * Rejects with a `ProbeError` when the engine cannot be reached, is not ready,
+ * or is nothing that is known here.
+ */
+export async function identifyEngine(
+  target: ProbeTarget,
+  modules: Pick<ProbeModules, 'httpGet'>,
+  signal: AbortSignal,
+): Promise<Identification> {
+  if (target.engineKind !== undefined) return { kind: target.engineKind, reason: 'the kind was given' };
+  const base = target.httpBaseUrl;
+  if (base === undefined)
+    throw new ProbeError('not_here', 'identify', 'no HTTP address of the engine was given');
+
+  const seen: string[] = [];
+  for (const [path, judge] of [
+    ['/v1/models', byModels],
+    ['/version', byVersion],
+    ['/server_info', byServerInfo],
+    ['/live', byDynamoStatus],
+  ] as const) {
+    const { status, body } = await modules.httpGet(base + path, { signal });
+    const json = parse(body);
+    const found = isJsonObject(json) ? judge(json, status) : undefined;
+    if (found !== undefined) return { kind: found.kind, reason: `${path} ${found.reason}` };
+    // Only Dynamo says 503 with a body of its own; from all others it means "later", and asking on is of no use.
+    if (status === 503)
+      throw new ProbeError('not_ready', askedUrl(base + path), 'the engine is not ready (status 503)');
+    seen.push(`${path} ${status}`);
+  }
+  throw new ProbeError(
+    'bad_answer',
+    askedUrl(base),
+    `no engine that is known here (${seen.join(', ')}); say what it is with --engine-kind`,
+  );
+}
+
+/**
+ * Lets a probe go on when the engine is one of `kinds`; rejects with a
+ * `ProbeError` of code `not_here` when it is another.
+ */
+export async function requireKind(
+  kinds: readonly EngineKind[],
+  target: ProbeTarget,
+  modules: Pick<ProbeModules, 'httpGet'>,
+  signal: AbortSignal,
+  origin: string,
+): Promise<Identification> {
+  const found = await identifyEngine(target, modules, signal);
+  if (kinds.includes(found.kind)) return found;
+  throw new ProbeError('not_here', origin, `was not asked: this engine is another one (${found.reason})`);
+}
+
+type Judgement = { readonly kind: EngineKind; readonly reason: string } | undefined;
+
+function byModels(answer: JsonObject): Judgement {
+  const models = answer['data'];
+  const first: unknown = Array.isArray(models) ? models[0] : undefined;
+  const owner = isJsonObject(first) ? first['owned_by'] : undefined;
+  if (typeof owner !== 'string') return undefined;
+  const kind = OWNERS.get(owner);
+  if (kind !== undefined) return { kind, reason: `says owned_by ${excerpt(owner)}` };
+  if (owner === 'nvidia') {
+    return {
+      kind: ENGINE_KIND_OTHER,
+      reason:
+        'says owned_by "nvidia": this is Dynamo\'s frontend, not a worker; give the address of the worker',
+    };
+  }
+  return undefined;
+}
+
+function byVersion(answer: JsonObject): Judgement {
+  // vLLM and TensorRT-LLM both answer {"version": …}; only vLLM's Rust frontend adds a field of its own.
+  if (typeof answer['rust_frontend_version'] !== 'string') return undefined;
+  return { kind: ENGINE_KIND_VLLM, reason: 'has rust_frontend_version' };
+}
+
+function byServerInfo(answer: JsonObject): Judgement {
+  if ('vllm_config' in answer) return { kind: ENGINE_KIND_VLLM, reason: 'has vllm_config' };
+  if ('page_size' in answer && 'model_path' in answer) {
+    return { kind: ENGINE_KIND_SGLANG, reason: 'has page_size and model_path' };
+  }
+  if ('disaggregated_params' in answer || 'tokens_per_block' in answer) {
+    const field = 'tokens_per_block' in answer ? 'tokens_per_block' : 'disaggregated_params';
+    return { kind: ENGINE_KIND_TENSORRT_LLM, reason: `has ${field}` };
+  }
+  return undefined;
+}
+
+function byDynamoStatus(answer: JsonObject, status: number): Judgement {
+  const state = answer['status'];
+  if ((status !== 200 && status !== 503) || (state !== 'ready' && state !== 'notready')) return undefined;
+  if (!('endpoints' in answer)) return undefined;
+  return { kind: ENGINE_KIND_DYNAMO, reason: `is Dynamo's system status (${state})` };
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // No JSON is one of the answers that tell nothing; the caller goes on to the next path.
+    return undefined;
+  }
+}

@@ -1,0 +1,70 @@
+import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { ask, parseJsonObject } from './ask.js';
+import { FactSheet } from './fact-sheet.js';
+import { identifyEngine } from './identify-engine.js';
+import { JsonReader } from './json-reader.js';
+import { type EngineProbe, ProbeError } from './probe.js';
+
+/**
+ * `/v1/models`, which every engine with an OpenAI server has: what is served
+ * under which names, what the engine is, and that it answers.
+ */
+export const openaiModels: EngineProbe = {
+  name: 'openai-models',
+  engineKind: undefined,
+  origin: ({ httpBaseUrl }) => (httpBaseUrl === undefined ? undefined : askedUrl(`${httpBaseUrl}/v1/models`)),
+  async probe(target, modules, signal) {
+    const base = target.httpBaseUrl ?? '';
+    const url = `${base}/v1/models`;
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP,
+      origin: askedUrl(url),
+      observedAtMs: modules.clock.wallMs(),
+    });
+    try {
+      const answer = await ask(url, modules, signal);
+      readModels(answer.body, sheet);
+    } catch (cause) {
+      if (!(cause instanceof ProbeError) || cause.code !== 'not_ready') throw cause;
+      sheet.field('engine.state', EngineState.ENGINE_STATE_STARTING, 'status 503');
+      return sheet.answer();
+    }
+    sheet.field('engine.state', EngineState.ENGINE_STATE_READY, 'status 200');
+    const address = { protocol: ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP, address: base };
+    sheet.field('engine.serving_addresses', [address], 'status 200');
+    if (target.engineKind === undefined) {
+      try {
+        const { kind, reason } = await identifyEngine(target, modules, signal);
+        sheet.field('engine.kind', kind, reason);
+      } catch (cause) {
+        if (!(cause instanceof ProbeError)) throw cause;
+        sheet.warn(cause.message);
+      }
+    }
+    return sheet.answer();
+  },
+};
+
+/** Reads the text of `/v1/models`. Throws a `ProbeError` when it is no list of models. */
+export function readModels(text: string, sheet: FactSheet): void {
+  const list = new JsonReader(parseJsonObject(text, sheet.origin), sheet);
+  const models = list.children('data');
+  if (models === undefined) {
+    throw new ProbeError('bad_answer', sheet.origin, 'has no list of models in the field data');
+  }
+  const names: string[] = [];
+  const adapters: string[] = [];
+  for (const model of models) {
+    const id = model.text('id');
+    // A LoRA adapter names the model that it stands on as its parent.
+    if (id !== undefined) (model.has('parent') ? adapters : names).push(id);
+  }
+  const base = models.find((model) => !model.has('parent'));
+  if (names.length > 0) sheet.field('model.served_names', names, `data[].id: ${JSON.stringify(names)}`);
+  if (adapters.length > 0)
+    sheet.field('model.lora_adapters', adapters, `data[].id: ${JSON.stringify(adapters)}`);
+  if (base === undefined) return;
+  sheet.field('model.root', base.text('root'), base.raw('root'));
+  sheet.field('model.max_model_len', base.whole('max_model_len'), base.raw('max_model_len'));
+}

@@ -1,0 +1,93 @@
+import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { excerpt } from '../../platform/probe-error.js';
+import { ask } from './ask.js';
+import { FactSheet } from './fact-sheet.js';
+import { requireKind } from './identify-engine.js';
+import { type EngineProbe, ProbeError } from './probe.js';
+import { type MetricSample, readMetrics } from './prometheus-text.js';
+import { vllmBlockSizes } from './vllm-cache-config.js';
+import { readWhole } from './whole-number.js';
+
+/** A gauge of value 1 whose labels are vLLM's `CacheConfig`, one series for each data-parallel engine. */
+const CACHE_CONFIG = 'vllm:cache_config_info';
+/** Seconds since 1970 at which the API server started; not there when several API servers share their metrics. */
+const PROCESS_START = 'process_start_time_seconds';
+const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START]);
+
+/** `vllm:cache_config_info` of vLLM's Python frontend: what the engine really runs with. */
+export const vllmMetrics: EngineProbe = {
+  name: 'vllm-metrics',
+  engineKind: EngineKind.ENGINE_KIND_VLLM,
+  origin: ({ httpBaseUrl }) => (httpBaseUrl === undefined ? undefined : askedUrl(`${httpBaseUrl}/metrics`)),
+  async probe(target, modules, signal) {
+    const url = `${target.httpBaseUrl}/metrics`;
+    await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));
+    const answer = await ask(url, modules, signal);
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+      origin: askedUrl(url),
+      observedAtMs: modules.clock.wallMs(),
+    });
+    readVllmMetrics(answer.body, sheet);
+    return sheet.answer();
+  },
+};
+
+/** Reads the text of vLLM's `/metrics`. Throws a `ProbeError` when it is no metrics text at all. */
+export function readVllmMetrics(text: string, sheet: FactSheet): void {
+  refuseOtherFormats(text, sheet.origin);
+  const { samples, problems } = readMetrics(text, WANTED);
+  for (const problem of problems) sheet.warn(problem);
+  const engines = samples.get(CACHE_CONFIG) ?? [];
+  for (const engine of engines) readEngine(engine, engines.length > 1, sheet);
+  if (engines.length > 0) readTotals(engines, sheet);
+  else {
+    sheet.warn(
+      `has no ${CACHE_CONFIG}: vLLM's Rust frontend, or --disable-log-stats; ` +
+        "the block size can then come from the engine's gRPC (--engine-grpc) or its KV events",
+    );
+  }
+  const start = samples.get(PROCESS_START)?.[0];
+  if (start !== undefined) {
+    sheet.field('engine.start_marker', `${PROCESS_START}=${start.valueText.slice(0, 64)}`, start.valueText);
+  }
+}
+
+/** A wrong port answers web pages or JSON with status 200. */
+export function refuseOtherFormats(text: string, origin: string): void {
+  const start = text.slice(0, 64).trimStart();
+  if (/^[<{[]/.test(start) || start === '') {
+    throw new ProbeError('bad_answer', origin, `expected metrics in Prometheus text, got ${excerpt(text)}`);
+  }
+}
+
+function readEngine(sample: MetricSample, several: boolean, sheet: FactSheet): void {
+  const { labels } = sample;
+  const engine = several ? `engine="${labels.get('engine') ?? ''}",` : '';
+  const raw = (name: string): string => `${engine}${name}="${labels.get(name) ?? ''}"`;
+  vllmBlockSizes({ get: (name) => labels.get(name), raw }, sheet);
+  const algorithm = labels.get('prefix_caching_hash_algo');
+  if (algorithm !== undefined && algorithm !== 'None') {
+    sheet.field('contract.hash_algorithm', algorithm.slice(0, 64), raw('prefix_caching_hash_algo'));
+  }
+  if (labels.get('enable_prefix_caching') === 'False') {
+    sheet.warn(`${raw('enable_prefix_caching')}: this engine keeps no prefix cache and sends no KV events`);
+  }
+}
+
+/** Capacity is told per engine and is one number for the worker; it is known only when every engine tells it. */
+function readTotals(engines: readonly MetricSample[], sheet: FactSheet): void {
+  for (const [label, field] of [
+    ['num_gpu_blocks', 'capacity.total_kv_blocks'],
+    ['kv_cache_size_tokens', 'capacity.kv_cache_size_tokens'],
+  ] as const) {
+    const parts = engines.map((engine) => readWhole(engine.labels.get(label), label, sheet));
+    const total = parts.reduce(
+      (sum, part) => (sum === undefined || part === undefined ? undefined : sum + part),
+      0,
+    );
+    if (total === undefined || !Number.isSafeInteger(total)) continue;
+    sheet.field(field, total, engines.map((engine) => `${label}="${engine.labels.get(label)}"`).join(' + '));
+  }
+}

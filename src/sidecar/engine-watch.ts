@@ -1,0 +1,212 @@
+import { buildReport } from '../contract/build-report.js';
+import { type ContractValues, contractValuesOf } from '../contract/contract-values.js';
+import type { Fact, FactField } from '../contract/facts.js';
+import { EngineState, type ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
+import { type Clock, sleep } from '../platform/clock.js';
+import type { Random } from '../platform/random.js';
+import { type EngineStanding, judgeRound, notYetAsked } from './engine-standing.js';
+import type { EngineProbe, ProbeModules, ProbeTarget } from './engines/probe.js';
+import { type InstanceIdentity, identify, startMarkerChanged, unseenInstance } from './instance-identity.js';
+import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } from './probe-round.js';
+import { EMPTY_MEMORY, rememberRound, type SourceMemory } from './source-memory.js';
+
+/** Milliseconds between rounds while the engine is not ready, or missed a round. */
+export const FAST_INTERVAL_MS = 1_000;
+/** Milliseconds between rounds of a ready engine, unless the operator says otherwise. */
+export const DEFAULT_PROBE_INTERVAL_MS = 10_000;
+/**
+ * Fast rounds that a ready engine gets to say its block size: its metrics may
+ * come up a little later than its HTTP server. Then it is left in peace.
+ */
+const MAX_FAST_ROUNDS_WHEN_READY = 10;
+/** Intervals vary by this part to either side, so that the sidecars of one node do not ask in step. */
+const JITTER = 0.1;
+
+/** All that is known about the engine after a round. */
+export interface EngineView {
+  readonly instanceId: string;
+  readonly state: EngineState;
+  /** Why it is not ready; empty when it is. */
+  readonly trouble: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+  readonly probes: readonly ProbeOutcome[];
+  /** Why this view is of another engine start than the one before; absent when it is the same or the first. */
+  readonly restart?: string;
+}
+
+/** Where to look, or why there is nowhere to look yet. */
+export type EngineLocation =
+  | { readonly type: 'at'; readonly targets: readonly ProbeTarget[]; readonly address: string }
+  | { readonly type: 'nowhere'; readonly reason: string };
+
+export interface EngineWatchOptions {
+  readonly workerId: string;
+  readonly probes: readonly EngineProbe[];
+  /** What the operator declared; part of every view, outranked by every live source. */
+  readonly declaredFacts: readonly Fact[];
+  /** Milliseconds between rounds of a ready engine; default 10,000. At least 1,000. */
+  readonly probeIntervalMs?: number;
+}
+
+export interface EngineWatchModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly probeModules: ProbeModules;
+  /**
+   * Says before each round where the engine is. `state` is what the last
+   * round found: a search for an engine need not go on while it is ready.
+   */
+  readonly locate: (state: EngineState, signal: AbortSignal) => Promise<EngineLocation>;
+  /** Called after every round with all that is known; must not throw. */
+  readonly onView: (view: EngineView) => void;
+  /** Called with every round, for counting; must not throw. */
+  readonly onRound?: (round: ProbeRound) => void;
+}
+
+/**
+ * Facts that say which engine is meant rather than what it does. They stay in
+ * the report of an engine that is down, so that people and the aggregator
+ * still know whose place is empty.
+ */
+const DESCRIPTIVE_FIELDS: ReadonlySet<FactField> = new Set([
+  'engine.kind',
+  'engine.serving_addresses',
+  'model.served_names',
+  'model.root',
+] satisfies FactField[]);
+
+const NOTHING_KNOWN: Pick<EngineView, 'facts' | 'warnings'> = { facts: [], warnings: [] };
+
+/**
+ * Asks the engine again and again and keeps the picture of it: how it stands,
+ * what it said, and which of its starts this is.
+ */
+export class EngineWatch {
+  readonly #options: EngineWatchOptions;
+  readonly #modules: EngineWatchModules;
+  #standing: EngineStanding = notYetAsked('its address');
+  #identity: InstanceIdentity;
+  #memory: SourceMemory = EMPTY_MEMORY;
+  #known: Pick<EngineView, 'facts' | 'warnings'> = NOTHING_KNOWN;
+  #wasDown = false;
+  #fastRoundsWhenReady = 0;
+  #knowsBlockSize = false;
+
+  constructor(options: EngineWatchOptions, modules: EngineWatchModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#identity = unseenInstance(modules.random.uniqueId());
+  }
+
+  /** What is known before the first round: that nothing was asked yet. */
+  get firstView(): EngineView {
+    return this.#view([], undefined);
+  }
+
+  /** Runs rounds until `signal` aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const view = await this.round(signal);
+      // A round that was cut short says nothing about the engine.
+      if (signal.aborted) return;
+      this.#modules.onView(view);
+      await sleep(this.#modules.clock, this.#nextDelayMs(), signal);
+    }
+  }
+
+  /** One round: asks everything once and gives the view after it. */
+  async round(signal: AbortSignal): Promise<EngineView> {
+    const { locate, probeModules, onRound } = this.#modules;
+    const location = await locate(this.#standing.state, signal);
+    if (location.type === 'nowhere') return this.#lookAt([], location.reason);
+    const { probes } = this.#options;
+    const round = await runProbeRound({ probes, targets: location.targets }, probeModules, signal);
+    if (signal.aborted) return this.firstView;
+    onRound?.(round);
+    return this.#lookAt(round.results, undefined, location.address);
+  }
+
+  #lookAt(results: readonly SourceResult[], nowhere: string | undefined, address = ''): EngineView {
+    this.#standing =
+      nowhere === undefined
+        ? judgeRound(this.#standing, results, address)
+        : {
+            state: EngineState.ENGINE_STATE_UNREACHABLE,
+            trouble: [nowhere],
+            silentRounds: 0,
+            refusedRounds: 0,
+          };
+    const fresh = results.flatMap(({ outcome }) => (outcome.type === 'answered' ? outcome.facts : []));
+    if (this.#standing.state !== EngineState.ENGINE_STATE_READY) {
+      this.#wasDown = true;
+      this.#memory = EMPTY_MEMORY;
+      const told = new Set(fresh.map((fact) => (fact.type === 'field' ? fact.field : undefined)));
+      const kept = this.#known.facts.filter(
+        (fact) => fact.type === 'field' && DESCRIPTIVE_FIELDS.has(fact.field) && !told.has(fact.field),
+      );
+      this.#known = { facts: [...fresh, ...kept], warnings: [] };
+      this.#fastRoundsWhenReady = 0;
+      return this.#view(toProbeOutcomes(results), undefined);
+    }
+
+    if (startMarkerChanged(this.#identity, fresh)) this.#memory = EMPTY_MEMORY;
+    const { memory, facts, warnings } = rememberRound(this.#memory, results);
+    this.#memory = memory;
+    this.#known = { facts, warnings };
+    const values = this.#contractValues(facts);
+    this.#knowsBlockSize = values.tokens_per_block !== undefined;
+    if (this.#knowsBlockSize) this.#fastRoundsWhenReady = 0;
+    else this.#fastRoundsWhenReady += 1;
+    const step = identify(
+      this.#identity,
+      { facts: fresh, values, wasDown: this.#wasDown },
+      this.#options.workerId,
+      () => this.#modules.random.uniqueId(),
+    );
+    this.#identity = step.identity;
+    this.#wasDown = false;
+    return this.#view(toProbeOutcomes(results), step.restart);
+  }
+
+  /** The contract that these facts come to, by the rules of every report. */
+  #contractValues(facts: readonly Fact[]): ContractValues {
+    return contractValuesOf(
+      buildReport({
+        workerId: this.#options.workerId,
+        instanceId: '',
+        revision: 0n,
+        observedAtMs: 0,
+        sidecarVersion: '',
+        engineState: this.#standing.state,
+        engineTrouble: [],
+        facts: [...facts, ...this.#options.declaredFacts],
+        warnings: [],
+        topology: undefined,
+        probes: [],
+      }),
+    );
+  }
+
+  #view(probes: readonly ProbeOutcome[], restart: string | undefined): EngineView {
+    return {
+      instanceId: this.#identity.instanceId,
+      state: this.#standing.state,
+      trouble: this.#standing.trouble,
+      facts: [...this.#known.facts, ...this.#options.declaredFacts],
+      warnings: this.#known.warnings,
+      probes,
+      ...(restart === undefined ? {} : { restart }),
+    };
+  }
+
+  #nextDelayMs(): number {
+    const slowMs = Math.max(this.#options.probeIntervalMs ?? DEFAULT_PROBE_INTERVAL_MS, FAST_INTERVAL_MS);
+    const isCalm =
+      this.#standing.state === EngineState.ENGINE_STATE_READY &&
+      this.#standing.silentRounds === 0 &&
+      (this.#knowsBlockSize || this.#fastRoundsWhenReady > MAX_FAST_ROUNDS_WHEN_READY);
+    const intervalMs = isCalm ? slowMs : FAST_INTERVAL_MS;
+    return intervalMs * (1 - JITTER + 2 * JITTER * this.#modules.random.fraction());
+  }
+}

@@ -146,6 +146,11 @@ function whyUnusable(report: CapabilityReport): string[] {
     if (reasons.length === 0) reasons.push('the report is not complete and gives no reason');
   } else {
     if (size === undefined) reasons.push('the report has no tokens_per_block');
+    if (size !== undefined && !report.evidence.some(({ field }) => field === 'contract.tokens_per_block')) {
+      reasons.push(
+        `tokens_per_block ${size} comes without evidence, and a value without evidence is not believed`,
+      );
+    }
     if (report.model?.servedNames[0] === undefined) reasons.push('the report names no served model');
   }
   return reasons;

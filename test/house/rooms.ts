@@ -23,7 +23,7 @@ export interface Room {
 export const ROOMS: Readonly<Record<string, Room>> = {
   gen: { mayImport: [] },
   contract: { mayImport: ['gen'], isPure: true, allowedBuiltins: ['node:crypto#createHash'] },
-  agreement: { mayImport: ['contract', 'gen'], isPure: true },
+  agreement: { mayImport: ['contract'], isPure: true },
   blocks: { mayImport: [], isPure: true },
   platform: { mayImport: [], isPlatform: true },
   http: { mayImport: ['platform'] },

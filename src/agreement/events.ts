@@ -1,0 +1,83 @@
+import type { ContractValues } from '../contract/contract-values.js';
+import type { EvidenceSource } from '../contract/enums.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+
+/** A member as discovery lists it. */
+export interface ListedMember {
+  readonly target: string;
+  readonly draining: boolean;
+}
+
+/** What can happen to a fleet. */
+export type AgreementEvent =
+  /** Discovery gives its full list. */
+  | { readonly type: 'listed'; readonly members: readonly ListedMember[] }
+  /** A sidecar sent a report. */
+  | { readonly type: 'report'; readonly target: string; readonly report: WorkerReport }
+  /** A sidecar sent something that is not believed. */
+  | { readonly type: 'report_refused'; readonly target: string; readonly problems: readonly string[] }
+  /** A sidecar was heard without news: its last report stands. */
+  | { readonly type: 'alive'; readonly target: string }
+  /** The session with a sidecar broke; `reason` is for an operator. */
+  | { readonly type: 'broken'; readonly target: string; readonly reason: string }
+  /** Time has passed. */
+  | { readonly type: 'tick' };
+
+/** Closed list of what is logged, so that logs can be searched and counted. */
+export type LogCode =
+  | 'waiting_for_workers'
+  | 'conflict'
+  | 'conflict_over'
+  | 'agreed'
+  | 'override_differs'
+  | 'worker_dissents'
+  | 'worker_contradicts_itself'
+  | 'new_epoch'
+  | 'change_refused'
+  | 'topology_differs'
+  | 'report_refused'
+  | 'worker_lost'
+  | 'worker_back'
+  | 'instance_replaced'
+  | 'group_ended'
+  | 'routing_mode'
+  | 'too_many_groups';
+
+/** What the runner must do. The reducer itself does nothing. */
+export type AgreementEffect =
+  | {
+      readonly type: 'log';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly code: LogCode;
+      readonly group: string;
+      readonly message: string;
+    }
+  /** G2: the index of this epoch is to be made now, before `gate` says open. */
+  | {
+      readonly type: 'epoch_started';
+      readonly group: string;
+      readonly epoch: number;
+      readonly values: ContractValues;
+      readonly isOverride: boolean;
+      /** From the first listing of a member of the group to now. */
+      readonly collectedForMs: number;
+    }
+  | { readonly type: 'epoch_ended'; readonly group: string; readonly epoch: number }
+  | { readonly type: 'gate'; readonly group: string; readonly open: boolean }
+  /** One more for `kv_router_block_size_mismatch_total`. */
+  | {
+      readonly type: 'mismatch';
+      readonly group: string;
+      readonly worker: string;
+      readonly source: EvidenceSource;
+    }
+  /** A8, G5: everything held for this instance is to be dropped. */
+  | {
+      readonly type: 'forget_instance';
+      readonly group: string;
+      readonly target: string;
+      readonly instanceId: string;
+    }
+  | { readonly type: 'group_ended'; readonly group: string }
+  /** A9 under `on_change=refuse`: the process is to end with the conflict code. */
+  | { readonly type: 'refuse'; readonly group: string; readonly message: string };

@@ -1,0 +1,127 @@
+import type { ContractField } from '../contract/contract-values.js';
+import { CONTRACT_FIELDS, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import type { AgreementEffect } from './events.js';
+import type { AgreementOptions } from './options.js';
+import { MAX_GROUPS } from './options.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { Tallies } from './tally.js';
+
+/** The fields in which members of a group must not differ. */
+export function comparedFields(options: AgreementOptions): readonly ContractField[] {
+  return options.topology === 'require' ? [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS] : CONTRACT_FIELDS;
+}
+
+/** A10: whether a member is on its way out, by discovery's word or its own. */
+export function drains(member: Member): boolean {
+  return member.listedDraining || member.report?.draining === true;
+}
+
+/** A10: whether a member has a voice. One that is lost keeps it for the grace time (G5). */
+export function decides(member: Member): boolean {
+  return !drains(member) && !member.expired && member.report?.usable === true;
+}
+
+/** V5: the worker's own declaration is wrong, and this frontend goes by it. */
+export function contradictsItself(member: Member, options: AgreementOptions): boolean {
+  return options.frontendUses === 'declared' && member.report?.declared !== undefined;
+}
+
+/** Takes a member out of all counts, before it changes. */
+export function uncount(state: AgreementState, member: Member): void {
+  const { group } = member;
+  if (member.tally !== undefined && group !== undefined) {
+    group.tallies.remove(member.tally);
+    member.tally = undefined;
+    if (contradictsItself(member, state.options)) group.contradicting -= 1;
+  } else if (!drains(member)) {
+    if (group === undefined) state.unassigned -= 1;
+    else group.missing -= 1;
+  }
+}
+
+/** Puts it back into the counts, after it has changed. */
+export function recount(state: AgreementState, member: Member): void {
+  const { group, report } = member;
+  if (group !== undefined && report !== undefined && decides(member)) {
+    const key = state.options.topology === 'require' ? report.topologyKey : report.contractKey;
+    member.tally = group.tallies.add(key, report.values);
+    if (contradictsItself(member, state.options)) group.contradicting += 1;
+  } else if (!drains(member)) {
+    if (group === undefined) state.unassigned += 1;
+    else group.missing += 1;
+  }
+}
+
+/** Moves an uncounted member to the group that its report names; an empty name is no group. */
+export function assign(
+  state: AgreementState,
+  member: Member,
+  name: string,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  if (member.group?.name === name) return;
+  leave(member, nowMs);
+  if (name === '') return;
+  const group = state.groups.get(name) ?? openGroup(state, name, member.listedAtMs, effects);
+  if (group === undefined) {
+    member.trouble = `its model is one of more than ${MAX_GROUPS} that this fleet names`;
+    return;
+  }
+  group.members.set(member.target, member);
+  group.emptySinceMs = undefined;
+  // The earliest listing counts, whoever reports first (A11).
+  group.collectingSinceMs = Math.min(group.collectingSinceMs, member.listedAtMs);
+  member.group = group;
+}
+
+/** Takes an uncounted member out of its group. */
+export function leave(member: Member, nowMs: number): void {
+  const { group } = member;
+  if (group === undefined) return;
+  group.members.delete(member.target);
+  if (group.members.size === 0) group.emptySinceMs = nowMs;
+  member.group = undefined;
+}
+
+function openGroup(
+  state: AgreementState,
+  name: string,
+  sinceMs: number,
+  effects: AgreementEffect[],
+): Group | undefined {
+  if (state.groups.size >= MAX_GROUPS) {
+    effects.push({
+      type: 'log',
+      level: 'error',
+      code: 'too_many_groups',
+      group: name,
+      message: `Workers name more than ${MAX_GROUPS} models; those that serve "${name}" are left out.`,
+    });
+    return undefined;
+  }
+  const group: Group = {
+    name,
+    members: new Map(),
+    tallies: new Tallies(comparedFields(state.options)),
+    phase: { state: 'collecting' },
+    missing: 0,
+    contradicting: 0,
+    candidate: undefined,
+    collectingSinceMs: sinceMs,
+    emptySinceMs: undefined,
+  };
+  state.groups.set(name, group);
+  return group;
+}
+
+/** R5: whether a report is older than what is held; equal means that it is held already. */
+export function compareRevision(
+  held: WorkerReport | undefined,
+  report: WorkerReport,
+): 'newer' | 'same' | 'older' {
+  if (held === undefined || held.instanceId !== report.instanceId) return 'newer';
+  if (report.revision === held.revision) return 'same';
+  return report.revision > held.revision ? 'newer' : 'older';
+}

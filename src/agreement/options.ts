@@ -1,0 +1,49 @@
+/** How a fleet comes to agree; names and defaults as in `cli.md`. */
+export interface AgreementOptions {
+  /** A1: no group is agreed with fewer reports. An integer of at least 1; default 1. */
+  readonly minWorkers: number;
+  /** A2: what to do about listed workers that do not report. Default `wait`. */
+  readonly onMissing: 'wait' | 'proceed';
+  /** A2: how long `proceed` waits for the missing. Default 60 s. */
+  readonly collectTimeoutMs: number;
+  /** A3, A9: how long things must have stood still. Default 2 s. */
+  readonly settleMs: number;
+  /** G5: how long a lost worker keeps its place. Default 30 s. */
+  readonly graceMs: number;
+  /** A6: the operator's own value, 1 to 1,048,576; undefined takes it from the workers. */
+  readonly overrideTokensPerBlock: number | undefined;
+  /** A9: what a fleet-wide change does. Default `new-epoch`. */
+  readonly onChange: 'new-epoch' | 'wait-all' | 'refuse';
+  /** A6, A7: whether workers that differ get requests. Default `quarantine`, under an override `load-only`. */
+  readonly mismatchedWorkers: 'quarantine' | 'load-only';
+  /** Whether a different parallelism or GPU product is told, warned of, or counts as dissent. Default `warn`. */
+  readonly topology: 'report' | 'warn' | 'require';
+  /** V5: whether the frontend goes by what workers declare. Default `observed`. */
+  readonly frontendUses: 'observed' | 'declared';
+  /** A3: the list of workers never changes, so there is nothing to settle. */
+  readonly isStaticDiscovery: boolean;
+}
+
+/** The documented defaults, for discovery that may still change. */
+export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
+  minWorkers: 1,
+  onMissing: 'wait',
+  collectTimeoutMs: 60_000,
+  settleMs: 2_000,
+  graceMs: 30_000,
+  overrideTokensPerBlock: undefined,
+  onChange: 'new-epoch',
+  mismatchedWorkers: 'quarantine',
+  topology: 'warn',
+  frontendUses: 'observed',
+  isStaticDiscovery: false,
+};
+
+/** A2: how often a WARN names who is missing. */
+export const MISSING_WARN_INTERVAL_MS = 30_000;
+
+/** Models that one aggregator keeps apart. A fleet has a few; hostile reports could name any number. */
+export const MAX_GROUPS = 256;
+
+/** Distinct contracts that a group's reports may hold before the rest are no longer told apart. */
+export const MAX_DISTINCT_CONTRACTS = 1_024;

@@ -1,0 +1,331 @@
+import type { WorkerReport } from '../contract/worker-report.js';
+import type { AgreementEffect, AgreementEvent, ListedMember } from './events.js';
+import { assign, compareRevision, drains, leave, recount, uncount } from './members.js';
+import { MISSING_WARN_INTERVAL_MS } from './options.js';
+import { endEpoch, evaluate, judgeMember, settledAtMs } from './phase.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { countWorkers, nameSome } from './words.js';
+
+/**
+ * The agreement: what a fleet comes to when `event` happens at `nowMs`
+ * (monotonic milliseconds). Deterministic, with no clock and no I/O of its
+ * own. The state belongs to the caller and is changed in place, because a copy
+ * of ten thousand members for each event would cost more than the agreement.
+ *
+ * Call it with a `tick` when `nextDeadlineMs` falls due.
+ */
+export function reduce(state: AgreementState, event: AgreementEvent, nowMs: number): AgreementEffect[] {
+  const effects: AgreementEffect[] = [];
+  switch (event.type) {
+    case 'listed':
+      list(state, event.members, nowMs, effects);
+      break;
+    case 'report':
+      report(state, event.target, event.report, nowMs, effects);
+      break;
+    case 'report_refused':
+      refuse(state, event.target, event.problems, nowMs, effects);
+      break;
+    case 'alive':
+      alive(state, event.target, nowMs, effects);
+      break;
+    case 'broken':
+      broken(state, event.target, event.reason, nowMs, effects);
+      break;
+    case 'tick':
+      tick(state, nowMs, effects);
+      break;
+  }
+  return effects;
+}
+
+/**
+ * When after `nowMs` a `tick` is due; undefined while nothing waits for time
+ * to pass. Ask after every event, with the event's time.
+ */
+export function nextDeadlineMs(state: AgreementState, nowMs: number): number | undefined {
+  const { options } = state;
+  const deadlines: number[] = [];
+  const [longestLost] = state.lost;
+  if (longestLost?.lostSinceMs !== undefined) deadlines.push(longestLost.lostSinceMs + options.graceMs);
+  if (state.warnMissingAtMs !== undefined) deadlines.push(state.warnMissingAtMs);
+  for (const group of state.groups.values()) {
+    if (group.emptySinceMs !== undefined) deadlines.push(group.emptySinceMs + options.graceMs);
+    if (group.candidate !== undefined) deadlines.push(group.candidate.sinceMs + options.settleMs);
+    if (group.phase.state === 'agreed' || group.tallies.deciding === 0) continue;
+    if (options.overrideTokensPerBlock !== undefined) continue;
+    deadlines.push(settledAtMs(state));
+    if (options.onMissing === 'proceed') deadlines.push(group.collectingSinceMs + options.collectTimeoutMs);
+  }
+  // A wait that is over but was not enough stays in the past: it needs no tick.
+  const ahead = deadlines.filter((deadlineMs) => deadlineMs > nowMs);
+  return ahead.length === 0 ? undefined : Math.min(...ahead);
+}
+
+function list(
+  state: AgreementState,
+  listed: readonly ListedMember[],
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const targets = new Set(listed.map(({ target }) => target));
+  for (const member of [...state.members.values()]) {
+    if (!targets.has(member.target)) remove(state, member, nowMs, effects);
+  }
+  for (const { target, draining } of listed) {
+    const member = state.members.get(target);
+    if (member === undefined) {
+      const added: Member = {
+        target,
+        listedAtMs: nowMs,
+        listedDraining: draining,
+        report: undefined,
+        trouble: 'has not reported yet',
+        lostSinceMs: undefined,
+        expired: false,
+        tally: undefined,
+        group: undefined,
+        toldDissent: '',
+        toldRemark: '',
+      };
+      state.members.set(target, added);
+      state.lastNewMemberMs = nowMs;
+      recount(state, added);
+      state.version += 1;
+    } else if (member.listedDraining !== draining) {
+      change(state, member, () => {
+        member.listedDraining = draining;
+      });
+    }
+  }
+  evaluateAll(state, nowMs, effects);
+}
+
+function remove(state: AgreementState, member: Member, nowMs: number, effects: AgreementEffect[]): void {
+  uncount(state, member);
+  forget(member, effects);
+  state.lost.delete(member);
+  leave(member, nowMs);
+  state.members.delete(member.target);
+  state.version += 1;
+}
+
+/** Tells the runner to drop what is held for the instance that this member was. */
+function forget(member: Member, effects: AgreementEffect[]): void {
+  const { group, report, target } = member;
+  if (report === undefined) return;
+  effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: report.instanceId });
+}
+
+/** Changes a member with its counts kept right. */
+function change(state: AgreementState, member: Member, apply: () => void): void {
+  uncount(state, member);
+  apply();
+  recount(state, member);
+  state.version += 1;
+}
+
+function report(
+  state: AgreementState,
+  target: string,
+  told: WorkerReport,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined) return; // a session that outlived its listing
+  const age = compareRevision(member.report, told);
+  if (age === 'older') return; // R5
+  if (age === 'same' && !member.expired && member.lostSinceMs === undefined) return;
+
+  const held = member.report;
+  const before = member.group;
+  change(state, member, () => {
+    revive(state, member, effects);
+    if (held !== undefined && held.instanceId !== told.instanceId)
+      replaceInstance(member, held, told, effects);
+    member.report = told;
+    member.trouble = told.usable ? '' : told.reasons.join('; ');
+    assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
+  });
+  judgeMember(state, member, effects);
+  settleGroups(state, before, member.group, nowMs, effects);
+}
+
+/** A8: a new instance is judged as a late joiner, and what the old one held is dropped. */
+function replaceInstance(
+  member: Member,
+  held: WorkerReport,
+  told: WorkerReport,
+  effects: AgreementEffect[],
+): void {
+  forget(member, effects);
+  effects.push({
+    type: 'log',
+    level: 'info',
+    code: 'instance_replaced',
+    group: member.group?.name ?? '',
+    message: `The engine of worker ${member.target} was restarted (instance ${held.instanceId} is now ${told.instanceId}).`,
+  });
+}
+
+function refuse(
+  state: AgreementState,
+  target: string,
+  problems: readonly string[],
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined) return;
+  const trouble = `its report is refused: ${problems.join('; ')}`;
+  if (member.trouble === trouble) return;
+  change(state, member, () => {
+    forget(member, effects);
+    state.lost.delete(member);
+    member.lostSinceMs = undefined;
+    member.expired = false;
+    member.report = undefined;
+    member.trouble = trouble;
+  });
+  effects.push({
+    type: 'log',
+    level: 'error',
+    code: 'report_refused',
+    group: member.group?.name ?? '',
+    message: `Worker ${target}: ${trouble}.`,
+  });
+  settleGroups(state, member.group, undefined, nowMs, effects);
+}
+
+function alive(state: AgreementState, target: string, nowMs: number, effects: AgreementEffect[]): void {
+  const member = state.members.get(target);
+  if (member === undefined || (member.lostSinceMs === undefined && !member.expired)) return;
+  change(state, member, () => revive(state, member, effects));
+  judgeMember(state, member, effects);
+  settleGroups(state, member.group, undefined, nowMs, effects);
+}
+
+/** G5: the same instance goes on as before. */
+function revive(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
+  if (member.lostSinceMs === undefined && !member.expired) return;
+  state.lost.delete(member);
+  member.lostSinceMs = undefined;
+  member.expired = false;
+  member.trouble = member.report?.usable === true ? '' : (member.report?.reasons.join('; ') ?? '');
+  effects.push({
+    type: 'log',
+    level: 'info',
+    code: 'worker_back',
+    group: member.group?.name ?? '',
+    message: `The sidecar of worker ${member.target} is back.`,
+  });
+}
+
+function broken(
+  state: AgreementState,
+  target: string,
+  reason: string,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined) return;
+  if (member.report === undefined || member.lostSinceMs !== undefined || member.expired) {
+    if (member.trouble !== reason) {
+      member.trouble = reason;
+      state.version += 1;
+    }
+    return;
+  }
+  member.lostSinceMs = nowMs;
+  member.trouble = reason;
+  state.lost.add(member);
+  state.version += 1;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'worker_lost',
+    group: member.group?.name ?? '',
+    message: `The sidecar of worker ${target} is lost: ${reason}. Its last report stands for ${state.options.graceMs / 1000} s.`,
+  });
+}
+
+function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  for (const member of state.lost) {
+    if (member.lostSinceMs === undefined || nowMs < member.lostSinceMs + state.options.graceMs) break;
+    change(state, member, () => {
+      state.lost.delete(member);
+      member.lostSinceMs = undefined;
+      member.expired = true;
+      forget(member, effects);
+    });
+  }
+  for (const group of [...state.groups.values()]) {
+    if (group.emptySinceMs === undefined || nowMs < group.emptySinceMs + state.options.graceMs) continue;
+    endEpoch(state, group, effects);
+    state.groups.delete(group.name);
+    state.version += 1;
+    effects.push({
+      type: 'log',
+      level: 'warn',
+      code: 'group_ended',
+      group: group.name,
+      message: `Nobody serves "${group.name}" any more.`,
+    });
+    effects.push({ type: 'group_ended', group: group.name });
+  }
+  evaluateAll(state, nowMs, effects);
+}
+
+/** Evaluates what a change of one member can have touched. */
+function settleGroups(
+  state: AgreementState,
+  before: Group | undefined,
+  after: Group | undefined,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  // Whoever gains or loses a group holds up, or no longer holds up, all groups that collect (A2).
+  if (before !== after) {
+    evaluateAll(state, nowMs, effects);
+    return;
+  }
+  if (after !== undefined) evaluate(state, after, nowMs, effects);
+  warnOfMissing(state, nowMs, effects);
+}
+
+function evaluateAll(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  for (const group of state.groups.values()) evaluate(state, group, nowMs, effects);
+  warnOfMissing(state, nowMs, effects);
+}
+
+/** A2: every 30 s a WARN names who is missing, as long as that holds a group up. */
+function warnOfMissing(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  const holdsUp = (group: Group): boolean => group.phase.state !== 'agreed' && group.members.size > 0;
+  const groups = [...state.groups.values()];
+  const waiting =
+    (state.unassigned > 0 && (groups.length === 0 || groups.some(holdsUp))) ||
+    groups.some((group) => holdsUp(group) && group.missing > 0);
+  if (!waiting) {
+    state.warnMissingAtMs = undefined;
+    return;
+  }
+  state.warnMissingAtMs ??= nowMs + MISSING_WARN_INTERVAL_MS;
+  if (nowMs < state.warnMissingAtMs) return;
+  state.warnMissingAtMs = nowMs + MISSING_WARN_INTERVAL_MS;
+  const missing = [...state.members.values()].filter(
+    (member) =>
+      !drains(member) && member.tally === undefined && (member.group === undefined || holdsUp(member.group)),
+  );
+  const named = missing.map(({ target, trouble }) => `${target} (${trouble})`);
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'waiting_for_workers',
+    group: '',
+    message:
+      `Still waiting for ${missing.length} of ${countWorkers(state.members.size)}: ${nameSome(named)}. ` +
+      'To go on without them, set --on-missing=proceed.',
+  });
+}

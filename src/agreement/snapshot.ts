@@ -1,0 +1,226 @@
+import type { ContractField, ContractValues } from '../contract/contract-values.js';
+import { contractDigest, unverifiedFields } from '../contract/contract-values.js';
+import { EvidenceSource } from '../contract/enums.js';
+import { evidenceSourceName } from '../contract/names.js';
+import { comparedFields, contradictsItself, decides, drains } from './members.js';
+import { conforms, settledAtMs, waitsForMissing } from './phase.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { conflictWords, contradictionsWords, countWorkers, dissentWords, nameSome } from './words.js';
+
+/** Where a member stands, as `agreement.md` words it; `reported` until the group has agreed. */
+export type MemberState =
+  | 'discovered'
+  | 'incomplete'
+  | 'reported'
+  | 'conforming'
+  | 'verified'
+  | 'dissenting'
+  | 'draining'
+  | 'lost';
+
+/** Whether a member gets requests: not at all, without cache knowledge, or fully. */
+export type MemberOffer = 'none' | 'load_only' | 'full';
+
+/** G7: how well a router could decide. */
+export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
+
+/** Closed list of why the answer is no (G6); also metric labels. */
+export type ReasonCode =
+  | 'no_workers'
+  | 'waiting_for_workers'
+  | 'below_min_workers'
+  | 'settling'
+  | 'conflict'
+  | 'no_worker_offered';
+
+/** Why the answer is no, in words that an operator can act on. */
+export interface Reason {
+  readonly code: ReasonCode;
+  readonly text: string;
+}
+
+/** One member as others see it. */
+export interface MemberView {
+  readonly target: string;
+  readonly workerId: string;
+  readonly instanceId: string;
+  readonly state: MemberState;
+  readonly offer: MemberOffer;
+  readonly tokensPerBlock: number | undefined;
+  readonly source: EvidenceSource;
+  readonly reason: string;
+  readonly unverifiedFields: readonly ContractField[];
+}
+
+/** One group as others see it. */
+export interface GroupView {
+  readonly group: string;
+  readonly state: 'collecting' | 'agreed' | 'conflict';
+  readonly epoch: number;
+  readonly gateOpen: boolean;
+  /** G4: the gate is open and at least one worker can be offered. */
+  readonly ready: boolean;
+  readonly values: ContractValues | undefined;
+  readonly digest: string;
+  readonly isOverride: boolean;
+  readonly routingMode: RoutingMode;
+  readonly reasons: readonly Reason[];
+  readonly members: readonly MemberView[];
+}
+
+/** A whole fleet as others see it. */
+export interface FleetView {
+  readonly version: number;
+  readonly groups: readonly GroupView[];
+  /** Members that no report has put into a group yet. */
+  readonly unassigned: readonly MemberView[];
+  /** Why no group is there at all; empty when there is one. */
+  readonly reasons: readonly Reason[];
+}
+
+/** A prepared answer for everybody who asks until the state changes: it walks all members once. */
+export function viewFleet(state: AgreementState, nowMs: number): FleetView {
+  const unassigned = [...state.members.values()].filter(({ group }) => group === undefined);
+  return {
+    version: state.version,
+    groups: [...state.groups.values()].map((group) => viewGroup(state, group, nowMs)),
+    unassigned: unassigned.map((member) => viewMember(state, member)),
+    reasons: state.groups.size === 0 ? whyNoGroup(state) : [],
+  };
+}
+
+function whyNoGroup(state: AgreementState): Reason[] {
+  if (state.members.size === 0) {
+    return [{ code: 'no_workers', text: 'discovery lists no workers' }];
+  }
+  return [waitingFor([...state.members.values()], state.members.size)];
+}
+
+function waitingFor(missing: readonly Member[], total: number): Reason {
+  const named = nameSome(missing.map(({ target, trouble }) => `${target} (${trouble})`));
+  return {
+    code: 'waiting_for_workers',
+    text: `waiting for ${missing.length} of ${countWorkers(total)}: ${named}`,
+  };
+}
+
+function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupView {
+  const { phase } = group;
+  const members = [...group.members.values()].map((member) => viewMember(state, member));
+  const offered = members.filter(({ offer }) => offer !== 'none').length;
+  const agreed = phase.state === 'agreed';
+  return {
+    group: group.name,
+    state: phase.state,
+    epoch: agreed ? phase.epoch : 0,
+    gateOpen: agreed,
+    ready: agreed && offered > 0,
+    values: agreed ? phase.values : undefined,
+    digest: agreed ? contractDigest(group.name, phase.values) : '',
+    isOverride: agreed && phase.isOverride,
+    // Nothing here holds a picture of any worker's cache, so requests could go by load alone.
+    routingMode: agreed ? 'load_only' : 'closed',
+    reasons: whyNot(state, group, members, offered, nowMs),
+    members,
+  };
+}
+
+function whyNot(
+  state: AgreementState,
+  group: Group,
+  members: readonly MemberView[],
+  offered: number,
+  nowMs: number,
+): Reason[] {
+  const { phase, tallies } = group;
+  if (phase.state === 'agreed') {
+    if (offered > 0) return [];
+    const named = nameSome(
+      members.map(
+        ({ target, state: at, reason }) => `${target} (${at}${reason === '' ? '' : `: ${reason}`})`,
+      ),
+    );
+    const who =
+      members.length === 0
+        ? 'the group has no members'
+        : `none of ${countWorkers(members.length)} can be offered: ${named}`;
+    return [{ code: 'no_worker_offered', text: who }];
+  }
+  const reasons: Reason[] = [];
+  if (phase.state === 'conflict') {
+    const contradicting = [...group.members.values()].filter(
+      (m) => decides(m) && contradictsItself(m, state.options),
+    );
+    const field = tallies.union().difference;
+    const text =
+      field === undefined ? contradictionsWords(contradicting, group.name) : conflictWords(group, field);
+    reasons.push({ code: 'conflict', text });
+  }
+  if (waitsForMissing(state, group, nowMs)) {
+    const missing = [...state.members.values()].filter(
+      (m) => !drains(m) && m.tally === undefined && (m.group === undefined || m.group === group),
+    );
+    reasons.push(waitingFor(missing, state.unassigned + group.members.size));
+  }
+  const { minWorkers } = state.options;
+  if (tallies.deciding < minWorkers) {
+    const text = `${countWorkers(tallies.deciding)} reported, --min-workers asks for ${minWorkers}`;
+    reasons.push({ code: 'below_min_workers', text });
+  }
+  if (reasons.length === 0 && nowMs < settledAtMs(state)) {
+    reasons.push({
+      code: 'settling',
+      text: 'the list of workers has just changed; waiting for it to settle',
+    });
+  }
+  return reasons;
+}
+
+/** Where one member stands. */
+export function memberState(state: AgreementState, member: Member): MemberState {
+  const { group, report } = member;
+  if (drains(member)) return 'draining';
+  if (member.lostSinceMs !== undefined) return 'lost';
+  if (report === undefined || member.expired) return 'discovered';
+  if (!report.usable || group === undefined) return 'incomplete';
+  if (group.phase.state !== 'agreed') return 'reported';
+  if (!conforms(state, member)) return 'dissenting';
+  return report.evidence?.source === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT
+    ? 'verified'
+    : 'conforming';
+}
+
+/** Whether one member gets requests. A lost one is offered as before for the grace time (G5). */
+export function memberOffer(state: AgreementState, member: Member): MemberOffer {
+  if (member.group?.phase.state !== 'agreed' || !decides(member)) return 'none';
+  if (conforms(state, member)) return 'full';
+  return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
+}
+
+function viewMember(state: AgreementState, member: Member): MemberView {
+  const { group, report } = member;
+  const phase = group?.phase;
+  const agreed = phase?.state === 'agreed' ? phase.values : undefined;
+  const at = memberState(state, member);
+  const fields = comparedFields(state.options);
+  return {
+    target: member.target,
+    workerId: report?.workerId ?? '',
+    instanceId: report?.instanceId ?? '',
+    state: at,
+    offer: memberOffer(state, member),
+    tokensPerBlock: report?.values.tokens_per_block as number | undefined,
+    source: report?.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED,
+    reason:
+      at === 'dissenting' && agreed !== undefined
+        ? dissentWords(member, agreed, fields, state.options.mismatchedWorkers === 'load-only')
+        : member.trouble,
+    unverifiedFields:
+      agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
+  };
+}
+
+/** Where a member's size came from, as people read it; empty when it told none. */
+export function sourceWords(view: MemberView): string {
+  return view.source === EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED ? '' : evidenceSourceName(view.source);
+}

@@ -1,0 +1,91 @@
+import type { ContractValues } from '../contract/contract-values.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import type { AgreementOptions } from './options.js';
+import type { Tallies, Tally } from './tally.js';
+
+/** One worker that discovery lists. Changed in place by the reducer alone. */
+export interface Member {
+  readonly target: string;
+  readonly listedAtMs: number;
+  /** Discovery says that it is being taken away (A10); its sidecar may say so as well. */
+  listedDraining: boolean;
+  /** The last report that was accepted; kept while the session is broken, because the sidecar may resume without repeating it. */
+  report: WorkerReport | undefined;
+  /** Why there is no usable report; empty when there is one. */
+  trouble: string;
+  /** When the session broke; undefined while it stands. */
+  lostSinceMs: number | undefined;
+  /** True once the grace time of a lost member is over: its report no longer counts (G5). */
+  expired: boolean;
+  /** Where it is counted; undefined while it does not decide. */
+  tally: Tally | undefined;
+  /** The group that it is counted in; undefined while no report tells its model. */
+  group: Group | undefined;
+  /** The instance about which dissent was already said (A7: one ERROR per instance). */
+  toldDissent: string;
+  /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */
+  toldRemark: string;
+}
+
+/** Where a group stands. One discriminant, one setter in `phase.ts`. */
+export type Phase =
+  | { readonly state: 'collecting' }
+  | { readonly state: 'conflict'; readonly substance: string }
+  | {
+      readonly state: 'agreed';
+      readonly epoch: number;
+      readonly values: ContractValues;
+      readonly isOverride: boolean;
+    };
+
+/** The workers that serve one model. */
+export interface Group {
+  readonly name: string;
+  readonly members: Map<string, Member>;
+  readonly tallies: Tallies;
+  phase: Phase;
+  /** Members that neither decide nor drain: no usable report. */
+  missing: number;
+  /** Deciding members whose declaration contradicts their engine (V5). */
+  contradicting: number;
+  /** A9: another contract that a majority holds, and since when. */
+  candidate: { readonly key: string; readonly sinceMs: number } | undefined;
+  /** A2: since when its members are being collected. */
+  collectingSinceMs: number;
+  /** Since when it has no members; undefined while it has some. */
+  emptySinceMs: number | undefined;
+}
+
+/** A whole fleet. Owned by whoever calls the reducer, changed by the reducer alone. */
+export interface AgreementState {
+  readonly options: AgreementOptions;
+  readonly members: Map<string, Member>;
+  readonly groups: Map<string, Group>;
+  /** Members with no group that do not drain: they hold up every group that collects. */
+  unassigned: number;
+  /** When discovery last listed somebody new; undefined before the first listing. */
+  lastNewMemberMs: number | undefined;
+  /** Lost members, longest lost first: the grace time is the same for all, so the order holds. */
+  readonly lost: Set<Member>;
+  /** When the next WARN about missing workers is due; undefined while nobody is missing. */
+  warnMissingAtMs: number | undefined;
+  /** Epochs begun so far, in all groups. */
+  epochs: number;
+  /** Grows with every change that a reader of a snapshot could see. */
+  version: number;
+}
+
+/** A fleet that nobody has listed yet. */
+export function createAgreement(options: AgreementOptions): AgreementState {
+  return {
+    options,
+    members: new Map(),
+    groups: new Map(),
+    unassigned: 0,
+    lastNewMemberMs: undefined,
+    lost: new Set(),
+    warnMissingAtMs: undefined,
+    epochs: 0,
+    version: 0,
+  };
+}

@@ -1,0 +1,143 @@
+import type { ContractField, ContractValues } from '../contract/contract-values.js';
+import { firstDifference, mergeContracts } from '../contract/contract-values.js';
+import { MAX_DISTINCT_CONTRACTS } from './options.js';
+
+/** One distinct contract and how many deciding members hold it. */
+export interface Tally {
+  readonly key: string;
+  readonly values: ContractValues;
+  count: number;
+  /** Whether it is compatible with the running epoch; true while there is none. */
+  conforms: boolean;
+}
+
+/** What all deciding members' contracts come to together. */
+export interface Union {
+  readonly values: ContractValues;
+  /** The first field in which two of them differ; undefined when all agree. */
+  readonly difference: ContractField | undefined;
+}
+
+/** One contract that several distinct ones are compatible with, and who holds it. */
+export interface CommonContract {
+  readonly key: string;
+  readonly values: ContractValues;
+  readonly count: number;
+}
+
+/**
+ * Counts the deciding members of a group by contract, so that an event costs
+ * the same whatever the fleet's size: what is worked out over all distinct
+ * contracts is kept until a contract appears or disappears.
+ */
+export class Tallies {
+  readonly #fields: readonly ContractField[];
+  readonly #byKey = new Map<string, Tally>();
+  #union: Union | undefined;
+  #deciding = 0;
+  #dissenting = 0;
+  /** The running epoch's contract; undefined while there is none. */
+  #reference: ContractValues | undefined;
+
+  constructor(fields: readonly ContractField[]) {
+    this.#fields = fields;
+  }
+
+  /** Members that decide. */
+  get deciding(): number {
+    return this.#deciding;
+  }
+
+  /** Those among them that differ from the running epoch. */
+  get dissenting(): number {
+    return this.#dissenting;
+  }
+
+  /** Distinct contracts, in the order of their keys. */
+  distinct(): Tally[] {
+    return [...this.#byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** Counts one more member that holds a contract. */
+  add(key: string, values: ContractValues): Tally {
+    let tally = this.#byKey.get(key);
+    if (tally === undefined) {
+      tally = { key, values, count: 0, conforms: this.#conforms(values) };
+      this.#byKey.set(key, tally);
+      this.#union = undefined;
+    }
+    tally.count += 1;
+    this.#deciding += 1;
+    if (!tally.conforms) this.#dissenting += 1;
+    return tally;
+  }
+
+  /** Counts one member fewer. */
+  remove(tally: Tally): void {
+    tally.count -= 1;
+    this.#deciding -= 1;
+    if (!tally.conforms) this.#dissenting -= 1;
+    if (tally.count === 0) {
+      this.#byKey.delete(tally.key);
+      this.#union = undefined;
+    }
+  }
+
+  /** Judges all contracts against a new epoch, or against none. */
+  setReference(reference: ContractValues | undefined): void {
+    this.#reference = reference;
+    this.#dissenting = 0;
+    for (const tally of this.#byKey.values()) {
+      tally.conforms = this.#conforms(tally.values);
+      if (!tally.conforms) this.#dissenting += tally.count;
+    }
+  }
+
+  /** A4, A5: what all come to; the same whatever the order in which they came (A11). */
+  union(): Union {
+    this.#union ??= this.#computeUnion();
+    return this.#union;
+  }
+
+  #computeUnion(): Union {
+    let values: ContractValues = {};
+    let difference: ContractField | undefined;
+    for (const tally of this.distinct()) {
+      const differs = firstDifference(values, tally.values, this.#fields);
+      if (differs !== undefined) {
+        // The earliest field in the canonical order names the conflict, whichever pair shows it first.
+        const earlier =
+          difference === undefined || this.#fields.indexOf(differs) < this.#fields.indexOf(difference);
+        if (earlier) difference = differs;
+      }
+      values = mergeContracts(values, tally.values);
+    }
+    return { values, difference };
+  }
+
+  /** A9: the contract that a strict majority holds although it is not the running epoch's. */
+  majorityAgainst(): CommonContract | undefined {
+    if (this.#dissenting * 2 <= this.#deciding) return undefined;
+    // Most widely held first; ties by key, so that the order of arrival never decides.
+    const dissenters = this.distinct()
+      .filter((tally) => !tally.conforms)
+      .sort((a, b) => b.count - a.count)
+      .slice(0, MAX_DISTINCT_CONTRACTS);
+    const [first, ...rest] = dissenters;
+    if (first === undefined) return undefined;
+    let { values, count } = first;
+    for (const tally of rest) {
+      if (firstDifference(values, tally.values, this.#fields) !== undefined) continue;
+      values = mergeContracts(values, tally.values);
+      count += tally.count;
+    }
+    if (count * 2 <= this.#deciding) return undefined;
+    return { key: JSON.stringify(this.#fields.map((field) => values[field] ?? null)), values, count };
+  }
+
+  #conforms(values: ContractValues): boolean {
+    return (
+      this.#reference === undefined || firstDifference(values, this.#reference, this.#fields) === undefined
+    );
+  }
+}

@@ -1,0 +1,160 @@
+import type { ContractField } from '../contract/contract-values.js';
+import { firstDifference } from '../contract/contract-values.js';
+import { EngineKind } from '../contract/enums.js';
+import { engineKindName, evidenceSourceName } from '../contract/names.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import { decides } from './members.js';
+import type { Group, Member } from './state.js';
+
+/** Names in one sentence before the rest is counted. */
+const MAX_NAMES = 10;
+
+/** `a, b and 3 more`. */
+export function nameSome(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMES).join(', ');
+  return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
+}
+
+/** `1 worker`, `2 workers`. */
+export function countWorkers(count: number): string {
+  return count === 1 ? '1 worker' : `${count} workers`;
+}
+
+/** What a value is called in a sentence. */
+function fieldWords(field: ContractField): string {
+  return field === 'tokens_per_block' ? 'KV block size (tokens_per_block)' : field;
+}
+
+/** `engine_metrics, GET http://…/metrics: effective_attention_block_size="32"`. */
+export function evidenceWords(report: WorkerReport): string {
+  const { evidence } = report;
+  if (evidence === undefined) return 'no evidence';
+  return `${evidenceSourceName(evidence.source)}, ${evidence.origin}: ${evidence.raw}`;
+}
+
+/** Where an operator sets the size of this engine. */
+export function sizeSetting(kind: EngineKind, tokensPerBlock: string | number): string {
+  switch (kind) {
+    case EngineKind.ENGINE_KIND_VLLM:
+      return `--block-size ${tokensPerBlock}`;
+    case EngineKind.ENGINE_KIND_SGLANG:
+      return `--page-size ${tokensPerBlock}`;
+    case EngineKind.ENGINE_KIND_TENSORRT_LLM:
+      return `kv_cache_config.tokens_per_block: ${tokensPerBlock}`;
+    case EngineKind.ENGINE_KIND_DYNAMO:
+      return `--kv-block-size ${tokensPerBlock} (the worker's model card)`;
+    default:
+      return `tokens_per_block ${tokensPerBlock}`;
+  }
+}
+
+/** Members of a group that hold one value of a field. */
+interface Camp {
+  readonly value: string | number;
+  readonly members: Member[];
+}
+
+/** Who holds which value of a field, most first; members that cannot say it are left out (A5). By name, not by arrival (A11). */
+function campsOf(group: Group, field: ContractField): Camp[] {
+  const camps = new Map<string | number, Camp>();
+  const members = [...group.members.values()].sort((a, b) => (a.target < b.target ? -1 : 1));
+  for (const member of members) {
+    const value = member.report?.values[field];
+    if (value === undefined || !decides(member)) continue;
+    const camp = camps.get(value);
+    if (camp === undefined) camps.set(value, { value, members: [member] });
+    else camp.members.push(member);
+  }
+  return [...camps.values()].sort(
+    (a, b) => b.members.length - a.members.length || String(a.value).localeCompare(String(b.value)),
+  );
+}
+
+function campLine({ value, members }: Camp): string {
+  const names = nameSome(members.map(({ target }) => target));
+  const sample = members[0]?.report;
+  const because =
+    sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceWords(sample)})`;
+  return `  ${value}: ${names}${because}`;
+}
+
+/** What would end the conflict: the smaller camps take the value of the largest. */
+function adviceFor(field: ContractField, camps: readonly Camp[]): string {
+  const [largest, ...others] = camps;
+  if (largest === undefined) return '';
+  if (field !== 'tokens_per_block') {
+    return `Run all workers of one model with the same ${field}, or give them different served model names.`;
+  }
+  const steps = others.flatMap(({ members }) => {
+    const kinds = new Map<EngineKind, string[]>();
+    for (const { target, report } of members) {
+      const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
+      kinds.set(kind, [...(kinds.get(kind) ?? []), target]);
+    }
+    return [...kinds].map(
+      ([kind, names]) => `restart ${nameSome(names)} with ${sizeSetting(kind, largest.value)}`,
+    );
+  });
+  return `To mend it, ${steps.join('; ')}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+}
+
+/** A4: each value, the workers behind it, their evidence, and what to change. */
+export function conflictWords(group: Group, field: ContractField): string {
+  const camps = campsOf(group, field);
+  return [
+    `Workers of "${group.name}" disagree on the ${fieldWords(field)}; the gate stays shut.`,
+    ...camps.map(campLine),
+    adviceFor(field, camps),
+  ].join('\n');
+}
+
+/** V4, V5: one worker whose declaration is not what its engine runs. */
+export function contradictionWords(member: Member): string {
+  const { report, target } = member;
+  const declared = report?.declared;
+  if (report === undefined || declared === undefined) return '';
+  const real = report.values.tokens_per_block ?? '?';
+  return (
+    `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine cuts ${real} ` +
+    `(${evidenceWords(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
+  );
+}
+
+/** Where the declaration is made: Dynamo's worker flag, or this product's own. */
+function declarationSetting(kind: EngineKind, tokensPerBlock: string | number): string {
+  return kind === EngineKind.ENGINE_KIND_DYNAMO
+    ? `--kv-block-size=${tokensPerBlock}`
+    : `the declared value to ${tokensPerBlock}`;
+}
+
+/** V5: every worker that contradicts itself, when the frontend goes by declarations. */
+export function contradictionsWords(members: readonly Member[], groupName: string): string {
+  const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionWords(member)}`);
+  if (members.length > MAX_NAMES) lines.push(`  and ${members.length - MAX_NAMES} more`);
+  return [
+    `Workers of "${groupName}" declare another KV block size than their engines cut, and this frontend goes by what they declare; the gate stays shut.`,
+    ...lines,
+  ].join('\n');
+}
+
+/** A7: what is wrong with a late joiner. */
+export function dissentWords(
+  member: Member,
+  reference: Readonly<Partial<Record<ContractField, string | number>>>,
+  fields: readonly ContractField[],
+  loadOnly: boolean,
+): string {
+  const { report, target } = member;
+  if (report === undefined) return '';
+  const field = firstDifference(report.values, reference, fields);
+  if (field === undefined) return '';
+  const agreed = reference[field] ?? '?';
+  const fate = loadOnly
+    ? 'It is offered without cache knowledge.'
+    : 'It is quarantined: it gets no requests, and its KV events are not applied.';
+  const cure =
+    field === 'tokens_per_block'
+      ? `restart it with ${sizeSetting(report.engineKind, agreed)}`
+      : `run it with the same ${field}`;
+  return `Worker ${target} has ${fieldWords(field)} ${report.values[field]}, the fleet agreed on ${agreed} (${evidenceWords(report)}). ${fate} To mend it, ${cure}.`;
+}

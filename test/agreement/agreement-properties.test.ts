@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AgreementEvent } from '../../src/agreement/events.js';
+import type { AgreementOptions } from '../../src/agreement/options.js';
+import type { GroupView } from '../../src/agreement/snapshot.js';
+import type { ReportSketch } from '../support/fleet.js';
+import { makeReport, TestFleet } from '../support/fleet.js';
+
+const TARGETS = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+const sketch = fc.record({
+  size: fc.constantFrom(16, 32, 64),
+  values: fc.constantFrom(
+    {},
+    { hash_algorithm: 'sha256' },
+    { hash_algorithm: 'xxhash' },
+    { hash_unit: 'token' },
+  ),
+  draining: fc.boolean(),
+  unusable: fc.option(fc.constant('the engine is starting'), { nil: undefined, freq: 6 }),
+});
+
+const options = fc.record({
+  minWorkers: fc.integer({ min: 1, max: 3 }),
+  onMissing: fc.constantFrom('wait' as const, 'proceed' as const),
+  overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
+  onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
+  mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
+  isStaticDiscovery: fc.boolean(),
+});
+
+function asReport(made: {
+  size: number;
+  values: object;
+  draining: boolean;
+  unusable: string | undefined;
+}): ReportSketch {
+  const { unusable, ...rest } = made;
+  return unusable === undefined ? { ...rest } : { ...rest, unusable };
+}
+
+/** What must be equal when two fleets came to the same: order of members left out. */
+function essence(group: GroupView | undefined): unknown {
+  if (group === undefined) return undefined;
+  const members = [...group.members].sort((x, y) => x.target.localeCompare(y.target));
+  return { ...group, epoch: undefined, members };
+}
+
+const anyEvent = (
+  targets: readonly string[],
+): fc.Arbitrary<AgreementEvent | { type: 'wait'; ms: number }> => {
+  const target = fc.constantFrom(...targets);
+  return fc.oneof(
+    {
+      arbitrary: fc
+        .tuple(target, sketch, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 4 }))
+        .map(([name, made, instance, revision]) => ({
+          type: 'report' as const,
+          target: name,
+          report: makeReport(name, { ...asReport(made), instance: `${name}-${instance}`, revision }),
+        })),
+      weight: 6,
+    },
+    fc.subarray([...targets]).map((listed) => ({
+      type: 'listed' as const,
+      members: listed.map((name) => ({ target: name, draining: false })),
+    })),
+    target.map((name) => ({ type: 'alive' as const, target: name })),
+    target.map((name) => ({ type: 'broken' as const, target: name, reason: 'refused' })),
+    target.map((name) => ({ type: 'report_refused' as const, target: name, problems: ['too long'] })),
+    fc.constant({ type: 'tick' as const }),
+    fc.integer({ min: 1, max: 40_000 }).map((ms) => ({ type: 'wait' as const, ms })),
+  );
+};
+
+describe('A11: the order and duplication of reports never change the outcome', () => {
+  it('before agreement the same set of reports in any order gives the same state', () => {
+    fc.assert(
+      fc.property(
+        fc.array(sketch, { minLength: TARGETS.length, maxLength: TARGETS.length }),
+        fc.shuffledSubarray(TARGETS, { minLength: TARGETS.length }),
+        fc.array(fc.nat({ max: TARGETS.length - 1 }), { maxLength: 10 }),
+        options,
+        (sketches, order, duplicates, made) => {
+          // The last listed never speaks, so that nothing is agreed before all reports are in.
+          const run = (sequence: readonly string[]): TestFleet => {
+            const fleet = new TestFleet({
+              ...made,
+              minWorkers: TARGETS.length + 1,
+              overrideTokensPerBlock: undefined,
+            });
+            fleet.list(...TARGETS, 'silent');
+            for (const target of sequence) {
+              fleet.report(target, asReport(sketches[TARGETS.indexOf(target)] as never));
+            }
+            return fleet;
+          };
+          const again = duplicates.map((index) => TARGETS[index] as string);
+          const [first, second] = [run(TARGETS), run([...order, ...again])];
+          expect(second.view().groups.map(essence)).toEqual(first.view().groups.map(essence));
+        },
+      ),
+    );
+  });
+
+  it('with a settle time between, the agreed contract does not depend on the order either', () => {
+    fc.assert(
+      fc.property(
+        fc.array(sketch, { minLength: TARGETS.length, maxLength: TARGETS.length }),
+        fc.shuffledSubarray(TARGETS, { minLength: TARGETS.length }),
+        (sketches, order) => {
+          const run = (sequence: readonly string[]): unknown => {
+            const fleet = new TestFleet();
+            fleet.list(...TARGETS);
+            for (const target of sequence) {
+              fleet.report(target, asReport(sketches[TARGETS.indexOf(target)] as never));
+            }
+            fleet.advance(5_000);
+            return fleet.view().groups.map(essence);
+          };
+          expect(run(order)).toEqual(run(TARGETS));
+        },
+      ),
+    );
+  });
+
+  it('a duplicate of any event right after it changes nothing and says nothing', () => {
+    fc.assert(
+      fc.property(options, fc.array(anyEvent(TARGETS), { maxLength: 40 }), (made, events) => {
+        const fleet = new TestFleet(made);
+        fleet.list(...TARGETS);
+        for (const event of events) {
+          if (event.type === 'wait') {
+            fleet.advance(event.ms);
+            continue;
+          }
+          fleet.do(event);
+          const before = JSON.stringify(fleet.view(), bigintText);
+          expect(fleet.do(event)).toEqual([]);
+          expect(JSON.stringify(fleet.view(), bigintText)).toBe(before);
+        }
+      }),
+    );
+  });
+});
+
+const bigintText = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? `${value}` : value;
+
+describe('whatever happens', () => {
+  it('a gate never opens on a minority, and every answer that says no has a reason', () => {
+    fc.assert(
+      fc.property(options, fc.array(anyEvent(TARGETS), { maxLength: 60 }), (made, events) => {
+        const fleet = new TestFleet(made);
+        fleet.list(...TARGETS);
+        for (const event of events) {
+          const effects = event.type === 'wait' ? fleet.advance(event.ms) : fleet.do(event);
+          const view = fleet.view();
+          if (view.groups.length === 0) expect(view.reasons.length).toBeGreaterThan(0);
+          for (const group of view.groups) {
+            if (!group.ready) expect(group.reasons.length).toBeGreaterThan(0);
+            if (group.gateOpen && group.ready) expect(group.reasons).toEqual([]);
+          }
+          checkOpening(fleet, made, effects);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('the counts that make it fast are those that a recount from scratch gives', () => {
+    fc.assert(
+      fc.property(options, fc.array(anyEvent(TARGETS), { maxLength: 60 }), (made, events) => {
+        const fleet = new TestFleet(made);
+        fleet.list(...TARGETS);
+        for (const event of events) {
+          if (event.type === 'wait') fleet.advance(event.ms);
+          else fleet.do(event);
+          const members = [...fleet.state.members.values()];
+          const drains = (m: (typeof members)[number]): boolean =>
+            m.listedDraining || m.report?.draining === true;
+          expect(fleet.state.unassigned).toBe(
+            members.filter((m) => m.group === undefined && !drains(m)).length,
+          );
+          for (const group of fleet.state.groups.values()) {
+            const own = members.filter((m) => m.group === group);
+            const deciding = own.filter((m) => m.tally !== undefined);
+            expect(group.members.size).toBe(own.length);
+            expect(group.tallies.deciding).toBe(deciding.length);
+            expect(group.tallies.dissenting).toBe(deciding.filter((m) => m.tally?.conforms === false).length);
+            expect(group.missing).toBe(own.filter((m) => m.tally === undefined && !drains(m)).length);
+          }
+        }
+      }),
+    );
+  });
+});
+
+/** When an epoch begins, no majority of those who reported may hold another contract. */
+function checkOpening(
+  fleet: TestFleet,
+  made: Partial<AgreementOptions>,
+  effects: ReturnType<TestFleet['do']>,
+): void {
+  for (const effect of effects) {
+    if (effect.type !== 'epoch_started' || made.overrideTokensPerBlock !== undefined) continue;
+    const group = fleet.state.groups.get(effect.group);
+    if (group?.phase.state !== 'agreed' || group.phase.epoch !== effect.epoch) continue;
+    const { deciding, dissenting } = group.tallies;
+    expect(dissenting * 2).toBeLessThan(Math.max(deciding, 1));
+  }
+}

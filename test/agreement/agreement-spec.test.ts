@@ -1,0 +1,470 @@
+import { describe, expect, it } from 'vitest';
+import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { TestFleet } from '../support/fleet.js';
+
+describe('R5', () => {
+  it('R5: an older revision that arrives late is dropped', () => {
+    const fleet = new TestFleet();
+    fleet.list('a');
+    fleet.report('a', { size: 32, revision: 5 });
+    fleet.report('a', { size: 64, revision: 4 });
+    expect(fleet.member('a').tokensPerBlock).toBe(32);
+    fleet.report('a', { size: 64, revision: 6 });
+    expect(fleet.member('a').tokensPerBlock).toBe(64);
+  });
+
+  it('R5: revisions count within one instance only', () => {
+    const fleet = new TestFleet();
+    fleet.list('a');
+    fleet.report('a', { revision: 9, instance: 'first' });
+    fleet.report('a', { size: 64, revision: 1, instance: 'second' });
+    expect(fleet.member('a').tokensPerBlock).toBe(64);
+  });
+});
+
+describe('before agreement', () => {
+  it('A1: no group is agreed before min_workers have reported', () => {
+    const fleet = new TestFleet({ minWorkers: 2 });
+    fleet.list('a');
+    fleet.report('a');
+    fleet.advance(60_000);
+    expect(fleet.group().state).toBe('collecting');
+    expect(fleet.group().reasons.map(({ code }) => code)).toContain('below_min_workers');
+    fleet.list('a', 'b');
+    fleet.report('b');
+    fleet.advance(2_000);
+    expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('A2: a group collects while a listed member has not reported, and says every 30 s who is missing and the flag', () => {
+    const fleet = new TestFleet();
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.advance(95_000);
+    expect(fleet.group().state).toBe('collecting');
+    const warnings = fleet.logs('waiting_for_workers');
+    expect(warnings).toHaveLength(3);
+    expect(warnings[0]).toBe(
+      'WARN Still waiting for 1 of 2 workers: b (has not reported yet). To go on without them, set --on-missing=proceed.',
+    );
+    expect(fleet.group().reasons[0]?.text).toContain('b (has not reported yet)');
+  });
+
+  it('A2: with on_missing=proceed the missing are quarantined after collect_timeout and the rest decide', () => {
+    const fleet = new TestFleet({ onMissing: 'proceed', collectTimeoutMs: 60_000 });
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.advance(59_999);
+    expect(fleet.group().state).toBe('collecting');
+    fleet.advance(1);
+    expect(fleet.group().state).toBe('agreed');
+    expect(fleet.member('b')).toMatchObject({ state: 'discovered', offer: 'none' });
+  });
+
+  it('A2: a member whose report cannot be used is missing too, with its reason', () => {
+    const fleet = new TestFleet();
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.report('b', { unusable: 'the engine is starting' });
+    fleet.advance(10_000);
+    expect(fleet.group().state).toBe('collecting');
+    expect(fleet.member('b')).toMatchObject({ state: 'incomplete', reason: 'the engine is starting' });
+    expect(fleet.group().reasons[0]?.text).toContain('the engine is starting');
+  });
+
+  it('A3: the group is agreed when all reported the same and discovery has stood still for settle', () => {
+    const fleet = new TestFleet();
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.report('b');
+    expect(fleet.group().state).toBe('collecting');
+    expect(fleet.group().reasons.map(({ code }) => code)).toEqual(['settling']);
+    fleet.advance(1_999);
+    expect(fleet.group().state).toBe('collecting');
+    fleet.advance(1);
+    expect(fleet.group()).toMatchObject({ state: 'agreed', values: { tokens_per_block: 32 } });
+    expect(fleet.logs('agreed')).toEqual(['INFO Auto-configured KV block size to 32 (from worker reports)']);
+  });
+
+  it('A3: a member that discovery lists meanwhile starts the settle time again', () => {
+    const fleet = new TestFleet();
+    fleet.list('a');
+    fleet.report('a');
+    fleet.advance(1_500);
+    fleet.list('a', 'b');
+    fleet.report('b');
+    fleet.advance(1_500);
+    expect(fleet.group().state).toBe('collecting');
+    fleet.advance(500);
+    expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('A3: with a static list the group is agreed at once', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.report('b');
+    expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('A4: reports that differ are a conflict with one ERROR that names values, workers, evidence and the cure', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c');
+    fleet.report('a', { size: 32 });
+    fleet.report('b', { size: 64 });
+    fleet.report('c', { size: 32 });
+    expect(fleet.group()).toMatchObject({ state: 'conflict', gateOpen: false });
+    expect(fleet.logs('conflict')).toHaveLength(1);
+    const last = fleet.group().reasons[0];
+    expect(last?.code).toBe('conflict');
+    expect(last?.text).toBe(
+      [
+        'Workers of "tiny" disagree on the KV block size (tokens_per_block); the gate stays shut.',
+        '  32: a, c (vLLM; engine_metrics, GET http://a:8000/metrics: block_size="32")',
+        '  64: b (vLLM; engine_metrics, GET http://b:8000/metrics: block_size="64")',
+        'To mend it, restart b with --block-size 32. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.',
+      ].join('\n'),
+    );
+  });
+
+  it('A4: the group recovers by itself when the reports come to agree', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { size: 32 });
+    fleet.report('b', { size: 64 });
+    fleet.report('b', { size: 32, instance: 'b-2' });
+    expect(fleet.group().state).toBe('agreed');
+    expect(fleet.logs('conflict_over')).toHaveLength(1);
+  });
+
+  it('A4: the same conflict is logged once, not at every report', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { size: 32 });
+    fleet.report('b', { size: 64 });
+    for (let revision = 2; revision < 20; revision += 1) fleet.report('b', { size: 64, revision });
+    fleet.advance(300_000);
+    expect(fleet.logs('conflict')).toHaveLength(1);
+  });
+
+  it('A5: a value that one side does not know does not conflict; the member is unverified for that field', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { values: { hash_algorithm: 'sha256' } });
+    fleet.report('b');
+    expect(fleet.group()).toMatchObject({ state: 'agreed', values: { hash_algorithm: 'sha256' } });
+    expect(fleet.member('b').unverifiedFields).toEqual(['hash_algorithm']);
+    expect(fleet.member('a').unverifiedFields).toEqual([]);
+  });
+
+  it('A5: two known values that differ are a conflict although a third member knows neither', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c');
+    fleet.report('a', { values: { hash_algorithm: 'sha256' } });
+    fleet.report('b');
+    fleet.report('c', { values: { hash_algorithm: 'sha256_cbor' } });
+    expect(fleet.group().state).toBe('conflict');
+    expect(fleet.group().reasons[0]?.text).toContain('hash_algorithm');
+  });
+
+  it('A6: an override is agreed as soon as min_workers have reported, and each worker that differs gets a WARN', () => {
+    const fleet = new TestFleet({
+      overrideTokensPerBlock: 16,
+      minWorkers: 2,
+      mismatchedWorkers: 'load-only',
+    });
+    fleet.list('a', 'b', 'c');
+    fleet.report('a', { size: 16 });
+    expect(fleet.group().state).toBe('collecting');
+    fleet.report('b', { size: 32 });
+    expect(fleet.group()).toMatchObject({
+      state: 'agreed',
+      isOverride: true,
+      values: { tokens_per_block: 16 },
+    });
+    expect(fleet.logs('override_differs')).toEqual([
+      'WARN Worker b reports 32 tokens per block (engine_metrics, GET http://b:8000/metrics: block_size="32"), ' +
+        "the explicit override is 16: the override is used, the worker's KV events are not applied, and it is offered without cache knowledge.",
+    ]);
+    expect(fleet.member('b')).toMatchObject({ state: 'dissenting', offer: 'load_only' });
+    expect(fleet.member('a')).toMatchObject({ state: 'conforming', offer: 'full' });
+  });
+});
+
+/** Three workers that agreed on 32. */
+function agreedFleet(options: ConstructorParameters<typeof TestFleet>[0] = {}): TestFleet {
+  const fleet = new TestFleet(options);
+  fleet.list('a', 'b', 'c');
+  for (const target of ['a', 'b', 'c']) fleet.report(target);
+  fleet.advance(2_000);
+  expect(fleet.group().state).toBe('agreed');
+  return fleet;
+}
+
+describe('after agreement', () => {
+  it('A7: a late joiner with the same contract becomes conforming', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d');
+    expect(fleet.member('d')).toMatchObject({ state: 'conforming', offer: 'full' });
+    expect(fleet.group().epoch).toBe(1);
+  });
+
+  it('A7: a late joiner that differs is quarantined with one ERROR and counted, and the epoch goes on', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d', { size: 64 });
+    for (let revision = 2; revision < 9; revision += 1) fleet.report('d', { size: 64, revision });
+    fleet.advance(60_000);
+    expect(fleet.member('d')).toMatchObject({ state: 'dissenting', offer: 'none' });
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch: 1, values: { tokens_per_block: 32 } });
+    expect(fleet.logs('worker_dissents')).toEqual([
+      'ERROR Worker d has KV block size (tokens_per_block) 64, the fleet agreed on 32 (engine_metrics, GET http://d:8000/metrics: block_size="64"). ' +
+        'It is quarantined: it gets no requests, and its KV events are not applied. To mend it, restart it with --block-size 32.',
+    ]);
+    expect(fleet.effects.filter(({ type }) => type === 'mismatch')).toEqual([
+      { type: 'mismatch', group: 'tiny', worker: 'd', source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS },
+    ]);
+  });
+
+  it('A7: mismatched-workers=load-only offers it without cache knowledge', () => {
+    const fleet = agreedFleet({ mismatchedWorkers: 'load-only' });
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d', { size: 64 });
+    expect(fleet.member('d')).toMatchObject({ state: 'dissenting', offer: 'load_only' });
+  });
+
+  it('A8: a new instance is judged as a late joiner and its old entries are dropped', () => {
+    const fleet = agreedFleet();
+    const effects = fleet.report('a', { size: 64, instance: 'a-2' });
+    expect(effects).toContainEqual({
+      type: 'forget_instance',
+      group: 'tiny',
+      target: 'a',
+      instanceId: 'a-1',
+    });
+    expect(fleet.member('a').state).toBe('dissenting');
+    fleet.report('a', { size: 32, instance: 'a-3' });
+    expect(fleet.member('a').state).toBe('conforming');
+    expect(fleet.group().epoch).toBe(1);
+  });
+
+  it('A9: a strict majority that holds another contract for settle starts a new epoch: shut, made anew, open', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.advance(10_000);
+    expect(fleet.group().epoch).toBe(1);
+    fleet.report('b', { size: 64, instance: 'b-2' });
+    fleet.advance(1_999);
+    expect(fleet.group().epoch).toBe(1);
+    const effects = fleet.advance(1);
+    expect(effects.map(({ type }) => type).filter((type) => type !== 'log' && type !== 'mismatch')).toEqual([
+      'gate',
+      'epoch_ended',
+      'epoch_started',
+      'gate',
+    ]);
+    expect(fleet.group()).toMatchObject({ epoch: 2, gateOpen: true, values: { tokens_per_block: 64 } });
+    expect(fleet.member('c').state).toBe('dissenting');
+    expect(fleet.logs('new_epoch')).toEqual([
+      'WARN The tokens_per_block of "tiny" changed from 32 to 64 (2 of 3 workers): a new epoch has begun, and workers with the old value are left out until they follow.',
+    ]);
+  });
+
+  it('A9: a majority that does not last for settle changes nothing', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.report('b', { size: 64, instance: 'b-2' });
+    fleet.advance(1_900);
+    fleet.report('b', { size: 32, instance: 'b-3' });
+    fleet.advance(60_000);
+    expect(fleet.group()).toMatchObject({ epoch: 1, values: { tokens_per_block: 32 } });
+  });
+
+  it('A9: a tie keeps the running epoch', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d', { size: 64 });
+    fleet.report('c', { size: 64, instance: 'c-2' });
+    fleet.advance(60_000);
+    expect(fleet.group().epoch).toBe(1);
+  });
+
+  it('A9: a majority that disagrees among itself has no common contract and starts nothing', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.report('b', { size: 128, instance: 'b-2' });
+    fleet.advance(60_000);
+    expect(fleet.group().epoch).toBe(1);
+  });
+
+  it('A9: on_change=wait-all waits until no member holds the old value', () => {
+    const fleet = agreedFleet({ onChange: 'wait-all' });
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.report('b', { size: 64, instance: 'b-2' });
+    fleet.advance(60_000);
+    expect(fleet.group().epoch).toBe(1);
+    fleet.report('c', { size: 64, instance: 'c-2' });
+    fleet.advance(2_000);
+    expect(fleet.group().epoch).toBe(2);
+  });
+
+  it('A9: on_change=refuse ends the process', () => {
+    const fleet = agreedFleet({ onChange: 'refuse' });
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.report('b', { size: 64, instance: 'b-2' });
+    fleet.advance(2_000);
+    expect(fleet.effects.filter(({ type }) => type === 'refuse')).toHaveLength(1);
+    expect(fleet.group().epoch).toBe(1);
+  });
+
+  it('A10: draining members neither decide nor delay', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.do({
+      type: 'listed',
+      members: [
+        { target: 'a', draining: false },
+        { target: 'b', draining: true },
+        { target: 'c', draining: false },
+      ],
+    });
+    fleet.report('a');
+    fleet.report('c', { size: 64, draining: true });
+    expect(fleet.group()).toMatchObject({ state: 'agreed', values: { tokens_per_block: 32 } });
+    expect(fleet.member('b')).toMatchObject({ state: 'draining', offer: 'none' });
+    expect(fleet.member('c')).toMatchObject({ state: 'draining', offer: 'none' });
+  });
+
+  it('A11: the running epoch is kept against a minority because it serves, not because it came first', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd', 'e');
+    fleet.report('d', { size: 64 });
+    fleet.report('e', { size: 64 });
+    fleet.advance(60_000);
+    expect(fleet.group().values).toEqual({ tokens_per_block: 32 });
+  });
+});
+
+describe('live verification, as far as reports tell it', () => {
+  it('V2: a member whose size was seen in its events is verified', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { revision: 2, source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT });
+    expect(fleet.member('a').state).toBe('verified');
+  });
+
+  it('V4: a worker that declares another size than its engine has is told so although all declare the same', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a');
+    fleet.report('a', { size: 32, declares: 16 });
+    expect(fleet.group().state).toBe('agreed');
+    expect(fleet.logs('worker_contradicts_itself')[0]).toContain(
+      'Worker a declares 16 (its model card) but its engine cuts 32',
+    );
+  });
+
+  it('V5: with frontend-uses=declared such a worker is a conflict that names the place to mend', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true, frontendUses: 'declared' });
+    fleet.list('a');
+    fleet.report('a', { size: 32, declares: 16 });
+    expect(fleet.group()).toMatchObject({ state: 'conflict', gateOpen: false });
+    expect(fleet.group().reasons[0]?.text).toContain('Worker a declares 16');
+    fleet.report('a', { size: 32, instance: 'a-2' });
+    expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('V5: after agreement such a late joiner is quarantined', () => {
+    const fleet = agreedFleet({ frontendUses: 'declared' });
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d', { size: 32, declares: 16 });
+    expect(fleet.member('d')).toMatchObject({ state: 'dissenting', offer: 'none' });
+  });
+});
+
+describe('gate', () => {
+  it('G1: before agreement the answer is no, with the reason', () => {
+    const fleet = new TestFleet();
+    expect(fleet.view().reasons).toEqual([{ code: 'no_workers', text: 'discovery lists no workers' }]);
+    fleet.list('a');
+    expect(fleet.view().reasons[0]?.code).toBe('waiting_for_workers');
+    fleet.report('a');
+    expect(fleet.group()).toMatchObject({ gateOpen: false, ready: false, routingMode: 'closed' });
+    expect(fleet.group().reasons.length).toBeGreaterThan(0);
+  });
+
+  it('G2: every epoch is announced exactly once, after agreement and before its gate opens', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { size: 64, instance: 'a-2' });
+    fleet.report('b', { size: 64, instance: 'b-2' });
+    fleet.advance(2_000);
+    const story = fleet.effects.flatMap((effect) => {
+      if (effect.type === 'epoch_started') return [`start ${effect.epoch}`];
+      if (effect.type === 'epoch_ended') return [`end ${effect.epoch}`];
+      return effect.type === 'gate' ? [effect.open ? 'open' : 'shut'] : [];
+    });
+    expect(story).toEqual(['start 1', 'open', 'shut', 'end 1', 'start 2', 'open']);
+  });
+
+  it('G4: ready means agreed and at least one worker that can be offered', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a');
+    fleet.report('a');
+    expect(fleet.group().ready).toBe(true);
+    fleet.report('a', { revision: 2, unusable: 'the engine is unreachable' });
+    expect(fleet.group()).toMatchObject({ gateOpen: true, ready: false });
+    expect(fleet.group().reasons).toEqual([
+      {
+        code: 'no_worker_offered',
+        text: 'none of 1 worker can be offered: a (incomplete: the engine is unreachable)',
+      },
+    ]);
+  });
+
+  it('G5: a lost worker keeps its place for grace, and goes on as before when the same instance returns', () => {
+    const fleet = agreedFleet();
+    fleet.broken('a');
+    expect(fleet.member('a')).toMatchObject({ state: 'lost', offer: 'full' });
+    fleet.advance(29_999);
+    expect(fleet.effects.filter(({ type }) => type === 'forget_instance')).toEqual([]);
+    fleet.alive('a');
+    expect(fleet.member('a')).toMatchObject({ state: 'conforming', offer: 'full' });
+    fleet.advance(60_000);
+    expect(fleet.effects.filter(({ type }) => type === 'forget_instance')).toEqual([]);
+  });
+
+  it('G5: after grace what it held is dropped, and it is no longer offered', () => {
+    const fleet = agreedFleet();
+    fleet.broken('a', 'no heartbeat for 15 s');
+    const effects = fleet.advance(30_000);
+    expect(effects).toContainEqual({
+      type: 'forget_instance',
+      group: 'tiny',
+      target: 'a',
+      instanceId: 'a-1',
+    });
+    expect(fleet.member('a')).toMatchObject({
+      state: 'discovered',
+      offer: 'none',
+      reason: 'no heartbeat for 15 s',
+    });
+    expect(fleet.group().gateOpen).toBe(true);
+  });
+
+  it('G6: every answer that says no has a reason from the closed list', () => {
+    const fleet = new TestFleet({ minWorkers: 3 });
+    const codes = (): string[] => fleet.group().reasons.map(({ code }) => code);
+    fleet.list('a', 'b');
+    fleet.report('a');
+    expect(codes()).toEqual(['waiting_for_workers', 'below_min_workers']);
+    fleet.report('b', { size: 64 });
+    expect(codes()).toEqual(['conflict', 'below_min_workers']);
+  });
+
+  it('G7: the routing mode is closed until the gate opens, and never claims a picture that nobody holds', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a');
+    expect(fleet.group().routingMode).toBe('closed');
+    fleet.report('b');
+    expect(fleet.group().routingMode).toBe('load_only');
+  });
+});

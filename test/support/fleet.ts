@@ -1,0 +1,128 @@
+import type { AgreementEffect, AgreementEvent } from '../../src/agreement/events.js';
+import type { AgreementOptions } from '../../src/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import { nextDeadlineMs, reduce } from '../../src/agreement/reduce.js';
+import type { FleetView, GroupView, MemberView } from '../../src/agreement/snapshot.js';
+import { viewFleet } from '../../src/agreement/snapshot.js';
+import type { AgreementState } from '../../src/agreement/state.js';
+import { createAgreement } from '../../src/agreement/state.js';
+import type { ContractValues } from '../../src/contract/contract-values.js';
+import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
+import type { WorkerReport } from '../../src/contract/worker-report.js';
+import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
+
+/** What a test says of a report; the rest is filled in plainly. */
+export interface ReportSketch {
+  readonly size?: number;
+  readonly model?: string;
+  readonly instance?: string;
+  readonly revision?: number;
+  readonly draining?: boolean;
+  readonly unusable?: string;
+  readonly values?: ContractValues;
+  readonly source?: EvidenceSource;
+  readonly declares?: number;
+}
+
+/** A report as the trust border hands it to the agreement. */
+export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
+  const { size = 32, model = 'tiny', instance = `${target}-1`, revision = 1, unusable, source } = sketch;
+  const usable = unusable === undefined;
+  const values: ContractValues = usable ? { tokens_per_block: size, ...sketch.values } : {};
+  return {
+    workerId: target,
+    instanceId: instance,
+    revision: BigInt(revision),
+    group: model,
+    engineKind: EngineKind.ENGINE_KIND_VLLM,
+    draining: sketch.draining === true,
+    usable,
+    reasons: usable ? [] : [unusable],
+    values,
+    contractKey: contractKey(values, CONTRACT_FIELDS),
+    topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
+    evidence: {
+      source: source ?? EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+      origin: `GET http://${target}:8000/metrics`,
+      raw: `block_size="${size}"`,
+    },
+    declared:
+      sketch.declares === undefined
+        ? undefined
+        : { tokensPerBlock: sketch.declares, origin: 'its model card' },
+  };
+}
+
+/** A fleet that a test drives by hand, on a clock of its own. */
+export class TestFleet {
+  readonly state: AgreementState;
+  readonly effects: AgreementEffect[] = [];
+  nowMs = 0;
+
+  constructor(options: Partial<AgreementOptions> = {}) {
+    this.state = createAgreement({ ...DEFAULT_AGREEMENT_OPTIONS, ...options });
+  }
+
+  do(event: AgreementEvent): AgreementEffect[] {
+    const effects = reduce(this.state, event, this.nowMs);
+    this.effects.push(...effects);
+    return effects;
+  }
+
+  list(...targets: string[]): AgreementEffect[] {
+    return this.do({ type: 'listed', members: targets.map((target) => ({ target, draining: false })) });
+  }
+
+  report(target: string, sketch: ReportSketch = {}): AgreementEffect[] {
+    return this.do({ type: 'report', target, report: makeReport(target, sketch) });
+  }
+
+  broken(target: string, reason = 'connection refused'): AgreementEffect[] {
+    return this.do({ type: 'broken', target, reason });
+  }
+
+  alive(target: string): AgreementEffect[] {
+    return this.do({ type: 'alive', target });
+  }
+
+  /** Moves time on, ticking whenever the agreement asked to be ticked. */
+  advance(durationMs: number): AgreementEffect[] {
+    const endMs = this.nowMs + durationMs;
+    const effects: AgreementEffect[] = [];
+    for (;;) {
+      const deadlineMs = nextDeadlineMs(this.state, this.nowMs);
+      if (deadlineMs === undefined || deadlineMs > endMs) break;
+      this.nowMs = deadlineMs;
+      effects.push(...this.do({ type: 'tick' }));
+    }
+    this.nowMs = endMs;
+    return effects;
+  }
+
+  view(): FleetView {
+    return viewFleet(this.state, this.nowMs);
+  }
+
+  group(name = 'tiny'): GroupView {
+    const group = this.view().groups.find((candidate) => candidate.group === name);
+    if (group === undefined) throw new Error(`no group ${name}`);
+    return group;
+  }
+
+  member(target: string): MemberView {
+    const { groups, unassigned } = this.view();
+    const found = [...groups.flatMap(({ members }) => members), ...unassigned].find(
+      (m) => m.target === target,
+    );
+    if (found === undefined) throw new Error(`no member ${target}`);
+    return found;
+  }
+
+  logs(code?: string): string[] {
+    return this.effects.flatMap((effect) =>
+      effect.type === 'log' && (code === undefined || effect.code === code)
+        ? [`${effect.level.toUpperCase()} ${effect.message}`]
+        : [],
+    );
+  }
+}

@@ -183,7 +183,7 @@ export interface ListWorkersResponse {
 export interface Agreement {
   group: string;
   state: AgreementState;
-  /** 0 before the first agreement, then 1, 2, … */
+  /** 0 before the first agreement; grows with every agreement of any group. */
   epoch: bigint;
   gateOpen: boolean;
   /** Absent while nothing is agreed. */

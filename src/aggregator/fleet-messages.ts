@@ -1,0 +1,89 @@
+import type { GroupView, MemberOffer, MemberState, MemberView } from '../agreement/snapshot.js';
+import type { ContractValues } from '../contract/contract-values.js';
+import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';
+import type { AgreedContract, Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
+import {
+  MemberState as WireMemberState,
+  MemberOffer as WireOffer,
+  AgreementState as WireState,
+} from '../gen/kvaccord/v1/fleet.js';
+
+/** Members that one answer names; `member_count` has the rest. A frontend of 10,000 workers asks `ListWorkers`. */
+const MAX_MEMBERS_IN_AGREEMENT = 1_000;
+
+const STATES: Readonly<Record<GroupView['state'], WireState>> = {
+  collecting: WireState.AGREEMENT_STATE_COLLECTING,
+  agreed: WireState.AGREEMENT_STATE_AGREED,
+  conflict: WireState.AGREEMENT_STATE_CONFLICT,
+};
+
+const MEMBER_STATES: Readonly<Record<MemberState, WireMemberState>> = {
+  discovered: WireMemberState.MEMBER_STATE_DISCOVERED,
+  incomplete: WireMemberState.MEMBER_STATE_INCOMPLETE,
+  reported: WireMemberState.MEMBER_STATE_REPORTED,
+  conforming: WireMemberState.MEMBER_STATE_CONFORMING,
+  verified: WireMemberState.MEMBER_STATE_VERIFIED,
+  dissenting: WireMemberState.MEMBER_STATE_DISSENTING,
+  draining: WireMemberState.MEMBER_STATE_DRAINING,
+  lost: WireMemberState.MEMBER_STATE_LOST,
+};
+
+const OFFERS: Readonly<Record<MemberOffer, WireOffer>> = {
+  none: WireOffer.MEMBER_OFFER_NONE,
+  load_only: WireOffer.MEMBER_OFFER_LOAD_ONLY,
+  full: WireOffer.MEMBER_OFFER_FULL,
+};
+
+const HASH_UNITS: Readonly<Record<string, HashUnit>> = {
+  token: HashUnit.HASH_UNIT_TOKEN,
+  bigram: HashUnit.HASH_UNIT_BIGRAM,
+};
+
+/** One member on the wire. */
+export function toMember(view: MemberView): Member {
+  return {
+    target: view.target,
+    workerId: view.workerId,
+    instanceId: view.instanceId,
+    state: MEMBER_STATES[view.state],
+    offer: OFFERS[view.offer],
+    ...(view.tokensPerBlock === undefined ? {} : { tokensPerBlock: view.tokensPerBlock }),
+    source: view.source,
+    reason: view.reason,
+    unverifiedFields: [...view.unverifiedFields],
+  };
+}
+
+/** One group on the wire. `changedAtMs` is wall-clock time, for people. */
+export function toAgreement(view: GroupView, changedAtMs: number): Agreement {
+  return {
+    group: view.group,
+    state: STATES[view.state],
+    epoch: BigInt(view.epoch),
+    gateOpen: view.gateOpen,
+    contract: view.values === undefined ? undefined : toContract(view.values, view),
+    reasons: view.reasons.map(({ code, text }) => ({ code, text })),
+    members: view.members.slice(0, MAX_MEMBERS_IN_AGREEMENT).map(toMember),
+    memberCount: view.members.length,
+    changedAt: new Date(changedAtMs),
+    routingMode: view.routingMode,
+    ready: view.ready,
+  };
+}
+
+function text<Key extends string>(key: Key, value: string | number | undefined): { [K in Key]?: string } {
+  return (value === undefined ? {} : { [key]: String(value) }) as { [K in Key]?: string };
+}
+
+function toContract(values: ContractValues, view: GroupView): AgreedContract {
+  return {
+    tokensPerBlock: Number(values.tokens_per_block ?? 0),
+    hashUnit: HASH_UNITS[String(values.hash_unit)] ?? HashUnit.HASH_UNIT_UNSPECIFIED,
+    ...text('modelRevision', values.model_revision),
+    ...text('tokenizerFingerprint', values.tokenizer_fingerprint),
+    ...text('hashAlgorithm', values.hash_algorithm),
+    ...text('hashSeed', values.hash_seed),
+    digest: view.digest,
+    isOverride: view.isOverride,
+  };
+}

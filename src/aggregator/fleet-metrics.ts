@@ -1,0 +1,164 @@
+import type { Registry } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { AgreementEffect } from '../agreement/events.js';
+import type { FleetView, MemberState, RoutingMode } from '../agreement/snapshot.js';
+import { evidenceSourceName } from '../contract/names.js';
+
+const AGREEMENT_STATES = ['collecting', 'agreed', 'conflict'] as const;
+const ROUTING_MODES: readonly RoutingMode[] = ['closed', 'exact', 'mixed', 'approximate', 'load_only'];
+const MEMBER_STATES: readonly MemberState[] = [
+  'discovered',
+  'incomplete',
+  'reported',
+  'conforming',
+  'verified',
+  'dissenting',
+  'draining',
+  'lost',
+];
+
+/** Engines take from seconds (tests) to tens of minutes (large models) until they report. */
+const AGREEMENT_BUCKETS_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
+
+/** The label of members that no report has put into a group yet. */
+const NO_GROUP = '';
+
+/**
+ * The fleet's metrics, with the names of the contract. Gauges are read off the
+ * prepared view at each scrape, so that series of what has left are gone.
+ */
+export class FleetMetrics {
+  readonly #mismatches: Counter<'group' | 'worker' | 'source'>;
+  readonly #timeToAgreement: Histogram;
+  /** Groups whose first agreement was observed. */
+  readonly #agreedOnce = new Set<string>();
+  /** Label sets given to `#mismatches`, by worker, so that they can be taken back. */
+  readonly #mismatchLabels = new Map<string, Array<{ group: string; worker: string; source: string }>>();
+
+  constructor(registry: Registry, view: () => FleetView) {
+    const registers = [registry];
+    this.#mismatches = new Counter({
+      name: 'kv_router_block_size_mismatch_total',
+      help: 'Worker instances whose contract differs from the agreed one.',
+      labelNames: ['group', 'worker', 'source'],
+      registers,
+    });
+    this.#timeToAgreement = new Histogram({
+      name: 'kv_accord_time_to_agreement_seconds',
+      help: 'From the first listing of a member of a group to its first agreement.',
+      buckets: AGREEMENT_BUCKETS_SECONDS,
+      registers,
+    });
+    const gauge = <Label extends string>(
+      name: string,
+      help: string,
+      labelNames: readonly Label[],
+      fill: (self: Gauge<Label>, view: FleetView) => void,
+    ): Gauge<Label> =>
+      new Gauge<Label>({
+        name: `kv_accord_${name}`,
+        help,
+        labelNames: [...labelNames],
+        registers,
+        collect() {
+          this.reset();
+          fill(this as unknown as Gauge<Label>, view());
+        },
+      });
+    gauge('gate_open', 'Whether the gate of a group is open.', ['group'], (self, { groups }) => {
+      for (const { group, gateOpen } of groups) self.set({ group }, Number(gateOpen));
+    });
+    gauge(
+      'routing_mode',
+      'The routing mode of a group: 1 for the one it is in.',
+      ['group', 'mode'],
+      (self, { groups }) => {
+        for (const { group, routingMode } of groups) {
+          for (const mode of ROUTING_MODES) self.set({ group, mode }, Number(mode === routingMode));
+        }
+      },
+    );
+    gauge(
+      'agreement_state',
+      'The state of a group: 1 for the one it is in.',
+      ['group', 'state'],
+      (self, { groups }) => {
+        for (const { group, state } of groups) {
+          for (const name of AGREEMENT_STATES) self.set({ group, state: name }, Number(name === state));
+        }
+      },
+    );
+    gauge(
+      'agreed_tokens_per_block',
+      'The agreed KV block size; no series while nothing is agreed.',
+      ['group'],
+      (self, { groups }) => {
+        for (const { group, values } of groups) {
+          if (typeof values?.tokens_per_block === 'number') self.set({ group }, values.tokens_per_block);
+        }
+      },
+    );
+    gauge(
+      'epoch',
+      'The running epoch of a group, 0 before the first agreement.',
+      ['group'],
+      (self, { groups }) => {
+        for (const { group, epoch } of groups) self.set({ group }, epoch);
+      },
+    );
+    gauge('workers', 'Members of a group by state.', ['group', 'state'], (self, { groups, unassigned }) => {
+      for (const { group, members } of [...groups, { group: NO_GROUP, members: unassigned }]) {
+        const counts = new Map<MemberState, number>();
+        for (const { state } of members) counts.set(state, (counts.get(state) ?? 0) + 1);
+        for (const state of MEMBER_STATES) self.set({ group, state }, counts.get(state) ?? 0);
+      }
+    });
+    gauge(
+      'not_ready_reasons',
+      'Why the answer is no: 1 for each reason that stands.',
+      ['group', 'reason'],
+      (self, { groups, reasons }) => {
+        for (const { group, reasons: why } of [...groups, { group: NO_GROUP, reasons }]) {
+          for (const { code } of why) self.set({ group, reason: code }, 1);
+        }
+      },
+    );
+  }
+
+  /** Counts what the agreement came to. */
+  record(effect: AgreementEffect): void {
+    switch (effect.type) {
+      case 'mismatch': {
+        const { group, worker } = effect;
+        const labels = { group, worker, source: evidenceSourceName(effect.source) };
+        this.#mismatches.inc(labels);
+        const held = this.#mismatchLabels.get(worker) ?? [];
+        if (held.some((entry) => entry.group === group && entry.source === labels.source)) return;
+        this.#mismatchLabels.set(worker, [...held, labels]);
+        return;
+      }
+      case 'epoch_started':
+        if (this.#agreedOnce.has(effect.group)) return;
+        this.#agreedOnce.add(effect.group);
+        this.#timeToAgreement.observe(effect.collectedForMs / 1_000);
+        return;
+      case 'group_ended':
+        this.#agreedOnce.delete(effect.group);
+        return;
+      default:
+    }
+  }
+
+  /** Takes back the series of workers that have left. */
+  prune(view: FleetView): void {
+    if (this.#mismatchLabels.size === 0) return;
+    const present = new Set(
+      [...view.groups.flatMap(({ members }) => members), ...view.unassigned].map(({ target }) => target),
+    );
+    for (const [worker, labels] of this.#mismatchLabels) {
+      if (present.has(worker)) continue;
+      for (const entry of labels) this.#mismatches.remove(entry);
+      this.#mismatchLabels.delete(worker);
+    }
+  }
+}

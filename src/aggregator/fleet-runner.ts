@@ -1,0 +1,162 @@
+import type { AgreementEffect, AgreementEvent } from '../agreement/events.js';
+import type { AgreementOptions } from '../agreement/options.js';
+import { nextDeadlineMs, reduce } from '../agreement/reduce.js';
+import type { FleetView } from '../agreement/snapshot.js';
+import { viewFleet } from '../agreement/snapshot.js';
+import type { AgreementState } from '../agreement/state.js';
+import { createAgreement } from '../agreement/state.js';
+import { readReport } from '../contract/worker-report.js';
+import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import type { Clock, Timer } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Endpoint } from './discovery/source.js';
+
+/**
+ * How long changes are gathered before the answers for everybody are prepared
+ * anew. Preparing walks all members, and thousands may report within one
+ * second; an opening or shutting gate never waits for it.
+ */
+const GATHER_MS = 50;
+
+/** What others may want to know as it happens. */
+export interface FleetListener {
+  /** The prepared answers are new. */
+  onView?(view: FleetView): void;
+  /** The agreement came to something; see `AgreementEffect`. */
+  onEffect?(effect: AgreementEffect): void;
+}
+
+export interface FleetRunnerModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Carries the agreement: hands it events with the time, sets the one timer it
+ * asks for, writes its log lines, and keeps the answers that everybody reads.
+ */
+export class FleetRunner {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #state: AgreementState;
+  readonly #listeners = new Set<FleetListener>();
+  /** Serialised, because thousands of reports as objects would cost several times as much memory. */
+  readonly #reports = new Map<string, Uint8Array>();
+  #view: FleetView;
+  #deadline: { readonly atMs: number; readonly timer: Timer } | undefined;
+  #gathering: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: AgreementOptions, modules: FleetRunnerModules) {
+    this.#clock = modules.clock;
+    this.#logger = modules.logger;
+    this.#state = createAgreement(options);
+    this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+  }
+
+  /** The answers as last prepared: constant time, whatever the fleet's size. */
+  get view(): FleetView {
+    return this.#view;
+  }
+
+  /** The last report of a member, as its sidecar sent it; undefined until it has sent one. */
+  reportOf(target: string): CapabilityReport | undefined {
+    const bytes = this.#reports.get(target);
+    return bytes === undefined ? undefined : CapabilityReport.decode(bytes);
+  }
+
+  /** Calls `listener` until the returned function is called. */
+  listen(listener: FleetListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Discovery gives its full list. */
+  listed(endpoints: readonly Endpoint[]): void {
+    const targets = new Set(endpoints.map(({ target }) => target));
+    for (const target of this.#reports.keys()) {
+      if (!targets.has(target)) this.#reports.delete(target);
+    }
+    this.#dispatch({
+      type: 'listed',
+      members: endpoints.map(({ target, draining }) => ({ target, draining: draining === true })),
+    });
+  }
+
+  /** A sidecar sent a report; what breaks a bound is refused here. */
+  reported(target: string, report: CapabilityReport): void {
+    if (!this.#state.members.has(target)) return; // a session that outlived its listing
+    const read = readReport(report);
+    if ('problems' in read) {
+      this.#reports.delete(target);
+      this.#dispatch({ type: 'report_refused', target, problems: read.problems });
+      return;
+    }
+    this.#reports.set(target, CapabilityReport.encode(report).finish());
+    this.#dispatch({ type: 'report', target, report: read });
+  }
+
+  /** A sidecar was heard. */
+  alive(target: string): void {
+    this.#dispatch({ type: 'alive', target });
+  }
+
+  /** A session broke; `reason` is for an operator. */
+  broken(target: string, reason: string): void {
+    this.#dispatch({ type: 'broken', target, reason });
+  }
+
+  /** Stops all timers. */
+  close(): void {
+    this.#isClosed = true;
+    this.#deadline?.timer.clear();
+    this.#gathering?.clear();
+    this.#listeners.clear();
+  }
+
+  #dispatch(event: AgreementEvent): void {
+    if (this.#isClosed) return;
+    const nowMs = this.#clock.monotonicMs();
+    const version = this.#state.version;
+    const effects = reduce(this.#state, event, nowMs);
+    this.#setDeadline(nowMs);
+    for (const effect of effects) this.#carryOut(effect);
+    if (effects.some(({ type }) => type === 'gate' || type === 'log')) this.#prepare();
+    else if (this.#state.version !== version) {
+      this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#prepare());
+    }
+  }
+
+  #carryOut(effect: AgreementEffect): void {
+    if (effect.type === 'log') {
+      this.#logger[effect.level](
+        { code: effect.code, ...(effect.group === '' ? {} : { group: effect.group }) },
+        effect.message,
+      );
+    }
+    for (const listener of [...this.#listeners]) listener.onEffect?.(effect);
+  }
+
+  #prepare(): void {
+    this.#gathering?.clear();
+    this.#gathering = undefined;
+    if (this.#isClosed) return;
+    this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+    for (const listener of [...this.#listeners]) listener.onView?.(this.#view);
+  }
+
+  #setDeadline(nowMs: number): void {
+    const atMs = nextDeadlineMs(this.#state, nowMs);
+    if (atMs === this.#deadline?.atMs) return;
+    this.#deadline?.timer.clear();
+    this.#deadline = undefined;
+    if (atMs === undefined) return;
+    const timer = this.#clock.setTimer(atMs - nowMs, () => {
+      this.#deadline = undefined;
+      this.#dispatch({ type: 'tick' });
+      // The end of a settle time shows in the reasons although nothing else changed.
+      this.#prepare();
+    });
+    this.#deadline = { atMs, timer };
+  }
+}

@@ -1,5 +1,8 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
+import { describeError } from './describe-error.js';
+
+export { describeError } from './describe-error.js';
 
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -84,24 +87,6 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   const stream: DestinationStream = { write: (line) => destination.write(format(line)) };
   return wrap(pino(pinoOptions, stream), withoutControls);
 }
-
-/**
- * Makes one line out of anything that was thrown: its message, with the causes
- * behind it; the stack when `withStack`.
- */
-export function describeError(error: unknown, withStack = false): string {
-  if (!(error instanceof Error)) return String(error);
-  if (withStack && error.stack !== undefined) return error.stack;
-  const parts: string[] = [];
-  for (let at: unknown = error; at instanceof Error && parts.length < MAX_CAUSES; at = at.cause) {
-    const text = at.message === '' ? at.name : at.message;
-    if (!parts.some((part) => part.includes(text))) parts.push(text);
-  }
-  return parts.join(': ');
-}
-
-/** Causes of causes that one line tells; more would bury the first. */
-const MAX_CAUSES = 4;
 
 /**
  * Words from workers and engines reach a person's terminal: escape sequences

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createLogger, describeError } from '../../src/platform/logger.js';
+import { describeError } from '../../src/platform/describe-error.js';
+import { createLogger } from '../../src/platform/logger.js';
 
 function recorder(): { lines: string[]; write: (line: string) => void } {
   const lines: string[] = [];

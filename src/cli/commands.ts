@@ -1,0 +1,17 @@
+import { aggregatorDescription } from './aggregator-settings.js';
+import { type Command, defineCommand } from './command.js';
+import { demoDescription } from './demo-settings.js';
+import { execDescription } from './exec-settings.js';
+import { sidecarDescription } from './sidecar-settings.js';
+import { statusDescription } from './status-settings.js';
+import { waitDescription } from './wait-settings.js';
+
+/** Every command, in the order of `--help`. Bodies are loaded when they run: `wait` must not pay for the rest. */
+export const commands: readonly Command[] = [
+  defineCommand(sidecarDescription, async () => (await import('./sidecar.js')).runSidecar),
+  defineCommand(aggregatorDescription, async () => (await import('./aggregator.js')).runAggregator),
+  defineCommand(waitDescription, async () => (await import('./wait.js')).runWait),
+  defineCommand(execDescription, async () => (await import('./exec.js')).runExec),
+  defineCommand(statusDescription, async () => (await import('./status.js')).runStatus),
+  defineCommand(demoDescription, async () => (await import('./demo.js')).runDemo),
+];

@@ -1,0 +1,90 @@
+import type { Command } from '../command.js';
+import { COMPLETION_SHELLS, tableOf } from '../program.js';
+import { completionWords } from '../settings/flags.js';
+import type { Setting } from '../settings/setting.js';
+
+/** One flag as shells complete it. */
+export interface CompletionFlag {
+  /** With its dashes: `--listen`. */
+  readonly flag: string;
+  readonly help: string;
+  /** What can follow; undefined for a switch. */
+  readonly value?: CompletionValue;
+}
+
+/** What can be typed for a value. */
+export interface CompletionValue {
+  readonly words: readonly string[];
+  /** Whether paths are offered too. */
+  readonly path: 'file' | 'folder' | undefined;
+  /** Whether the flag may be given again. */
+  readonly repeats: boolean;
+  /** Stands for the value where a shell shows one: `URL,…`. */
+  readonly placeholder: string;
+}
+
+/** One command as shells complete it. */
+export interface CompletionCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly CompletionFlag[];
+  /** Words that can stand beside the flags. */
+  readonly operands: readonly string[];
+  /** True when what follows `--` is another program with its arguments. */
+  readonly passesThrough: boolean;
+}
+
+const HELP_FLAG: CompletionFlag = { flag: '--help', help: 'Print this help.' };
+
+/** Flags that stand before any command. */
+export const PROGRAM_FLAGS: readonly CompletionFlag[] = [
+  HELP_FLAG,
+  { flag: '--version', help: 'Print the version.' },
+];
+
+/** Everything that can be completed: it follows from the tables, and nothing else is asked for it. */
+export function completionModel(commands: readonly Command[]): CompletionCommand[] {
+  const listed = commands.map((command): CompletionCommand => {
+    const { description } = command;
+    return {
+      name: description.name,
+      summary: description.summary,
+      flags: [...Object.entries(tableOf(command)).flatMap(flagsOf), HELP_FLAG],
+      operands: [],
+      passesThrough: description.operands?.passesThrough === true,
+    };
+  });
+  return [
+    ...listed,
+    {
+      name: 'completion',
+      summary: 'Print the completion script of a shell',
+      flags: [HELP_FLAG],
+      operands: COMPLETION_SHELLS,
+      passesThrough: false,
+    },
+    {
+      name: 'help',
+      summary: 'Print the help of a command',
+      flags: [],
+      operands: listed.map(({ name }) => name),
+      passesThrough: false,
+    },
+  ];
+}
+
+function flagsOf([name, setting]: [string, Setting]): CompletionFlag[] {
+  const help = setting.help;
+  if (setting.kind === 'boolean') {
+    const flag = setting.default === true ? `--no-${name}` : `--${name}`;
+    return [{ flag, help }];
+  }
+  const isFolder = setting.kind === 'file' && (setting.mustBe === 'folder' || setting.placeholder === 'DIR');
+  const value: CompletionValue = {
+    words: completionWords(setting),
+    path: setting.kind !== 'file' ? undefined : isFolder ? 'folder' : 'file',
+    repeats: setting.kind === 'list',
+    placeholder: setting.kind,
+  };
+  return [{ flag: `--${name}`, help, value }];
+}

@@ -1,0 +1,69 @@
+import { checkFleet, collectionSettings } from './collection-settings.js';
+import type { CommandDescription } from './command.js';
+
+const ownSettings = {
+  aggregator: {
+    kind: 'address',
+    use: 'dial',
+    group: 'Fleet',
+    help: 'Ask this running aggregator in place of the workers.',
+  },
+  'frontend-uses': {
+    kind: 'enum',
+    choices: ['observed', 'declared'],
+    default: 'declared',
+    group: 'Agreement',
+    help: 'Whether CMD goes by what engines do or by what workers declare. Dynamo goes by what they declare.',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '10m',
+    group: 'Waiting',
+    help: 'End with code 3 when nothing is agreed by then; 0 waits for ever.',
+  },
+  'on-change': {
+    kind: 'enum',
+    choices: ['restart', 'exit', 'ignore'],
+    default: 'restart',
+    group: 'Program',
+    help: 'What to do with CMD when the fleet comes to agree on another value.',
+  },
+  env: {
+    kind: 'list',
+    item: 'env-name',
+    default: ['DYN_KV_CACHE_BLOCK_SIZE', 'DYN_ROUTER_BLOCK_SIZE', 'KV_ACCORD_TOKENS_PER_BLOCK'],
+    group: 'Program',
+    help: 'Variables that carry the agreed value into CMD.',
+  },
+} as const;
+
+/** The settings of `kv-accord exec`. */
+export const execSettings: typeof collectionSettings & typeof ownSettings = {
+  ...collectionSettings,
+  ...ownSettings,
+};
+
+/** `kv-accord exec`. */
+export const execDescription: CommandDescription<typeof execSettings> = {
+  name: 'exec',
+  summary: 'Wait, put the agreed value in the environment, then run a program',
+  description:
+    'Waits like "wait", puts the agreed KV block size into the environment, runs CMD, and keeps watching. {tokens_per_block} in the arguments of CMD is replaced by the value. Once CMD runs, its exit status is passed on.',
+  operands: {
+    syntax: '<CMD...>',
+    help: 'the program and its arguments; everything after it is its own',
+    passesThrough: true,
+  },
+  settings: execSettings,
+  examples: [
+    {
+      says: 'The gate in front of a Dynamo frontend',
+      line: 'kv-accord exec --workers dns:///workers:50061 --tls-ca ca.crt -- python3 -m dynamo.frontend --router-mode kv',
+    },
+    {
+      says: 'A program that takes the value as an argument only',
+      line: 'kv-accord exec --aggregator 127.0.0.1:50060 -- indexer --block-size {tokens_per_block}',
+    },
+  ],
+  check: checkFleet,
+};

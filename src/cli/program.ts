@@ -1,0 +1,215 @@
+import { Command as Commander, type CommanderError } from 'commander';
+import type { Command, CommandDescription } from './command.js';
+import { commonSettings } from './common-settings.js';
+import { addFlags, givenFlags } from './settings/flags.js';
+import type { GivenFlags } from './settings/resolve.js';
+import type { SettingsTable } from './settings/setting.js';
+import { nearest, quote, SettingError } from './settings/setting-error.js';
+
+/** The shells that `kv-accord completion` writes for. */
+export const COMPLETION_SHELLS: readonly string[] = ['bash', 'zsh', 'fish'];
+
+/** What a command line asks for. */
+export type Request =
+  | {
+      readonly type: 'command';
+      readonly command: Command;
+      readonly flags: GivenFlags;
+      readonly operands: string[];
+    }
+  | { readonly type: 'completion'; readonly shell: string }
+  /** Help or the version was asked for, and has been written. */
+  | { readonly type: 'answered' };
+
+/** What `parseCommandLine` needs. */
+export interface ProgramModules {
+  readonly commands: readonly Command[];
+  readonly version: string;
+  /** Takes help and the version. */
+  readonly write: (text: string) => void;
+  /** Width for help in characters; undefined for 80. */
+  readonly columns: number | undefined;
+}
+
+/** A command's own settings, then the common ones. */
+export function tableOf(command: Command): SettingsTable {
+  return { ...command.description.settings, ...commonSettings };
+}
+
+/** The command line as commander knows it: for parsing, help and completion. */
+export function buildProgram(modules: ProgramModules, onRequest: (request: Request) => void): Commander {
+  const program = new Commander('kv-accord')
+    .description('Every worker, every router, one KV block size.')
+    .usage('COMMAND [flags]')
+    .version(modules.version, '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help.')
+    .helpCommand('help [command]', 'Print the help of a command')
+    .enablePositionalOptions()
+    .exitOverride()
+    // The words that a value can be are told in our own text; commander would add them once more.
+    .configureHelp({ optionDescription: (option) => option.description, subcommandTerm: termOf })
+    .configureOutput({
+      writeOut: modules.write,
+      // Errors are told once, in our own words.
+      writeErr: () => {},
+      ...(modules.columns === undefined ? {} : { getOutHelpWidth: () => modules.columns ?? 80 }),
+    });
+  for (const command of modules.commands) {
+    const { description } = command;
+    const sub = program
+      .command(description.name)
+      .summary(description.summary)
+      .description(description.description)
+      .helpOption('-h, --help', 'Print this help.')
+      .allowExcessArguments()
+      .passThroughOptions(description.operands?.passesThrough === true);
+    const { operands } = description;
+    // Optional here: what is missing is told later, when it is known that the command is to run.
+    if (operands !== undefined) sub.argument(operands.syntax.replace(/^<(.*)>$/, '[$1]'), operands.help);
+    addFlags(sub, tableOf(command));
+    sub.usage(`[flags]${operands === undefined ? '' : ` ${usageOf(description)}`}`);
+    sub.addHelpText('after', helpAfter(description));
+    sub.action(() =>
+      onRequest({ type: 'command', command, flags: givenFlags(sub, tableOf(command)), operands: sub.args }),
+    );
+  }
+  const completion = program
+    .command('completion')
+    .summary('Print the completion script of a shell')
+    .description('Prints a script that completes commands, flags and their values.')
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments()
+    .addHelpText('after', COMPLETION_HELP);
+  const shell = completion.createArgument('[shell]', 'bash, zsh or fish');
+  shell.argChoices = [...COMPLETION_SHELLS];
+  completion
+    .addArgument(shell)
+    .action((name?: string) => onRequest({ type: 'completion', shell: checkShell(name) }));
+  return program;
+}
+
+/** Reads a command line (without the program's own name). Throws a `SettingError` when it is wrong. */
+export function parseCommandLine(argv: readonly string[], modules: ProgramModules): Request {
+  let request: Request = { type: 'answered' };
+  const program = buildProgram(modules, (asked) => {
+    request = asked;
+  });
+  if (argv.length === 0) {
+    throw new SettingError(
+      `a command must be given: ${modules.commands.map(nameOf).join(', ')} (kv-accord --help)`,
+    );
+  }
+  try {
+    program.parse(argv, { from: 'user' });
+  } catch (error) {
+    if (!isCommanderError(error)) throw error;
+    if (error.exitCode !== 0) throw explain(error, argv, modules.commands);
+  }
+  return request;
+}
+
+/** A command in the list of commands: its name and its operands; that it has flags goes without saying. */
+function termOf(command: Commander): string {
+  return [command.name(), ...command.registeredArguments.map((a) => `[${a.name()}]`)].join(' ');
+}
+
+const nameOf = (command: Command): string => command.description.name;
+
+function checkShell(name: string | undefined): string {
+  if (name !== undefined && COMPLETION_SHELLS.includes(name)) return name;
+  const hint = name === undefined ? '' : ` ${quote(name)}`;
+  throw new SettingError(`completion: shell${hint} (on the command line): must be bash, zsh or fish`);
+}
+
+function usageOf(description: CommandDescription<SettingsTable>): string {
+  const { operands } = description;
+  if (operands === undefined) return '';
+  return operands.passesThrough === true ? `-- ${operands.syntax.replace(/[<>]/g, '')}` : operands.syntax;
+}
+
+function helpAfter(description: CommandDescription<SettingsTable>): string {
+  const examples = description.examples.map(({ says, line }) => `  # ${says}\n  ${line}`).join('\n');
+  return `
+Examples:
+${examples}
+
+Every flag --some-flag is also the variable KV_ACCORD_SOME_FLAG and the name some-flag in the --config file.
+Order: flag, KV_ACCORD_…, DYN_…, file, default. Every switch has a --no-… form. Lists take commas or repeated flags.`;
+}
+
+const COMPLETION_HELP = `
+Examples:
+  # bash, for this session; put it into ~/.bashrc to keep it
+  source <(kv-accord completion bash)
+  # zsh, likewise with ~/.zshrc
+  source <(kv-accord completion zsh)
+  # fish, kept
+  kv-accord completion fish > ~/.config/fish/completions/kv-accord.fish`;
+
+function isCommanderError(error: unknown): error is CommanderError {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('commander.');
+}
+
+/** Puts commander's refusal into our own one line, with the nearest known name. */
+function explain(error: CommanderError, argv: readonly string[], commands: readonly Command[]): SettingError {
+  // commander tells what it met in the message alone, between quotes.
+  const met = /'(.*)'/s.exec(error.message)?.[1] ?? '';
+  const command = commands.find((candidate) => nameOf(candidate) === argv[0]);
+  switch (error.code) {
+    case 'commander.unknownOption':
+      return explainUnknownFlag(met, command, commands);
+    case 'commander.optionMissingArgument': {
+      const [flag = met, value = 'value'] = met.split(' ');
+      return new SettingError(`${flag} (on the command line): must be followed by its value, ${value}`);
+    }
+    case 'commander.unknownCommand': {
+      const names = [...commands.map(nameOf), 'completion', 'help'];
+      const word = nearest(met, names);
+      const hint = word === undefined ? '' : `; did you mean ${word}?`;
+      return new SettingError(`unknown command ${quote(met)}: must be one of ${names.join(', ')}${hint}`);
+    }
+    default:
+      return new SettingError(
+        `${error.message.replace(/^error: /, '').replace(/\s+/g, ' ')} (kv-accord --help)`,
+      );
+  }
+}
+
+function explainUnknownFlag(
+  met: string,
+  command: Command | undefined,
+  commands: readonly Command[],
+): SettingError {
+  const [flag = met, ...value] = met.split('=');
+  const where = '(on the command line)';
+  if (command === undefined) {
+    const isKnown = commands.some((candidate) =>
+      Object.keys(tableOf(candidate)).some((name) => flag === `--${name}`),
+    );
+    const names = ['--help', '--version'];
+    const word = nearest(flag, names);
+    const hint = isKnown
+      ? `; it must stand after the command`
+      : word === undefined
+        ? ''
+        : `; did you mean ${word}?`;
+    return new SettingError(`unknown flag ${quote(flag)} ${where}: must be ${names.join(' or ')}${hint}`);
+  }
+  const table = tableOf(command);
+  const name = nameOf(command);
+  if (value.length > 0 && table[flag.replace(/^--(no-)?/, '')]?.kind === 'boolean') {
+    return new SettingError(
+      `${flag} ${quote(value.join('='))} ${where}: must be ${flag} alone, it takes no value`,
+    );
+  }
+  const flags = Object.entries(table).flatMap(([known, setting]) =>
+    setting.kind === 'boolean' ? [`--${known}`, `--no-${known}`] : [`--${known}`],
+  );
+  const word = nearest(flag, [...flags, '--help']);
+  const hint = word === undefined ? '' : `; did you mean ${word}?`;
+  const owners = commands.filter((candidate) => flag.startsWith('--') && flag.slice(2) in tableOf(candidate));
+  const other = owners.length === 0 ? '' : `; it belongs to ${owners.map(nameOf).join(', ')}`;
+  return new SettingError(
+    `unknown flag ${quote(flag)} ${where}: must be one that kv-accord ${name} --help lists${hint || other}`,
+  );
+}

@@ -1,0 +1,183 @@
+import type { Clock } from '../platform/clock.js';
+import { describeError } from '../platform/describe-error.js';
+import type { Environment } from '../platform/environment.js';
+import { explainSystemError } from '../platform/file.js';
+import type { Logger } from '../platform/logger.js';
+import { exitCodeOfSignal, StoppedBySignal } from '../platform/process-signals.js';
+import type { TextOutput } from '../platform/standard-streams.js';
+import type { Command } from './command.js';
+import { checkTls, type commonSettings } from './common-settings.js';
+import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
+import { parseCommandLine, type Request, tableOf } from './program.js';
+import type { ConfigFile } from './settings/config-file.js';
+import { type FindPathProblem, parseValue } from './settings/parse-value.js';
+import { type Resolved, resolve, type SettingSources } from './settings/resolve.js';
+import { environmentName, type SettingsTable } from './settings/setting.js';
+import { quote, SettingError, wrongValue } from './settings/setting-error.js';
+import { warnOfUnknownEnvironment } from './settings/unknown-environment.js';
+
+/** What the program is built on; tests put their own in. */
+export interface CliModules {
+  readonly commands: readonly Command[];
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly stdout: TextOutput;
+  readonly stderr: TextOutput;
+  readonly signal: AbortSignal;
+  readonly version: string;
+  readonly readTextFile: (path: string, maxBytes: number) => Promise<string>;
+  readonly findPathProblem: FindPathProblem;
+  /** Told as soon as there is one, so that faults from outside the command can be logged. */
+  readonly onLogger?: (logger: Logger) => void;
+}
+
+/** Largest configuration file. A list of 10,000 workers fits. */
+const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
+
+/**
+ * Does what a command line (without the program's own name) asks. Resolves
+ * with the exit code and never rejects: whatever goes wrong is told in one line.
+ */
+export async function runCli(argv: readonly string[], modules: CliModules): Promise<number> {
+  let name = 'kv-accord';
+  let logger: Logger | undefined;
+  try {
+    const request = parseCommandLine(argv, {
+      commands: modules.commands,
+      version: modules.version,
+      write: (text) => modules.stdout.write(text),
+      columns: modules.stdout.columns,
+    });
+    if (request.type === 'answered') return EXIT_OK;
+    if (request.type === 'completion') {
+      const { completionScript } = await import('./completion/script.js');
+      modules.stdout.write(completionScript(request.shell, modules.commands));
+      return EXIT_OK;
+    }
+    name = `kv-accord ${request.command.description.name}`;
+    return await runCommand(request, modules, (made) => {
+      logger = made;
+      modules.onLogger?.(made);
+    });
+  } catch (error) {
+    if (error instanceof SettingError) {
+      modules.stderr.write(`${name}: ${error.message}\n`);
+      return EXIT_USAGE;
+    }
+    const { signal } = modules;
+    if (signal.aborted && signal.reason instanceof StoppedBySignal && error === signal.reason) {
+      return exitCodeOfSignal(signal.reason.signal);
+    }
+    tellFault(modules.stderr, logger, name)(error);
+    return EXIT_FAULT;
+  }
+}
+
+/**
+ * Makes what tells an error that nobody expected: in one line, through the log
+ * once there is one; the stack follows at debug level.
+ */
+export function tellFault(stderr: TextOutput, logger?: Logger, name = 'kv-accord'): (error: unknown) => void {
+  return (error) => {
+    const line = `${name}: ${oneLine(describeError(error))}`;
+    if (logger === undefined) stderr.write(`${line}\n`);
+    else logger.error({}, line);
+    logger?.debug({ error }, 'where it happened');
+  };
+}
+
+async function runCommand(
+  request: Request & { type: 'command' },
+  modules: CliModules,
+  onLogger: (logger: Logger) => void,
+): Promise<number> {
+  const { command, flags, operands } = request;
+  const { description } = command;
+  const table = tableOf(command);
+  const environment = modules.environment;
+  const configFile = await loadConfigFile(table, { flags, environment }, modules);
+  const resolved = resolve(table, { flags, environment, configFile }, modules.findPathProblem);
+  // Every table holds the common settings; the types of a table that is only known here cannot say so.
+  const typed = resolved as unknown as Resolved<typeof commonSettings>;
+  const settings = typed.values;
+  if (settings.printConfig) {
+    const { printConfig, printConfigJson } = await import('./settings/print-config.js');
+    const text = settings.json
+      ? printConfigJson(resolved.entries)
+      : printConfig(description.name, resolved.entries);
+    modules.stdout.write(text);
+  }
+  checkTls(settings, typed.reject);
+  description.check?.(settings, typed.reject);
+  if (settings.printConfig) return EXIT_OK;
+  checkOperands(command, operands);
+
+  const isTerminal = modules.stderr.isTerminal;
+  const { createLogger } = await import('../platform/logger.js');
+  const logger = await createLogger({
+    level: settings.logLevel,
+    format: settings.logFormat,
+    isTerminal,
+    colours: isTerminal && (environment['NO_COLOR'] ?? '') === '',
+  });
+  onLogger(logger);
+  const names = modules.commands.flatMap((known) => Object.keys(tableOf(known)));
+  for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
+  const run = await command.load();
+  return run(settings, {
+    clock: modules.clock,
+    logger,
+    signal: modules.signal,
+    stdout: modules.stdout,
+    stderr: modules.stderr,
+    environment,
+    isTerminal,
+    operands,
+    version: modules.version,
+    reject: typed.reject,
+  });
+}
+
+function checkOperands(command: Command, operands: readonly string[]): void {
+  const { syntax } = command.description.operands ?? {};
+  if (syntax?.startsWith('<') && operands.length === 0) {
+    throw new SettingError(`${syntax.replace(/[<>]/g, '')} (on the command line): must be given, after --`);
+  }
+  const most = syntax === undefined ? 0 : syntax.includes('...') ? Number.POSITIVE_INFINITY : 1;
+  const excess = operands[most];
+  if (excess !== undefined) {
+    throw new SettingError(
+      `${quote(excess)} (on the command line): must be left out; lists are separated by commas without spaces, or their flag is repeated`,
+    );
+  }
+}
+
+/** Finds and reads the configuration file: it is itself a setting, of the flag and the environment alone. */
+async function loadConfigFile(
+  table: SettingsTable,
+  sources: SettingSources,
+  modules: CliModules,
+): Promise<ConfigFile | undefined> {
+  const setting = table['config'];
+  const variable = environmentName('config');
+  const flag = sources.flags.get('config');
+  const text = flag?.at(-1) ?? sources.environment[variable];
+  if (setting === undefined || text === undefined || text === '') return undefined;
+  const origin =
+    flag === undefined ? ({ type: 'environment', variable } as const) : ({ type: 'flag' } as const);
+  const parsed = parseValue(setting, [text], modules.findPathProblem);
+  if (!parsed.ok) throw wrongValue('config', text, origin, parsed.allowed);
+  const path = String(parsed.value);
+  let content: string;
+  try {
+    content = await modules.readTextFile(path, MAX_CONFIG_FILE_BYTES);
+  } catch (error) {
+    throw wrongValue('config', path, origin, `a file that can be read, and it ${explainSystemError(error)}`);
+  }
+  const { parseConfigFile } = await import('./settings/config-file.js');
+  return parseConfigFile(path, content);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ');
+}

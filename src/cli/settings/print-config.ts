@@ -1,0 +1,77 @@
+import { formatValue } from './parse-value.js';
+import type { ResolvedEntry } from './resolve.js';
+import { environmentName } from './setting.js';
+import { describeOrigin } from './setting-error.js';
+
+/**
+ * All settings with where each came from, as YAML that `--config` takes again:
+ * what is not set, and what a file may not hold, stands in comments.
+ */
+export function printConfig(commandName: string, entries: readonly ResolvedEntry[]): string {
+  const rows = entries.map((entry) => {
+    const text = entry.value === undefined ? '' : quoteYaml(entry);
+    const isKey = text !== '' && entry.setting.inConfigFile !== false;
+    return {
+      left: `${isKey ? '' : '# '}${entry.name}:${text === '' ? '' : ` ${text}`}`,
+      note: noteOf(entry),
+    };
+  });
+  const width = Math.min(MAX_COLUMN, Math.max(...rows.map((row) => row.left.length)));
+  const lines = rows.map((row) => `${row.left.padEnd(width)}  # ${row.note}`);
+  return `# kv-accord ${commandName}\n${lines.join('\n')}\n`;
+}
+
+/** Where the remarks begin at the latest; longer values push their own aside. */
+const MAX_COLUMN = 60;
+
+/** The same for programs: name to value, its text, and where it came from. */
+export function printConfigJson(entries: readonly ResolvedEntry[]): string {
+  const settings = Object.fromEntries(
+    entries.map((entry) => [
+      entry.name,
+      {
+        value: entry.value === undefined ? null : formatValue(entry.value),
+        origin: entry.origin.type,
+        source: describeOrigin(entry.origin),
+      },
+    ]),
+  );
+  return `${JSON.stringify(settings, undefined, 2)}\n`;
+}
+
+function noteOf(entry: ResolvedEntry): string {
+  if (entry.origin.type !== 'default') return describeOrigin(entry.origin);
+  const { defaultHelp } = entry.setting;
+  const isUnset = entry.value === undefined || (Array.isArray(entry.value) && entry.value.length === 0);
+  if (!isUnset) return 'default';
+  return `${defaultHelp ?? 'not set'} (${environmentName(entry.name)})`;
+}
+
+/** The value as YAML; plain where that is safe in every schema, else in JSON's double quotes. */
+function quoteYaml(entry: ResolvedEntry): string {
+  const { value, setting } = entry;
+  if (setting.kind === 'duration' || setting.kind === 'size') return formatUnits(setting.kind, Number(value));
+  const text = formatValue(value);
+  return /^(?:[\w./][\w./:@+=,-]*)?$/.test(text) && !text.endsWith(':') ? text : JSON.stringify(text);
+}
+
+/** A number of milliseconds or bytes in the largest unit that leaves it whole. */
+export function formatUnits(kind: 'duration' | 'size', value: number): string {
+  const units = kind === 'duration' ? DURATION_UNITS : SIZE_UNITS;
+  if (value === 0) return '0';
+  for (const [unit, factor] of units) if (value % factor === 0) return `${value / factor}${unit}`;
+  const [unit, factor] = units.at(-1) ?? ['', 1];
+  return `${value / factor}${unit}`;
+}
+
+const DURATION_UNITS: readonly (readonly [string, number])[] = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+  ['ms', 1],
+];
+const SIZE_UNITS: readonly (readonly [string, number])[] = [
+  ['GiB', 2 ** 30],
+  ['MiB', 2 ** 20],
+  ['KiB', 2 ** 10],
+];

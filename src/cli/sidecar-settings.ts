@@ -1,0 +1,137 @@
+import type { CommandDescription } from './command.js';
+import { checkListen } from './common-settings.js';
+
+/** The settings of `kv-accord sidecar`. */
+export const sidecarSettings = {
+  engine: {
+    kind: 'list',
+    item: 'url',
+    words: ['auto', 'none'],
+    default: ['auto'],
+    group: 'Engine',
+    help: "Base URL of the engine's HTTP. auto looks at the usual local ports; none goes by declared values alone.",
+  },
+  'engine-kind': {
+    kind: 'enum',
+    choices: ['auto', 'vllm', 'sglang', 'trtllm', 'dynamo'],
+    default: 'auto',
+    group: 'Engine',
+    help: 'Which engine it is; auto asks it.',
+  },
+  'engine-grpc': {
+    kind: 'address',
+    use: 'dial',
+    group: 'Engine',
+    help: "The engine's own gRPC, when it has one.",
+  },
+  'engine-api-key-file': {
+    kind: 'file',
+    mustBe: 'file',
+    holdsSecret: true,
+    group: 'Engine',
+    help: "File with the key that the engine's HTTP asks for.",
+  },
+  'trtllm-config': {
+    kind: 'file',
+    group: 'Engine',
+    help: "TensorRT-LLM's YAML, read as configuration where the engine itself cannot be asked.",
+  },
+  'dynamo-file-kv': {
+    kind: 'file',
+    placeholder: 'DIR',
+    dynamo: 'DYN_FILE_KV',
+    group: 'Engine',
+    help: "Root folder of Dynamo's file discovery, where the worker leaves its model card.",
+  },
+  'probe-interval': {
+    kind: 'duration',
+    default: '10s',
+    min: '100ms',
+    max: '1h',
+    group: 'Engine',
+    help: 'Time between two looks at the engine; 1s until it is ready.',
+  },
+  'worker-id': {
+    kind: 'string',
+    maxLength: 253,
+    defaultHelp: 'pod UID, else host name',
+    group: 'Declared values',
+    help: 'Name of this worker that stays over restarts.',
+  },
+  'tokens-per-block': {
+    kind: 'integer',
+    min: 1,
+    max: 1_048_576,
+    group: 'Declared values',
+    help: 'What the engine should have. Every live source outranks it.',
+  },
+  model: {
+    kind: 'string',
+    group: 'Declared values',
+    help: 'The model that the engine should serve. Every live source outranks it.',
+  },
+  declare: {
+    kind: 'file',
+    mustBe: 'file',
+    group: 'Declared values',
+    help: 'YAML or JSON file with declared values.',
+  },
+  topology: {
+    kind: 'file',
+    mustBe: 'file',
+    words: ['auto', 'off'],
+    default: 'auto',
+    group: 'Topology',
+    help: 'Read the GPUs of this host, or none, or a recorded topology.',
+  },
+  'host-root': {
+    kind: 'file',
+    mustBe: 'folder',
+    placeholder: 'DIR',
+    default: '/',
+    group: 'Topology',
+    help: "Where the host's files are, when they are mounted elsewhere.",
+  },
+  listen: {
+    kind: 'address',
+    use: 'listen',
+    default: '127.0.0.1:50061',
+    group: 'Serving',
+    help: 'Where gRPC is served.',
+  },
+  'http-listen': {
+    kind: 'address',
+    use: 'listen',
+    default: '127.0.0.1:9464',
+    group: 'Serving',
+    help: 'Where probes, metrics and the status page are served.',
+  },
+  'drain-timeout': {
+    kind: 'duration',
+    default: '10s',
+    max: '1h',
+    group: 'Serving',
+    help: 'Longest time between SIGTERM and the end.',
+  },
+} as const;
+
+/** `kv-accord sidecar`. */
+export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
+  name: 'sidecar',
+  summary: 'Beside a worker: read the running engine and tell what it really uses',
+  description:
+    'Asks the engine beside it what it really uses (tokens per KV block, model, parallelism, GPUs) and serves that over gRPC with the evidence for each value.',
+  settings: sidecarSettings,
+  examples: [
+    { says: 'Find the engine on the usual local ports', line: 'kv-accord sidecar' },
+    {
+      says: 'One vLLM, by HTTP and by its own gRPC',
+      line: 'kv-accord sidecar --engine http://127.0.0.1:8000 --engine-grpc 127.0.0.1:50051',
+    },
+    {
+      says: 'Ask what it found',
+      line: 'grpcurl -plaintext 127.0.0.1:50061 kvaccord.v1.Capabilities/GetCapabilities',
+    },
+  ],
+  check: checkListen,
+};

@@ -1,0 +1,36 @@
+import type { CommandDescription } from './command.js';
+
+/** The settings of `kv-accord status`. */
+export const statusSettings = {
+  watch: {
+    kind: 'boolean',
+    group: 'Output',
+    help: 'Stay, and show every change.',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '5s',
+    min: '100ms',
+    max: '1h',
+    group: 'Output',
+    help: 'Longest wait for the first answer.',
+  },
+} as const;
+
+/** `kv-accord status`. */
+export const statusDescription: CommandDescription<typeof statusSettings> = {
+  name: 'status',
+  summary: 'The fleet as a table, live with --watch',
+  description:
+    'Shows what an aggregator has agreed and who its workers are, or what a single sidecar reports.',
+  operands: {
+    syntax: '[HOST:PORT]',
+    help: 'gRPC address of an aggregator or a sidecar (default: 127.0.0.1:50060)',
+  },
+  settings: statusSettings,
+  examples: [
+    { says: 'The aggregator on this machine', line: 'kv-accord status' },
+    { says: 'One sidecar', line: 'kv-accord status 127.0.0.1:50061' },
+    { says: 'For programs', line: 'kv-accord status --json' },
+  ],
+};

@@ -141,9 +141,12 @@ function report(
   const held = member.report;
   const before = member.group;
   change(state, member, () => {
+    const isForgotten = member.expired;
     revive(state, member, effects);
-    if (held !== undefined && held.instanceId !== told.instanceId)
-      replaceInstance(member, held, told, effects);
+    if (held !== undefined && held.instanceId !== told.instanceId) {
+      if (!isForgotten) forget(member, effects);
+      tellReplaced(member, held, told, effects);
+    }
     member.report = told;
     member.trouble = told.usable ? '' : told.reasons.join('; ');
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
@@ -152,14 +155,13 @@ function report(
   settleGroups(state, before, member.group, nowMs, effects);
 }
 
-/** A8: a new instance is judged as a late joiner, and what the old one held is dropped. */
-function replaceInstance(
+/** A8: a new instance is judged as a late joiner. */
+function tellReplaced(
   member: Member,
   held: WorkerReport,
   told: WorkerReport,
   effects: AgreementEffect[],
 ): void {
-  forget(member, effects);
   effects.push({
     type: 'log',
     level: 'info',
@@ -195,7 +197,7 @@ function refuse(
     group: member.group?.name ?? '',
     message: `Worker ${target}: ${trouble}.`,
   });
-  settleGroups(state, member.group, undefined, nowMs, effects);
+  settleGroups(state, member.group, member.group, nowMs, effects);
 }
 
 function alive(state: AgreementState, target: string, nowMs: number, effects: AgreementEffect[]): void {
@@ -203,7 +205,7 @@ function alive(state: AgreementState, target: string, nowMs: number, effects: Ag
   if (member === undefined || (member.lostSinceMs === undefined && !member.expired)) return;
   change(state, member, () => revive(state, member, effects));
   judgeMember(state, member, effects);
-  settleGroups(state, member.group, undefined, nowMs, effects);
+  settleGroups(state, member.group, member.group, nowMs, effects);
 }
 
 /** G5: the same instance goes on as before. */

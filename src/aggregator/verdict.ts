@@ -1,0 +1,48 @@
+import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
+import { AgreementState } from '../gen/kvaccord/v1/fleet.js';
+
+/** What the agreements of all groups come to for somebody who needs one answer. */
+export type Verdict =
+  /** Every group has agreed, all on one size. */
+  | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
+  /** It cannot go on like this; `text` says what to change. */
+  | { readonly type: 'conflict'; readonly text: string }
+  /** Not yet; `text` says what is missing. */
+  | { readonly type: 'pending'; readonly text: string };
+
+function reasonsText(agreement: Agreement): string {
+  return agreement.reasons.map(({ text }) => text).join('\n');
+}
+
+/**
+ * One answer for `wait` and `exec`, which have one frontend to start.
+ * `group` looks at that model alone; undefined looks at all.
+ */
+export function judgeAgreements(agreements: readonly Agreement[], group: string | undefined): Verdict {
+  const relevant = agreements.filter(
+    (agreement) => group === undefined || agreement.group === group || agreement.group === '',
+  );
+  const conflict = relevant.find(({ state }) => state === AgreementState.AGREEMENT_STATE_CONFLICT);
+  if (conflict !== undefined) return { type: 'conflict', text: reasonsText(conflict) };
+
+  const agreed = relevant.filter(({ state }) => state === AgreementState.AGREEMENT_STATE_AGREED);
+  const open = relevant.filter(({ state }) => state !== AgreementState.AGREEMENT_STATE_AGREED);
+  if (open.length > 0) return { type: 'pending', text: open.map(reasonsText).join('\n') };
+  if (agreed.length === 0) {
+    const what =
+      group === undefined ? 'no worker has reported a model yet' : `no worker serves "${group}" yet`;
+    return { type: 'pending', text: what };
+  }
+  const sizes = new Set(agreed.map(({ contract }) => contract?.tokensPerBlock ?? 0));
+  const [tokensPerBlock = 0] = sizes;
+  if (sizes.size > 1) {
+    const each = agreed.map(({ group: name, contract }) => `  ${contract?.tokensPerBlock ?? 0}: "${name}"`);
+    const text = [
+      'The fleet serves several models with different KV block sizes, and one frontend variable can hold one value:',
+      ...each,
+      'Name the model with --group, and run one frontend for each.',
+    ].join('\n');
+    return { type: 'conflict', text };
+  }
+  return { type: 'agreed', tokensPerBlock, groups: agreed.map(({ group: name }) => name) };
+}

@@ -5,6 +5,7 @@ import {
   type EngineState,
   HashUnit,
 } from '../gen/kvaccord/v1/capabilities.js';
+import { boundReasons, boundReport, isUint32 } from './bound-report.js';
 import { contractDigest, contractValuesOf } from './contract-values.js';
 import type { Fact, FactFields } from './facts.js';
 import { resolveFacts } from './resolve.js';
@@ -32,6 +33,9 @@ function optional<Key extends string, Value>(
 ): { [K in Key]?: Exclude<Value, undefined> } {
   return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Exclude<Value, undefined> };
 }
+
+/** The fields that are `uint32` on the wire. */
+type SmallNumberField = 'model.max_model_len' | Extract<keyof FactFields, `parallelism.${string}`>;
 
 /** How the probes that gave nothing explain themselves, for the person who must mend it. */
 function explainSilence(probes: readonly ProbeOutcome[]): string {
@@ -73,11 +77,21 @@ export function buildReport(input: ReportInput): CapabilityReport {
       | 'capacity.kv_cache_size_tokens',
   ): bigint | undefined => {
     const value = field(name);
-    return value === undefined ? undefined : BigInt(value);
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) {
+      return value === undefined ? undefined : BigInt(value);
+    }
+    dropped.push(`left out ${name}: ${value} is not a whole number`);
+    return undefined;
   };
 
-  const served = field('model.served_names') ?? [];
-  const reasons = whyIncomplete(input, served, resolved.tokensPerBlock !== undefined, resolved.problems);
+  const dropped: string[] = [];
+  const small = (name: SmallNumberField): number | undefined => {
+    const value = field(name);
+    if (value === undefined || isUint32(value)) return value;
+    dropped.push(`left out ${name}: ${value} is not an integer from 0 to 4,294,967,295`);
+    return undefined;
+  };
+
   const report: CapabilityReport = {
     workerId: input.workerId,
     instanceId: input.instanceId,
@@ -91,11 +105,11 @@ export function buildReport(input: ReportInput): CapabilityReport {
       servingAddresses: [...(field('engine.serving_addresses') ?? [])],
     },
     model: {
-      servedNames: [...served],
+      servedNames: [...(field('model.served_names') ?? [])],
       loraAdapters: [...(field('model.lora_adapters') ?? [])],
       ...optional('root', field('model.root')),
       ...optional('revision', field('model.revision')),
-      ...optional('maxModelLen', field('model.max_model_len')),
+      ...optional('maxModelLen', small('model.max_model_len')),
       ...optional('tokenizerFingerprint', field('model.tokenizer_fingerprint')),
     },
     contract: {
@@ -109,14 +123,14 @@ export function buildReport(input: ReportInput): CapabilityReport {
     evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),
     conflicts: [...resolved.conflicts],
     parallelism: {
-      ...optional('tensorParallelSize', field('parallelism.tensor_parallel_size')),
-      ...optional('pipelineParallelSize', field('parallelism.pipeline_parallel_size')),
-      ...optional('dataParallelSize', field('parallelism.data_parallel_size')),
-      ...optional('dataParallelRank', field('parallelism.data_parallel_rank')),
-      ...optional('dataParallelSizeLocal', field('parallelism.data_parallel_size_local')),
-      ...optional('decodeContextParallelSize', field('parallelism.decode_context_parallel_size')),
-      ...optional('expertParallelSize', field('parallelism.expert_parallel_size')),
-      ...optional('worldSize', field('parallelism.world_size')),
+      ...optional('tensorParallelSize', small('parallelism.tensor_parallel_size')),
+      ...optional('pipelineParallelSize', small('parallelism.pipeline_parallel_size')),
+      ...optional('dataParallelSize', small('parallelism.data_parallel_size')),
+      ...optional('dataParallelRank', small('parallelism.data_parallel_rank')),
+      ...optional('dataParallelSizeLocal', small('parallelism.data_parallel_size_local')),
+      ...optional('decodeContextParallelSize', small('parallelism.decode_context_parallel_size')),
+      ...optional('expertParallelSize', small('parallelism.expert_parallel_size')),
+      ...optional('worldSize', small('parallelism.world_size')),
     },
     capacity: {
       kvTiers: [...(field('capacity.kv_tiers') ?? [])],
@@ -127,13 +141,19 @@ export function buildReport(input: ReportInput): CapabilityReport {
     },
     kvEventSources: [...(field('kv_event_sources') ?? [])],
     topology: input.topology,
-    completeness: {
-      state: reasons.length === 0 ? Completeness_State.STATE_COMPLETE : Completeness_State.STATE_INCOMPLETE,
-      reasons,
-    },
+    completeness: undefined,
     digest: '',
     warnings: [...input.warnings, ...resolved.warnings],
     probes: [...input.probes],
+  };
+  report.warnings.push(...dropped);
+  boundReport(report);
+  // Judged only now: a name that had to be left out cannot make a report complete.
+  const served = report.model?.servedNames ?? [];
+  const reasons = whyIncomplete(input, served, resolved.tokensPerBlock !== undefined, resolved.problems);
+  report.completeness = {
+    state: reasons.length === 0 ? Completeness_State.STATE_COMPLETE : Completeness_State.STATE_INCOMPLETE,
+    reasons: boundReasons(reasons),
   };
   if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
   return report;

@@ -54,6 +54,19 @@ function isScalar(value: unknown): boolean {
 }
 
 /**
+ * Whether `fact` takes the place of `held`. Of equal sources the one that
+ * comes first by name wins, so that the order in which sources answer, or in
+ * which an operator lists addresses, never decides.
+ */
+function outranks(fact: FieldFact, held: FieldFact): boolean {
+  const [a, b] = [fact.evidence, held.evidence];
+  const byRank = evidenceRank(a.source) - evidenceRank(b.source) || a.source - b.source;
+  if (byRank !== 0) return byRank > 0;
+  if (a.origin !== b.origin) return a.origin < b.origin;
+  return JSON.stringify(fact.value) < JSON.stringify(held.value);
+}
+
+/**
  * R2–R4: brings what all sources said about an engine to one value for each
  * field, keeping every source that differs as a conflict beside it. Absent
  * stays absent; nothing is filled in.
@@ -69,9 +82,7 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
       continue;
     }
     const held = winners.get(fact.field);
-    if (held === undefined || evidenceRank(fact.evidence.source) > evidenceRank(held.evidence.source)) {
-      winners.set(fact.field, fact);
-    }
+    if (held === undefined || outranks(fact, held)) winners.set(fact.field, fact);
   }
   for (const fact of facts) {
     if (fact.type !== 'field') continue;

@@ -7,30 +7,8 @@ import {
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
+import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
-
-/** Longest name of a worker, instance, model or source that is believed. */
-export const MAX_NAME_CHARS = 512;
-/** Longest free text (raw evidence, reasons) that is believed; sidecars cut theirs to 512. */
-export const MAX_TEXT_CHARS = 4_096;
-
-/** How often each list may occur in one report; real reports stay far below. */
-const MAX_COUNTS = {
-  servedNames: 64,
-  loraAdapters: 4_096,
-  blockSizes: 64,
-  evidence: 256,
-  conflicts: 256,
-  kvEventSources: 1_024,
-  warnings: 64,
-  probes: 64,
-  gpus: 256,
-  links: 65_536,
-  nics: 256,
-  numaNodes: 1_024,
-  reasons: 64,
-  topologyDomains: 64,
-} as const;
 
 /** Where a worker's `tokens_per_block` came from. */
 export interface SizeEvidence {
@@ -67,14 +45,10 @@ export interface WorkerReport {
   readonly declared: DeclaredDifference | undefined;
 }
 
-/** Control characters would let a peer write lines of its own into a log. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point.
-const CONTROL = /[\u0000-\u001f\u007f]/;
-
 function checkText(problems: string[], field: string, text: string, maxChars: number): void {
   if (text.length > maxChars)
     problems.push(`${field} has ${text.length} characters, at most ${maxChars} are allowed`);
-  if (CONTROL.test(text)) problems.push(`${field} holds control characters`);
+  if (CONTROL_CHARACTER.test(text)) problems.push(`${field} holds control characters`);
 }
 
 function checkName(problems: string[], field: string, name: string): void {

@@ -1,4 +1,4 @@
-import { shareRound } from './engines/index.js';
+import { shareRound } from './engines/share-round.js';
 import { ProbeError, type ProbeModules } from './engines/probe.js';
 
 /**

@@ -45,7 +45,7 @@ export interface EngineWatchOptions {
   readonly probes: readonly EngineProbe[];
   /** What the operator declared; part of every view, outranked by every live source. */
   readonly declaredFacts: readonly Fact[];
-  /** Milliseconds between rounds of a ready engine; default 10,000. At least 1,000. */
+  /** Milliseconds between rounds of a ready engine; default 10,000. */
   readonly probeIntervalMs?: number;
 }
 
@@ -201,12 +201,12 @@ export class EngineWatch {
   }
 
   #nextDelayMs(): number {
-    const slowMs = Math.max(this.#options.probeIntervalMs ?? DEFAULT_PROBE_INTERVAL_MS, FAST_INTERVAL_MS);
+    const slowMs = this.#options.probeIntervalMs ?? DEFAULT_PROBE_INTERVAL_MS;
     const isCalm =
       this.#standing.state === EngineState.ENGINE_STATE_READY &&
       this.#standing.silentRounds === 0 &&
       (this.#knowsBlockSize || this.#fastRoundsWhenReady > MAX_FAST_ROUNDS_WHEN_READY);
-    const intervalMs = isCalm ? slowMs : FAST_INTERVAL_MS;
+    const intervalMs = isCalm ? slowMs : Math.min(FAST_INTERVAL_MS, slowMs);
     return intervalMs * (1 - JITTER + 2 * JITTER * this.#modules.random.fraction());
   }
 }

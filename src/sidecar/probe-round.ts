@@ -17,10 +17,10 @@ import {
  */
 export const PROBE_TIMEOUT_MS = 5_000;
 
-/** Facts of one source that are kept. The richest real one, metrics of many ranks, gives some hundred. */
-const MAX_FACTS_PER_SOURCE = 1_000;
+/** Facts of one source that are kept; a probe bounds its own at the same number. */
+const MAX_FACTS_PER_SOURCE = 8_192;
 /** Warnings of one source that are kept, and the longest text of one. */
-const MAX_WARNINGS_PER_SOURCE = 8;
+const MAX_WARNINGS_PER_SOURCE = 32;
 const MAX_TEXT_CHARS = 512;
 
 /** What one source came to in one round. */

@@ -1,0 +1,124 @@
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+
+/** Longest warning, reason or error that a sidecar sends: one line for a person. */
+const MAX_SENTENCE_CHARS = 1_024;
+/** Largest number of a `uint32` field. */
+const MAX_UINT32 = 2 ** 32 - 1;
+
+/** One line without control characters, cut to `maxChars`. */
+function oneLine(text: string, maxChars: number): string {
+  const all = new RegExp(CONTROL_CHARACTER, 'g');
+  return text.slice(0, maxChars).replace(all, ' ');
+}
+
+/** Whether a name can be told as it is. A name is never cut or changed: it would be another one. */
+function isName(name: string): boolean {
+  return name !== '' && name.length <= MAX_NAME_CHARS && !CONTROL_CHARACTER.test(name);
+}
+
+/** Whether `value` fits a `uint32` field of the wire; anything else cannot be sent at all. */
+export function isUint32(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= MAX_UINT32;
+}
+
+/** Collects what had to be left out, one sentence for each field. */
+class Omissions {
+  readonly sentences: string[] = [];
+
+  names(field: string, names: readonly string[], maxCount: number): string[] {
+    const good = names.filter(isName);
+    if (good.length < names.length) {
+      this.sentences.push(
+        `left out ${names.length - good.length} of ${field}: empty, longer than ${MAX_NAME_CHARS} characters, or with control characters`,
+      );
+    }
+    return this.first(field, good, maxCount);
+  }
+
+  first<Item>(field: string, items: readonly Item[], maxCount: number): Item[] {
+    if (items.length > maxCount) this.sentences.push(`left out ${items.length - maxCount} of ${field}`);
+    return items.slice(0, maxCount);
+  }
+
+  /** `value`, or undefined with a sentence when it cannot be told. */
+  name(field: string, value: string | undefined): string | undefined {
+    if (value === undefined || value === '' || isName(value)) return value;
+    this.sentences.push(
+      `left out ${field}: longer than ${MAX_NAME_CHARS} characters, or with control characters`,
+    );
+    return undefined;
+  }
+}
+
+/** Puts a bounded text back where it was, or takes the field away. */
+function replace<Key extends string>(
+  part: { [K in Key]?: string | undefined },
+  key: Key,
+  value: string | undefined,
+): void {
+  if (value === undefined) delete part[key];
+  else part[key] = value;
+}
+
+/** The reasons of an incomplete report within the same bounds. */
+export function boundReasons(reasons: readonly string[]): string[] {
+  return reasons.slice(0, MAX_COUNTS.reasons).map((reason) => oneLine(reason, MAX_SENTENCE_CHARS));
+}
+
+/**
+ * Keeps a report of our own within what the other side believes, so that a
+ * strange engine makes a report poorer and never unreadable. Changes `report`
+ * in place; what it leaves out becomes a warning.
+ */
+export function boundReport(report: CapabilityReport): void {
+  const omissions = new Omissions();
+  const { engine, model, contract } = report;
+  if (engine !== undefined) {
+    engine.version = oneLine(engine.version, MAX_NAME_CHARS);
+    engine.servingAddresses = engine.servingAddresses.filter(({ address }) => isName(address));
+  }
+  if (model !== undefined) {
+    model.servedNames = omissions.names('model.served_names', model.servedNames, MAX_COUNTS.servedNames);
+    model.loraAdapters = omissions.names('model.lora_adapters', model.loraAdapters, MAX_COUNTS.loraAdapters);
+    replace(model, 'root', omissions.name('model.root', model.root));
+    replace(model, 'revision', omissions.name('model.revision', model.revision));
+    replace(
+      model,
+      'tokenizerFingerprint',
+      omissions.name('model.tokenizer_fingerprint', model.tokenizerFingerprint),
+    );
+  }
+  if (contract !== undefined) {
+    replace(contract, 'hashAlgorithm', omissions.name('contract.hash_algorithm', contract.hashAlgorithm));
+    replace(contract, 'hashSeed', omissions.name('contract.hash_seed', contract.hashSeed));
+    replace(contract, 'eventSchema', omissions.name('contract.event_schema', contract.eventSchema));
+  }
+  if (report.capacity !== undefined) {
+    report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);
+  }
+  for (const size of report.blockSizes) {
+    if (size.groupIndex !== undefined && !isUint32(size.groupIndex)) delete size.groupIndex;
+    if (size.slidingWindowTokens !== undefined && !isUint32(size.slidingWindowTokens))
+      delete size.slidingWindowTokens;
+  }
+  report.kvEventSources = omissions.first(
+    'kv_event_sources',
+    report.kvEventSources.filter(
+      ({ dataParallelRank, schemaVersion }) =>
+        isUint32(dataParallelRank) && (schemaVersion === undefined || isUint32(schemaVersion)),
+    ),
+    MAX_COUNTS.kvEventSources,
+  );
+  report.conflicts = omissions.first('conflicts', report.conflicts, MAX_COUNTS.conflicts);
+  report.evidence = omissions.first('evidence', report.evidence, MAX_COUNTS.evidence);
+  for (const entry of report.evidence) entry.origin = oneLine(entry.origin, MAX_TEXT_CHARS);
+  report.probes = omissions.first('probes', report.probes, MAX_COUNTS.probes).map((probe) => ({
+    ...probe,
+    origin: oneLine(probe.origin, MAX_NAME_CHARS),
+    error: oneLine(probe.error, MAX_SENTENCE_CHARS),
+  }));
+  report.warnings = [...omissions.sentences, ...report.warnings]
+    .slice(0, MAX_COUNTS.warnings)
+    .map((warning) => oneLine(warning, MAX_SENTENCE_CHARS));
+}

@@ -1,0 +1,31 @@
+/*
+ * The bounds of a report. A sidecar keeps its own report inside them
+ * (`bound-report.ts`), and nobody believes one from outside that is not.
+ */
+
+/** Longest name of a worker, instance, model or source that is believed. */
+export const MAX_NAME_CHARS = 512;
+/** Longest free text (raw evidence, reasons) that is believed; sidecars cut theirs to 512. */
+export const MAX_TEXT_CHARS = 4_096;
+
+/** How often each list may occur in one report; real reports stay far below. */
+export const MAX_COUNTS = {
+  servedNames: 64,
+  loraAdapters: 4_096,
+  blockSizes: 64,
+  evidence: 256,
+  conflicts: 256,
+  kvEventSources: 1_024,
+  warnings: 64,
+  probes: 64,
+  gpus: 256,
+  links: 65_536,
+  nics: 256,
+  numaNodes: 1_024,
+  reasons: 64,
+  topologyDomains: 64,
+} as const;
+
+/** Control characters would let a peer write lines of its own into a log. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point.
+export const CONTROL_CHARACTER: RegExp = /[\u0000-\u001f\u007f]/;

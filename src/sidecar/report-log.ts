@@ -1,0 +1,104 @@
+import { blockSizeKindName, engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import type { CapabilityReport, Conflict } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineState, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
+import type { LogFields, Logger } from '../platform/logger.js';
+
+/** Sentences that were told once and are not told again; more than a sidecar ever has. */
+const MAX_TOLD = 1_000;
+
+/**
+ * Tells the log what changed from one report to the next: each change once,
+ * nothing at a round that found the same.
+ */
+export class ReportLog {
+  readonly #logger: Logger;
+  readonly #told = new Set<string>();
+  #truth = '';
+  #state: EngineState | undefined;
+
+  constructor(modules: { readonly logger: Logger }) {
+    this.#logger = modules.logger;
+  }
+
+  /** `restart` says why this is another engine start than before; absent when it is not. */
+  tell(report: CapabilityReport, restart: string | undefined): void {
+    const fields: LogFields = { worker_id: report.workerId, instance_id: report.instanceId };
+    if (restart !== undefined) {
+      this.#logger.info(fields, `The engine was started anew: ${restart}.`);
+      this.#told.clear();
+    }
+    this.#tellState(report, fields);
+    this.#tellTruth(report, fields);
+    for (const conflict of report.conflicts) {
+      this.#warnOnce({ ...fields, field: conflict.field }, describeConflict(conflict));
+    }
+    for (const warning of report.warnings) this.#warnOnce(fields, `${warning}.`);
+  }
+
+  #tellState(report: CapabilityReport, fields: LogFields): void {
+    const state = report.engine?.state ?? EngineState.ENGINE_STATE_UNSPECIFIED;
+    if (state === this.#state) return;
+    const wasReady = this.#state === EngineState.ENGINE_STATE_READY;
+    this.#state = state;
+    if (state === EngineState.ENGINE_STATE_READY || state === EngineState.ENGINE_STATE_DRAINING) return;
+    this.#truth = '';
+    const reason = report.completeness?.reasons[0] ?? `the engine is ${engineStateName(state)}`;
+    if (wasReady) this.#logger.warn(fields, `Lost the engine: ${reason}.`);
+    else this.#logger.info(fields, `Waiting for the engine: ${reason}.`);
+  }
+
+  #tellTruth(report: CapabilityReport, fields: LogFields): void {
+    const state = report.engine?.state ?? EngineState.ENGINE_STATE_UNSPECIFIED;
+    const settled =
+      state === EngineState.ENGINE_STATE_READY || state === EngineState.ENGINE_STATE_UNSPECIFIED;
+    if (!settled) return;
+    const reasons = report.completeness?.reasons ?? [];
+    const truth = reasons.length > 0 ? `Incomplete: ${reasons.join('; ')}.` : describeTruth(report);
+    if (truth === this.#truth) return;
+    this.#truth = truth;
+    if (reasons.length > 0) this.#logger.warn(fields, truth);
+    else this.#logger.info({ ...fields, tokens_per_block: report.contract?.tokensPerBlock }, truth);
+  }
+
+  #warnOnce(fields: LogFields, sentence: string): void {
+    if (this.#told.has(sentence)) return;
+    if (this.#told.size >= MAX_TOLD) this.#told.clear();
+    this.#told.add(sentence);
+    this.#logger.warn(fields, sentence);
+  }
+}
+
+/** Where the engine is, for people: its first HTTP address, else the first of any kind. */
+function addressOf(report: CapabilityReport): string {
+  const addresses = report.engine?.servingAddresses ?? [];
+  const http = addresses.find(({ protocol }) => protocol === ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP);
+  const address = (http ?? addresses[0])?.address;
+  return address === undefined ? '' : ` at ${address}`;
+}
+
+/** `Engine vLLM 0.32.0 at http://… cuts KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")`. */
+export function describeTruth(report: CapabilityReport): string {
+  const { engine, contract } = report;
+  const kind = engine === undefined || engine.kind === 0 ? '' : ` ${engineKindName(engine.kind)}`;
+  const version = engine === undefined || engine.version === '' ? '' : ` ${engine.version}`;
+  const from = report.evidence.find(({ field }) => field === 'contract.tokens_per_block');
+  const why = from === undefined ? '' : ` (${evidenceSourceName(from.source)}: ${from.raw})`;
+  return `Engine${kind}${version}${addressOf(report)} cuts KV blocks of ${contract?.tokensPerBlock} tokens${why}`;
+}
+
+function describeConflict(conflict: Conflict): string {
+  const kept = `${conflict.keptValue} (${evidenceSourceName(conflict.keptSource)})`;
+  const other = `${conflict.otherValue} (${evidenceSourceName(conflict.otherSource)}, ${conflict.otherOrigin})`;
+  return `Sources differ for ${conflict.field}: ${kept} is used, ${other} is not.`;
+}
+
+/** Every block size of a report in one line: `effective_attention 32, scheduler 32`. */
+export function describeBlockSizes(report: CapabilityReport): string {
+  return report.blockSizes
+    .map(({ kind, sizeTokens, groupIndex }) =>
+      groupIndex === undefined
+        ? `${blockSizeKindName(kind)} ${sizeTokens}`
+        : `${blockSizeKindName(kind)}[${groupIndex}] ${sizeTokens}`,
+    )
+    .join(', ');
+}

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MAX_RAW_CHARS, resolveFacts } from '../../src/contract/resolve.js';
+import {
+  anyFact,
+  CONFIG,
+  DECLARED,
+  EFFECTIVE,
+  field,
+  HTTP,
+  METRICS,
+  otherSize,
+  REQUESTED,
+  RPC,
+  size,
+} from './make-facts.js';
+
+describe('resolving what all sources say', () => {
+  it('fills nothing in: no facts, no values', () => {
+    const resolved = resolveFacts([]);
+    expect(resolved.fields).toEqual({});
+    expect(resolved.tokensPerBlock).toBeUndefined();
+    expect(resolved.problems).toEqual([]);
+  });
+
+  it('R2: keeps an explicit zero as a value', () => {
+    const resolved = resolveFacts([field('parallelism.data_parallel_rank', 0, RPC)]);
+    expect(resolved.fields['parallelism.data_parallel_rank']).toBe(0);
+  });
+
+  it('R3: takes the best source for a field and keeps each one that differs as a conflict', () => {
+    const resolved = resolveFacts([
+      field('contract.hash_algorithm', 'sha256', METRICS),
+      field('contract.hash_algorithm', 'xxhash', DECLARED),
+      field('contract.hash_algorithm', 'sha256_cbor', RPC, 'gRPC x'),
+    ]);
+    expect(resolved.fields['contract.hash_algorithm']).toBe('sha256_cbor');
+    expect(resolved.conflicts.map((conflict) => [conflict.keptValue, conflict.otherValue])).toEqual([
+      ['sha256_cbor', 'sha256'],
+      ['sha256_cbor', 'xxhash'],
+    ]);
+  });
+
+  it('R3: sees no conflict where sources say the same', () => {
+    const same = [field('engine.version', '0.32.0', RPC), field('engine.version', '0.32.0', HTTP)];
+    expect(resolveFacts(same).conflicts).toEqual([]);
+  });
+
+  it('R4: keeps a configured value beside the live one that outranks it', () => {
+    const resolved = resolveFacts([size(32, CONFIG), size(64, METRICS)]);
+    expect(resolved.tokensPerBlock).toBe(64);
+    expect(resolved.conflicts).toMatchObject([
+      { field: 'contract.tokens_per_block', keptValue: '64', otherValue: '32', otherSource: CONFIG },
+    ]);
+  });
+
+  it('does not call start markers of different sources a conflict', () => {
+    const markers = [field('engine.start_marker', 'a', RPC), field('engine.start_marker', 'b', METRICS)];
+    expect(resolveFacts(markers).conflicts).toEqual([]);
+  });
+
+  it('lists every kind of size once, with evidence for each', () => {
+    const resolved = resolveFacts([size(32, METRICS), size(32, RPC), otherSize(64, METRICS, REQUESTED)]);
+    expect(resolved.blockSizes).toEqual([
+      { kind: EFFECTIVE, sizeTokens: 32 },
+      { kind: REQUESTED, sizeTokens: 64 },
+    ]);
+    expect(resolved.evidence.map((entry) => entry.field)).toEqual([
+      'contract.tokens_per_block',
+      'block_sizes.effective_attention',
+      'block_sizes.requested',
+    ]);
+  });
+
+  it('leaves out a size that cannot be, with a warning, although nothing depends on it', () => {
+    const resolved = resolveFacts([size(32, METRICS), otherSize(0, METRICS, REQUESTED)]);
+    expect(resolved.tokensPerBlock).toBe(32);
+    expect(resolved.blockSizes).toHaveLength(1);
+    expect(resolved.warnings).toEqual([expect.stringContaining('left out the requested block size 0')]);
+  });
+
+  it('cuts raw evidence to its bound', () => {
+    const long = 'x'.repeat(5_000);
+    const [entry] = resolveFacts([field('engine.version', long, RPC)]).evidence;
+    expect(entry?.raw).toHaveLength(MAX_RAW_CHARS);
+  });
+
+  it('comes to the same values in any order of the sources', () => {
+    fc.assert(
+      fc.property(
+        fc
+          .array(anyFact, { maxLength: 8 })
+          .chain((facts) =>
+            fc.tuple(
+              fc.constant(facts),
+              fc.shuffledSubarray(facts, { minLength: facts.length, maxLength: facts.length }),
+            ),
+          ),
+        ([facts, shuffled]) => {
+          const [a, b] = [resolveFacts(facts), resolveFacts(shuffled)];
+          expect(b.fields).toEqual(a.fields);
+          expect(b.tokensPerBlock).toEqual(a.tokensPerBlock);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,10 +1,22 @@
 import { openaiModels } from './openai-models.js';
 import type { EngineProbe } from './probe.js';
+import { vllmControlGrpc } from './vllm-control-grpc.js';
+import { vllmEngineGrpc } from './vllm-engine-grpc.js';
+import { vllmKvEventSources } from './vllm-kv-event-sources.js';
 import { vllmMetrics } from './vllm-metrics.js';
+import { vllmServerInfo } from './vllm-server-info.js';
 import { vllmVersion } from './vllm-version.js';
 
 export { type Identification, identifyEngine } from './identify-engine.js';
 export { shareRound } from './share-round.js';
 
 /** Every probe, in the order of the report. To add an engine is to add its probes here, each with its recordings. */
-export const ENGINE_PROBES: readonly EngineProbe[] = [openaiModels, vllmMetrics, vllmVersion];
+export const ENGINE_PROBES: readonly EngineProbe[] = [
+  openaiModels,
+  vllmMetrics,
+  vllmControlGrpc,
+  vllmEngineGrpc,
+  vllmVersion,
+  vllmKvEventSources,
+  vllmServerInfo,
+];

@@ -5,6 +5,7 @@ import { ask } from './ask.js';
 import { FactSheet } from './fact-sheet.js';
 import { requireKind } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
 import { type MetricSample, readMetrics } from './prometheus-text.js';
 import { vllmBlockSizes } from './vllm-cache-config.js';
 import { readWhole } from './whole-number.js';
@@ -19,7 +20,7 @@ const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START]);
 export const vllmMetrics: EngineProbe = {
   name: 'vllm-metrics',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
-  origin: ({ httpBaseUrl }) => (httpBaseUrl === undefined ? undefined : askedUrl(`${httpBaseUrl}/metrics`)),
+  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, '/metrics'),
   async probe(target, modules, signal) {
     const url = `${target.httpBaseUrl}/metrics`;
     await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));

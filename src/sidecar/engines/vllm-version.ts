@@ -5,12 +5,13 @@ import { FactSheet } from './fact-sheet.js';
 import { requireKind } from './identify-engine.js';
 import { JsonReader } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
 
 /** `/version` of vLLM, Python and Rust frontend. */
 export const vllmVersion: EngineProbe = {
   name: 'vllm-version',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
-  origin: ({ httpBaseUrl }) => (httpBaseUrl === undefined ? undefined : askedUrl(`${httpBaseUrl}/version`)),
+  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, '/version'),
   async probe(target, modules, signal) {
     const url = `${target.httpBaseUrl}/version`;
     await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));

@@ -1,0 +1,113 @@
+import {
+  BlockSizeKind,
+  EngineKind,
+  EvidenceSource,
+  type KvEventSource,
+} from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { ask, parseJsonObject } from './ask.js';
+import { engineHost } from './event-endpoint.js';
+import { FactSheet } from './fact-sheet.js';
+import { requireKind } from './identify-engine.js';
+import { JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
+import type { EngineProbe } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
+import { vllmEventSource } from './vllm-kv-event-sources.js';
+
+/** Without `config_format=json` the configuration is Python's `repr` in one string. */
+const PATH = '/server_info?config_format=json';
+
+/**
+ * `/server_info` of vLLM, which only exists in development mode
+ * (`VLLM_SERVER_DEV_MODE=1`) and is never needed.
+ *
+ * It shows the API server's copy of the configuration. What the engine core
+ * changed afterwards and did not send back is stale in it, so everything here
+ * counts as configuration and any live source outranks it. `block_size` may
+ * even be a default that the engine does not run with: it is reported, and
+ * never taken for the width of an event.
+ */
+export const vllmServerInfo: EngineProbe = {
+  name: 'vllm-server-info',
+  engineKind: EngineKind.ENGINE_KIND_VLLM,
+  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, PATH),
+  async probe(target, modules, signal) {
+    const url = `${target.httpBaseUrl}${PATH}`;
+    await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));
+    const answer = await ask(url, modules, signal);
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG,
+      origin: askedUrl(url),
+      observedAtMs: modules.clock.wallMs(),
+    });
+    readVllmServerInfo(answer.body, engineHost(target), sheet);
+    return sheet.answer();
+  },
+};
+
+/** Reads the body of `/server_info?config_format=json`. Throws a `ProbeError` when it is no JSON object. */
+export function readVllmServerInfo(text: string, host: string | undefined, sheet: FactSheet): void {
+  const config = new JsonReader(parseJsonObject(text, sheet.origin), sheet).child('vllm_config');
+  const model = config?.child('model_config');
+  sheet.field('model.revision', model?.text('revision'), model?.raw('revision') ?? '');
+  sheet.field('model.max_model_len', model?.whole('max_model_len'), model?.raw('max_model_len') ?? '');
+
+  const cache = config?.child('cache_config');
+  if (cache !== undefined) {
+    const size = (kind: BlockSizeKind, name: string, forContract: boolean): void =>
+      sheet.size(kind, cache.whole(name), { forContract, raw: cache.raw(name) });
+    // Only the engine core can compute it, so where it is there it came from the engine.
+    size(BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION, 'effective_attention_block_size', true);
+    size(BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER, 'block_size', false);
+    size(BlockSizeKind.BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT, 'prefix_match_unit', false);
+    size(BlockSizeKind.BLOCK_SIZE_KIND_HASH, 'hash_block_size', false);
+    const algorithm = 'prefix_caching_hash_algo';
+    sheet.field('contract.hash_algorithm', cache.text(algorithm), cache.raw(algorithm));
+  }
+
+  const parallel = config?.child('parallel_config');
+  if (parallel !== undefined) {
+    for (const name of [
+      'tensor_parallel_size',
+      'pipeline_parallel_size',
+      'data_parallel_size',
+      'data_parallel_size_local',
+      'data_parallel_rank',
+      'decode_context_parallel_size',
+      'world_size',
+    ] as const) {
+      sheet.field(`parallelism.${name}`, parallel.whole(name), parallel.raw(name));
+    }
+  }
+  const scheduler = config?.child('scheduler_config');
+  if (scheduler !== undefined) {
+    sheet.field(
+      'capacity.max_running_requests',
+      scheduler.whole('max_num_seqs'),
+      scheduler.raw('max_num_seqs'),
+    );
+    const batched = 'max_num_batched_tokens';
+    sheet.field('capacity.max_batched_tokens', scheduler.whole(batched), scheduler.raw(batched));
+  }
+  const events = config?.child('kv_events_config');
+  if (events !== undefined) readEvents(events, parallel, host, sheet);
+}
+
+/** The configured base endpoint, of which each local rank binds the port plus its number. */
+function readEvents(
+  events: JsonReader,
+  parallel: JsonReader | undefined,
+  host: string | undefined,
+  sheet: FactSheet,
+): void {
+  const first = parallel?.whole('data_parallel_rank') ?? 0;
+  const count = Math.min(parallel?.whole('data_parallel_size_local') ?? 1, MAX_LIST_LENGTH);
+  const sources: KvEventSource[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const rank = first + index;
+    const source = vllmEventSource(events, { rank, portOffset: rank, host }, sheet);
+    if (source !== undefined) sources.push(source);
+  }
+  if (sources.length > 0)
+    sheet.field('kv_event_sources', sources, events.raw('publisher', 'endpoint', 'topic'));
+}

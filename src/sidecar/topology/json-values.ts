@@ -1,0 +1,29 @@
+import { plainText } from './limits.js';
+
+/** A JSON object whose members are not trusted. */
+export type JsonObject = { readonly [name: string]: unknown };
+
+/** The value when it is a JSON object, else an empty one. */
+export function objectOf(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+/** The value when it is a JSON array, else an empty one. */
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Text, or an integer as text; undefined for `N/A`, an empty text and everything else. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
+  const text = plainText(String(value));
+  return text === '' || text === 'N/A' ? undefined : text;
+}
+
+/** An integer from 0 to `max`, also written as text; undefined for everything else. */
+export function countOf(value: unknown, max: number): number | undefined {
+  const text = textOf(value);
+  if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
+  const count = Number(text);
+  return count <= max ? count : undefined;
+}

@@ -11,12 +11,26 @@
 import { spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { homedir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { PEERS, peerCache, stampOf } from './peers.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
+const cache = join(process.env.KV_ACCORD_PEER_CACHE ?? join(homedir(), '.cache', 'kv-accord'), 'peers');
+
+/**
+ * The programs, in the order of their installation. `target` is the folder or
+ * file below the cache, `script` makes it, and `recipe` is what its stamp holds:
+ * change that when a script changes what it makes, and every cache is made anew.
+ */
+const PEERS = JSON.parse(readFileSync(join(here, 'peers.json'), 'utf8'));
+
+/**
+ * The file that says that a program is wholly installed. It lies beside the
+ * program, because a script begins by wiping what is there.
+ */
+const stampOf = (peer) => join(cache, dirname(peer.target), `.${basename(peer.target)}.installed`);
 
 /** A registry that answers badly now may answer well in a while. */
 const ATTEMPTS = 3;
@@ -79,9 +93,9 @@ function runScript(script, target, log) {
 }
 
 /** Installs one program unless it is there. Resolves with the reason when it cannot be had. */
-async function install(cache, peer) {
+async function install(peer) {
   const target = join(cache, peer.target);
-  const stamp = stampOf(cache, peer);
+  const stamp = stampOf(peer);
   const isThere = () =>
     existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8').trim() === peer.recipe;
   if (isThere()) return undefined;
@@ -117,12 +131,11 @@ if (unknown.length > 0) {
   console.error(`unknown: ${unknown.join(', ')}; there are ${PEERS.map((peer) => peer.name).join(', ')}`);
   process.exit(2);
 }
-const cache = peerCache();
 mkdirSync(cache, { recursive: true });
 const problems = {};
 // One after the other: the downloads share a line, the compilers share the cores.
 for (const peer of PEERS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-  const problem = await install(cache, peer).catch((error) => error.message);
+  const problem = await install(peer).catch((error) => error.message);
   if (problem !== undefined) problems[peer.name] = problem;
   console.log(`peers: ${peer.name}: ${problem === undefined ? 'there' : `not run: ${problem}`}`);
 }

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { scratchFolder } from './scratch.js';
+
+const KEEPER = fileURLToPath(new URL('keeper.py', import.meta.url));
+
+/** How much of a log is shown when something went wrong. */
+const LOG_TAIL_CHARACTERS = 6_000;
+
+/** How to start a program. */
+export interface ProgramOptions {
+  /** For people, and the name of its log. */
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Its whole environment but for `PATH` and `HOME`. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+let started = 0;
+
+/**
+ * A program of the tests, together with everything that it starts. It ends with
+ * the test run, however that ends: `keeper.py` stands between. What it prints
+ * goes to a log file, which stays when the tests fail.
+ */
+export class Program implements AsyncDisposable {
+  readonly name: string;
+  /** The file that its standard output and error go to. */
+  readonly logFile: string;
+  /** Its exit status, once it has ended: 128 plus the signal's number when a signal ended it. */
+  readonly ended: Promise<number>;
+  readonly #keeper: ChildProcess;
+  #status: number | undefined;
+
+  constructor(options: ProgramOptions) {
+    started += 1;
+    this.name = options.name;
+    this.logFile = join(scratchFolder(), `${String(started).padStart(2, '0')}-${options.name}.log`);
+    const log = openSync(this.logFile, 'w');
+    this.#keeper = spawn('python3', [KEEPER, ...options.command], {
+      stdio: ['pipe', log, log],
+      cwd: options.cwd,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...options.env },
+    });
+    closeSync(log);
+    this.ended = new Promise((resolve) => {
+      this.#keeper.once('error', () => resolve(127));
+      this.#keeper.once('close', (code) => resolve(code ?? 1));
+    });
+    void this.ended.then((status) => {
+      this.#status = status;
+    });
+  }
+
+  /** Undefined while it runs. */
+  get status(): number | undefined {
+    return this.#status;
+  }
+
+  /** All that it has printed up to now. */
+  get log(): string {
+    return readFileSync(this.logFile, 'utf8');
+  }
+
+  /** The end of what it has printed, for messages. */
+  get logTail(): string {
+    return `---- the end of ${this.logFile}\n${this.log.slice(-LOG_TAIL_CHARACTERS)}\n----`;
+  }
+
+  /** Ends it and everything that it started; resolves with its exit status. */
+  async stop(): Promise<number> {
+    this.#keeper.stdin?.destroy();
+    return this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Removes the log, for programs whose output is all in the test. */
+  forget(): void {
+    rmSync(this.logFile, { force: true });
+  }
+}

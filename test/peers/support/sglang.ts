@@ -1,0 +1,74 @@
+import { basename } from 'node:path';
+import { peerPath } from './peers.js';
+import { freePort, freePortRange } from './ports.js';
+import { Program } from './program.js';
+import { until } from './until.js';
+import { answersOk } from './vllm.js';
+
+/** What to start. */
+export interface SglangOptions {
+  /** A folder that `tinyModel` made; its name is the served name. */
+  readonly model: string;
+  readonly pageSize: number;
+  /** Ports to use again, of an engine that was stopped. */
+  readonly ports?: SglangPorts;
+}
+
+/** Where it listens. */
+export interface SglangPorts {
+  readonly http: number;
+  readonly grpc: number;
+  /** KV events; their replay is the next port. */
+  readonly zmq: number;
+}
+
+/** A real SGLang that serves. */
+export interface Sglang {
+  readonly program: Program;
+  readonly ports: SglangPorts;
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+}
+
+const START_LIMIT_MS = 240_000;
+
+/** Starts SGLang with HTTP and its native gRPC, and waits until it serves. It runs until `program.stop()`. */
+export async function startSglang(options: SglangOptions): Promise<Sglang> {
+  const { model, pageSize } = options;
+  const ports = options.ports ?? {
+    http: await freePort(),
+    grpc: await freePort(),
+    zmq: await freePortRange(2),
+  };
+  const events = {
+    publisher: 'zmq',
+    endpoint: `tcp://*:${ports.zmq}`,
+    replay_endpoint: `tcp://*:${ports.zmq + 1}`,
+    topic: 'kv-events',
+  };
+  const program = new Program({
+    name: `sglang-${basename(model)}-${pageSize}`,
+    command: [
+      peerPath('sglang', 'bin', 'python'),
+      ...['-m', 'sglang.launch_server', '--model-path', model, '--served-model-name', basename(model)],
+      ...['--host', '127.0.0.1', '--port', String(ports.http), '--grpc-port', String(ports.grpc)],
+      ...['--device', 'cpu', '--attention-backend', 'torch_native', '--sampling-backend', 'pytorch'],
+      ...['--grammar-backend', 'none', '--load-format', 'dummy', '--disable-overlap-schedule'],
+      // Without this the cache takes most of the machine's memory.
+      ...['--max-total-tokens', '65536', '--page-size', String(pageSize)],
+      ...['--enable-metrics', '--kv-events-config', JSON.stringify(events)],
+    ],
+    env: { SGLANG_USE_CPU_ENGINE: '1', HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1', OMP_NUM_THREADS: '1' },
+  });
+  const url = `http://127.0.0.1:${ports.http}`;
+  try {
+    await until(`${program.name} to serve`, () => answersOk(`${url}/health`), {
+      timeoutMs: START_LIMIT_MS,
+      needs: [program],
+    });
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
+  return { program, ports, url };
+}

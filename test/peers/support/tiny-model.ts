@@ -1,0 +1,149 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { scratchFolder } from './scratch.js';
+
+/** Tokens 0 to 15; the words follow. */
+const SPECIAL_TOKENS = [
+  '<pad>',
+  '<bos>',
+  '<eos>',
+  '<unk>',
+  '<|system|>',
+  '<|user|>',
+  '<|assistant|>',
+  '<|end|>',
+];
+const RESERVED = 16;
+const WORDS = 2032;
+const MAX_LENGTH = 8192;
+
+const CHAT_TEMPLATE =
+  "{{ '<bos>' }}{% for m in messages %}{{ '<|' + m['role'] + '|> ' + m['content'] + ' <|end|> ' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}";
+
+/** Fields that both architectures share. */
+const COMMON = {
+  vocab_size: RESERVED + WORDS,
+  hidden_act: 'silu',
+  max_position_embeddings: MAX_LENGTH,
+  rms_norm_eps: 1e-5,
+  attention_bias: false,
+  bos_token_id: 1,
+  eos_token_id: 2,
+  pad_token_id: 0,
+  dtype: 'float32',
+};
+
+/**
+ * `llama` is a plain decoder. Its head size of 32 is the smallest that vLLM's
+ * CPU attention takes.
+ */
+const LLAMA = {
+  ...COMMON,
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: 64,
+  intermediate_size: 256,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 32,
+  tie_word_embeddings: true,
+};
+
+/**
+ * `mla` is a dense DeepSeek-V2. Without AMX, vLLM's CPU backend for multi-head
+ * latent attention runs blocks of 16 tokens, whatever it is asked for.
+ */
+const MLA = {
+  ...COMMON,
+  architectures: ['DeepseekV2ForCausalLM'],
+  model_type: 'deepseek_v2',
+  hidden_size: 128,
+  intermediate_size: 256,
+  moe_intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 4,
+  n_shared_experts: 1,
+  n_routed_experts: 4,
+  num_experts_per_tok: 2,
+  first_k_dense_replace: 2,
+  moe_layer_freq: 1,
+  n_group: 1,
+  topk_group: 1,
+  topk_method: 'greedy',
+  scoring_func: 'softmax',
+  norm_topk_prob: false,
+  kv_lora_rank: 512,
+  q_lora_rank: null,
+  qk_rope_head_dim: 64,
+  qk_nope_head_dim: 128,
+  v_head_dim: 128,
+  rope_scaling: null,
+  tie_word_embeddings: false,
+};
+
+/**
+ * Writes a model folder without weights (engines make some up) and returns its
+ * path. Its tokenizer knows the words `w0` to `w2031`, one token each.
+ */
+export function tinyModel(name: string, architecture: 'llama' | 'mla' = 'llama'): string {
+  const folder = join(scratchFolder(), 'models', name);
+  mkdirSync(folder, { recursive: true });
+  const files = {
+    'config.json': architecture === 'llama' ? LLAMA : MLA,
+    'generation_config.json': { bos_token_id: 1, eos_token_id: 2, pad_token_id: 0, do_sample: false },
+    'tokenizer_config.json': {
+      tokenizer_class: 'PreTrainedTokenizerFast',
+      bos_token: '<bos>',
+      eos_token: '<eos>',
+      unk_token: '<unk>',
+      pad_token: '<pad>',
+      model_max_length: MAX_LENGTH,
+      clean_up_tokenization_spaces: false,
+      chat_template: CHAT_TEMPLATE,
+    },
+    'tokenizer.json': tokenizer(),
+  };
+  for (const [file, content] of Object.entries(files)) {
+    writeFileSync(join(folder, file), `${JSON.stringify(content, undefined, 2)}\n`);
+  }
+  return folder;
+}
+
+/** In the format of Hugging Face's tokenizers: words between spaces, one token each. */
+function tokenizer(): unknown {
+  const special = Array.from({ length: RESERVED }, (_, i) => SPECIAL_TOKENS[i] ?? `<|reserved${i}|>`);
+  const tokens = [...special, ...Array.from({ length: WORDS }, (_, i) => `w${i}`)];
+  const sequence = (id: string): unknown => ({ Sequence: { id, type_id: 0 } });
+  const bos = { SpecialToken: { id: '<bos>', type_id: 0 } };
+  return {
+    version: '1.0',
+    truncation: null,
+    padding: null,
+    added_tokens: special.map((content, id) => ({
+      id,
+      content,
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    })),
+    normalizer: null,
+    pre_tokenizer: { type: 'Split', pattern: { Regex: '\\s+' }, behavior: 'Removed', invert: false },
+    post_processor: {
+      type: 'TemplateProcessing',
+      single: [bos, sequence('A')],
+      pair: [bos, sequence('A'), sequence('B')],
+      special_tokens: { '<bos>': { id: '<bos>', ids: [1], tokens: ['<bos>'] } },
+    },
+    decoder: null,
+    model: {
+      type: 'WordLevel',
+      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
+      unk_token: '<unk>',
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { basename } from 'node:path';
+import { peerPath } from './peers.js';
+import { freePort, freePortRange, isListening } from './ports.js';
+import { Program } from './program.js';
+import { until } from './until.js';
+
+/** How vLLM is reached. `python` is HTTP, `rust` adds vllm.Control, `grpc` is gRPC with no HTTP at all. */
+export type VllmFrontend = 'python' | 'rust' | 'grpc';
+
+/** What to start. */
+export interface VllmOptions {
+  /** A folder that `tinyModel` made; its name is the served name. */
+  readonly model: string;
+  /** On a CPU a multiple of 32. */
+  readonly blockSize: number;
+  readonly frontend?: VllmFrontend;
+  /** Ports to use again, of an engine that was stopped. */
+  readonly ports?: VllmPorts;
+}
+
+/** Where it listens. */
+export interface VllmPorts {
+  /** HTTP; with the frontend `grpc` nothing listens there. */
+  readonly http: number;
+  /** The engine's own gRPC; with the frontend `python` nothing listens there. */
+  readonly grpc: number;
+  /** KV events; their replay is the next port. */
+  readonly zmq: number;
+}
+
+/** A real vLLM that serves. */
+export interface Vllm {
+  readonly program: Program;
+  readonly ports: VllmPorts;
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+}
+
+/** Minutes on a machine that does something else as well. */
+const START_LIMIT_MS = 240_000;
+
+const ENVIRONMENT = {
+  HF_HUB_OFFLINE: '1',
+  TRANSFORMERS_OFFLINE: '1',
+  VLLM_NO_USAGE_STATS: '1',
+  DO_NOT_TRACK: '1',
+  // Left alone, every instance pins its worker to the same first core.
+  VLLM_CPU_OMP_THREADS_BIND: 'nobind',
+  OMP_NUM_THREADS: '1',
+};
+
+/** Starts vLLM and waits until it serves. It runs until `program.stop()`. */
+export async function startVllm(options: VllmOptions): Promise<Vllm> {
+  const { model, blockSize, frontend = 'python' } = options;
+  const ports = options.ports ?? {
+    http: await freePort(),
+    grpc: await freePort(),
+    zmq: await freePortRange(2),
+  };
+  const events = {
+    enable_kv_cache_events: true,
+    publisher: 'zmq',
+    endpoint: `tcp://*:${ports.zmq}`,
+    replay_endpoint: `tcp://*:${ports.zmq + 1}`,
+    topic: 'kv-events',
+  };
+  const program = new Program({
+    name: `vllm-${frontend}-${basename(model)}-${blockSize}`,
+    command: [
+      peerPath('vllm', 'bin', 'vllm'),
+      'serve',
+      model,
+      ...['--served-model-name', basename(model)],
+      ...['--host', '127.0.0.1', '--port', String(frontend === 'grpc' ? ports.grpc : ports.http)],
+      ...(frontend === 'grpc' ? ['--grpc'] : []),
+      ...(frontend === 'rust' ? ['--grpc-port', String(ports.grpc)] : []),
+      ...['--load-format', 'dummy', '--enforce-eager', '--max-model-len', '2048', '--dtype', 'bfloat16'],
+      ...['--enable-prefix-caching', '--kv-cache-memory-bytes', String(256 * 1024 * 1024)],
+      ...['--block-size', String(blockSize), '--kv-events-config', JSON.stringify(events)],
+    ],
+    env: {
+      ...ENVIRONMENT,
+      ...(frontend === 'rust'
+        ? { VLLM_USE_RUST_FRONTEND: '1', VLLM_RUST_FRONTEND_PATH: peerPath('vllm', 'bin', 'vllm-rs') }
+        : {}),
+    },
+  });
+  const url = `http://127.0.0.1:${ports.http}`;
+  const serves = (): Promise<boolean> =>
+    frontend === 'grpc' ? isListening(ports.grpc) : answersOk(`${url}/health`);
+  try {
+    await until(`${program.name} to serve`, serves, { timeoutMs: START_LIMIT_MS, needs: [program] });
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
+  return { program, ports, url };
+}
+
+/** Whether a URL answers 200 within 5 s. */
+export async function answersOk(url: string): Promise<boolean> {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+  await answer.arrayBuffer();
+  return answer.ok;
+}
+
+/** Asks for one short completion, so that the engine caches a prompt of `words` words and tells so. */
+export async function complete(url: string, model: string, words: number): Promise<void> {
+  const prompt = Array.from({ length: words }, (_, i) => `w${i}`).join(' ');
+  const answer = await fetch(`${url}/v1/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model, prompt, max_tokens: 1, temperature: 0 }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
+  await answer.arrayBuffer();
+}

@@ -52,6 +52,7 @@ export function completionWords(setting: Setting): readonly string[] {
 }
 
 function placeholderOf(setting: Setting): string {
+  if (setting.kind === 'enum') return PLACEHOLDERS.enum;
   const word = setting.kind === 'list' ? LIST_PLACEHOLDERS[setting.item] : PLACEHOLDERS[setting.kind];
   return [...completionWords(setting), word].join('|');
 }

@@ -65,6 +65,11 @@ export class FleetRunner {
     return bytes === undefined ? undefined : CapabilityReport.decode(bytes);
   }
 
+  /** How large that report is on the wire; 0 until there is one. */
+  reportBytes(target: string): number {
+    return this.#reports.get(target)?.length ?? 0;
+  }
+
   /** Calls `listener` until the returned function is called. */
   listen(listener: FleetListener): () => void {
     this.#listeners.add(listener);

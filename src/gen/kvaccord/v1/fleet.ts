@@ -174,10 +174,15 @@ export interface WatchAgreementResponse {
 export interface ListWorkersRequest {
   /** Empty lists the workers of all groups. */
   group: string;
+  /** `next_page_token` of the answer before; empty for the first page. */
+  pageToken: string;
 }
 
 export interface ListWorkersResponse {
+  /** In the order of their targets. */
   workers: Worker[];
+  /** Asks for the rest; empty on the last page. */
+  nextPageToken: string;
 }
 
 export interface Agreement {
@@ -529,13 +534,16 @@ export const WatchAgreementResponse: MessageFns<WatchAgreementResponse> = {
 };
 
 function createBaseListWorkersRequest(): ListWorkersRequest {
-  return { group: "" };
+  return { group: "", pageToken: "" };
 }
 
 export const ListWorkersRequest: MessageFns<ListWorkersRequest> = {
   encode(message: ListWorkersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.group !== "") {
       writer.uint32(10).string(message.group);
+    }
+    if (message.pageToken !== "") {
+      writer.uint32(18).string(message.pageToken);
     }
     return writer;
   },
@@ -561,6 +569,14 @@ export const ListWorkersRequest: MessageFns<ListWorkersRequest> = {
             message.group = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pageToken = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -578,6 +594,9 @@ export const ListWorkersRequest: MessageFns<ListWorkersRequest> = {
     if (message.group !== "") {
       obj.group = message.group;
     }
+    if (message.pageToken !== "") {
+      obj.pageToken = message.pageToken;
+    }
     return obj;
   },
 
@@ -587,18 +606,22 @@ export const ListWorkersRequest: MessageFns<ListWorkersRequest> = {
   fromPartial(object: DeepPartial<ListWorkersRequest>): ListWorkersRequest {
     const message = createBaseListWorkersRequest();
     message.group = object.group ?? "";
+    message.pageToken = object.pageToken ?? "";
     return message;
   },
 };
 
 function createBaseListWorkersResponse(): ListWorkersResponse {
-  return { workers: [] };
+  return { workers: [], nextPageToken: "" };
 }
 
 export const ListWorkersResponse: MessageFns<ListWorkersResponse> = {
   encode(message: ListWorkersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.workers) {
       Worker.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextPageToken !== "") {
+      writer.uint32(18).string(message.nextPageToken);
     }
     return writer;
   },
@@ -624,6 +647,14 @@ export const ListWorkersResponse: MessageFns<ListWorkersResponse> = {
             message.workers.push(Worker.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextPageToken = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -641,6 +672,9 @@ export const ListWorkersResponse: MessageFns<ListWorkersResponse> = {
     if (message.workers?.length) {
       obj.workers = message.workers.map((e) => Worker.toJSON(e));
     }
+    if (message.nextPageToken !== "") {
+      obj.nextPageToken = message.nextPageToken;
+    }
     return obj;
   },
 
@@ -650,6 +684,7 @@ export const ListWorkersResponse: MessageFns<ListWorkersResponse> = {
   fromPartial(object: DeepPartial<ListWorkersResponse>): ListWorkersResponse {
     const message = createBaseListWorkersResponse();
     message.workers = object.workers?.map((e) => Worker.fromPartial(e)) || [];
+    message.nextPageToken = object.nextPageToken ?? "";
     return message;
   },
 };

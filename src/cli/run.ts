@@ -27,6 +27,8 @@ export interface CliModules {
   readonly version: string;
   readonly readTextFile: (path: string, maxBytes: number) => Promise<string>;
   readonly findPathProblem: FindPathProblem;
+  /** Where the log goes; default is the process's own standard error, written at once. */
+  readonly logDestination?: { write(line: string): void };
   /** Told as soon as there is one, so that faults from outside the command can be logged. */
   readonly onLogger?: (logger: Logger) => void;
 }
@@ -114,12 +116,15 @@ async function runCommand(
 
   const isTerminal = modules.stderr.isTerminal;
   const { createLogger } = await import('../platform/logger.js');
-  const logger = await createLogger({
-    level: settings.logLevel,
-    format: settings.logFormat,
-    isTerminal,
-    colours: isTerminal && (environment['NO_COLOR'] ?? '') === '',
-  });
+  const logger = await createLogger(
+    {
+      level: settings.logLevel,
+      format: settings.logFormat,
+      isTerminal,
+      colours: isTerminal && (environment['NO_COLOR'] ?? '') === '',
+    },
+    modules.logDestination === undefined ? {} : { destination: modules.logDestination },
+  );
   onLogger(logger);
   const names = modules.commands.flatMap((known) => Object.keys(tableOf(known)));
   for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);

@@ -30,13 +30,21 @@ export function printConfigJson(entries: readonly ResolvedEntry[]): string {
     entries.map((entry) => [
       entry.name,
       {
-        value: entry.value === undefined ? null : formatValue(entry.value),
+        value: jsonValue(entry),
         origin: entry.origin.type,
         source: describeOrigin(entry.origin),
       },
     ]),
   );
   return `${JSON.stringify(settings, undefined, 2)}\n`;
+}
+
+function jsonValue({ value, setting }: ResolvedEntry): unknown {
+  if (value === undefined) return null;
+  if (setting.kind === 'duration' || setting.kind === 'size') return formatUnits(setting.kind, Number(value));
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value === 'object' && !('text' in value)) return value.map((item) => formatValue(item));
+  return formatValue(value);
 }
 
 function noteOf(entry: ResolvedEntry): string {
@@ -56,7 +64,7 @@ function quoteYaml(entry: ResolvedEntry): string {
 }
 
 /** A number of milliseconds or bytes in the largest unit that leaves it whole. */
-export function formatUnits(kind: 'duration' | 'size', value: number): string {
+function formatUnits(kind: 'duration' | 'size', value: number): string {
   const units = kind === 'duration' ? DURATION_UNITS : SIZE_UNITS;
   if (value === 0) return '0';
   for (const [unit, factor] of units) if (value % factor === 0) return `${value / factor}${unit}`;

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { commands } from '../../src/cli/commands.js';
+import { parseCommandLine, tableOf } from '../../src/cli/program.js';
+import { resolve } from '../../src/cli/settings/resolve.js';
+import { environmentName } from '../../src/cli/settings/setting.js';
+
+describe.each(commands.map((command) => [command.description.name, command] as const))('%s', (_, command) => {
+  const table = tableOf(command);
+  const entries = Object.entries(table);
+
+  test('has defaults that its own rules allow', () => {
+    expect(() => resolve(table, { flags: new Map(), environment: {} }, () => undefined)).not.toThrow();
+  });
+
+  test('has names that become flags, variables and keys without a clash', () => {
+    for (const [name] of entries) expect(name).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
+    const variables = entries.flatMap(([name, { dynamo }]) => [
+      environmentName(name),
+      ...(dynamo ? [dynamo] : []),
+    ]);
+    expect(new Set(variables).size).toBe(variables.length);
+    for (const [name] of entries) expect(name).not.toMatch(/^no-|^help$|^version$/);
+  });
+
+  test('explains every setting in sentences, below a heading', () => {
+    for (const [, setting] of entries) {
+      expect(setting.help).toMatch(/^[A-Za-z].*\.$/);
+      expect(setting.group).toMatch(/^[A-Z]/);
+    }
+  });
+
+  test('has examples that its own parser takes', () => {
+    const own = command.description.examples.filter(({ line }) => line.startsWith('kv-accord '));
+    expect(own.length).toBeGreaterThan(0);
+    for (const { line } of own) {
+      const argv = line.split(' ').slice(1);
+      const request = parseCommandLine(argv, { commands, version: '0', write: () => {}, columns: 80 });
+      if (request.type !== 'command') throw new Error(`${line} asks for ${request.type}`);
+      const resolved = resolve(table, { flags: request.flags, environment: {} }, () => undefined);
+      const check = (): void =>
+        request.command.description.check?.(resolved.values as never, resolved.reject);
+      expect(check).not.toThrow();
+    }
+  });
+
+  test('has a body that loads', async () => {
+    expect(await command.load()).toBeTypeOf('function');
+  });
+});
+
+test('a name that two commands have is of the same kind in both, unless it is said here', () => {
+  // One asks which topology to read, the others what to do about differences.
+  const apart = ['topology'];
+  const kinds = new Map<string, string>();
+  for (const command of commands) {
+    for (const [name, { kind }] of Object.entries(tableOf(command))) {
+      if (apart.includes(name)) continue;
+      expect(kinds.get(name) ?? kind, name).toBe(kind);
+      kinds.set(name, kind);
+    }
+  }
+});

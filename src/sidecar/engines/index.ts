@@ -1,5 +1,8 @@
 import { openaiModels } from './openai-models.js';
 import type { EngineProbe } from './probe.js';
+import { sglangGrpc } from './sglang-grpc.js';
+import { sglangMetrics } from './sglang-metrics.js';
+import { sglangServerInfo } from './sglang-server-info.js';
 import { vllmControlGrpc } from './vllm-control-grpc.js';
 import { vllmEngineGrpc } from './vllm-engine-grpc.js';
 import { vllmKvEventSources } from './vllm-kv-event-sources.js';
@@ -19,4 +22,7 @@ export const ENGINE_PROBES: readonly EngineProbe[] = [
   vllmVersion,
   vllmKvEventSources,
   vllmServerInfo,
+  sglangServerInfo,
+  sglangMetrics,
+  sglangGrpc,
 ];

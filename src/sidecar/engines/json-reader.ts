@@ -28,6 +28,11 @@ export class JsonReader {
     return this.#get(name) !== undefined;
   }
 
+  /** Whether the field is there, if only as null. */
+  told(name: string): boolean {
+    return Object.hasOwn(this.#object, name);
+  }
+
   /** An integer from 0 to 2^53-1. */
   whole(name: string): number | undefined {
     const value = this.#get(name);
@@ -42,6 +47,13 @@ export class JsonReader {
     if (value === undefined || value === '') return undefined;
     if (typeof value === 'string' && value.length <= MAX_TEXT_CHARS) return value;
     return this.#wrong(name, value, `a text of at most ${MAX_TEXT_CHARS} characters`);
+  }
+
+  /** A number of any kind; JSON has no infinities. */
+  number(name: string): number | undefined {
+    const value = this.#get(name);
+    if (value === undefined || typeof value === 'number') return value;
+    return this.#wrong(name, value, 'a number');
   }
 
   flag(name: string): boolean | undefined {

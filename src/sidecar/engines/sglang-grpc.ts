@@ -1,0 +1,37 @@
+import { SglangServiceService } from '../../gen/engines/sglang/sglang.js';
+import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { parseJsonObject } from './ask.js';
+import { engineHost } from './event-endpoint.js';
+import { FactSheet } from './fact-sheet.js';
+import { JsonReader } from './json-reader.js';
+import type { EngineProbe } from './probe.js';
+import { grpcOrigin } from './probe-origin.js';
+import { readSglangInfo } from './sglang-info.js';
+
+const origin = grpcOrigin(EngineKind.ENGINE_KIND_SGLANG, 'sglang.runtime.v1.SglangService');
+
+/**
+ * `sglang.runtime.v1.SglangService`, SGLang's native gRPC (`--grpc-port`):
+ * `GetServerInfo` carries the same JSON as HTTP's `/server_info`, without the
+ * schedulers' states and with the event sources by rank.
+ */
+export const sglangGrpc: EngineProbe = {
+  name: 'sglang-grpc',
+  engineKind: EngineKind.ENGINE_KIND_SGLANG,
+  origin,
+  async probe(target, modules, signal) {
+    const address = target.grpcAddress ?? '';
+    const info = await modules.rpc.call(address, SglangServiceService.getServerInfo, {}, { signal });
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_RPC,
+      origin: origin(target) ?? '',
+      observedAtMs: modules.clock.wallMs(),
+    });
+    readSglangInfo(
+      new JsonReader(parseJsonObject(info.jsonInfo, sheet.origin), sheet),
+      engineHost(target),
+      sheet,
+    );
+    return sheet.answer();
+  },
+};

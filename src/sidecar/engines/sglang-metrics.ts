@@ -1,0 +1,90 @@
+import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { ask } from './ask.js';
+import { FactSheet } from './fact-sheet.js';
+import { requireKind } from './identify-engine.js';
+import type { EngineProbe } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
+import { type MetricSample, readMetrics } from './prometheus-text.js';
+import { refuseOtherFormats } from './vllm-metrics.js';
+import { readWhole, readWholeMetric } from './whole-number.js';
+
+const PATH = '/metrics';
+/** Gauges since 0.5.11. */
+const PAGE_SIZE = 'sglang:page_size';
+const NUM_PAGES = 'sglang:num_pages';
+const MAX_TOKENS = 'sglang:max_total_num_tokens';
+/** Up to 0.5.10 one gauge of value 1 with the labels `page_size` and `num_pages`. */
+const CACHE_CONFIG = 'sglang:cache_config_info';
+const WANTED: ReadonlySet<string> = new Set([PAGE_SIZE, NUM_PAGES, MAX_TOKENS, CACHE_CONFIG]);
+
+/** `/metrics` of SGLang, which needs `--enable-metrics`. */
+export const sglangMetrics: EngineProbe = {
+  name: 'sglang-metrics',
+  engineKind: EngineKind.ENGINE_KIND_SGLANG,
+  origin: httpOrigin(EngineKind.ENGINE_KIND_SGLANG, PATH),
+  async probe(target, modules, signal) {
+    const url = `${target.httpBaseUrl}${PATH}`;
+    await requireKind([EngineKind.ENGINE_KIND_SGLANG], target, modules, signal, askedUrl(url));
+    const answer = await ask(url, modules, signal);
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+      origin: askedUrl(url),
+      observedAtMs: modules.clock.wallMs(),
+    });
+    readSglangMetrics(answer.body, sheet);
+    return sheet.answer();
+  },
+};
+
+/**
+ * Reads the text of SGLang's `/metrics`. The page is stated as the scheduler's
+ * unit and no more: the metrics do not tell by what context parallelism
+ * multiplies it.
+ */
+export function readSglangMetrics(text: string, sheet: FactSheet): void {
+  refuseOtherFormats(text, sheet.origin);
+  const { samples, problems } = readMetrics(text, WANTED);
+  for (const problem of problems) sheet.warn(problem);
+  const scheduler = BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER;
+  for (const sample of samples.get(PAGE_SIZE) ?? []) {
+    const raw = `${PAGE_SIZE} ${sample.valueText}`;
+    sheet.size(scheduler, readWholeMetric(sample.valueText, PAGE_SIZE, sheet), { forContract: false, raw });
+  }
+  for (const { labels } of samples.get(CACHE_CONFIG) ?? []) {
+    const raw = `page_size="${labels.get('page_size') ?? ''}"`;
+    sheet.size(scheduler, readWhole(labels.get('page_size'), 'page_size', sheet), {
+      forContract: false,
+      raw,
+    });
+  }
+  readTotal('capacity.total_kv_blocks', samples.get(NUM_PAGES), sheet);
+  readTotal('capacity.kv_cache_size_tokens', samples.get(MAX_TOKENS), sheet);
+  if (sheet.factCount === 0) sheet.warn(`has neither ${PAGE_SIZE} nor ${CACHE_CONFIG}`);
+}
+
+/** Tensor and pipeline ranks share one cache; data-parallel ranks have one each. */
+function readTotal(
+  field: 'capacity.total_kv_blocks' | 'capacity.kv_cache_size_tokens',
+  samples: readonly MetricSample[] | undefined,
+  sheet: FactSheet,
+): void {
+  if (samples === undefined) return;
+  const byRank = new Map<string, MetricSample>();
+  for (const sample of samples) {
+    const rank = sample.labels.get('dp_rank') ?? '';
+    if (!byRank.has(rank)) byRank.set(rank, sample);
+  }
+  let total = 0;
+  for (const sample of byRank.values()) {
+    const part = readWholeMetric(sample.valueText, sample.name, sheet);
+    if (part === undefined) return;
+    total += part;
+  }
+  if (!Number.isSafeInteger(total)) return;
+  sheet.field(
+    field,
+    total,
+    [...byRank.values()].map(({ name, valueText }) => `${name} ${valueText}`).join(' + '),
+  );
+}

@@ -1,6 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import type { Fact } from '../contract/facts.js';
 import type { EngineKind, ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
-import { describeError } from '../platform/logger.js';
+import { describeError } from '../platform/describe-error.js';
 import { boundRequests, MAX_REQUESTS_IN_FLIGHT } from './bounded-requests.js';
 import {
   type EngineProbe,
@@ -87,6 +88,8 @@ export async function runProbeRound(
 ): Promise<ProbeRound> {
   const timeoutMs = options.timeoutMs ?? PROBE_TIMEOUT_MS;
   const round = new AbortController();
+  // Every source listens to it; Node takes more than ten listeners for a leak.
+  setMaxListeners(0, round.signal);
   const abortRound = (): void => round.abort();
   if (signal.aborted) abortRound();
   signal.addEventListener('abort', abortRound, { once: true });

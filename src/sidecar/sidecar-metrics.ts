@@ -1,0 +1,105 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import { Completeness_State, EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import type { CapabilitiesEndpoint } from './capabilities-service.js';
+import type { ProbeRound } from './probe-round.js';
+import type { ReportStore } from './report-store.js';
+
+/** A local engine answers within milliseconds; a source is given up after five seconds. */
+const PROBE_BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5];
+
+export interface SidecarMetricsModules {
+  readonly registry: Registry;
+  readonly store: ReportStore;
+  readonly endpoint: CapabilitiesEndpoint;
+}
+
+/**
+ * The sidecar's metrics, all beginning with `kv_accord_`:
+ *
+ * | name | meaning |
+ * |---|---|
+ * | `engine_up` | 1 while the engine is ready |
+ * | `report_complete` | 1 while the report can be used by a frontend |
+ * | `tokens_per_block` | the value that is reported; no series while there is none |
+ * | `report_revision` | revision of the current report |
+ * | `report_conflicts` | values that differ between sources now |
+ * | `watchers` | open `WatchCapabilities` streams |
+ * | `probe_rounds_total` | rounds of questions to the engine |
+ * | `engine_requests_total` | requests that the engine saw from this sidecar |
+ * | `probe_requests_total{probe,result}` | results by source: `answered` or the code of the failure |
+ * | `probe_duration_seconds{probe}` | time until a source answered |
+ *
+ * Labels come from closed lists: the names of the probes and of their failures.
+ */
+export class SidecarMetrics {
+  readonly #rounds: Counter;
+  readonly #engineRequests: Counter;
+  readonly #results: Counter<'probe' | 'result'>;
+  readonly #durations: Histogram<'probe'>;
+
+  constructor({ registry, store, endpoint }: SidecarMetricsModules) {
+    const registers = [registry];
+    collectDefaultMetrics({ register: registry });
+    this.#rounds = new Counter({
+      name: 'kv_accord_probe_rounds_total',
+      help: 'Rounds of questions to the engine.',
+      registers,
+    });
+    this.#engineRequests = new Counter({
+      name: 'kv_accord_engine_requests_total',
+      help: 'Requests that the engine saw from this sidecar.',
+      registers,
+    });
+    this.#results = new Counter({
+      name: 'kv_accord_probe_requests_total',
+      help: 'Results of each source: answered, or the code of its failure.',
+      labelNames: ['probe', 'result'],
+      registers,
+    });
+    this.#durations = new Histogram({
+      name: 'kv_accord_probe_duration_seconds',
+      help: 'Time until a source answered.',
+      labelNames: ['probe'],
+      buckets: PROBE_BUCKETS_SECONDS,
+      registers,
+    });
+    const gauge = (name: string, help: string, read: () => number | undefined): void => {
+      new Gauge({
+        name: `kv_accord_${name}`,
+        help,
+        registers,
+        collect() {
+          const value = read();
+          if (value === undefined) this.remove();
+          else this.set(value);
+        },
+      });
+    };
+    const report = (): ReportStore['current'] => store.current;
+    gauge('engine_up', 'Whether the engine is ready.', () =>
+      Number(report().engine?.state === EngineState.ENGINE_STATE_READY),
+    );
+    gauge('report_complete', 'Whether a frontend can use the report.', () =>
+      Number(report().completeness?.state === Completeness_State.STATE_COMPLETE),
+    );
+    gauge(
+      'tokens_per_block',
+      'The KV block size that is reported; no series while there is none.',
+      () => report().contract?.tokensPerBlock,
+    );
+    gauge('report_revision', 'Revision of the current report.', () => Number(report().revision));
+    gauge('report_conflicts', 'Values that differ between sources.', () => report().conflicts.length);
+    gauge('watchers', 'Open WatchCapabilities streams.', () => endpoint.watchers);
+  }
+
+  /** Counts one round. */
+  countRound({ results, requestsSent }: ProbeRound): void {
+    this.#rounds.inc();
+    this.#engineRequests.inc(requestsSent);
+    for (const { probe, durationMs, outcome } of results) {
+      const result = outcome.type === 'answered' ? 'answered' : outcome.code;
+      this.#results.inc({ probe, result });
+      if (outcome.type === 'answered') this.#durations.observe({ probe }, durationMs / 1_000);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import type { Registry } from 'prom-client';
+import { CapabilitiesService, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import type { Address } from '../platform/address.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Random } from '../platform/random.js';
+import type { Security } from '../rpc/security.js';
+import { RpcServer } from '../rpc/server.js';
+import { CapabilitiesEndpoint } from './capabilities-service.js';
+import {
+  type EngineView,
+  EngineWatch,
+  type EngineWatchModules,
+  type EngineWatchOptions,
+} from './engine-watch.js';
+import { ReportLog } from './report-log.js';
+import { ReportStore } from './report-store.js';
+import { SidecarMetrics } from './sidecar-metrics.js';
+import { type FingerprintModules, fingerprintTokenizer } from './tokenizer-fingerprint.js';
+
+/** Milliseconds of the drain that are kept back for closing what is left. */
+const DRAIN_MARGIN_MS = 500;
+
+export interface SidecarOptions extends EngineWatchOptions {
+  /** The product's version, told in every report. */
+  readonly version: string;
+  /** Where gRPC is served; port 0 picks a free one. */
+  readonly listen: Address;
+  /** Where probes, metrics and the status page are served. */
+  readonly httpListen: Address;
+  /** Milliseconds from the request to end until everything has ended; default 10,000. */
+  readonly drainTimeoutMs?: number;
+}
+
+export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'probeModules'> {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly security: Security;
+  readonly registry: Registry;
+  /** Reads what the worker runs on, at the start and at each engine start; absent when that is switched off. */
+  readonly readTopology?: (signal: AbortSignal) => Promise<Topology>;
+  readonly openFile: FingerprintModules['openFile'];
+}
+
+/** Where a sidecar serves. */
+export interface SidecarAddresses {
+  readonly grpc: Address;
+}
+
+/** Name under which gRPC health tells of the engine itself. */
+export const ENGINE_HEALTH = 'engine';
+/** Name under which gRPC health tells of the reports. */
+export const CAPABILITIES_HEALTH = 'kvaccord.v1.Capabilities';
+
+/**
+ * The process beside a worker. It serves from the first moment, whether or
+ * not the engine is up: a pod whose sidecar waits for the engine, and whose
+ * engine waits for the sidecar, never starts.
+ */
+export class Sidecar {
+  readonly #options: SidecarOptions;
+  readonly #modules: SidecarModules;
+  readonly #watch: EngineWatch;
+  readonly #store: ReportStore;
+  readonly #server: RpcServer;
+  readonly #log: ReportLog;
+  #model: string | undefined;
+  #fingerprintWarning: string | undefined;
+  #stop = new AbortController();
+
+  constructor(options: SidecarOptions, modules: SidecarModules) {
+    this.#options = options;
+    this.#modules = modules;
+    const { clock, random, logger, security, registry } = modules;
+    this.#log = new ReportLog({ logger });
+    let metrics: SidecarMetrics | undefined;
+    this.#watch = new EngineWatch(options, {
+      ...modules,
+      onView: (view) => this.#onView(view),
+      onRound: (round) => metrics?.countRound(round),
+    });
+    this.#store = new ReportStore(
+      { workerId: options.workerId, sidecarVersion: options.version },
+      { clock, view: this.#watch.firstView },
+    );
+    const endpoint = new CapabilitiesEndpoint({}, { store: this.#store });
+    metrics = new SidecarMetrics({ registry, store: this.#store, endpoint });
+    this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
+    this.#server.addService(CapabilitiesService, endpoint.createHandlers(this.#server.edge));
+    this.#server.health.setStatus(CAPABILITIES_HEALTH, 'SERVING');
+    this.#server.health.setStatus(ENGINE_HEALTH, 'NOT_SERVING');
+  }
+
+  /** Takes its ports; rejects with a `ListenError`, and then nothing is left open. */
+  async start(): Promise<SidecarAddresses> {
+    const grpc = await this.#server.start();
+    return { grpc };
+  }
+
+  /** Asks the engine until `signal` aborts, then drains. Resolves when everything has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    const onAbort = (): void => this.#stop.abort();
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    void this.#readTopology();
+    await this.#watch.run(this.#stop.signal);
+    signal.removeEventListener('abort', onAbort);
+    await this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    const timeoutMs = this.#options.drainTimeoutMs ?? 10_000;
+    this.#modules.logger.info({ drain_timeout_ms: timeoutMs }, 'Draining: watchers are told, then it ends.');
+    // Streams that are ended still send what waits, so every reader that keeps up sees this report.
+    this.#store.drain();
+    await this.#server.stop(Math.max(0, timeoutMs - DRAIN_MARGIN_MS));
+  }
+
+  #onView(view: EngineView): void {
+    this.#store.setView(view);
+    const isReady = view.state === EngineState.ENGINE_STATE_READY;
+    this.#server.health.setStatus(ENGINE_HEALTH, isReady ? 'SERVING' : 'NOT_SERVING');
+    this.#log.tell(this.#store.current, view.restart);
+    if (view.restart !== undefined) void this.#readTopology();
+    void this.#fingerprint(view.instanceId);
+  }
+
+  async #readTopology(): Promise<void> {
+    const topology = await this.#modules.readTopology?.(this.#stop.signal);
+    if (topology !== undefined && !this.#stop.signal.aborted) this.#store.setTopology(topology);
+  }
+
+  /** Once for each engine start and model folder; hashing tens of megabytes at every round would be waste. */
+  async #fingerprint(instanceId: string): Promise<void> {
+    const root = this.#store.current.model?.root;
+    const model = root === undefined ? undefined : JSON.stringify([instanceId, root]);
+    if (model === this.#model) return;
+    this.#model = model;
+    if (root === undefined) return this.#store.setExtraFacts([]);
+    const { fact, warning } = await fingerprintTokenizer(root, this.#modules, this.#stop.signal);
+    if (model !== this.#model || this.#stop.signal.aborted) return;
+    this.#store.setExtraFacts(fact === undefined ? [] : [fact]);
+    if (warning !== undefined && warning !== this.#fingerprintWarning) {
+      this.#fingerprintWarning = warning;
+      this.#modules.logger.warn({ worker_id: this.#options.workerId }, `${warning}.`);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import { DiscoveryError } from './discovery-error.js';
+import { MAX_ENDPOINTS } from './limits.js';
+import type { DiscoverySource, Endpoint } from './source.js';
+
+/**
+ * Several sources as one. The same address from two of them is one member,
+ * named as the earlier source names it and draining when either says so. A
+ * source that fails keeps its last list and never stops the others.
+ *
+ * The first list waits until every source has given one or has failed once:
+ * else the fast sources' workers might agree before the slow ones are known.
+ */
+export class CombinedSource implements DiscoverySource {
+  readonly name: string;
+  readonly isStatic: boolean;
+  readonly #sources: readonly DiscoverySource[];
+
+  constructor(options: { readonly sources: readonly DiscoverySource[] }) {
+    this.#sources = options.sources;
+    this.name = options.sources.map(({ name }) => name).join(', ');
+    this.isStatic = options.sources.every(({ isStatic }) => isStatic);
+  }
+
+  async run(
+    signal: AbortSignal,
+    onList: (endpoints: readonly Endpoint[]) => void,
+    onError: (error: Error) => void,
+  ): Promise<void> {
+    const lists: (readonly Endpoint[])[] = this.#sources.map(() => []);
+    const silent = new Set(this.#sources);
+    let hasList = false;
+    const told = new Set<string>();
+
+    const update = (): void => {
+      if (silent.size > 0 || !hasList) return;
+      const { endpoints, problems } = merge(lists);
+      // Each problem is told when it is new, not at every change of something else.
+      for (const problem of problems) if (!told.has(problem.message)) onError(problem);
+      told.clear();
+      for (const { message } of problems) told.add(message);
+      if (endpoints !== undefined) onList(endpoints);
+    };
+
+    await Promise.all(
+      this.#sources.map(async (source, index) => {
+        const listed = (endpoints: readonly Endpoint[]): void => {
+          lists[index] = endpoints;
+          hasList = true;
+          silent.delete(source);
+          update();
+        };
+        const failed = (error: Error): void => {
+          onError(error);
+          if (silent.delete(source)) update();
+        };
+        try {
+          await source.run(signal, listed, failed);
+        } catch (error) {
+          failed(error instanceof Error ? error : new Error(String(error)));
+        }
+      }),
+    );
+  }
+}
+
+interface Merged {
+  /** Undefined when there are too many to be believed: the last list stays. */
+  readonly endpoints: readonly Endpoint[] | undefined;
+  readonly problems: readonly DiscoveryError[];
+}
+
+function merge(lists: readonly (readonly Endpoint[])[]): Merged {
+  const byAddress = new Map<string, Endpoint>();
+  const addressOfTarget = new Map<string, string>();
+  const problems: DiscoveryError[] = [];
+  for (const endpoint of lists.flat()) {
+    const known = byAddress.get(endpoint.address);
+    if (known !== undefined) {
+      if (endpoint.draining === true) byAddress.set(known.address, { ...known, draining: true });
+      continue;
+    }
+    const namesake = addressOfTarget.get(endpoint.target);
+    if (namesake !== undefined) {
+      problems.push(
+        new DiscoveryError(
+          'duplicate_target',
+          `the worker ${endpoint.target} is listed at ${namesake} and at ${endpoint.address}; the second is left out: give it another name`,
+        ),
+      );
+      continue;
+    }
+    byAddress.set(endpoint.address, endpoint);
+    addressOfTarget.set(endpoint.target, endpoint.address);
+  }
+  if (byAddress.size <= MAX_ENDPOINTS) return { endpoints: [...byAddress.values()], problems };
+  const problem = new DiscoveryError(
+    'too_many_endpoints',
+    `${byAddress.size} workers are listed by all sources together, at most ${MAX_ENDPOINTS} are allowed; the last list stays`,
+  );
+  return { endpoints: undefined, problems: [...problems, problem] };
+}

@@ -1,5 +1,5 @@
-import { shareRound } from './engines/share-round.js';
 import { ProbeError, type ProbeModules } from './engines/probe.js';
+import { shareRound } from './engines/share-round.js';
 
 /**
  * Requests that are under way at the engine at one time. Four keep a round

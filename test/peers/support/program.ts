@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scratchFolder } from './scratch.js';
@@ -26,7 +26,7 @@ let started = 0;
  * the test run, however that ends: `keeper.py` stands between. What it prints
  * goes to a log file, which stays when the tests fail.
  */
-export class Program implements AsyncDisposable {
+export class Program {
   readonly name: string;
   /** The file that its standard output and error go to. */
   readonly logFile: string;
@@ -74,14 +74,5 @@ export class Program implements AsyncDisposable {
   async stop(): Promise<number> {
     this.#keeper.stdin?.destroy();
     return this.ended;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
-
-  /** Removes the log, for programs whose output is all in the test. */
-  forget(): void {
-    rmSync(this.logFile, { force: true });
   }
 }

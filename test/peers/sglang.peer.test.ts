@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forThisTest } from './support/for-this-test.js';
+import { startSidecar } from './support/kv-accord.js';
+import { lacks } from './support/peers.js';
+import { completeReport, sizeEvidence } from './support/report.js';
+import { type Sglang, startSglang } from './support/sglang.js';
+import { tinyModel } from './support/tiny-model.js';
+
+describe.skipIf(lacks('sglang', 'grpcurl'))('a sidecar beside a real SGLang with pages of 32', () => {
+  let engine: Sglang;
+
+  beforeAll(async () => {
+    engine = await startSglang({ model: tinyModel('tiny'), pageSize: 32 });
+  });
+  afterAll(async () => {
+    await engine?.program.stop();
+  });
+
+  it('tells 32 over HTTP', async () => {
+    const sidecar = forThisTest(await startSidecar('worker-http', '--engine', engine.url));
+    const report = await completeReport(sidecar);
+    expect(report).toMatchObject({
+      engine: { kind: 'ENGINE_KIND_SGLANG', version: '0.5.23' },
+      model: { servedNames: ['tiny'] },
+      contract: { tokensPerBlock: 32 },
+    });
+    expect(sizeEvidence(report)).toMatchObject({
+      source: 'EVIDENCE_SOURCE_ENGINE_HTTP',
+      origin: expect.stringContaining('/server_info'),
+    });
+    expect(report.kvEventSources?.[0]).toMatchObject({
+      endpoint: expect.stringContaining(String(engine.ports.zmq)),
+      replayEndpoint: expect.stringContaining(String(engine.ports.zmq + 1)),
+    });
+  });
+
+  it('tells 32 over its own gRPC', async () => {
+    const flags = ['--engine', 'none', '--engine-grpc', `127.0.0.1:${engine.ports.grpc}`];
+    const sidecar = forThisTest(await startSidecar('worker-grpc', ...flags));
+    const report = await completeReport(sidecar);
+    expect(report.contract?.tokensPerBlock).toBe(32);
+    expect(sizeEvidence(report)?.source).toBe('EVIDENCE_SOURCE_ENGINE_RPC');
+  });
+});

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { freePort } from './ports.js';
+import { Program } from './program.js';
+import { until } from './until.js';
+
+const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+
+/** A process of kv-accord that serves. */
+export interface Served {
+  readonly program: Program;
+  readonly grpcPort: number;
+  readonly httpPort: number;
+}
+
+/** One line of the log. */
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** An answer of the probe port. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Starts one command of the built program, as an operator would, with JSON lines for a log. */
+export function startKvAccord(
+  name: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Program {
+  if (!existsSync(MAIN)) throw new Error(`${MAIN} is not there: npm run build makes it`);
+  return new Program({
+    name,
+    command: [process.execPath, MAIN, ...args],
+    env: { KV_ACCORD_LOG_FORMAT: 'json', ...env },
+  });
+}
+
+/** Starts a sidecar on free ports and waits until it answers. */
+export function startSidecar(name: string, ...flags: readonly string[]): Promise<Served> {
+  return serve(name, 'sidecar', ['--worker-id', name, ...flags]);
+}
+
+/** Starts a sidecar on a port that its readers know already. */
+export function startSidecarOn(grpcPort: number, name: string, ...flags: readonly string[]): Promise<Served> {
+  return serve(name, 'sidecar', ['--worker-id', name, ...flags], grpcPort);
+}
+
+/** Starts an aggregator on free ports and waits until it answers. */
+export function startAggregator(
+  name: string,
+  workers: readonly Served[],
+  ...flags: readonly string[]
+): Promise<Served> {
+  return serve(name, 'aggregator', ['--workers', addressesOf(workers), ...flags]);
+}
+
+/** `127.0.0.1:1234,127.0.0.1:1235`. */
+export function addressesOf(workers: readonly Served[]): string {
+  return workers.map(({ grpcPort }) => `127.0.0.1:${grpcPort}`).join(',');
+}
+
+async function serve(
+  name: string,
+  command: string,
+  flags: readonly string[],
+  knownPort?: number,
+): Promise<Served> {
+  const grpcPort = knownPort ?? (await freePort());
+  const httpPort = await freePort();
+  const program = startKvAccord(name, [
+    command,
+    ...['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`],
+    ...flags,
+  ]);
+  const served = { program, grpcPort, httpPort };
+  await until(`${name} to answer`, async () => (await probe(served, '/livez')).status === 200, {
+    timeoutMs: 30_000,
+    needs: [program],
+  });
+  return served;
+}
+
+/** Asks `/livez`, `/readyz`, `/startupz` or `/metrics`. */
+export async function probe({ httpPort }: Served, path: string): Promise<HttpAnswer> {
+  const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, { signal: AbortSignal.timeout(5_000) });
+  return { status: answer.status, body: await answer.text() };
+}
+
+/** What a process has logged up to now. Lines that are no JSON are what it printed for people. */
+export function logLines(program: Program): LogLine[] {
+  return program.log
+    .split('\n')
+    .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as LogLine] : []));
+}

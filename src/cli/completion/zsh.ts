@@ -8,16 +8,16 @@ export function zshScript(commands: readonly CompletionCommand[]): string {
 _kv_accord() {
   local curcontext=$curcontext state line
   typeset -A opt_args
-  local -a commands
+  local -a known
   _arguments -C \\
     ${PROGRAM_FLAGS.map((flag) => `${flagSpec(flag)} \\\n    `).join('')}'1: :->command' \\
     '*:: :->arguments'
   case $state in
   command)
-    commands=(
+    known=(
 ${described}
     )
-    _describe command commands
+    _describe command known
     ;;
   arguments)
     curcontext="\${curcontext%:*:*}:kv-accord-$line[1]:"
@@ -42,7 +42,7 @@ function commandCase(command: CompletionCommand): string {
   if (command.operands.length > 0) specs.push(quote(`1: :(${command.operands.join(' ')})`));
   if (command.passesThrough)
     specs.push(quote('(-)1:program: _command_names -e'), quote('*::arguments: _normal'));
-  return `    ${command.name})\n      _arguments -s ${specs.map((spec) => `\\\n        ${spec}`).join(' ')}\n      ;;`;
+  return `    ${command.name})\n      _arguments -S ${specs.map((spec) => `\\\n        ${spec}`).join(' ')}\n      ;;`;
 }
 
 function flagSpec({ flag, help, value }: CompletionFlag): string {
@@ -56,7 +56,8 @@ function actionOf(words: readonly string[], path: 'file' | 'folder' | undefined)
   const files = path === 'folder' ? '_files -/' : '_files';
   if (path === undefined) return words.length === 0 ? ' ' : `(${words.join(' ')})`;
   if (words.length === 0) return files;
-  return `_alternative "words:word:(${words.join(' ')})" "files:file:${files}"`;
+  // The space keeps zsh from adding options of its own; a bare colon would begin another value.
+  return ` _alternative "words\\:word\\:(${words.join(' ')})" "files\\:file\\:${files}"`;
 }
 
 function quote(text: string): string {

@@ -49,8 +49,8 @@ export async function identifyEngine(
   modules: Pick<ProbeModules, 'httpGet'>,
   signal: AbortSignal,
 ): Promise<Identification> {
-  if (target.engineKind !== undefined) return { kind: target.engineKind, reason: 'the kind was given' };
   const base = target.httpBaseUrl;
+  if (target.engineKind !== undefined) return confirmKind(target.engineKind, base, modules, signal);
   if (base === undefined)
     throw new ProbeError('not_here', 'identify', 'no HTTP address of the engine was given');
 
@@ -74,6 +74,29 @@ export async function identifyEngine(
     'bad_answer',
     askedUrl(base),
     `no engine that is known here (${seen.join(', ')}); say what it is with --engine-kind`,
+  );
+}
+
+/**
+ * Takes the kind that the operator gave, unless the model list names another
+ * engine: a wrong `--engine-kind` must not lead to requests that harm.
+ */
+async function confirmKind(
+  given: EngineKind,
+  base: string | undefined,
+  modules: Pick<ProbeModules, 'httpGet'>,
+  signal: AbortSignal,
+): Promise<Identification> {
+  const confirmed = { kind: given, reason: 'the kind was given' };
+  if (base === undefined) return confirmed;
+  const { body } = await modules.httpGet(`${base}/v1/models`, { signal });
+  const json = parse(body);
+  const found = isJsonObject(json) ? byModels(json) : undefined;
+  if (found === undefined || found.kind === given) return confirmed;
+  throw new ProbeError(
+    'bad_answer',
+    askedUrl(`${base}/v1/models`),
+    `${found.reason}, which is not what was given with --engine-kind`,
   );
 }
 

@@ -3,6 +3,10 @@ import type { EngineProbe } from './probe.js';
 import { sglangGrpc } from './sglang-grpc.js';
 import { sglangMetrics } from './sglang-metrics.js';
 import { sglangServerInfo } from './sglang-server-info.js';
+import { trtllmConfig } from './trtllm-config.js';
+import { trtllmMetrics } from './trtllm-metrics.js';
+import { trtllmServerInfo } from './trtllm-server-info.js';
+import { trtllmVersion } from './trtllm-version.js';
 import { vllmControlGrpc } from './vllm-control-grpc.js';
 import { vllmEngineGrpc } from './vllm-engine-grpc.js';
 import { vllmKvEventSources } from './vllm-kv-event-sources.js';
@@ -25,4 +29,8 @@ export const ENGINE_PROBES: readonly EngineProbe[] = [
   sglangServerInfo,
   sglangMetrics,
   sglangGrpc,
+  trtllmMetrics,
+  trtllmServerInfo,
+  trtllmVersion,
+  trtllmConfig,
 ];

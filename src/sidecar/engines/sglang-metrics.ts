@@ -6,7 +6,7 @@ import { requireKind } from './identify-engine.js';
 import type { EngineProbe } from './probe.js';
 import { httpOrigin } from './probe-origin.js';
 import { type MetricSample, readMetrics } from './prometheus-text.js';
-import { refuseOtherFormats } from './vllm-metrics.js';
+import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readWhole, readWholeMetric } from './whole-number.js';
 
 const PATH = '/metrics';
@@ -44,6 +44,12 @@ export const sglangMetrics: EngineProbe = {
  */
 export function readSglangMetrics(text: string, sheet: FactSheet): void {
   refuseOtherFormats(text, sheet.origin);
+  readSglangFamilies(text, sheet);
+  if (sheet.factCount === 0) sheet.warn(`has neither ${PAGE_SIZE} nor ${CACHE_CONFIG}`);
+}
+
+/** Reads SGLang's families out of metrics that may hold others' too, and says nothing when there are none. */
+export function readSglangFamilies(text: string, sheet: FactSheet): void {
   const { samples, problems } = readMetrics(text, WANTED);
   for (const problem of problems) sheet.warn(problem);
   const scheduler = BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER;
@@ -60,7 +66,6 @@ export function readSglangMetrics(text: string, sheet: FactSheet): void {
   }
   readTotal('capacity.total_kv_blocks', samples.get(NUM_PAGES), sheet);
   readTotal('capacity.kv_cache_size_tokens', samples.get(MAX_TOKENS), sheet);
-  if (sheet.factCount === 0) sheet.warn(`has neither ${PAGE_SIZE} nor ${CACHE_CONFIG}`);
 }
 
 /** Tensor and pipeline ranks share one cache; data-parallel ranks have one each. */

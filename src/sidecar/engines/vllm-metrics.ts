@@ -1,12 +1,12 @@
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
-import { excerpt } from '../../platform/probe-error.js';
 import { ask } from './ask.js';
 import { FactSheet } from './fact-sheet.js';
 import { requireKind } from './identify-engine.js';
-import { type EngineProbe, ProbeError } from './probe.js';
+import type { EngineProbe } from './probe.js';
 import { httpOrigin } from './probe-origin.js';
-import { type MetricSample, readMetrics } from './prometheus-text.js';
+import { type MetricFamilies, type MetricSample, readMetrics } from './prometheus-text.js';
+import { refuseOtherFormats } from './refuse-other-formats.js';
 import { vllmBlockSizes } from './vllm-cache-config.js';
 import { readWhole } from './whole-number.js';
 
@@ -38,29 +38,31 @@ export const vllmMetrics: EngineProbe = {
 /** Reads the text of vLLM's `/metrics`. Throws a `ProbeError` when it is no metrics text at all. */
 export function readVllmMetrics(text: string, sheet: FactSheet): void {
   refuseOtherFormats(text, sheet.origin);
-  const { samples, problems } = readMetrics(text, WANTED);
-  for (const problem of problems) sheet.warn(problem);
-  const engines = samples.get(CACHE_CONFIG) ?? [];
-  for (const engine of engines) readEngine(engine, engines.length > 1, sheet);
-  if (engines.length > 0) readTotals(engines, sheet);
-  else {
+  const samples = readWanted(text, sheet);
+  if (!samples.has(CACHE_CONFIG)) {
     sheet.warn(
       `has no ${CACHE_CONFIG}: vLLM's Rust frontend, or --disable-log-stats; ` +
         "the block size can then come from the engine's gRPC (--engine-grpc) or its KV events",
     );
   }
+}
+
+/** Reads vLLM's families out of metrics that may hold others' too, and says nothing when there are none. */
+export function readVllmFamilies(text: string, sheet: FactSheet): void {
+  readWanted(text, sheet);
+}
+
+function readWanted(text: string, sheet: FactSheet): MetricFamilies['samples'] {
+  const { samples, problems } = readMetrics(text, WANTED);
+  for (const problem of problems) sheet.warn(problem);
+  const engines = samples.get(CACHE_CONFIG) ?? [];
+  for (const engine of engines) readEngine(engine, engines.length > 1, sheet);
+  if (engines.length > 0) readTotals(engines, sheet);
   const start = samples.get(PROCESS_START)?.[0];
   if (start !== undefined) {
     sheet.field('engine.start_marker', `${PROCESS_START}=${start.valueText.slice(0, 64)}`, start.valueText);
   }
-}
-
-/** A wrong port answers web pages or JSON with status 200. */
-export function refuseOtherFormats(text: string, origin: string): void {
-  const start = text.slice(0, 64).trimStart();
-  if (/^[<{[]/.test(start) || start === '') {
-    throw new ProbeError('bad_answer', origin, `expected metrics in Prometheus text, got ${excerpt(text)}`);
-  }
+  return samples;
 }
 
 function readEngine(sample: MetricSample, several: boolean, sheet: FactSheet): void {

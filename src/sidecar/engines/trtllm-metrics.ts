@@ -1,0 +1,66 @@
+import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { ask } from './ask.js';
+import { FactSheet } from './fact-sheet.js';
+import { requireKind } from './identify-engine.js';
+import type { EngineProbe } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
+import { readMetrics } from './prometheus-text.js';
+import { refuseOtherFormats } from './refuse-other-formats.js';
+import { readWholeMetric } from './whole-number.js';
+
+/** The metrics that can be read without taking anything away. `/metrics` of this engine is another thing: it drains. */
+const PATH = '/prometheus/metrics';
+const TOKENS_PER_BLOCK = 'trtllm_kv_cache_tokens_per_block';
+const MAX_BLOCKS = 'trtllm_kv_cache_max_blocks';
+const WANTED: ReadonlySet<string> = new Set([TOKENS_PER_BLOCK, MAX_BLOCKS]);
+
+/**
+ * `/prometheus/metrics` of TensorRT-LLM, there with `return_perf_metrics: true`
+ * and `enable_iter_perf_stats: true`: the one live source of its block size.
+ */
+export const trtllmMetrics: EngineProbe = {
+  name: 'trtllm-metrics',
+  engineKind: EngineKind.ENGINE_KIND_TENSORRT_LLM,
+  origin: httpOrigin(EngineKind.ENGINE_KIND_TENSORRT_LLM, PATH),
+  async probe(target, modules, signal) {
+    const url = `${target.httpBaseUrl}${PATH}`;
+    await requireKind([EngineKind.ENGINE_KIND_TENSORRT_LLM], target, modules, signal, askedUrl(url));
+    const answer = await ask(url, modules, signal);
+    const sheet = new FactSheet({
+      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+      origin: askedUrl(url),
+      observedAtMs: modules.clock.wallMs(),
+    });
+    refuseOtherFormats(answer.body, sheet.origin);
+    readTrtllmFamilies(answer.body, sheet);
+    if (sheet.factCount === 0) {
+      sheet.warn(
+        `tells no ${TOKENS_PER_BLOCK} yet; it appears with the first request that the engine serves`,
+      );
+    }
+    return sheet.answer();
+  },
+};
+
+/**
+ * Reads TensorRT-LLM's families out of metrics that may hold others' too. The
+ * gauges are set from iteration statistics; 0 is what a gauge holds before the
+ * first iteration and is not a size that the engine told.
+ */
+export function readTrtllmFamilies(text: string, sheet: FactSheet): void {
+  const { samples, problems } = readMetrics(text, WANTED);
+  for (const problem of problems) sheet.warn(problem);
+  for (const { valueText } of samples.get(TOKENS_PER_BLOCK) ?? []) {
+    sheet.size(
+      BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION,
+      readWholeMetric(valueText, TOKENS_PER_BLOCK, sheet) || undefined,
+      { forContract: true, raw: `${TOKENS_PER_BLOCK} ${valueText}` },
+    );
+  }
+  const blocks = samples.get(MAX_BLOCKS);
+  const [only] = blocks ?? [];
+  if (only === undefined || blocks?.length !== 1) return;
+  const total = readWholeMetric(only.valueText, MAX_BLOCKS, sheet) || undefined;
+  sheet.field('capacity.total_kv_blocks', total, `${MAX_BLOCKS} ${only.valueText}`);
+}

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { type Address, formatTcp, parseAddress } from '../../platform/address.js';
+import { ADDRESS_FORMS, type Address, formatTcp, parseAddress } from '../../platform/address.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 
@@ -37,7 +37,7 @@ export function parseTarget(text: string): Target {
     );
   }
   if (scheme === 'dns') return parseDns(text);
-  return { type: 'address', address: parseWorkerAddress(text) };
+  return { type: 'address', address: parseWorkerAddress(text, TARGET_FORMS) };
 }
 
 /**
@@ -67,10 +67,13 @@ export function parseTargets(texts: readonly string[]): Target[] {
   });
 }
 
-/** Reads the address of one worker: `HOST:PORT`, `[::1]:PORT` or `unix:/path`. Throws like `parseTarget`. */
-export function parseWorkerAddress(text: string): Address {
+/**
+ * Reads the address of one worker: `HOST:PORT`, `[::1]:PORT` or `unix:/path`.
+ * Throws like `parseTarget`; `forms` says what the place allows.
+ */
+export function parseWorkerAddress(text: string, forms: string = ADDRESS_FORMS): Address {
   const address = parseAddress(text);
-  if (address === undefined) throw wrong(text, `must be ${TARGET_FORMS}`);
+  if (address === undefined) throw wrong(text, `must be ${forms}`);
   if (address.type === 'unix') return address;
   if (address.port === 0) throw wrong(text, 'must have a port from 1 to 65535');
   const host = canonicalHost(text, address.host);

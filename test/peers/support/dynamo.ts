@@ -44,16 +44,12 @@ export async function startMocker(model: string, blockSize: number): Promise<Moc
       ...['--block-size', String(blockSize), '--num-gpu-blocks-override', '8192'],
       ...['--zmq-kv-events-ports', String(events), '--zmq-replay-ports', String(events + 1)],
     ],
-    env: {
-      ...dynamoEnvironment(fileKv),
-      DYN_SYSTEM_PORT: String(systemPort),
-      // Without it the status server says "not ready" for ever.
-      DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS: '["generate"]',
-    },
+    env: { ...dynamoEnvironment(fileKv), DYN_SYSTEM_PORT: String(systemPort) },
   });
   try {
-    const cards = (): boolean => readdirSync(join(fileKv, 'v1', 'mdc')).length > 0;
-    await until('the model card', cards, { needs: [program] });
+    await until('the model card', () => readdirSync(join(fileKv, 'v1', 'mdc')).length > 0, {
+      needs: [program],
+    });
   } catch (error) {
     await program.stop();
     throw error;

@@ -78,10 +78,15 @@ async function serve(
     ...flags,
   ]);
   const served = { program, grpcPort, httpPort };
-  await until(`${name} to answer`, async () => (await probe(served, '/livez')).status === 200, {
-    timeoutMs: 30_000,
-    needs: [program],
-  });
+  try {
+    await until(`${name} to answer`, async () => (await probe(served, '/livez')).status === 200, {
+      timeoutMs: 30_000,
+      needs: [program],
+    });
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
   return served;
 }
 

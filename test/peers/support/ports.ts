@@ -1,24 +1,26 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
+
+/**
+ * Below the range from which the system takes ports for outgoing connections,
+ * so that none of those gets in between; and Dynamo's system port must be
+ * below 32,768.
+ */
+const FIRST_PORT = 20_000;
+const LAST_PORT = 32_000;
 
 /** A port on the loopback that nobody listened on a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+export function freePort(): Promise<number> {
+  return freePortRange(1);
 }
 
-/** `count` free ports in a row, for programs that take the next one as well. */
+/** The first of `count` free ports in a row, for programs that take the next one as well. */
 export async function freePortRange(count: number): Promise<number> {
   for (;;) {
-    const first = await freePort();
-    if (first + count > 65_535) continue;
-    const rest = await Promise.all(Array.from({ length: count - 1 }, (_, i) => isFree(first + i + 1)));
-    if (rest.every(Boolean)) return first;
+    const first = randomInt(FIRST_PORT, LAST_PORT);
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
+    if (free.every(Boolean)) return first;
   }
 }
 

@@ -64,7 +64,7 @@ export function parseNvidiaSmiTopo(text: string, listed: readonly ListedGpu[]): 
   for (const line of matrix.rows) {
     const [device = '', ...fields] = fieldsOf(line);
     const cells = fields.slice(0, matrix.columns.length);
-    if (!linesUp(matrix, device, cells)) {
+    if (!linesUp(matrix, device, fields)) {
       notes.add(`${COMMAND}: the row of ${device} does not line up with the header and is left out`);
       continue;
     }
@@ -132,11 +132,11 @@ function fieldsOf(line: string): string[] {
   return line.trim().split(/\s+/);
 }
 
-/** Every row has an `X` where it meets itself, and affinities only behind all links. */
-function linesUp(matrix: Matrix, device: string, cells: readonly string[]): boolean {
-  if (cells.length !== matrix.columns.length) return false;
-  if (cells[matrix.columns.indexOf(device)] !== 'X') return false;
-  return cells.every((cell) => /^[A-Z]/.test(cell) && cell !== 'N/A');
+/** Whether a row has exactly one link for each column, and the `X` where it meets itself. */
+function linesUp(matrix: Matrix, device: string, fields: readonly string[]): boolean {
+  const end = fields.findIndex((field) => !/^[A-Z]/.test(field) || field === 'N/A');
+  const linkCount = end < 0 ? fields.length : end;
+  return linkCount === matrix.columns.length && fields[matrix.columns.indexOf(device)] === 'X';
 }
 
 /**

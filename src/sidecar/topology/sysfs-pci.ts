@@ -1,8 +1,9 @@
-import { Gpu, Nic, Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { Gpu, GpuLink, Nic, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Host } from '../../platform/host.js';
 import { kernelListOf, numaNodeOf } from './cpu-list.js';
 import { MAX_GPUS, MAX_NICS } from './limits.js';
 import { pciBusIdOf } from './pci-bus-id.js';
+import { type PciPlace, pciLinkKind, pciPathOf } from './pci-tree.js';
 import type { TopologyPart, TopologyReader } from './reader.js';
 import { TopologyError } from './reader.js';
 
@@ -14,9 +15,11 @@ const GPU_VENDORS = new Set(['0x10de', '0x1002']);
 const GPU_CLASS = /^0x(?:03|12)[0-9a-f]{4}$/i;
 
 /**
- * NUMA node and CPUs of each GPU, and address and NUMA node of each RDMA
- * adapter, from sysfs. It shows all GPUs of the host also inside a container,
- * so these only add to GPUs that another reader found (`merge-topology.ts`).
+ * NUMA node and CPUs of each GPU, address and NUMA node of each RDMA adapter,
+ * and how GPUs hang together and with adapters over PCIe, from sysfs. It shows
+ * all GPUs of the host also inside a container, so these only add to GPUs that
+ * another reader found, and NVLink or XGMI told there stands above PCIe
+ * (`merge-topology.ts`).
  * The kernel's `numa_node` is -1 where the firmware does not tell, as in many
  * virtual machines.
  */
@@ -42,7 +45,9 @@ export const sysfsPciReader: TopologyReader = {
         }),
       );
     }
-    return { topology: Topology.create({ gpus, nics: await nicsOf(host) }), wholeHost: true };
+    const nics = await nicsOf(host);
+    const links = await linksOf(host, gpus, nics);
+    return { topology: Topology.create({ gpus, nics, links }), wholeHost: true };
   },
 };
 
@@ -57,6 +62,23 @@ async function nicsOf(host: Host): Promise<Nic[]> {
       const pciBusId = pciBusIdOf(link?.split('/').at(-1) ?? '');
       const numaNode = pciBusId && (await host.readFile(`${DEVICES}/${pciBusId}/numa_node`));
       return Nic.create({ name, pciBusId, numaNode: numaNodeOf(numaNode ?? '') });
+    }),
+  );
+}
+
+/** Links from each GPU to the GPUs after it and to all adapters. */
+async function linksOf(host: Host, gpus: readonly Gpu[], nics: readonly Nic[]): Promise<GpuLink[]> {
+  const placed = async (name: string, device: Gpu | Nic): Promise<[string, PciPlace][]> => {
+    const link = device.pciBusId && (await host.readLink(`${DEVICES}/${device.pciBusId}`));
+    const path = pciPathOf(link ?? '');
+    return path === undefined ? [] : [[name, { path, numaNode: device.numaNode }]];
+  };
+  const gpuPlaces = (await Promise.all(gpus.map((gpu) => placed(gpu.pciBusId, gpu)))).flat();
+  const nicPlaces = (await Promise.all(nics.map((nic) => placed(nic.name, nic)))).flat();
+  return gpuPlaces.flatMap(([a, place], at) =>
+    [...gpuPlaces.slice(at + 1), ...nicPlaces].flatMap(([b, other]) => {
+      const kind = pciLinkKind(place, other);
+      return kind === undefined ? [] : [GpuLink.create({ a, b, kind })];
     }),
   );
 }

@@ -9,6 +9,8 @@ export interface Variable {
 
 /** Most entries that are read of one variable, more than there can be devices. */
 const MAX_ENTRIES = 1_024;
+/** How drivers before 470 name a MIG slice, and newer ones still accept: GPU, GPU instance, compute instance. */
+const OLD_MIG_FORM = /^mig-(gpu-[0-9a-f-]+)\/\d+\/\d+$/i;
 
 /**
  * The GPUs that `NVIDIA_VISIBLE_DEVICES` gives to the container. Unset, empty,
@@ -91,6 +93,10 @@ function selectInOrder(
       );
       break;
     }
+    if (found.length > 1 && OLD_MIG_FORM.test(entry))
+      notes.push(
+        `${variable.name}: ${plainText(entry, 80)} is one of the ${found.length} slices of its GPU; which one cannot be told, so all are kept`,
+      );
     for (const gpu of found) kept.add(gpu);
   }
   return gpus.filter((gpu) => kept.has(gpu));
@@ -126,8 +132,8 @@ function byIndex(whole: readonly Gpu[][], entry: string): readonly Gpu[] {
 
 /**
  * The device that a UUID, whole or cut, names; none when it could be several.
- * A GPU's UUID stands for its slices, and `MIG-GPU-<uuid>/<gi>/<ci>`, the form
- * of older drivers, for the GPU's only slice.
+ * A GPU's UUID stands for its slices, and so does the older form of a slice's
+ * name where slices are known by their own UUIDs: instance numbers are not kept.
  */
 function byUuid(gpus: readonly Gpu[], entry: string): readonly Gpu[] {
   const wanted = entry.toLowerCase();
@@ -135,12 +141,11 @@ function byUuid(gpus: readonly Gpu[], entry: string): readonly Gpu[] {
   const named = gpus.filter((gpu) => gpu.uuid.toLowerCase().startsWith(wanted));
   if (named.length > 0)
     return named.length === 1 ? named : named.filter((gpu) => gpu.uuid.toLowerCase() === wanted);
-  const parentOfOldForm = /^mig-(gpu-[0-9a-f-]+)\/\d+\/\d+$/.exec(wanted)?.[1];
+  const parentOfOldForm = OLD_MIG_FORM.exec(wanted)?.[1];
   const slices = gpus.filter((gpu) => {
     const parent = gpu.parentUuid?.toLowerCase();
     return parentOfOldForm === undefined ? parent?.startsWith(wanted) : parent === parentOfOldForm;
   });
   const parents = new Set(slices.map((gpu) => gpu.parentUuid));
-  if (parents.size !== 1) return [];
-  return parentOfOldForm === undefined || slices.length === 1 ? slices : [];
+  return parents.size === 1 ? slices : [];
 }

@@ -38,6 +38,9 @@ try {
       'proto/kvaccord',
       '--path',
       'proto/grpc',
+      // So that tools can show the details of an error.
+      '--path',
+      'proto/google',
     ],
     { cwd: root, stdio: 'inherit' },
   );

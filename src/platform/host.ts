@@ -4,13 +4,13 @@ import { join, normalize, sep } from 'node:path';
 import { systemClock } from './clock.js';
 
 /** Longest file that is read: the largest real one, a CPU list, has a few kilobytes. */
-export const MAX_HOST_FILE_BYTES = 1_048_576;
+const MAX_HOST_FILE_BYTES = 1_048_576;
 /** Longest output of a program: `nvidia-smi -q -x` prints about 48 KB for each GPU, so this holds 80. */
-export const MAX_COMMAND_OUTPUT_BYTES = 4_194_304;
+const MAX_COMMAND_OUTPUT_BYTES = 4_194_304;
 /** Longest run of a program. Without persistence mode `nvidia-smi` loads the driver first, which takes seconds. */
-export const COMMAND_TIMEOUT_MS = 20_000;
+const COMMAND_TIMEOUT_MS = 20_000;
 /** Most names taken from one folder; a large server has about 1,000 PCI devices. */
-export const MAX_FOLDER_ENTRIES = 16_384;
+const MAX_FOLDER_ENTRIES = 16_384;
 
 /** What a program printed. */
 export interface CommandOutput {
@@ -28,7 +28,7 @@ export interface CommandOutput {
  * `HostError`.
  */
 export interface Host {
-  /** Text of a file below the root, at most `MAX_HOST_FILE_BYTES`; undefined when it is not there. */
+  /** Text of a file below the root, at most 1 MiB; undefined when it is not there. */
   readFile(path: string): Promise<string | undefined>;
   /** Names in a folder below the root, sorted; empty when it is not there. */
   listFolder(path: string): Promise<readonly string[]>;
@@ -68,9 +68,9 @@ export interface HostOptions {
   readonly rootFolder?: string;
   /** What `Host.environment` tells. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Default `COMMAND_TIMEOUT_MS`. */
+  /** Default 20,000, at least 1. */
   readonly commandTimeoutMs?: number;
-  /** Default `MAX_COMMAND_OUTPUT_BYTES`. */
+  /** Of standard output, and of errors. Default 4 MiB. */
   readonly maxOutputBytes?: number;
 }
 

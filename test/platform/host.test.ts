@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Host, openHost } from '../../src/platform/host.js';
+import { type Host, HostError, openHost } from '../../src/platform/host.js';
 
 const never = new AbortController().signal;
 let folder = '';
@@ -59,6 +59,7 @@ describe('a recorded host', () => {
     );
     await expect(recorded.readFile('/etc')).rejects.toThrow('/etc: is not a plain file');
     await expect(recorded.readFile('/out')).rejects.toMatchObject({ code: 'unreadable' });
+    await expect(recorded.readFile('/out')).rejects.toBeInstanceOf(HostError);
     await expect(recorded.readFile('/../../secret')).resolves.toBeUndefined();
   });
 });

@@ -7,7 +7,7 @@ import type { TopologyReader } from './reader.js';
 import { visibleGpus } from './visible-gpus.js';
 
 /** How long one reading may take by default; `nvidia-smi` needs seconds when it has to load the driver. */
-export const TOPOLOGY_TIMEOUT_MS = 15_000;
+const TOPOLOGY_TIMEOUT_MS = 15_000;
 
 /** What one reading needs. */
 export interface ReadTopologyOptions {
@@ -15,7 +15,7 @@ export interface ReadTopologyOptions {
   readonly readers: readonly TopologyReader[];
   readonly host: Host;
   readonly clock: Clock;
-  /** Milliseconds for all readers together; those that are not done by then become notes. Default `TOPOLOGY_TIMEOUT_MS`. */
+  /** Milliseconds for all readers together; those that are not done by then become notes. Default 15,000. */
   readonly timeoutMs?: number;
   /**
    * Whether to leave out GPUs that the engine's environment hides. Default
@@ -91,7 +91,7 @@ function absences(parts: readonly NamedPart[]): string[] {
     ...reasons.map((reason) => `no GPU found: ${reason}`),
     ...(addresses.size === 0
       ? []
-      : [`this host has ${addresses.size} GPUs on its PCI bus, but none that this process can use`]),
+      : [`the PCI bus of this host shows GPUs (${addresses.size}), but none that this process can use`]),
   ];
 }
 

@@ -6,7 +6,7 @@ import { TopologyError } from './reader.js';
 import { topologyOfJson } from './topology-schema.js';
 
 /** Longest topology file: the JSON of 256 GPUs with all their links stays below. */
-export const MAX_TOPOLOGY_FILE_BYTES = 16_777_216;
+const MAX_TOPOLOGY_FILE_BYTES = 16_777_216;
 
 /** Reads a text file, at most `maxBytes` of it; rejects when it is not there. */
 export type ReadText = (path: string, maxBytes: number) => Promise<string>;

@@ -1,5 +1,5 @@
 import { type Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { plainText } from './limits.js';
+import { MAX_NOTE_CHARS, plainText } from './limits.js';
 import { selectAmd, selectContainer, selectCuda } from './visible-entries.js';
 
 /**
@@ -64,6 +64,6 @@ function withoutTheRest(topology: Topology, foundCount: number): Topology {
     links,
     nics: topology.nics.filter((nic) => linked.has(nic.name)),
     numaNodes: topology.numaNodes.filter((node) => keepsNodes || nodes.has(node.index)),
-    notes: topology.notes.map((note) => plainText(note, 512)),
+    notes: topology.notes.map((note) => plainText(note, MAX_NOTE_CHARS)),
   });
 }

@@ -30,7 +30,7 @@ describe('reading the topology', () => {
     const topology = await read(host);
     expect(topology.gpus).toEqual([]);
     expect(topology.notes).toContain(
-      'this host has 1 GPUs on its PCI bus, but none that this process can use',
+      'the PCI bus of this host shows GPUs (1), but none that this process can use',
     );
   });
 

@@ -1,0 +1,93 @@
+import type { AgreementFeed } from '../aggregator/agreement-feed.js';
+import { judgeAgreements } from '../aggregator/verdict.js';
+import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
+import type { Clock, Timer } from '../platform/clock.js';
+import type { TextOutput } from '../platform/standard-streams.js';
+
+/** How waiting for an agreement ended. */
+export type WaitOutcome =
+  | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
+  | { readonly type: 'conflict'; readonly text: string }
+  /** Time is up while workers are still missing. */
+  | { readonly type: 'timed_out'; readonly text: string }
+  /** Time is up and nobody could be reached at all. */
+  | { readonly type: 'unreachable'; readonly text: string }
+  /** The question is wrong; waiting cannot help. */
+  | { readonly type: 'refused'; readonly text: string };
+
+export interface WaitOptions {
+  /** 0 waits for ever. */
+  readonly timeoutMs: number;
+  readonly group: string | undefined;
+}
+
+export interface WaitModules {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Where a person watches; undefined shows nothing on the way. */
+  readonly progress: TextOutput | undefined;
+}
+
+/** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
+export function awaitAgreement(
+  feed: AgreementFeed,
+  options: WaitOptions,
+  modules: WaitModules,
+): Promise<WaitOutcome> {
+  const { clock, signal, progress } = modules;
+  return new Promise((resolve, reject) => {
+    let timer: Timer | undefined;
+    const leave = feed.watch(() => look());
+    const finish = (settle: () => void): void => {
+      timer?.clear();
+      leave();
+      signal.removeEventListener('abort', stop);
+      progress?.write(CLEAR_LINE);
+      settle();
+    };
+    const stop = (): void => finish(() => reject(signal.reason));
+    const look = (): void => {
+      if (feed.refusal !== undefined) {
+        const text = feed.refusal;
+        return finish(() => resolve({ type: 'refused', text }));
+      }
+      const verdict = judgeAgreements(feed.agreements, options.group);
+      if (verdict.type !== 'pending') return finish(() => resolve(verdict));
+      progress?.write(liveLine(feed, progress.columns ?? DEFAULT_COLUMNS));
+    };
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    if (options.timeoutMs > 0) {
+      timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
+    }
+    look();
+  });
+}
+
+function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
+  if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
+  const verdict = judgeAgreements(feed.agreements, options.group);
+  return { type: 'timed_out', text: verdict.type === 'pending' ? verdict.text : '' };
+}
+
+/** Goes to the start of the line and clears it. */
+const CLEAR_LINE = '\r\u001b[2K';
+
+const DEFAULT_COLUMNS = 80;
+
+/** Who has reported what so far, in one line that the next one replaces. */
+function liveLine(feed: AgreementFeed, columns: number): string {
+  const said = feed.agreements.flatMap(describeMembers);
+  const trouble = feed.trouble === undefined ? [] : [feed.trouble];
+  const text = [...said, ...trouble].join('  ').replace(/\s+/g, ' ');
+  // The cursor goes back to the start, so that a line of the log takes this one's place.
+  return `${CLEAR_LINE}${text.slice(0, Math.max(columns - 1, 0))}\r`;
+}
+
+function describeMembers(agreement: Agreement): string[] {
+  return agreement.members.map(({ target, tokensPerBlock, reason }) =>
+    tokensPerBlock === undefined
+      ? `${target}: ${reason === '' ? 'waiting' : reason}`
+      : `${target}: ${tokensPerBlock}`,
+  );
+}

@@ -1,0 +1,172 @@
+import Table from 'cli-table3';
+import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
+import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
+import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
+import type { FleetSnapshot } from './fleet-snapshot.js';
+
+/** Longest explanation in a cell; the whole is in `--json`. */
+const MAX_WHY_CHARS = 120;
+
+const STATES: Readonly<Record<number, string>> = {
+  [MemberState.MEMBER_STATE_DISCOVERED]: 'discovered',
+  [MemberState.MEMBER_STATE_INCOMPLETE]: 'incomplete',
+  [MemberState.MEMBER_STATE_REPORTED]: 'reported',
+  [MemberState.MEMBER_STATE_CONFORMING]: 'conforming',
+  [MemberState.MEMBER_STATE_VERIFIED]: 'verified',
+  [MemberState.MEMBER_STATE_DISSENTING]: 'dissenting',
+  [MemberState.MEMBER_STATE_DRAINING]: 'draining',
+  [MemberState.MEMBER_STATE_LOST]: 'lost',
+};
+
+const OFFERS: Readonly<Record<number, string>> = {
+  [MemberOffer.MEMBER_OFFER_NONE]: 'no',
+  [MemberOffer.MEMBER_OFFER_LOAD_ONLY]: 'load only',
+  [MemberOffer.MEMBER_OFFER_FULL]: 'yes',
+};
+
+/** The fleet, or one sidecar's report, for a person. */
+export function renderSnapshot(snapshot: FleetSnapshot): string {
+  return snapshot.type === 'sidecar'
+    ? renderReport(snapshot.report)
+    : renderFleet(snapshot.agreements, snapshot.workers);
+}
+
+function renderFleet(agreements: readonly Agreement[], workers: readonly Worker[]): string {
+  const parts = agreements.map((agreement) => {
+    const own = workers.filter(({ group }) => group === agreement.group);
+    const others = agreement.group === '' ? [] : workers.filter(({ group }) => group === '');
+    return [headline(agreement), ...reasonLines(agreement), tableOf([...own, ...others])]
+      .filter((part) => part !== '')
+      .join('\n');
+  });
+  return `${parts.join('\n\n')}\n`;
+}
+
+function headline(agreement: Agreement): string {
+  const name = agreement.group === '' ? 'No model yet' : agreement.group;
+  const { contract } = agreement;
+  if (agreement.state === AgreementState.AGREEMENT_STATE_AGREED && contract !== undefined) {
+    const by = contract.isOverride ? 'set by override' : 'agreed';
+    const ready = agreement.ready ? 'ready' : 'not ready';
+    return `${name}: gate open, ${contract.tokensPerBlock} tokens per block (${by}), epoch ${agreement.epoch}, ${ready}`;
+  }
+  const state = agreement.state === AgreementState.AGREEMENT_STATE_CONFLICT ? 'conflict' : 'collecting';
+  return `${name}: gate shut, ${state}`;
+}
+
+function reasonLines(agreement: Agreement): string[] {
+  return agreement.reasons.map(({ text }) => text.replace(/^/gm, '  '));
+}
+
+function tableOf(workers: readonly Worker[]): string {
+  if (workers.length === 0) return '';
+  const table = plainTable(['WORKER', 'STATE', 'TOKENS/BLOCK', 'FROM', 'ENGINE', 'GPUS', 'REQUESTS', 'WHY']);
+  for (const { member, report } of workers) {
+    table.push([
+      member?.target ?? '',
+      STATES[member?.state ?? 0] ?? 'unknown',
+      member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock),
+      sourceOf(member?.source),
+      engineOf(report),
+      gpusOf(report?.topology),
+      OFFERS[member?.offer ?? 0] ?? 'unknown',
+      shorten(member?.reason ?? ''),
+    ]);
+  }
+  return trimLines(table.toString());
+}
+
+function renderReport(report: CapabilityReport): string {
+  const { contract, model, parallelism } = report;
+  const table = plainTable(['FIELD', 'VALUE']);
+  const state = report.engine?.state ?? EngineState.ENGINE_STATE_UNSPECIFIED;
+  const because = report.evidence.find(({ field }) => field === 'contract.tokens_per_block');
+  const rows: [string, string][] = [
+    ['worker', report.workerId],
+    ['instance', `${report.instanceId}, revision ${report.revision}`],
+    ['engine', `${engineOf(report)}, ${engineStateName(state)}`],
+    ['model', (model?.servedNames ?? []).join(', ')],
+    [
+      'tokens per block',
+      contract?.tokensPerBlock === undefined ? 'unknown' : String(contract.tokensPerBlock),
+    ],
+    [
+      'evidence',
+      because === undefined
+        ? 'none'
+        : `${evidenceSourceName(because.source)}, ${because.origin}: ${shorten(because.raw)}`,
+    ],
+    ['hash algorithm', contract?.hashAlgorithm ?? 'not told'],
+    [
+      'parallelism',
+      `TP ${parallelism?.tensorParallelSize ?? '?'}, PP ${parallelism?.pipelineParallelSize ?? '?'}, DP ${parallelism?.dataParallelSize ?? '?'}`,
+    ],
+    ['GPUs', gpusOf(report.topology)],
+    ['digest', report.digest === '' ? '-' : report.digest],
+  ];
+  table.push(...rows);
+  const notes = [
+    ...(report.completeness?.reasons ?? []).map((reason) => `incomplete: ${reason}`),
+    ...report.conflicts.map(
+      ({ field, keptValue, keptSource, otherValue, otherSource }) =>
+        `conflict: ${field} is ${keptValue} (${evidenceSourceName(keptSource)}), but ${evidenceSourceName(otherSource)} says ${otherValue}`,
+    ),
+    ...report.warnings.map((warning) => `warning: ${warning}`),
+  ];
+  return `${[trimLines(table.toString()), ...notes].join('\n')}\n`;
+}
+
+function plainTable(head: string[]): InstanceType<typeof Table> {
+  const none = {
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+    left: '',
+    'left-mid': '',
+    mid: '',
+    'mid-mid': '',
+    right: '',
+    'right-mid': '',
+    middle: '  ',
+  };
+  return new Table({
+    head,
+    chars: none,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+  });
+}
+
+function trimLines(text: string): string {
+  return text.replace(/[ ]+$/gm, '');
+}
+
+function sourceOf(source: EvidenceSource | undefined): string {
+  return source === undefined || source === EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED
+    ? '-'
+    : evidenceSourceName(source);
+}
+
+function engineOf(report: CapabilityReport | undefined): string {
+  const engine = report?.engine;
+  if (engine === undefined || engine.kind === EngineKind.ENGINE_KIND_UNSPECIFIED) return '-';
+  return `${engineKindName(engine.kind)} ${engine.version}`.trim();
+}
+
+function gpusOf(topology: Topology | undefined): string {
+  const gpus = topology?.gpus ?? [];
+  if (gpus.length === 0) return '-';
+  const names = [...new Set(gpus.map(({ productName }) => productName))].join(', ');
+  return `${gpus.length} x ${names}`;
+}
+
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return line.length > MAX_WHY_CHARS ? `${line.slice(0, MAX_WHY_CHARS)}…` : line;
+}

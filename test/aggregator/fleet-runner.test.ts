@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { FleetRunner } from '../../src/aggregator/fleet-runner.js';
+import type { AgreementOptions } from '../../src/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import { makeWireReport } from '../support/reports.js';
+
+function makeRunner(options: Partial<AgreementOptions> = {}): {
+  runner: FleetRunner;
+  clock: FakeClock;
+  logger: RecordingLogger;
+} {
+  const clock = new FakeClock();
+  const logger = new RecordingLogger();
+  return {
+    clock,
+    logger,
+    runner: new FleetRunner({ ...DEFAULT_AGREEMENT_OPTIONS, ...options }, { clock, logger }),
+  };
+}
+
+const list = (...targets: string[]): { target: string; address: string }[] =>
+  targets.map((target) => ({ target, address: target }));
+
+describe('FleetRunner', () => {
+  it('opens the gate after the settle time by its own timer, and prepares the answer', async () => {
+    const { runner, clock } = makeRunner();
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a'));
+    expect(runner.view.groups[0]?.gateOpen ?? false).toBe(false);
+    await clock.advanceMs(2_000);
+    expect(runner.view.groups[0]).toMatchObject({ gateOpen: true, values: { tokens_per_block: 32 } });
+    runner.close();
+  });
+
+  it('writes each log line of the agreement once, at its level, with its code', async () => {
+    const { runner, clock, logger } = makeRunner({ isStaticDiscovery: true });
+    runner.listed(list('a', 'b'));
+    runner.reported('a', makeWireReport('a'));
+    runner.reported('b', makeWireReport('b', { size: 64 }));
+    await clock.advanceMs(120_000);
+    const conflicts = logger.lines.filter(({ fields }) => fields['code'] === 'conflict');
+    expect(conflicts.map(({ level }) => level)).toEqual(['error']);
+    runner.close();
+  });
+
+  it('refuses a report that breaks a bound, says which, and goes on with the others', () => {
+    const { runner, logger } = makeRunner({ isStaticDiscovery: true });
+    runner.listed(list('a', 'b'));
+    runner.reported('a', makeWireReport('a'));
+    runner.reported('b', { ...makeWireReport('b'), workerId: 'b\nERROR forged line' });
+    expect(logger.lines.at(-1)?.message).toContain('worker_id holds control characters');
+    expect(runner.reportOf('b')).toBeUndefined();
+    expect(runner.view.groups[0]?.gateOpen).toBe(false);
+    runner.reported('b', makeWireReport('b'));
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
+    runner.close();
+  });
+
+  it('does not believe a size without evidence', async () => {
+    const { runner, clock } = makeRunner({ isStaticDiscovery: true });
+    runner.listed(list('a'));
+    runner.reported('a', { ...makeWireReport('a'), evidence: [] });
+    await clock.advanceMs(50);
+    expect(runner.view.groups[0]?.reasons[0]?.text).toContain('without evidence');
+    runner.close();
+  });
+
+  it('does not change its mind when the wall clock is stepped', async () => {
+    const { runner, clock } = makeRunner();
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a'));
+    clock.stepWallMs(86_400_000);
+    await clock.advanceMs(1_999);
+    expect(runner.view.groups[0]?.gateOpen ?? false).toBe(false);
+    clock.stepWallMs(-2 * 86_400_000);
+    await clock.advanceMs(1);
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
+    runner.close();
+  });
+
+  it('leaves no timer behind when it is closed', async () => {
+    const { runner, clock } = makeRunner();
+    runner.listed(list('a', 'b'));
+    runner.reported('a', makeWireReport('a'));
+    runner.broken('a', 'gone');
+    runner.close();
+    expect(clock.pendingTimers).toBe(0);
+    runner.alive('a');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

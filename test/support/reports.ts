@@ -1,0 +1,55 @@
+import {
+  type CapabilityReport,
+  Completeness_State,
+  EngineKind,
+  EngineState,
+  EvidenceSource,
+  HashUnit,
+} from '../../src/gen/kvaccord/v1/capabilities.js';
+
+/** What a test says of a report on the wire; the rest is that of a plain vLLM worker. */
+export interface WireSketch {
+  readonly size?: number;
+  readonly model?: string;
+  readonly instance?: string;
+  readonly revision?: bigint;
+}
+
+/** A complete report as a sidecar beside a vLLM of 32 tokens per block sends it. */
+export function makeWireReport(workerId: string, sketch: WireSketch = {}): CapabilityReport {
+  const { size = 32, model = 'tiny', instance = `${workerId}-1`, revision = 1n } = sketch;
+  return {
+    workerId,
+    instanceId: instance,
+    revision,
+    observedAt: new Date(0),
+    sidecarVersion: '0.0.0',
+    engine: {
+      kind: EngineKind.ENGINE_KIND_VLLM,
+      version: '0.32.0',
+      state: EngineState.ENGINE_STATE_READY,
+      servingAddresses: [],
+    },
+    model: { servedNames: [model], loraAdapters: [] },
+    contract: { tokensPerBlock: size, hashUnit: HashUnit.HASH_UNIT_UNSPECIFIED },
+    blockSizes: [],
+    evidence: [
+      {
+        field: 'contract.tokens_per_block',
+        source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+        origin: 'GET http://127.0.0.1:8000/metrics',
+        raw: `effective_attention_block_size="${size}"`,
+        observedAt: new Date(0),
+      },
+    ],
+    conflicts: [],
+    parallelism: {},
+    capacity: { kvTiers: [] },
+    kvEventSources: [],
+    topology: undefined,
+    completeness: { state: Completeness_State.STATE_COMPLETE, reasons: [] },
+    digest: '',
+    warnings: [],
+    probes: [],
+  };
+}

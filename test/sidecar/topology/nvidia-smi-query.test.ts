@@ -131,9 +131,9 @@ describe('nvidia-smi -q -x', () => {
     });
   });
 
-  it('leaves undeclared entities as the text that they are', () => {
-    const xml = '<nvidia_smi_log><driver_version>&lol;</driver_version></nvidia_smi_log>';
-    expect(parseNvidiaSmiQuery(xml).driverVersion).toBe('&lol;');
+  it('expands no entities at all', () => {
+    const xml = '<nvidia_smi_log><driver_version>&lol;&#65;&lt;</driver_version></nvidia_smi_log>';
+    expect(parseNvidiaSmiQuery(xml).driverVersion).toBe('&lol;&#65;&lt;');
   });
 
   it('refuses names that mean something to every object', () => {

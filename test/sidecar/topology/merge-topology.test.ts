@@ -70,6 +70,14 @@ describe('merging', () => {
     expect(gpus).toHaveLength(2);
   });
 
+  it('does not take a slice for the whole GPU at its address', () => {
+    const { gpus } = mergeTopology([
+      part('a', { gpus: [Gpu.create({ uuid: 'MIG-1', parentUuid: 'GPU-a', pciBusId: '0000:01:00.0' })] }),
+      part('b', { gpus: [Gpu.create({ memoryBytes: 80n, pciBusId: '0000:01:00.0' })] }),
+    ]);
+    expect(gpus[0]).toMatchObject({ uuid: 'MIG-1', memoryBytes: undefined });
+  });
+
   it("keeps the kernel's word for the NUMA node, and says that another source differs", () => {
     const { gpus, notes } = mergeTopology([
       part('nvidia-smi-topo', {

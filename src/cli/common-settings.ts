@@ -54,6 +54,13 @@ export const commonSettings = {
     group: 'Security',
     help: "Authorities that the other side's certificate must come from, PEM.",
   },
+  'tls-server-name': {
+    kind: 'string',
+    maxLength: 253,
+    group: 'Security',
+    help: "The name that servers' certificates must have, where servers are dialled by addresses that change.",
+    defaultHelp: 'the host that is dialled',
+  },
   'tls-client-auth': {
     kind: 'enum',
     choices: ['none', 'request', 'require'],
@@ -80,11 +87,15 @@ type Reject<Name extends string> = (name: Name, allowed: string, value?: string)
 
 /** Looks whether the TLS settings make sense together. */
 export function checkTls(settings: Common, reject: Reject<keyof typeof commonSettings>): void {
-  const { tlsCert, tlsKey, tlsCa, tlsClientAuth } = settings;
+  const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsServerName, insecure } = settings;
   if (tlsCert !== undefined && tlsKey === undefined)
     throw reject('tls-key', 'given together with --tls-cert');
   if (tlsKey !== undefined && tlsCert === undefined)
     throw reject('tls-cert', 'given together with --tls-key');
+  const isTls = tlsCert !== undefined || tlsCa !== undefined;
+  if (insecure && isTls) throw reject('insecure', 'left out while --tls-cert or --tls-ca says TLS', 'true');
+  if (tlsServerName !== undefined && !isTls)
+    throw reject('tls-server-name', 'left out while there is no --tls-ca');
   if (tlsClientAuth === 'none') return;
   if (tlsCert === undefined) throw reject('tls-client-auth', 'none while there is no --tls-cert');
   if (tlsCa === undefined)

@@ -1,0 +1,259 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Registry } from 'prom-client';
+import type { Address } from '../platform/address.js';
+import { type Clock, sleep } from '../platform/clock.js';
+import { listen } from '../platform/listen.js';
+import type { Logger } from '../platform/logger.js';
+import { type HttpAnswer, textAnswer } from './answer.js';
+import { Api, type ApiRoute, errorAnswer } from './api.js';
+import { CONNECTION_CHECK_MS, DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.js';
+import { MetricsPage } from './metrics-page.js';
+import { PROBES, type Probe, type ProbeBoard } from './probe-board.js';
+import { renderStatusPage, type StatusContent } from './status-page.js';
+
+/** Certificates of an HTTPS server, as PEM. */
+export interface HttpTlsMaterial {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  /** Authorities that callers' certificates must come from. */
+  readonly ca?: string | Buffer;
+}
+
+/** How an HTTPS server is protected. */
+export interface HttpTls {
+  /** What holds now: the same object until the files have changed. New connections get the new one. */
+  current(): HttpTlsMaterial;
+  /**
+   * Whether callers show a certificate. Even `require` is not asked of probes
+   * and metrics: a kubelet has no certificate to show, and a handshake that
+   * fails would take the whole pod away.
+   */
+  readonly clientAuth: 'none' | 'request' | 'require';
+}
+
+/** Who may see the status page and ask the API. Probes and metrics are for everybody who reaches the port. */
+export interface HttpAccess {
+  /**
+   * Why a caller may not ask, in words for it; undefined when it may.
+   * `authorization` is the header as it came; `hasVerifiedCertificate` tells
+   * whether the caller showed one that an authority of ours vouches for.
+   */
+  findCallerProblem(authorization: string | undefined, hasVerifiedCertificate: boolean): string | undefined;
+}
+
+export interface HttpServerOptions {
+  /** Where to listen; port 0 picks a free one. */
+  readonly listen: Address;
+  /** The setting that `listen` came from, for messages. Default `--http-listen`. */
+  readonly listenField?: string;
+  /** For the OpenAPI document: `kv-accord aggregator`. */
+  readonly title: string;
+  readonly version: string;
+  /** Bounds other than `DEFAULT_HTTP_LIMITS`. */
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export interface HttpServerModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly probes: ProbeBoard;
+  readonly registry: Registry;
+  /** What the status page shows now. */
+  readonly status: () => StatusContent;
+  /** What can be asked below `/api/v1`. */
+  readonly api: readonly ApiRoute[];
+  /** Absent: everybody who reaches the port may see everything. */
+  readonly access?: HttpAccess;
+  /** Absent: plain HTTP. */
+  readonly tls?: HttpTls;
+}
+
+/** What every answer carries: nothing here may be kept, and nothing may be taken for what it is not. */
+const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+/**
+ * Serves probes, metrics, the status page and the JSON API: GET and HEAD only,
+ * bounded in everything. It is `node:http` without a framework, since a dozen
+ * fixed paths need none and the process beside every worker must stay small.
+ */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #modules: HttpServerModules;
+  readonly #metrics: MetricsPage;
+  readonly #api: Api;
+  readonly #server: Server | TlsServer;
+  readonly #sockets = new Set<Socket>();
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: HttpServerOptions, modules: HttpServerModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#metrics = new MetricsPage(modules);
+    this.#api = new Api(modules.api, { title: options.title, version: options.version });
+    const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+    const bounds = {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.requestTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: CONNECTION_CHECK_MS,
+      noDelay: true,
+    };
+    const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+      void this.#respond(request, response);
+    };
+    const { tls } = modules;
+    this.#server =
+      tls === undefined ? createServer(bounds, onRequest) : this.#createTls(tls, bounds, onRequest);
+    this.#server.maxConnections = limits.maxConnections;
+    this.#server.maxHeadersCount = limits.maxHeaders;
+    this.#server.setTimeout(limits.idleTimeoutMs);
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Connections that are open now. */
+  get openConnections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
+  async start(): Promise<Address> {
+    const { listen: address, listenField = '--http-listen' } = this.#options;
+    const { logger } = this.#modules;
+    const bound = await listen(this.#server, address, listenField);
+    this.#server.on('error', (error) => logger.warn({ error }, 'The HTTP server had an error and goes on'));
+    return bound;
+  }
+
+  /**
+   * Ends in order: no new connections, idle ones are closed, running answers
+   * finish. What is left after `graceMs` is cut. Calling it again waits for
+   * the same end.
+   */
+  stop(graceMs: number): Promise<void> {
+    this.#stopped ??= this.#drain(graceMs);
+    return this.#stopped;
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      // Also called, with an error that says nothing new, when it never listened.
+      this.#server.close(() => resolve());
+    });
+    this.#server.closeIdleConnections();
+    const done = new AbortController();
+    await Promise.race([closed, sleep(this.#modules.clock, graceMs, done.signal)]);
+    done.abort();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #createTls(tls: HttpTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {
+    let material = tls.current();
+    const fixed = {
+      requestCert: tls.clientAuth !== 'none',
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    };
+    const server = createTlsServer({ ...bounds, ...fixed, ...withVersion(material) }, onRequest);
+    // Before the server's own listener, which begins the handshake.
+    server.prependListener('connection', () => {
+      const current = tls.current();
+      if (current === material) return;
+      material = current;
+      try {
+        server.setSecureContext(withVersion(current));
+      } catch (error) {
+        this.#modules.logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
+      }
+    });
+    return server;
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let answer: HttpAnswer;
+    try {
+      answer = await this.#answer(request);
+    } catch (error) {
+      // The caller is not told: what went wrong inside is for the log.
+      this.#modules.logger.error({ error, path: request.url }, 'An HTTP request could not be answered');
+      answer = errorAnswer(500, 'internal', 'something went wrong here; the log of this process says what');
+    }
+    if (this.#stopped !== undefined) response.setHeader('connection', 'close');
+    response.writeHead(answer.status, {
+      ...COMMON_HEADERS,
+      ...answer.headers,
+      'content-type': answer.contentType,
+      'content-length': Buffer.byteLength(answer.body),
+    });
+    response.end(request.method === 'HEAD' ? undefined : answer.body);
+    // A body was never asked for; reading on would be work for nothing.
+    if (hasBody(request)) request.socket.destroySoon();
+  }
+
+  async #answer(request: IncomingMessage): Promise<HttpAnswer> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return textAnswer(405, 'only GET and HEAD are answered here', { allow: 'GET, HEAD' });
+    }
+    const url = parseUrl(request.url);
+    if (url === undefined) return textAnswer(400, 'the path cannot be read');
+    const path = url.pathname;
+    const probe = PROBES.find((name) => path === `/${name}`);
+    if (probe !== undefined) return this.#answerProbe(probe, url);
+    if (path === '/metrics') return this.#metrics.answer(request.headers.accept);
+    if (path !== '/' && !path.startsWith('/api/')) return textAnswer(404, NOT_FOUND);
+    const problem = this.#findCallerProblem(request);
+    if (problem !== undefined) {
+      return { ...errorAnswer(401, 'unauthenticated', problem), headers: { 'www-authenticate': 'Bearer' } };
+    }
+    return path === '/' ? renderStatusPage(this.#modules.status()) : this.#api.answer(url);
+  }
+
+  #findCallerProblem(request: IncomingMessage): string | undefined {
+    const { access, tls } = this.#modules;
+    const isVerified = request.socket instanceof TLSSocket && request.socket.authorized;
+    if (tls?.clientAuth === 'require' && !isVerified) return 'a client certificate must be shown here';
+    return access?.findCallerProblem(request.headers.authorization, isVerified);
+  }
+
+  #answerProbe(probe: Probe, url: URL): HttpAnswer {
+    return this.#modules.probes.answer(probe, url.searchParams.has('verbose'));
+  }
+}
+
+const NOT_FOUND =
+  'nothing is here; there are /livez, /readyz, /startupz (each with ?verbose), /metrics, / and /api/v1/openapi.json';
+
+/** Time for a TLS handshake: a few round trips and one signature. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
+function withVersion(material: HttpTlsMaterial): HttpTlsMaterial & { readonly minVersion: 'TLSv1.2' } {
+  return { ...material, minVersion: 'TLSv1.2' };
+}
+
+/** The path and query of a request line; the host that it may name means nothing here. */
+function parseUrl(target: string | undefined): URL | undefined {
+  if (target === undefined || !target.startsWith('/')) return undefined;
+  const url = `http://localhost${target}`;
+  return URL.canParse(url) ? new URL(url) : undefined;
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return (
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  );
+}

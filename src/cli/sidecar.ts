@@ -60,8 +60,11 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
       locate: async () => ({ type: 'at', targets, address: settings.engine.join(', ') }),
     },
   );
-  const { grpc } = await sidecar.start();
-  logger.info({ listen: grpc.text }, `Serving gRPC on ${grpc.text}.`);
+  const { grpc, http } = await sidecar.start();
+  logger.info(
+    { listen: grpc.text, http_listen: http.text },
+    `Serving gRPC on ${grpc.text} and HTTP on ${http.text}.`,
+  );
   await sidecar.run(context.signal);
   return EXIT_OK;
 };

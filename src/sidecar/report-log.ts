@@ -91,14 +91,3 @@ function describeConflict(conflict: Conflict): string {
   const other = `${conflict.otherValue} (${evidenceSourceName(conflict.otherSource)}, ${conflict.otherOrigin})`;
   return `Sources differ for ${conflict.field}: ${kept} is used, ${other} is not.`;
 }
-
-/** Every block size of a report in one line: `effective_attention 32, scheduler 32`. */
-export function describeBlockSizes(report: CapabilityReport): string {
-  return report.blockSizes
-    .map(({ kind, sizeTokens, groupIndex }) =>
-      groupIndex === undefined
-        ? `${blockSizeKindName(kind)} ${sizeTokens}`
-        : `${blockSizeKindName(kind)}[${groupIndex}] ${sizeTokens}`,
-    )
-    .join(', ');
-}

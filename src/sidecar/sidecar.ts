@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client';
 import { CapabilitiesService, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import { type HttpAccess, HttpServer, type HttpTls } from '../http/http-server.js';
+import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
@@ -16,6 +18,7 @@ import {
 import { ReportLog } from './report-log.js';
 import { ReportStore } from './report-store.js';
 import { SidecarMetrics } from './sidecar-metrics.js';
+import { setProbes, sidecarApi, sidecarStatus } from './sidecar-pages.js';
 import { type FingerprintModules, fingerprintTokenizer } from './tokenizer-fingerprint.js';
 
 /** Milliseconds of the drain that are kept back for closing what is left. */
@@ -41,11 +44,16 @@ export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'pro
   /** Reads what the worker runs on, at the start and at each engine start; absent when that is switched off. */
   readonly readTopology?: (signal: AbortSignal) => Promise<Topology>;
   readonly openFile: FingerprintModules['openFile'];
+  /** Who may see the status page and ask the API over HTTP; absent: everybody who reaches the port. */
+  readonly httpAccess?: HttpAccess;
+  /** Certificates of the HTTP port; absent: plain HTTP. */
+  readonly httpTls?: HttpTls;
 }
 
 /** Where a sidecar serves. */
 export interface SidecarAddresses {
   readonly grpc: Address;
+  readonly http: Address;
 }
 
 /** Name under which gRPC health tells of the engine itself. */
@@ -64,6 +72,8 @@ export class Sidecar {
   readonly #watch: EngineWatch;
   readonly #store: ReportStore;
   readonly #server: RpcServer;
+  readonly #http: HttpServer;
+  readonly #probes = new ProbeBoard();
   readonly #log: ReportLog;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
@@ -90,12 +100,34 @@ export class Sidecar {
     this.#server.addService(CapabilitiesService, endpoint.createHandlers(this.#server.edge));
     this.#server.health.setStatus(CAPABILITIES_HEALTH, 'SERVING');
     this.#server.health.setStatus(ENGINE_HEALTH, 'NOT_SERVING');
+    this.#http = new HttpServer(
+      { listen: options.httpListen, title: 'kv-accord sidecar', version: options.version },
+      {
+        clock,
+        logger,
+        registry,
+        probes: this.#probes,
+        status: () => sidecarStatus(this.#store),
+        api: sidecarApi(this.#store),
+        ...(modules.httpAccess === undefined ? {} : { access: modules.httpAccess }),
+        ...(modules.httpTls === undefined ? {} : { tls: modules.httpTls }),
+      },
+    );
+    // Every change, also those that no round brings: topology, the drain.
+    this.#store.subscribe(() => setProbes(this.#probes, this.#store));
   }
 
   /** Takes its ports; rejects with a `ListenError`, and then nothing is left open. */
   async start(): Promise<SidecarAddresses> {
     const grpc = await this.#server.start();
-    return { grpc };
+    try {
+      const http = await this.#http.start();
+      setProbes(this.#probes, this.#store);
+      return { grpc, http };
+    } catch (error) {
+      await this.#server.stop(0);
+      throw error;
+    }
   }
 
   /** Asks the engine until `signal` aborts, then drains. Resolves when everything has ended. */
@@ -114,7 +146,10 @@ export class Sidecar {
     this.#modules.logger.info({ drain_timeout_ms: timeoutMs }, 'Draining: watchers are told, then it ends.');
     // Streams that are ended still send what waits, so every reader that keeps up sees this report.
     this.#store.drain();
-    await this.#server.stop(Math.max(0, timeoutMs - DRAIN_MARGIN_MS));
+    const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
+    await this.#server.stop(graceMs);
+    // Last, so that a platform can ask until the end why this is not ready any more.
+    await this.#http.stop(Math.min(graceMs, DRAIN_MARGIN_MS));
   }
 
   #onView(view: EngineView): void {

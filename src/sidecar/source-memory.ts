@@ -38,6 +38,7 @@ export function rememberRound(memory: SourceMemory, results: readonly SourceResu
   const next = new Map<string, LastAnswer>();
   const facts: Fact[] = [];
   const warnings: string[] = [];
+  const silent: string[] = [];
   for (const { probe, origin, outcome } of results) {
     const key = JSON.stringify([probe, origin]);
     if (outcome.type === 'answered') {
@@ -50,8 +51,14 @@ export function rememberRound(memory: SourceMemory, results: readonly SourceResu
     if (last === undefined || outcome.code === 'not_here' || last.missedRounds >= KEPT_ROUNDS) continue;
     next.set(key, { ...last, missedRounds: last.missedRounds + 1 });
     facts.push(...last.facts);
-    // No count and no text of the error: the sentence stays the same while the silence lasts.
-    warnings.push(...last.warnings, `${probe} did not answer lately (${origin}); its last answer is kept`);
+    warnings.push(...last.warnings);
+    silent.push(`${probe} (${origin})`);
+  }
+  // No count and no text of an error: the sentence stays the same while the silence lasts.
+  if (silent.length > 0) {
+    const isWhole = !results.some(({ outcome }) => outcome.type === 'answered');
+    const who = isWhole ? 'the engine' : silent.join(', ');
+    warnings.push(`${who} did not answer lately; what was last known is kept for now`);
   }
   return { memory: next, facts, warnings };
 }

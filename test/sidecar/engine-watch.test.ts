@@ -212,12 +212,23 @@ describe('a source that drops out while the engine lives', () => {
       expect(sizesIn(bench.last)).toEqual([32]);
       expect(bench.last.state).toBe(ENGINE_STATE_READY);
       expect(bench.last.warnings).toEqual([
-        'metrics did not answer lately (GET http://e:1/metrics); its last answer is kept',
+        'metrics (GET http://e:1/metrics) did not answer lately; what was last known is kept for now',
       ]);
     }
     await bench.clock.advanceMs(15_000);
     expect(sizesIn(bench.last)).toEqual([]);
     expect(bench.last.warnings).toEqual([]);
+    await bench.stop();
+  });
+
+  it('is told in one sentence for all sources when none answered', async () => {
+    const bench = new Bench();
+    await bench.start();
+    bench.down();
+    await bench.clock.advanceMs(10_000);
+    expect(bench.last.warnings).toEqual([
+      'the engine did not answer lately; what was last known is kept for now',
+    ]);
     await bench.stop();
   });
 

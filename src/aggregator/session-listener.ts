@@ -1,0 +1,18 @@
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+
+/** What sessions tell; one listener for all of them, so every call names the worker. */
+export interface SessionListener {
+  /**
+   * A report came; it is bounded in size but not checked otherwise.
+   * `receivedAtMs` is wall-clock time since 1970, for people to read. A
+   * listener that answers false does not keep the report (because it refuses
+   * it): it is then asked for anew after a break, instead of being taken for
+   * known.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a listener that keeps everything need not say so.
+  onReport(target: string, report: CapabilityReport, receivedAtMs: number): void | false;
+  /** The sidecar was heard without news: what it said last stands. */
+  onAlive(target: string): void;
+  /** There is no session now; told at every failed attempt, in words that an operator can act on. */
+  onBroken(target: string, reason: string): void;
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Random } from '../platform/random.js';
+import type { RpcDialer } from '../rpc/channel.js';
+import { ConnectGate } from './connect-gate.js';
+import { DiscoveryError } from './discovery/discovery-error.js';
+import { parseWorkerAddress } from './discovery/parse-target.js';
+import type { Endpoint } from './discovery/source.js';
+import type { SessionListener } from './session-listener.js';
+import { SilenceWatch } from './silence-watch.js';
+import { WorkerSession, type WorkerSessionModules } from './worker-session.js';
+
+export interface SessionPoolOptions {
+  /** Sessions that connect at a time. Default `MAX_CONNECTING`. */
+  readonly maxConnecting?: number;
+}
+
+export interface SessionPoolModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly dialer: RpcDialer;
+  readonly listener: SessionListener;
+  readonly logger: Logger;
+}
+
+/** One session for each worker that discovery lists. */
+export class SessionPool {
+  /** By target; with the address as discovery wrote it, which may be another spelling of the session's. */
+  readonly #sessions = new Map<string, { readonly address: string; readonly session: WorkerSession }>();
+  readonly #modules: WorkerSessionModules;
+  #isClosed = false;
+
+  constructor(options: SessionPoolOptions, modules: SessionPoolModules) {
+    const { clock } = modules;
+    this.#modules = {
+      ...modules,
+      gate: new ConnectGate(options, { clock }),
+      silence: new SilenceWatch({ clock }),
+    };
+  }
+
+  /** Sessions that there are. */
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Sessions whose stream is open. */
+  get watching(): number {
+    return this.#modules.silence.size;
+  }
+
+  /**
+   * Takes discovery's full list: new workers get a session, workers that are
+   * gone lose theirs, and one whose address changed gets another. To be called
+   * after the listener knows the list. A session that is kept is not disturbed.
+   */
+  setEndpoints(endpoints: readonly Endpoint[]): void {
+    if (this.#isClosed) return;
+    const addresses = new Map(endpoints.map(({ target, address }) => [target, address]));
+    for (const [target, { address, session }] of this.#sessions) {
+      if (addresses.get(target) === address) continue;
+      session.close();
+      this.#sessions.delete(target);
+    }
+    for (const [target, address] of addresses) {
+      if (!this.#sessions.has(target)) this.#open(target, address);
+    }
+  }
+
+  /** Ends all sessions. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { session } of this.#sessions.values()) session.close();
+    this.#sessions.clear();
+  }
+
+  #open(target: string, text: string): void {
+    try {
+      const address = parseWorkerAddress(text);
+      const session = new WorkerSession({ target, address }, this.#modules);
+      this.#sessions.set(target, { address: text, session });
+    } catch (error) {
+      if (!(error instanceof DiscoveryError)) throw error;
+      this.#modules.listener.onBroken(target, error.message);
+    }
+  }
+}

@@ -12,8 +12,8 @@ import { type Address, isLoopback } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import { ConnectError, explainFailure, explainSilence } from './connect-error.js';
 import { MAX_MESSAGE_BYTES } from './limits.js';
+import { PeerCredentials } from './peer-credentials.js';
 import type { Security } from './security.js';
-import { TrackedCredentials } from './tracked-credentials.js';
 
 export interface RpcDialerOptions {
   /** Milliseconds until TCP, TLS and HTTP/2 stand. Default 5,000: a lost SYN costs 1 s, two cost 3 s. */
@@ -70,7 +70,7 @@ export class RpcChannel {
   readonly address: Address;
   /** grpc-js's channel, for `channelOverride`. */
   readonly channel: Channel;
-  readonly #credentials: TrackedCredentials;
+  readonly #credentials: PeerCredentials;
   readonly #connectTimeoutMs: number;
   readonly #modules: RpcDialerModules;
   #isClosed = false;
@@ -82,8 +82,12 @@ export class RpcChannel {
     this.address = options.address;
     this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#modules = modules;
-    this.#credentials = new TrackedCredentials(modules.security.channelCredentials());
     const { address } = options;
+    const { security } = modules;
+    this.#credentials = new PeerCredentials({
+      expectedHost: security.serverName ?? (address.type === 'unix' ? 'localhost' : address.host),
+      secureContext: () => security.secureContext(),
+    });
     const target = address.type === 'unix' ? `unix:${address.path}` : `dns:${address.text}`;
     this.channel = new Channel(target, this.#credentials, {
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -148,9 +152,9 @@ export class RpcChannel {
       };
       const onAbort = (): void => settle(() => reject(signal?.reason));
       const timer = this.#modules.clock.setTimer(this.#connectTimeoutMs, () => {
-        const isAccepted = this.#credentials.hasAccepted;
+        const { phase } = this.#credentials;
         const waitedMs = this.#connectTimeoutMs;
-        settle(() => reject(explainSilence({ ...attempt, isAccepted, waitedMs })));
+        settle(() => reject(explainSilence({ ...attempt, phase, waitedMs })));
       });
       signal?.addEventListener('abort', onAbort, { once: true });
       const look = (): void => {
@@ -167,8 +171,8 @@ export class RpcChannel {
         }
         if (state === connectivityState.TRANSIENT_FAILURE) {
           this.#readLastError((details) => {
-            const isAccepted = this.#credentials.hasAccepted;
-            settle(() => reject(explainFailure({ ...attempt, isAccepted, details })));
+            const { phase } = this.#credentials;
+            settle(() => reject(explainFailure({ ...attempt, phase, details })));
           });
           return;
         }

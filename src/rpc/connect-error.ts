@@ -1,3 +1,5 @@
+import type { ConnectPhase } from './peer-credentials.js';
+
 /** Why no connection came about: the closed list. */
 export const CONNECT_ERROR_CODES = [
   'unresolvable',
@@ -31,8 +33,8 @@ export class ConnectError extends Error {
 export interface FailedAttempt {
   readonly address: string;
   readonly transport: 'plaintext' | 'tls';
-  /** Whether TCP was accepted. */
-  readonly isAccepted: boolean;
+  /** How far it came. */
+  readonly phase: ConnectPhase;
   /** grpc-js's own words, with Node's error in them. */
   readonly details: string;
 }
@@ -44,7 +46,14 @@ export function explainFailure(attempt: FailedAttempt): ConnectError {
   if (/name resolution failed|ENOTFOUND|EAI_AGAIN/i.test(attempt.details)) {
     return new ConnectError('unresolvable', address, `the host name cannot be resolved (${cause})`);
   }
-  if (attempt.isAccepted) {
+  if (attempt.phase === 'secured') {
+    return new ConnectError(
+      'tls_failed',
+      address,
+      `ended the connection right after the TLS handshake (${cause}): does it want a client certificate (--tls-cert, --tls-key), or refuse ours as expired or of another CA?`,
+    );
+  }
+  if (attempt.phase === 'accepted') {
     if (transport === 'tls') return new ConnectError('tls_failed', address, explainTls(cause));
     return new ConnectError(
       'not_http2',
@@ -63,11 +72,11 @@ export function explainSilence(
   attempt: Omit<FailedAttempt, 'details'> & { readonly waitedMs: number },
 ): ConnectError {
   const seconds = `${attempt.waitedMs / 1000} s`;
-  if (!attempt.isAccepted) {
+  if (attempt.phase === 'dialling') {
     const message = `no answer for ${seconds}: the host is down, the name server is silent, or a firewall drops the packets`;
     return new ConnectError('no_answer', attempt.address, message);
   }
-  const expected = attempt.transport === 'tls' ? 'TLS' : 'HTTP/2';
+  const expected = attempt.transport === 'tls' && attempt.phase === 'accepted' ? 'TLS' : 'HTTP/2';
   return new ConnectError(
     'not_http2',
     attempt.address,

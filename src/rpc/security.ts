@@ -1,15 +1,23 @@
-import { ChannelCredentials, type Metadata, ServerCredentials } from '@grpc/grpc-js';
+import type { SecureContext } from 'node:tls';
+import { type Metadata, ServerCredentials } from '@grpc/grpc-js';
+import { type Address, isLoopback } from '../platform/address.js';
 
-/** How connections are protected and who may ask. Made by `loadSecurity`; `PLAINTEXT` is the one without any. */
+/** How connections are protected and who may ask. Made by `loadSecurity`. */
 export interface Security {
   readonly transport: 'plaintext' | 'tls';
   /** Whether an operator said that plaintext may leave this machine. */
   readonly allowsPlaintext: boolean;
+  /** The name that peers' certificates must have; undefined: the host that is dialled. */
+  readonly serverName: string | undefined;
+  /** Whether there is a certificate to serve with; true for plaintext, which needs none. */
+  readonly canServe: boolean;
+  /** What grpc-js serves with; certificates that rotate later are taken up by themselves. */
   serverCredentials(): ServerCredentials;
-  channelCredentials(): ChannelCredentials;
+  /** What a new TLS connection is made with, now; undefined for plaintext. */
+  secureContext(): SecureContext | undefined;
   /** What a client sends along with each call; undefined when no token is configured. */
   bearerToken(): string | undefined;
-  /** Why a caller may not ask, in words for it; undefined when it may. Constant in time for equal lengths. */
+  /** Why a caller may not ask, in words for it; undefined when it may. */
   findCallerProblem(metadata: Metadata, hasVerifiedCertificate: boolean): string | undefined;
   /** Ends the watching of files. */
   close(): void;
@@ -20,10 +28,28 @@ export function createPlaintextSecurity(options: { readonly allowsPlaintext?: bo
   return {
     transport: 'plaintext',
     allowsPlaintext: options.allowsPlaintext ?? false,
+    serverName: undefined,
+    canServe: true,
     serverCredentials: () => ServerCredentials.createInsecure(),
-    channelCredentials: () => ChannelCredentials.createInsecure(),
+    secureContext: () => undefined,
     bearerToken: () => undefined,
     findCallerProblem: () => undefined,
     close: () => undefined,
   };
+}
+
+/**
+ * Why `listen` must not be served with `security`, in one line with a way out;
+ * undefined when it may. `field` is the setting that `listen` came from.
+ */
+export function checkExposure(listen: Address, security: Security, field = '--listen'): string | undefined {
+  if (security.transport === 'tls') {
+    if (security.canServe) return undefined;
+    return `${field} ${listen.text}: there is a --tls-ca but nothing to serve TLS with; set --tls-cert and --tls-key`;
+  }
+  if (security.allowsPlaintext || isLoopback(listen)) return undefined;
+  return (
+    `${field} ${listen.text}: other machines could reach it, and it would be plaintext; ` +
+    'set --tls-cert and --tls-key, or say --insecure, or listen on 127.0.0.1'
+  );
 }

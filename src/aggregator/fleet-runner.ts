@@ -88,17 +88,18 @@ export class FleetRunner {
     });
   }
 
-  /** A sidecar sent a report; what breaks a bound is refused here. */
-  reported(target: string, report: CapabilityReport): void {
-    if (!this.#state.members.has(target)) return; // a session that outlived its listing
+  /** A sidecar sent a report; what breaks a bound is refused here. Whether it was kept. */
+  reported(target: string, report: CapabilityReport): boolean {
+    if (!this.#state.members.has(target)) return false; // a session that outlived its listing
     const read = readReport(report);
     if ('problems' in read) {
       this.#reports.delete(target);
       this.#dispatch({ type: 'report_refused', target, problems: read.problems });
-      return;
+      return false;
     }
     this.#reports.set(target, CapabilityReport.encode(report).finish());
     this.#dispatch({ type: 'report', target, report: read });
+    return true;
   }
 
   /** A sidecar was heard. */

@@ -107,7 +107,11 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
   };
 }
 
-function listWorkers(runner: FleetRunner, { group, pageToken }: ListWorkersRequest): ListWorkersResponse {
+/** One page of members with their reports, in the order of their targets. */
+export function listWorkers(
+  runner: FleetRunner,
+  { group, pageToken }: ListWorkersRequest,
+): ListWorkersResponse {
   const { groups, unassigned } = runner.view;
   const all = [...groups, { group: '', members: unassigned }]
     .filter((view) => group === '' || view.group === group)

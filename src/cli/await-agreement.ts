@@ -49,13 +49,20 @@ export function awaitAgreement(
     const look = (): void => {
       if (feed.refusal !== undefined) {
         const text = feed.refusal;
-        return finish(() => resolve({ type: 'refused', text }));
+        finish(() => resolve({ type: 'refused', text }));
+        return;
       }
       const verdict = judgeAgreements(feed.agreements, options.group);
-      if (verdict.type !== 'pending') return finish(() => resolve(verdict));
+      if (verdict.type !== 'pending') {
+        finish(() => resolve(verdict));
+        return;
+      }
       progress?.write(liveLine(feed, progress.columns ?? DEFAULT_COLUMNS));
     };
-    if (signal.aborted) return stop();
+    if (signal.aborted) {
+      stop();
+      return;
+    }
     signal.addEventListener('abort', stop, { once: true });
     if (options.timeoutMs > 0) {
       timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));

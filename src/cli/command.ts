@@ -15,6 +15,11 @@ export interface CommandContext<Table extends SettingsTable> {
   readonly logger: Logger;
   /** Aborts once, when the process is asked to end; the reason is a `StoppedBySignal`. */
   readonly signal: AbortSignal;
+  /**
+   * Leaves signals to the command: `signal` will not abort any more, and a
+   * second signal does not end the process. For `exec`, whose program gets them.
+   */
+  takeOverSignals(): void;
   /** For data: what a person or a program asked for. */
   readonly stdout: TextOutput;
   /** For everything else that is not a line of the log. */

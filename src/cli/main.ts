@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   ]);
   // The one place that can end everything: each part of the program gets this signal or one that follows it.
   const controller = new AbortController();
-  abortOnStopSignals(controller);
+  const takeOverSignals = abortOnStopSignals(controller);
   exitWhenReaderLeaves();
   let report = tellFault(standardError);
   listenForFaults((error) => {
@@ -39,6 +39,7 @@ async function main(): Promise<void> {
     stdout: standardOutput,
     stderr: standardError,
     signal: controller.signal,
+    takeOverSignals,
     version,
     readTextFile,
     findPathProblem,

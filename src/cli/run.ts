@@ -24,6 +24,7 @@ export interface CliModules {
   readonly stdout: TextOutput;
   readonly stderr: TextOutput;
   readonly signal: AbortSignal;
+  readonly takeOverSignals: () => void;
   readonly version: string;
   readonly readTextFile: (path: string, maxBytes: number) => Promise<string>;
   readonly findPathProblem: FindPathProblem;
@@ -133,6 +134,7 @@ async function runCommand(
     clock: modules.clock,
     logger,
     signal: modules.signal,
+    takeOverSignals: modules.takeOverSignals,
     stdout: modules.stdout,
     stderr: modules.stderr,
     environment,

@@ -8,6 +8,12 @@ const ownSettings = {
     group: 'Fleet',
     help: 'Ask this running aggregator in place of the workers.',
   },
+  group: {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: 'MODEL',
+    help: 'The served model to wait for, when the fleet serves several.',
+  },
   'frontend-uses': {
     kind: 'enum',
     choices: ['observed', 'declared'],

@@ -1,7 +1,32 @@
+import { awaitAgreement } from './await-agreement.js';
 import type { CommandBody } from './command.js';
+import { explainOutcome } from './explain-outcome.js';
+import { openFeed } from './open-feed.js';
 import type { waitSettings } from './wait-settings.js';
 
-/** Runs `kv-accord wait`. */
-export const runWait: CommandBody<typeof waitSettings> = async (_settings, _context) => {
-  throw new Error('this part of the program is not there yet');
+/** Runs `kv-accord wait`: prints the agreed size, and ends by the documented codes. */
+export const runWait: CommandBody<typeof waitSettings> = async (settings, context) => {
+  const { clock, signal, stdout, stderr, isTerminal } = context;
+  const { feed, close } = await openFeed(settings, context);
+  try {
+    feed.start();
+    const outcome = await awaitAgreement(
+      feed,
+      { timeoutMs: settings.timeoutMs, group: settings.group },
+      { clock, signal, progress: isTerminal ? stderr : undefined },
+    );
+    const { exitCode, text } = explainOutcome(outcome, settings.timeoutMs);
+    if (settings.json) {
+      const size = outcome.type === 'agreed' ? outcome.tokensPerBlock : null;
+      stdout.write(
+        `${JSON.stringify({ outcome: outcome.type, tokens_per_block: size, exit_code: exitCode, text })}\n`,
+      );
+    } else if (outcome.type === 'agreed') {
+      stdout.write(`${outcome.tokensPerBlock}\n`);
+    }
+    if (outcome.type !== 'agreed') stderr.write(`kv-accord wait: ${text}\n`);
+    return exitCode;
+  } finally {
+    await close();
+  }
 };

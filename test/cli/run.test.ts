@@ -74,6 +74,7 @@ async function cli(argv: readonly string[], given: Given = {}): Promise<Outcome>
     stdout,
     stderr,
     signal: given.signal ?? new AbortController().signal,
+    takeOverSignals: () => undefined,
     version: '9.8.7',
     logDestination: { write: (line) => void log.push(line) },
     readTextFile: async (path) => files[path] ?? Promise.reject(new Error('gone')),

@@ -1,0 +1,119 @@
+import type { Registry } from 'prom-client';
+import type { AgreementOptions } from '../agreement/options.js';
+import type { FleetView } from '../agreement/snapshot.js';
+import { FleetService } from '../gen/kvaccord/v1/fleet.js';
+import type { HttpAccess, HttpTls } from '../http/http-server.js';
+import { HttpServer } from '../http/http-server.js';
+import { ProbeBoard } from '../http/probe-board.js';
+import type { Address } from '../platform/address.js';
+import type { Security } from '../rpc/security.js';
+import { RpcServer } from '../rpc/server.js';
+import { FleetMetrics } from './fleet-metrics.js';
+import { fleetRoutes, fleetStatus } from './fleet-pages.js';
+import { createFleetService } from './fleet-service.js';
+import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
+import { readinessChecks } from './readiness.js';
+
+/** Name under which gRPC health follows the gate. */
+export const FLEET_HEALTH = 'kvaccord.v1.Fleet';
+
+/** How long open streams and requests may take to end. */
+const STOP_GRACE_MS = 5_000;
+
+export interface AggregatorOptions {
+  readonly agreement: AgreementOptions;
+  /** Where gRPC is served; port 0 picks a free one. */
+  readonly listen: Address;
+  /** Where probes, metrics and the status page are served. */
+  readonly httpListen: Address;
+  /** The product's version. */
+  readonly version: string;
+}
+
+export interface AggregatorModules extends FleetWatchModules {
+  readonly security: Security;
+  readonly registry: Registry;
+  /** Who may see the status page and ask the API; absent: everybody who reaches the port. */
+  readonly access?: HttpAccess;
+  /** Absent: plain HTTP. */
+  readonly tls?: HttpTls;
+}
+
+/** Where an aggregator serves. */
+export interface AggregatorAddresses {
+  readonly grpc: Address;
+  readonly http: Address;
+}
+
+/** The process beside a frontend: collects, agrees, and tells everybody who asks. */
+export class Aggregator {
+  readonly fleet: FleetWatch;
+  readonly #server: RpcServer;
+  readonly #http: HttpServer;
+  readonly #probes = new ProbeBoard();
+  readonly #metrics: FleetMetrics;
+  /** Why the process is to end (A9 under `refuse`); resolves at most once. */
+  readonly refused: Promise<string>;
+
+  constructor(options: AggregatorOptions, modules: AggregatorModules) {
+    const { clock, logger, random, security, registry, access, tls } = modules;
+    this.fleet = new FleetWatch(options.agreement, modules);
+    const { runner, board } = this.fleet;
+    this.#metrics = new FleetMetrics(registry, () => runner.view);
+    this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
+    this.#server.addService(FleetService, createFleetService({ runner, board, edge: this.#server.edge }));
+    this.#http = new HttpServer(
+      { listen: options.httpListen, title: 'kv-accord aggregator', version: options.version },
+      {
+        clock,
+        logger,
+        registry,
+        probes: this.#probes,
+        status: () => fleetStatus(runner.view),
+        api: fleetRoutes({ runner, board }),
+        ...(access === undefined ? {} : { access }),
+        ...(tls === undefined ? {} : { tls }),
+      },
+    );
+    this.refused = new Promise((resolve) => {
+      runner.listen({
+        onView: (view) => this.#show(view),
+        onEffect: (effect) => {
+          this.#metrics.record(effect);
+          if (effect.type === 'refuse') resolve(effect.message);
+        },
+      });
+    });
+    this.#show(runner.view);
+  }
+
+  /** Takes its ports and begins to watch; rejects with a `ListenError`, and then nothing is left open. */
+  async start(): Promise<AggregatorAddresses> {
+    const grpc = await this.#server.start();
+    try {
+      const http = await this.#http.start();
+      this.fleet.start();
+      return { grpc, http };
+    } catch (error) {
+      await this.#server.stop(0);
+      throw error;
+    }
+  }
+
+  /** Ends streams, servers and sessions, within a few seconds. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#server.stop(STOP_GRACE_MS), this.#http.stop(STOP_GRACE_MS)]);
+    await this.fleet.close();
+  }
+
+  #show(view: FleetView): void {
+    const checks = readinessChecks(view);
+    this.#probes.set('readyz', checks);
+    this.#probes.set('startupz', checks);
+    this.#server.health.setStatus(
+      FLEET_HEALTH,
+      view.groups.some(({ gateOpen }) => gateOpen) ? 'SERVING' : 'NOT_SERVING',
+    );
+    this.#metrics.prune(view);
+  }
+}

@@ -1,0 +1,105 @@
+import type { AgreementOptions } from '../agreement/options.js';
+import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Random } from '../platform/random.js';
+import type { RpcDialer } from '../rpc/channel.js';
+import { AgreementBoard } from './agreement-board.js';
+import type { AgreementFeed } from './agreement-feed.js';
+import type { DiscoverySource, Endpoint } from './discovery/source.js';
+import { FleetRunner } from './fleet-runner.js';
+import { SessionPool } from './session-pool.js';
+
+export interface FleetWatchModules {
+  readonly source: DiscoverySource;
+  readonly dialer: RpcDialer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Finds a fleet's workers, watches each, and works out what they come to. */
+export class FleetWatch implements AgreementFeed {
+  readonly runner: FleetRunner;
+  readonly board: AgreementBoard;
+  readonly #modules: FleetWatchModules;
+  readonly #pool: SessionPool;
+  readonly #stop = new AbortController();
+  /** Why discovery failed last; undefined while its last round went well. */
+  #discoveryTrouble: string | undefined;
+  /** Whether any worker was ever heard. */
+  #hasHeard = false;
+  #running: Promise<void> | undefined;
+
+  constructor(options: AgreementOptions, modules: FleetWatchModules) {
+    const { clock, logger, random, dialer } = modules;
+    this.#modules = modules;
+    this.runner = new FleetRunner(options, { clock, logger });
+    this.board = new AgreementBoard({ runner: this.runner, clock });
+    this.#pool = new SessionPool(
+      {},
+      {
+        clock,
+        random,
+        logger,
+        dialer,
+        listener: {
+          onReport: (target, report) => {
+            this.#hasHeard = true;
+            return this.runner.reported(target, report);
+          },
+          onAlive: (target) => this.runner.alive(target),
+          onBroken: (target, reason) => this.runner.broken(target, reason),
+        },
+      },
+    );
+  }
+
+  get agreements(): readonly Agreement[] {
+    return this.board.all();
+  }
+
+  get trouble(): string | undefined {
+    if (this.#hasHeard) return undefined;
+    if (this.#discoveryTrouble !== undefined) return this.#discoveryTrouble;
+    return this.runner.view.reasons.map(({ text }) => text).join('; ');
+  }
+
+  /** Never: a fleet that is worked out here has all its groups. */
+  get refusal(): undefined {
+    return undefined;
+  }
+
+  watch(onChange: () => void): () => void {
+    return this.board.watch(onChange);
+  }
+
+  start(): void {
+    this.#running ??= this.#modules.source.run(
+      this.#stop.signal,
+      (endpoints) => this.#listed(endpoints),
+      (error) => this.#discoveryFailed(error),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    this.#pool.close();
+    this.board.close();
+    this.runner.close();
+  }
+
+  #listed(endpoints: readonly Endpoint[]): void {
+    this.#discoveryTrouble = undefined;
+    this.runner.listed(endpoints);
+    this.#pool.setEndpoints(endpoints);
+  }
+
+  #discoveryFailed(error: Error): void {
+    // Told when it is new: a name that does not resolve fails every few seconds.
+    if (this.#discoveryTrouble === error.message) return;
+    this.#discoveryTrouble = error.message;
+    this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);
+  }
+}

@@ -1,0 +1,31 @@
+import type { FleetView } from '../agreement/snapshot.js';
+
+/** One line of a verbose probe. */
+export interface ReadinessCheck {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly text: string;
+}
+
+/**
+ * G4: whether requests may come, and if not, why. A fleet of several models is
+ * ready as soon as one of them can be served, because one model in conflict
+ * must not take the others down; those that cannot be served are named.
+ */
+export function readinessChecks(view: FleetView): ReadinessCheck[] {
+  if (view.groups.length === 0)
+    return view.reasons.map(({ code, text }) => ({ name: code, ok: false, text }));
+  const served = view.groups.filter(({ ready }) => ready);
+  const waiting = view.groups.filter(({ ready }) => !ready);
+  const checks = served.map(({ group, values, epoch }) => ({
+    name: `gate:${group}`,
+    ok: true,
+    text: `open: ${values?.tokens_per_block ?? 0} tokens per block, epoch ${epoch}`,
+  }));
+  const shut = waiting.map(({ group, gateOpen, reasons }) => ({
+    name: `gate:${group}`,
+    ok: served.length > 0,
+    text: `${gateOpen ? 'open' : 'closed'}, not ready: ${reasons.map(({ text }) => text).join('; ')}`,
+  }));
+  return [...shut, ...checks];
+}

@@ -29,3 +29,9 @@ export function excerpt(text: string): string {
   const flat = JSON.stringify(text.slice(0, EXCERPT_CHARS));
   return text.length > EXCERPT_CHARS ? `${flat}…` : flat;
 }
+
+/** A foreign value as JSON on one line, cut; for messages about fields of the wrong type. */
+export function showValue(value: unknown): string {
+  const json = JSON.stringify(value) ?? String(value);
+  return json.length > EXCERPT_CHARS ? `${json.slice(0, EXCERPT_CHARS)}…` : json;
+}

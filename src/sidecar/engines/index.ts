@@ -1,3 +1,5 @@
+import { dynamoModelCard } from './dynamo-model-card.js';
+import { dynamoSystemHealth, dynamoSystemMetrics } from './dynamo-system-status.js';
 import { openaiModels } from './openai-models.js';
 import type { EngineProbe } from './probe.js';
 import { sglangGrpc } from './sglang-grpc.js';
@@ -14,6 +16,8 @@ import { vllmMetrics } from './vllm-metrics.js';
 import { vllmServerInfo } from './vllm-server-info.js';
 import { vllmVersion } from './vllm-version.js';
 
+export { type DetectFinding, type Detection, type DetectOptions, detectEngine } from './auto-detect.js';
+export { type Declaration, type DeclaredValue, declaredFacts } from './declared.js';
 export { type Identification, identifyEngine } from './identify-engine.js';
 export { shareRound } from './share-round.js';
 
@@ -33,4 +37,7 @@ export const ENGINE_PROBES: readonly EngineProbe[] = [
   trtllmServerInfo,
   trtllmVersion,
   trtllmConfig,
+  dynamoSystemHealth,
+  dynamoSystemMetrics,
+  dynamoModelCard,
 ];

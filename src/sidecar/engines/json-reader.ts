@@ -1,4 +1,4 @@
-import { excerpt } from '../../platform/probe-error.js';
+import { showValue } from '../../platform/probe-error.js';
 import { isJsonObject, type JsonObject } from './ask.js';
 import type { FactSheet } from './fact-sheet.js';
 
@@ -106,7 +106,7 @@ export class JsonReader {
   }
 
   #wrong(name: string, value: unknown, expected: string): undefined {
-    this.#sheet.warn(`${this.#path}${name} is ${excerpt(JSON.stringify(value))}; expected ${expected}`);
+    this.#sheet.warn(`${this.#path}${name} is ${showValue(value)}; expected ${expected}`);
     return undefined;
   }
 }

@@ -33,14 +33,13 @@ export const openaiModels: EngineProbe = {
     sheet.field('engine.state', EngineState.ENGINE_STATE_READY, 'status 200');
     const address = { protocol: ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP, address: base };
     sheet.field('engine.serving_addresses', [address], 'status 200');
-    if (target.engineKind === undefined) {
-      try {
-        const { kind, reason } = await identifyEngine(target, modules, signal);
-        sheet.field('engine.kind', kind, reason);
-      } catch (cause) {
-        if (!(cause instanceof ProbeError)) throw cause;
-        sheet.warn(cause.message);
-      }
+    try {
+      // Without the given kind: what the engine says of itself is worth more than what the operator believes.
+      const { kind, reason } = await identifyEngine({ httpBaseUrl: base }, modules, signal);
+      sheet.field('engine.kind', kind, reason);
+    } catch (cause) {
+      if (!(cause instanceof ProbeError)) throw cause;
+      if (target.engineKind === undefined) sheet.warn(cause.message);
     }
     return sheet.answer();
   },

@@ -48,7 +48,7 @@ export async function serveGrpc(
       else callback(reply);
     };
   }
-  server.addService(definition as never, implementation);
+  if (methods.length > 0) server.addService(definition as never, implementation);
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),

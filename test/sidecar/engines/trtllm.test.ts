@@ -172,9 +172,7 @@ describe("TensorRT-LLM's configuration file", () => {
     const { facts, warnings } = await read('max_batch_size: 8\nkv_cache_config: {tokens_per_block: "32"}\n');
     expect(sizeLines(facts)).toEqual([]);
     expect(fieldValues(facts, 'capacity.max_running_requests')).toEqual([8]);
-    expect(warnings?.[0]).toContain(
-      'kv_cache_config.tokens_per_block is "\\"32\\""; expected a whole number',
-    );
+    expect(warnings?.[0]).toContain('kv_cache_config.tokens_per_block is "32"; expected a whole number');
   });
 
   const bomb = `a: &a [${'x,'.repeat(9)}x]\n${[...'bcdefghi'].map((name, i) => `${name}: &${name} [${`*${'abcdefgh'[i]},`.repeat(9)}*${'abcdefgh'[i]}]`).join('\n')}\n`;

@@ -1,19 +1,37 @@
 import { Registry } from 'prom-client';
-import { EngineKind } from '../gen/kvaccord/v1/capabilities.js';
+import type { Fact } from '../contract/facts.js';
+import { EngineKind, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
-import { readTextFile } from '../platform/file.js';
+import { explainSystemError, readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
+import { openHost } from '../platform/host.js';
 import { createHttpGet } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
+import { ListenError } from '../platform/listen.js';
 import { systemRandom } from '../platform/random.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
-import { createPlaintextSecurity } from '../rpc/security.js';
-import { ENGINE_PROBES } from '../sidecar/engines/index.js';
-import type { ProbeTarget } from '../sidecar/engines/probe.js';
-import { Sidecar } from '../sidecar/sidecar.js';
-import type { CommandBody } from './command.js';
+import { checkExposure } from '../rpc/security.js';
+import { EngineLocator, fixedLocation } from '../sidecar/engine-locator.js';
+import { declaredFacts, ENGINE_PROBES } from '../sidecar/engines/index.js';
+import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
+import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
+import { readTopology } from '../sidecar/topology/read-topology.js';
+import { topologyReaders } from '../sidecar/topology/readers.js';
+import { topologyFileReader } from '../sidecar/topology/topology-file.js';
+import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
+import { openSecurity } from './open-security.js';
+import type { SettingsOf } from './settings/setting.js';
+import { SettingError } from './settings/setting-error.js';
 import type { sidecarSettings } from './sidecar-settings.js';
+
+type Settings = SettingsOf<WithCommon<typeof sidecarSettings>>;
+type Context = CommandContext<typeof sidecarSettings>;
+
+/** Largest file of declared values, and of an engine's key. */
+const MAX_DECLARE_BYTES = 64 * 1024;
+const MAX_KEY_BYTES = 4 * 1024;
 
 const ENGINE_KINDS = {
   auto: undefined,
@@ -23,48 +41,168 @@ const ENGINE_KINDS = {
   dynamo: EngineKind.ENGINE_KIND_DYNAMO,
 } as const;
 
-/** Runs `kv-accord sidecar`. */
+/** Runs `kv-accord sidecar` until it is asked to end. */
 export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, context) => {
-  const { clock, logger, environment } = context;
-  const engineKind = ENGINE_KINDS[settings.engineKind];
-  const targets: ProbeTarget[] = settings.engine.map((httpBaseUrl) => ({
-    httpBaseUrl,
-    ...(engineKind === undefined ? {} : { engineKind }),
-    ...(settings.engineGrpc === undefined ? {} : { grpcAddress: settings.engineGrpc.text }),
-  }));
-  const sidecar = new Sidecar(
-    {
-      version: context.version,
-      workerId: settings.workerId ?? environment['POD_UID'] ?? readHostName(),
-      listen: settings.listen,
-      httpListen: settings.httpListen,
-      drainTimeoutMs: settings.drainTimeoutMs,
-      probeIntervalMs: settings.probeIntervalMs,
-      probes: ENGINE_PROBES,
-      declaredFacts: [],
-    },
-    {
+  const { clock, logger, environment, stdout, version } = context;
+  // All that can be wrong with the settings is found before a port is taken.
+  const facts = await readDeclaration(settings, clock.wallMs());
+  const readHostTopology = await openTopology(settings, context);
+  const bearerKey = await readEngineKey(settings.engineApiKeyFile);
+  const security = await openSecurity(settings, context);
+  try {
+    const exposed =
+      checkExposure(settings.listen, security) ??
+      checkExposure(settings.httpListen, security, '--http-listen');
+    if (exposed !== undefined) throw new SettingError(exposed);
+    const probeModules: ProbeModules = {
       clock,
-      logger,
-      random: systemRandom,
-      security: createPlaintextSecurity({ allowsPlaintext: settings.insecure }),
-      registry: new Registry(),
-      openFile: openFilePieces,
-      probeModules: {
-        clock,
-        httpGet: createHttpGet(),
-        rpc: createEngineRpc(),
-        readFile: readTextFile,
-        listFiles: listFolder,
+      httpGet: createHttpGet(bearerKey === undefined ? {} : { bearerKey }, { clock }),
+      rpc: createEngineRpc({}, { clock }),
+      readFile: readTextFile,
+      listFiles: listFolder,
+    };
+    const sidecar = new Sidecar(
+      {
+        version,
+        workerId: workerIdOf(settings.workerId, environment),
+        listen: settings.listen,
+        httpListen: settings.httpListen,
+        drainTimeoutMs: settings.drainTimeoutMs,
+        probeIntervalMs: settings.probeIntervalMs,
+        probes: ENGINE_PROBES,
+        declaredFacts: facts,
       },
-      locate: async () => ({ type: 'at', targets, address: settings.engine.join(', ') }),
-    },
-  );
-  const { grpc, http } = await sidecar.start();
-  logger.info(
-    { listen: grpc.text, http_listen: http.text },
-    `Serving gRPC on ${grpc.text} and HTTP on ${http.text}.`,
-  );
-  await sidecar.run(context.signal);
-  return EXIT_OK;
+      {
+        clock,
+        logger,
+        random: systemRandom,
+        security,
+        registry: new Registry(),
+        openFile: openFilePieces,
+        probeModules,
+        locate: locationOf(settings, context, probeModules),
+        ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
+      },
+    );
+    const { grpc, http } = await startOrExplain(sidecar);
+    const served = { grpc: grpc.text, http: http.text };
+    stdout.write(
+      settings.json
+        ? `${JSON.stringify(served)}\n`
+        : `kv-accord sidecar: gRPC on ${served.grpc}, HTTP on ${served.http}\n`,
+    );
+    logger.info(served, `Serving gRPC on ${served.grpc} and HTTP on ${served.http}.`);
+    await sidecar.run(context.signal);
+    return EXIT_OK;
+  } finally {
+    security.close();
+  }
 };
+
+/** A port that is taken is the fault of a setting: one line, and nothing was started. */
+async function startOrExplain(sidecar: Sidecar): ReturnType<Sidecar['start']> {
+  try {
+    return await sidecar.start();
+  } catch (error) {
+    throw error instanceof ListenError ? new SettingError(error.message) : error;
+  }
+}
+
+/** The pod's UID as the downward API gives it, else the host name, which is the pod's name there. */
+function workerIdOf(configured: string | undefined, environment: Environment): string {
+  const candidates = [configured, environment['POD_UID'], readHostName()];
+  return candidates.find((id) => id !== undefined && id !== '') ?? 'worker';
+}
+
+/** What the operator said of the engine beside its HTTP addresses. */
+function namedTarget(settings: Settings): ProbeTarget {
+  const { engineGrpc, trtllmConfig, dynamoFileKv } = settings;
+  const engineKind = ENGINE_KINDS[settings.engineKind];
+  return {
+    ...(engineKind === undefined ? {} : { engineKind }),
+    ...(engineGrpc === undefined ? {} : { grpcAddress: engineGrpc.text }),
+    ...(trtllmConfig === undefined ? {} : { configFile: trtllmConfig }),
+    ...(dynamoFileKv === undefined ? {} : { dynamoFileKv }),
+  };
+}
+
+function locationOf(
+  settings: Settings,
+  context: Context,
+  probeModules: ProbeModules,
+): SidecarModules['locate'] {
+  const named = namedTarget(settings);
+  const [first] = settings.engine;
+  if (first === 'none') return async () => ({ type: 'none' });
+  if (first === 'auto' || first === undefined) {
+    const { environment, logger } = context;
+    const locator = new EngineLocator({ environment, named }, { logger, probeModules });
+    return (state, signal) => locator.locate(state, signal);
+  }
+  // Every frontend is of the same engine, so what was said beside the addresses holds for all; a source
+  // that two of them share is asked once.
+  const location = fixedLocation(settings.engine.map((httpBaseUrl) => ({ ...named, httpBaseUrl })));
+  return async () => location;
+}
+
+async function readDeclaration(settings: Settings, nowMs: number): Promise<readonly Fact[]> {
+  const { tokensPerBlock, model, declare } = settings;
+  const engineKind = ENGINE_KINDS[settings.engineKind];
+  const text =
+    declare === undefined ? undefined : await readSettingFile('--declare', declare, MAX_DECLARE_BYTES);
+  try {
+    return await declaredFacts(
+      {
+        ...(tokensPerBlock === undefined
+          ? {}
+          : { tokensPerBlock: { value: tokensPerBlock, origin: '--tokens-per-block' } }),
+        ...(model === undefined ? {} : { model: { value: model, origin: '--model' } }),
+        ...(engineKind === undefined ? {} : { engineKind: { value: engineKind, origin: '--engine-kind' } }),
+        ...(declare === undefined || text === undefined ? {} : { file: { path: declare, text } }),
+      },
+      nowMs,
+    );
+  } catch (error) {
+    throw error instanceof ProbeError ? new SettingError(`--declare: ${error.message}`) : error;
+  }
+}
+
+/** The key that an engine's HTTP asks for: the file's one line. */
+async function readEngineKey(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const key = (await readSettingFile('--engine-api-key-file', path, MAX_KEY_BYTES)).trim();
+  // Its text is never shown: it may be the key itself, in the wrong place.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new SettingError(`--engine-api-key-file ${path}: must hold the key on one line, without spaces`);
+  }
+  return key;
+}
+
+async function readSettingFile(field: string, path: string, maxBytes: number): Promise<string> {
+  try {
+    return await readTextFile(path, maxBytes);
+  } catch (error) {
+    throw new SettingError(
+      `${field} ${path}: must be a file that can be read, and it ${explainSystemError(error)}`,
+    );
+  }
+}
+
+async function openTopology(
+  settings: Settings,
+  { clock, environment }: Context,
+): Promise<((signal: AbortSignal) => Promise<Topology>) | undefined> {
+  const { topology, hostRoot } = settings;
+  if (topology === 'off') return undefined;
+  const host = openHost({ rootFolder: hostRoot, environment });
+  if (topology === 'auto') {
+    return (signal) => readTopology({ readers: topologyReaders, host, clock }, signal);
+  }
+  const reader = topologyFileReader({ path: topology }, { readFile: readTextFile });
+  try {
+    await reader.read(host, new AbortController().signal);
+  } catch (error) {
+    throw new SettingError(`--topology: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return (signal) => readTopology({ readers: [reader], host, clock, onlyVisible: false }, signal);
+}

@@ -27,14 +27,12 @@ export interface EngineStanding {
 }
 
 /** Before anything was asked. */
-export function notYetAsked(address: string): EngineStanding {
-  return {
-    state: EngineState.ENGINE_STATE_STARTING,
-    trouble: [`the engine at ${address} has not been asked yet`],
-    silentRounds: 0,
-    refusedRounds: 0,
-  };
-}
+export const NOT_YET_ASKED: EngineStanding = {
+  state: EngineState.ENGINE_STATE_STARTING,
+  trouble: ['the engine has not been asked yet'],
+  silentRounds: 0,
+  refusedRounds: 0,
+};
 
 const LIVE_SOURCES: ReadonlySet<EvidenceSource> = new Set([
   EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,

@@ -4,7 +4,7 @@ import type { Fact, FactField } from '../contract/facts.js';
 import { EngineState, type ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
 import { type Clock, sleep } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
-import { type EngineStanding, judgeRound, notYetAsked } from './engine-standing.js';
+import { type EngineStanding, judgeRound, NOT_YET_ASKED } from './engine-standing.js';
 import type { EngineProbe, ProbeModules, ProbeTarget } from './engines/probe.js';
 import { type InstanceIdentity, identify, startMarkerChanged, unseenInstance } from './instance-identity.js';
 import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } from './probe-round.js';
@@ -35,10 +35,11 @@ export interface EngineView {
   readonly restart?: string;
 }
 
-/** Where to look, or why there is nowhere to look yet. */
+/** Where to look; why there is nowhere to look yet; or that no engine is to be asked at all. */
 export type EngineLocation =
   | { readonly type: 'at'; readonly targets: readonly ProbeTarget[]; readonly address: string }
-  | { readonly type: 'nowhere'; readonly reason: string };
+  | { readonly type: 'nowhere'; readonly reason: string }
+  | { readonly type: 'none' };
 
 export interface EngineWatchOptions {
   readonly workerId: string;
@@ -85,7 +86,7 @@ const NOTHING_KNOWN: Pick<EngineView, 'facts' | 'warnings'> = { facts: [], warni
 export class EngineWatch {
   readonly #options: EngineWatchOptions;
   readonly #modules: EngineWatchModules;
-  #standing: EngineStanding = notYetAsked('its address');
+  #standing: EngineStanding = NOT_YET_ASKED;
   #identity: InstanceIdentity;
   #memory: SourceMemory = EMPTY_MEMORY;
   #known: Pick<EngineView, 'facts' | 'warnings'> = NOTHING_KNOWN;
@@ -119,12 +120,24 @@ export class EngineWatch {
   async round(signal: AbortSignal): Promise<EngineView> {
     const { locate, probeModules, onRound } = this.#modules;
     const location = await locate(this.#standing.state, signal);
+    if (location.type === 'none') return this.#unasked();
     if (location.type === 'nowhere') return this.#lookAt([], location.reason);
     const { probes } = this.#options;
     const round = await runProbeRound({ probes, targets: location.targets }, probeModules, signal);
     if (signal.aborted) return this.firstView;
     onRound?.(round);
     return this.#lookAt(round.results, undefined, location.address);
+  }
+
+  /** Nobody looks at the engine, so nothing is said of its state. */
+  #unasked(): EngineView {
+    const state = EngineState.ENGINE_STATE_UNSPECIFIED;
+    this.#standing = { state, trouble: [], silentRounds: 0, refusedRounds: 0 };
+    this.#known = {
+      facts: [],
+      warnings: ['no engine is asked (--engine none): every value here is declared'],
+    };
+    return this.#view([], undefined);
   }
 
   #lookAt(results: readonly SourceResult[], nowhere: string | undefined, address = ''): EngineView {
@@ -200,13 +213,16 @@ export class EngineWatch {
     };
   }
 
+  #isCalm(): boolean {
+    const { state, silentRounds } = this.#standing;
+    if (state === EngineState.ENGINE_STATE_UNSPECIFIED) return true;
+    if (state !== EngineState.ENGINE_STATE_READY || silentRounds > 0) return false;
+    return this.#knowsBlockSize || this.#fastRoundsWhenReady > MAX_FAST_ROUNDS_WHEN_READY;
+  }
+
   #nextDelayMs(): number {
     const slowMs = this.#options.probeIntervalMs ?? DEFAULT_PROBE_INTERVAL_MS;
-    const isCalm =
-      this.#standing.state === EngineState.ENGINE_STATE_READY &&
-      this.#standing.silentRounds === 0 &&
-      (this.#knowsBlockSize || this.#fastRoundsWhenReady > MAX_FAST_ROUNDS_WHEN_READY);
-    const intervalMs = isCalm ? slowMs : Math.min(FAST_INTERVAL_MS, slowMs);
+    const intervalMs = this.#isCalm() ? slowMs : Math.min(FAST_INTERVAL_MS, slowMs);
     return intervalMs * (1 - JITTER + 2 * JITTER * this.#modules.random.fraction());
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../src/contract/facts.js';
 import { EngineState } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { type EngineStanding, judgeRound, notYetAsked } from '../../src/sidecar/engine-standing.js';
+import { type EngineStanding, judgeRound, NOT_YET_ASKED } from '../../src/sidecar/engine-standing.js';
 import type { ProbeErrorCode } from '../../src/sidecar/engines/probe.js';
 import type { SourceResult } from '../../src/sidecar/probe-round.js';
 import { blockSize, declared, statedState } from './support/scripted-probe.js';
@@ -20,7 +20,7 @@ function failed(code: ProbeErrorCode, message = `GET x: ${code}`): SourceResult 
 }
 
 function after(...rounds: readonly SourceResult[][]): EngineStanding {
-  return rounds.reduce((standing, round) => judgeRound(standing, round, ADDRESS), notYetAsked(ADDRESS));
+  return rounds.reduce((standing, round) => judgeRound(standing, round, ADDRESS), NOT_YET_ASKED);
 }
 
 const good = [answered(blockSize(32))];

@@ -154,11 +154,14 @@ export class HttpServer {
       this.#server.close(() => resolve());
     });
     this.#server.closeIdleConnections();
+    // Node counts who has never asked anything (a browser that connected ahead) as busy.
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
     const done = new AbortController();
     await Promise.race([closed, sleep(this.#modules.clock, graceMs, done.signal)]);
     done.abort();
+    const open = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
     for (const socket of this.#sockets) socket.destroy();
-    await closed;
+    await Promise.all([closed, ...open]);
   }
 
   #createTls(tls: HttpTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {

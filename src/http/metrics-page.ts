@@ -4,10 +4,14 @@ import type { HttpAnswer } from './answer.js';
 type ContentType = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE;
 
 /**
- * A registry's metrics as text, in the form that the caller accepts. prom-client
- * keeps the form in the registry itself and looks at it again after each
- * `collect`, so scrapes are made one after the other; those of the same form
- * that wait at the same time share one.
+ * A registry's metrics as text, in the form that the caller accepts.
+ *
+ * prom-client 15 keeps the form in the registry itself, looks at it again
+ * after each `collect`, and takes `_total` off the names of its counters for
+ * OpenMetrics without ever putting it back: after one such scrape every other
+ * scraper would lose those series. So scrapes are made one after the other,
+ * and the names are put back after each. Scrapes of the same form that wait at
+ * the same time share one.
  */
 export class MetricsPage {
   readonly #registry: Registry;
@@ -37,7 +41,15 @@ export class MetricsPage {
 
   async #render(contentType: ContentType): Promise<HttpAnswer> {
     const registry = this.#registry as Registry<ContentType>;
+    // Typed without its name, which every metric has.
+    const metrics = registry.getMetricsAsArray() as unknown as { name: string }[];
+    const names = metrics.map(({ name }) => name);
     registry.setContentType(contentType);
-    return { status: 200, contentType, body: await registry.metrics() };
+    try {
+      return { status: 200, contentType, body: await registry.metrics() };
+    } finally {
+      registry.setContentType(Registry.PROMETHEUS_CONTENT_TYPE);
+      for (const [index, metric] of metrics.entries()) metric.name = names[index] ?? metric.name;
+    }
   }
 }

@@ -34,8 +34,8 @@ const MAX_PROBLEMS = 8;
 export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFamilies {
   const samples = new Map<string, MetricSample[]>();
   const problems: string[] = [];
-  const report = (lineNumber: number, message: string): void => {
-    if (problems.length < MAX_PROBLEMS) problems.push(`line ${lineNumber}: ${message}`);
+  const report = (lineNumber: number, message: () => string): void => {
+    if (problems.length < MAX_PROBLEMS) problems.push(`line ${lineNumber}: ${message()}`);
   };
   let start = 0;
   for (let lineNumber = 1; start < text.length; lineNumber += 1) {
@@ -46,12 +46,13 @@ export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFa
     if (wanted.has(name)) {
       const held = samples.get(name) ?? [];
       if (end - start > MAX_LINE_CHARS) {
-        report(lineNumber, `${name} has a line of more than ${MAX_LINE_CHARS} characters`);
+        report(lineNumber, () => `${name} has a line of more than ${MAX_LINE_CHARS} characters`);
       } else if (held.length >= MAX_SAMPLES) {
-        report(lineNumber, `${name} has more than ${MAX_SAMPLES} samples; the rest was not read`);
+        report(lineNumber, () => `${name} has more than ${MAX_SAMPLES} samples; the rest was not read`);
       } else {
         const sample = readSample(name, text.slice(nameEnd, end));
-        if (sample === undefined) report(lineNumber, `cannot be read: ${excerpt(text.slice(start, end))}`);
+        if (sample === undefined)
+          report(lineNumber, () => `cannot be read: ${excerpt(text.slice(start, end))}`);
         else {
           held.push(sample);
           samples.set(name, held);

@@ -21,3 +21,10 @@ export async function call<Answer>(port: number, method: string): Promise<Answer
   if (status !== 0) throw new Error(`grpcurl ${method}: ${stderr}`);
   return JSON.parse(stdout) as Answer;
 }
+
+/** What the standard health service says of one of the server's services; `''` is the process. */
+export async function health(port: number, service: string): Promise<string> {
+  const request = JSON.stringify({ service });
+  const { stdout, stderr } = await grpcurl(port, `-d=${request}`, 'grpc.health.v1.Health/Check');
+  return /"status": "(\w+)"/.exec(stdout)?.[1] ?? stderr.trim();
+}

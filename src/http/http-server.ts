@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import type { Registry } from 'prom-client';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
@@ -21,18 +21,10 @@ import { MetricsPage } from './metrics-page.js';
 import { PROBES, type Probe, type ProbeBoard } from './probe-board.js';
 import { renderStatusPage, type StatusContent } from './status-page.js';
 
-/** Certificates of an HTTPS server, as PEM. */
-export interface HttpTlsMaterial {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  /** Authorities that callers' certificates must come from. */
-  readonly ca?: string | Buffer;
-}
-
 /** How an HTTPS server is protected. */
 export interface HttpTls {
-  /** What holds now: the same object until the files have changed. New connections get the new one. */
-  current(): HttpTlsMaterial;
+  /** Certificate, key and authorities that hold now: the same object until they change. New connections get the new one. */
+  current(): SecureContextOptions;
   /**
    * Whether callers show a certificate. Even `require` is not asked of probes
    * and metrics: a kubelet has no certificate to show, and a handshake that
@@ -244,7 +236,7 @@ const NOT_FOUND =
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
-function withVersion(material: HttpTlsMaterial): HttpTlsMaterial & { readonly minVersion: 'TLSv1.2' } {
+function withVersion(material: SecureContextOptions): SecureContextOptions {
   return { ...material, minVersion: 'TLSv1.2' };
 }
 

@@ -49,6 +49,7 @@ export async function loadSecurity(options: SecurityOptions, modules: SecurityMo
     serverName: options.tlsServerName,
     canServe: tls === undefined || options.tlsCert !== undefined,
     serverCredentials: () => tls?.serverCredentials() ?? ServerCredentials.createInsecure(),
+    servedTls: () => tls?.files.current.options,
     secureContext: () => tls?.files.current.context,
     bearerToken: () => tokens?.current[0],
     findCallerProblem: (metadata, hasVerifiedCertificate) => {

@@ -1,4 +1,4 @@
-import type { SecureContext } from 'node:tls';
+import type { SecureContext, SecureContextOptions } from 'node:tls';
 import { type Metadata, ServerCredentials } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
 
@@ -13,6 +13,8 @@ export interface Security {
   readonly canServe: boolean;
   /** What grpc-js serves with; certificates that rotate later are taken up by themselves. */
   serverCredentials(): ServerCredentials;
+  /** What servers of other protocols serve with: the same object until the files change; undefined for plaintext. */
+  servedTls(): SecureContextOptions | undefined;
   /** What a new TLS connection is made with, now; undefined for plaintext. */
   secureContext(): SecureContext | undefined;
   /** What a client sends along with each call; undefined when no token is configured. */
@@ -31,6 +33,7 @@ export function createPlaintextSecurity(options: { readonly allowsPlaintext?: bo
     serverName: undefined,
     canServe: true,
     serverCredentials: () => ServerCredentials.createInsecure(),
+    servedTls: () => undefined,
     secureContext: () => undefined,
     bearerToken: () => undefined,
     findCallerProblem: () => undefined,

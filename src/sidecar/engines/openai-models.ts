@@ -64,6 +64,7 @@ export function readModels(text: string, sheet: FactSheet): void {
   if (adapters.length > 0)
     sheet.field('model.lora_adapters', adapters, `data[].id: ${JSON.stringify(adapters)}`);
   if (base === undefined) return;
-  sheet.field('model.root', base.text('root'), base.raw('root'));
+  // SGLang repeats the served name there; its server info has the path.
+  if (base.text('owned_by') !== 'sglang') sheet.field('model.root', base.text('root'), base.raw('root'));
   sheet.field('model.max_model_len', base.whole('max_model_len'), base.raw('max_model_len'));
 }

@@ -64,6 +64,12 @@ describe('the model card of a Dynamo worker', () => {
     expect(fieldValues(facts, 'parallelism.data_parallel_size')).toEqual([2]);
   });
 
+  it('of a TensorRT-LLM worker has the default that nobody measured, and is as declared as any', async () => {
+    const files = { [card('aa')]: file('model-card.trtllm-default.json') };
+    const { facts } = await runProbe(dynamoModelCard, target, folderOf(files));
+    expect(sizeLines(facts)).toEqual(['requested 32 declared contract']);
+  });
+
   it('is told from the others in the folder by the system port', async () => {
     const of = async (httpBaseUrl: string): Promise<unknown> => {
       const { facts } = await runProbe(dynamoModelCard, { ...target, httpBaseUrl }, folderOf(twoWorkers));

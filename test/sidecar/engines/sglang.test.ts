@@ -238,6 +238,8 @@ describe('SGLang beside the probes of other engines', () => {
     await using engine = await serveRecordings(sglang);
     const { facts } = await runProbe(openaiModels, { httpBaseUrl: engine.url });
     expect(fieldValues(facts, 'engine.kind')).toEqual([EngineKind.ENGINE_KIND_SGLANG]);
+    // Its root is the served name again and would contradict the path in the server info.
+    expect(fieldValues(facts, 'model.root')).toEqual([]);
     const failure = await probeFailure(vllmMetrics, { httpBaseUrl: engine.url });
     expect(failure.code).toBe('not_here');
     expect(failure.message).toContain('owned_by "sglang"');

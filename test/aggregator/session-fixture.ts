@@ -1,0 +1,79 @@
+import { createServer } from 'node:net';
+import { afterEach, expect } from 'vitest';
+import { SessionPool, type SessionPoolOptions } from '../../src/aggregator/session-pool.js';
+import type { Clock } from '../../src/platform/clock.js';
+import type { Random } from '../../src/platform/random.js';
+import { RpcDialer } from '../../src/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { FakeSidecar, type FakeSidecarOptions } from '../support/fake-sidecar.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import { SessionRecorder } from '../support/session-recorder.js';
+
+/** Jitter that takes nothing off: waits are exactly what the rule says at most. */
+export const noJitter: Random = { fraction: () => 0.999_999_999, uniqueId: () => '0' };
+
+const cleanups: (() => Promise<void> | void)[] = [];
+
+/** Runs after the test, the last one first. */
+export function cleanUp(action: () => Promise<void> | void): void {
+  cleanups.push(action);
+}
+
+afterEach(async () => {
+  for (const action of cleanups.splice(0).reverse()) await action();
+});
+
+/** A sidecar that is stopped after the test, when all who came to it have gone. */
+export async function startSidecar(options: FakeSidecarOptions = {}): Promise<FakeSidecar> {
+  const sidecar = await FakeSidecar.start(options);
+  cleanUp(async () => {
+    // The sessions were closed before: whatever is still open has leaked.
+    await sidecar.until(() => sidecar.openConnections === 0 && sidecar.openWatches === 0);
+    await sidecar.stop();
+  });
+  return sidecar;
+}
+
+/** A pool of sessions that a test looks at from all sides. */
+export interface Pool<C extends Clock> {
+  readonly pool: SessionPool;
+  readonly recorder: SessionRecorder;
+  readonly logger: RecordingLogger;
+  readonly clock: C;
+}
+
+/** A pool on a clock of its own; closed after the test, which checks that no timer stays. */
+export function createPool(options: SessionPoolOptions & { readonly random?: Random } = {}): Pool<FakeClock> {
+  const clock = new FakeClock();
+  const made = createPoolOn(clock, options);
+  // Registered later, so it runs earlier than the closing of the sidecars.
+  cleanUp(() => {
+    made.pool.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+  return made;
+}
+
+/** A pool on any clock, which is the caller's to close. */
+export function createPoolOn<C extends Clock>(
+  clock: C,
+  options: SessionPoolOptions & { readonly random?: Random } = {},
+): Pool<C> {
+  const { random = noJitter, ...poolOptions } = options;
+  const recorder = new SessionRecorder();
+  const logger = new RecordingLogger();
+  const dialer = new RpcDialer({}, { clock, security: createPlaintextSecurity() });
+  const pool = new SessionPool(poolOptions, { clock, random, dialer, listener: recorder, logger });
+  return { pool, recorder, logger, clock };
+}
+
+/** A port of the loopback on which nothing listens, a moment ago at least. */
+export async function findClosedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise<unknown>((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

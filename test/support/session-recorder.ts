@@ -1,0 +1,50 @@
+import type { SessionListener } from '../../src/aggregator/session-listener.js';
+import type { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { Changes } from './changes.js';
+
+/** Keeps what sessions tell, and lets tests wait for it. */
+export class SessionRecorder implements SessionListener {
+  readonly changes: Changes = new Changes();
+  /** `report w-1 32`, `alive w-1`, `broken w-1: reason`, in order. */
+  readonly events: string[] = [];
+  readonly reports: CapabilityReport[] = [];
+  readonly receivedAtMs: number[] = [];
+  /** What `onReport` answers. */
+  answer = true;
+
+  /** Resolves as soon as `holds` does. */
+  until(holds: () => boolean): Promise<void> {
+    return this.changes.until(holds);
+  }
+
+  /** How many events begin with `prefix`. */
+  count(prefix: string): number {
+    return this.events.filter((event) => event.startsWith(prefix)).length;
+  }
+
+  /** Reasons that were told for `target`, in order. */
+  brokenReasons(target: string): string[] {
+    const prefix = `broken ${target}: `;
+    return this.events.flatMap((event) => (event.startsWith(prefix) ? [event.slice(prefix.length)] : []));
+  }
+
+  onReport(target: string, report: CapabilityReport, receivedAtMs: number): boolean {
+    this.reports.push(report);
+    this.receivedAtMs.push(receivedAtMs);
+    this.#record(`report ${target} ${report.contract?.tokensPerBlock}`);
+    return this.answer;
+  }
+
+  onAlive(target: string): void {
+    this.#record(`alive ${target}`);
+  }
+
+  onBroken(target: string, reason: string): void {
+    this.#record(`broken ${target}: ${reason}`);
+  }
+
+  #record(event: string): void {
+    this.events.push(event);
+    this.changes.tell();
+  }
+}

@@ -57,12 +57,17 @@ export interface HttpGetOptions {
  * without a slash at the end, which is what mounted metrics applications do.
  * Any other is refused: it could lead the bearer key to another host, or a
  * harmless request to an endpoint that loses data when it is read.
+ *
+ * Throws a `RangeError` for a bearer key that no header can hold.
  */
 export function createHttpGet(
   options: HttpGetOptions = {},
   modules: { readonly clock: Clock } = { clock: systemClock },
 ): HttpGet {
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
+  if (options.bearerKey !== undefined && !/^[\x21-\x7e]+$/.test(options.bearerKey)) {
+    throw new RangeError('the key of the engine must be printable ASCII without spaces');
+  }
   return async (address, { signal }) => {
     const deadlineMs = modules.clock.monotonicMs() + totalTimeoutMs;
     let url = checkedUrl(address);

@@ -87,6 +87,11 @@ describe('asking an engine over HTTP', () => {
     expect(`${error.message} ${error.stack}`).not.toContain('sk-secret');
   });
 
+  it('refuses a key that no header can hold, without showing it', () => {
+    expect(() => createHttpGet({ bearerKey: 'sk-secret\n' })).toThrow(/must be printable ASCII/);
+    expect(() => createHttpGet({ bearerKey: 'sk-secret\n' })).not.toThrow(/sk-secret/);
+  });
+
   it('follows a redirect to the same path with a slash, and no other', async () => {
     await using other = await serveRecordings({ '/metrics': 'stolen' });
     const to = (location: string) => (_request: unknown, response: import('node:http').ServerResponse) =>

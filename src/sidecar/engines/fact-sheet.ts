@@ -6,6 +6,7 @@ import {
   type FactFields,
   fieldFact,
 } from '../../contract/facts.js';
+import { MAX_RAW_CHARS } from '../../contract/resolve.js';
 import type { BlockSize, BlockSizeKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import type { ProbeAnswer } from './probe.js';
 
@@ -75,6 +76,12 @@ export class FactSheet {
   }
 
   #evidence(raw: string): FactEvidence {
-    return { source: this.#source, origin: this.origin, raw, observedAtMs: this.#observedAtMs };
+    return {
+      source: this.#source,
+      origin: this.origin,
+      // Copied through a buffer: a bare slice would keep the whole body that it was cut from in memory.
+      raw: Buffer.from(raw.slice(0, MAX_RAW_CHARS)).toString(),
+      observedAtMs: this.#observedAtMs,
+    };
   }
 }

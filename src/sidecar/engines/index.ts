@@ -1,5 +1,6 @@
 import { dynamoModelCard } from './dynamo-model-card.js';
 import { dynamoSystemHealth, dynamoSystemMetrics } from './dynamo-system-status.js';
+import { trtllmVersion, vllmVersion } from './engine-version.js';
 import { openaiModels } from './openai-models.js';
 import type { EngineProbe } from './probe.js';
 import { sglangGrpc } from './sglang-grpc.js';
@@ -8,13 +9,12 @@ import { sglangServerInfo } from './sglang-server-info.js';
 import { trtllmConfig } from './trtllm-config.js';
 import { trtllmMetrics } from './trtllm-metrics.js';
 import { trtllmServerInfo } from './trtllm-server-info.js';
-import { trtllmVersion } from './trtllm-version.js';
+
 import { vllmControlGrpc } from './vllm-control-grpc.js';
 import { vllmEngineGrpc } from './vllm-engine-grpc.js';
 import { vllmKvEventSources } from './vllm-kv-event-sources.js';
 import { vllmMetrics } from './vllm-metrics.js';
 import { vllmServerInfo } from './vllm-server-info.js';
-import { vllmVersion } from './vllm-version.js';
 
 export { type DetectFinding, type Detection, type DetectOptions, detectEngine } from './auto-detect.js';
 export { type Declaration, type DeclaredValue, declaredFacts } from './declared.js';

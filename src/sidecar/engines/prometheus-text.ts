@@ -50,7 +50,7 @@ export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFa
       } else if (held.length >= MAX_SAMPLES) {
         report(lineNumber, () => `${name} has more than ${MAX_SAMPLES} samples; the rest was not read`);
       } else {
-        const sample = readSample(name, text.slice(nameEnd, end));
+        const sample = readSample(name, detached(text.slice(nameEnd, end)));
         if (sample === undefined)
           report(lineNumber, () => `cannot be read: ${excerpt(text.slice(start, end))}`);
         else {
@@ -62,6 +62,14 @@ export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFa
     start = end + 1;
   }
   return { samples, problems };
+}
+
+/**
+ * A copy of a piece of text. A piece by itself keeps the whole text in memory
+ * for as long as a fact that came from it is kept.
+ */
+function detached(piece: string): string {
+  return Buffer.from(piece).toString();
 }
 
 /** Where the metric name that starts at `start` ends. Comment lines and quoted names give an empty name. */

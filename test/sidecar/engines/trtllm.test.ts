@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { EngineKind, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { trtllmVersion } from '../../../src/sidecar/engines/engine-version.js';
 import { ENGINE_PROBES } from '../../../src/sidecar/engines/index.js';
 import { openaiModels } from '../../../src/sidecar/engines/openai-models.js';
 import type { ProbeTarget } from '../../../src/sidecar/engines/probe.js';
 import { trtllmConfig } from '../../../src/sidecar/engines/trtllm-config.js';
 import { trtllmMetrics } from '../../../src/sidecar/engines/trtllm-metrics.js';
 import { trtllmServerInfo } from '../../../src/sidecar/engines/trtllm-server-info.js';
-import { trtllmVersion } from '../../../src/sidecar/engines/trtllm-version.js';
 import { fieldValues, probeFailure, probeModules, runProbe, sizeLines } from './probe-run.js';
 import { type RecordedAnswer, type RecordedEngine, recording, serveRecordings } from './recorded-engine.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { EngineKind, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { vllmVersion } from '../../../src/sidecar/engines/engine-version.js';
 import { openaiModels } from '../../../src/sidecar/engines/openai-models.js';
 import { vllmMetrics } from '../../../src/sidecar/engines/vllm-metrics.js';
-import { vllmVersion } from '../../../src/sidecar/engines/vllm-version.js';
 import { fieldRaw, fieldValues, probeFailure, runProbe, sizeLines } from './probe-run.js';
 import { recording, serveRecordings } from './recorded-engine.js';
 

@@ -1,0 +1,38 @@
+import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { askedUrl } from '../../platform/http-get.js';
+import { ask, parseJsonObject } from './ask.js';
+import { FactSheet } from './fact-sheet.js';
+import { requireKind } from './identify-engine.js';
+import { JsonReader } from './json-reader.js';
+import type { EngineProbe } from './probe.js';
+import { httpOrigin } from './probe-origin.js';
+
+const PATH = '/version';
+
+/** `/version` of vLLM, Python and Rust frontend. */
+export const vllmVersion: EngineProbe = versionProbe('vllm-version', EngineKind.ENGINE_KIND_VLLM);
+
+/** `/version` of TensorRT-LLM. SGLang has no such route. */
+export const trtllmVersion: EngineProbe = versionProbe('trtllm-version', EngineKind.ENGINE_KIND_TENSORRT_LLM);
+
+/** Engines that have the route answer `{"version": …}`; which of them it is, the answer does not say. */
+function versionProbe(name: string, kind: EngineKind): EngineProbe {
+  return {
+    name,
+    engineKind: kind,
+    origin: httpOrigin(kind, PATH),
+    async probe(target, modules, signal) {
+      const url = `${target.httpBaseUrl}${PATH}`;
+      await requireKind([kind], target, modules, signal, askedUrl(url));
+      const answer = await ask(url, modules, signal);
+      const sheet = new FactSheet({
+        source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP,
+        origin: askedUrl(url),
+        observedAtMs: modules.clock.wallMs(),
+      });
+      const reader = new JsonReader(parseJsonObject(answer.body, sheet.origin), sheet);
+      sheet.field('engine.version', reader.text('version'), reader.raw('version'));
+      return sheet.answer();
+    },
+  };
+}

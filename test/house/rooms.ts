@@ -36,6 +36,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   frontend: { mayImport: ['aggregator', 'contract', 'http', 'platform', 'router'] },
   manifests: { mayImport: ['contract'] },
   doctor: { mayImport: ['contract', 'gen', 'http', 'manifests', 'platform', 'rpc'] },
+  // The whole story in one process: it may use every part, as the commands do, and only they may use it.
+  demo: {
+    mayImport: [
+      'aggregator',
+      'agreement',
+      'blocks',
+      'contract',
+      'frontend',
+      'gen',
+      'http',
+      'indexer',
+      'kv-events',
+      'platform',
+      'router',
+      'rpc',
+      'sidecar',
+    ],
+  },
   cli: { mayImport: 'all' },
 };
 

@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Fact } from '../../src/contract/facts.js';
+import type { EngineSetup, EngineSurface } from '../../src/demo/engine-surface.js';
+import { metricNumber } from '../../src/demo/engine-surface.js';
+import { SimulatedEngine } from '../../src/demo/simulated-engine.js';
+import { simulatedSglang } from '../../src/demo/simulated-sglang.js';
+import { simulatedTrtllm } from '../../src/demo/simulated-trtllm.js';
+import { simulatedVllm } from '../../src/demo/simulated-vllm.js';
+import { EngineState } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { ENGINE_PROBES } from '../../src/sidecar/engines/index.js';
+import { openaiModels } from '../../src/sidecar/engines/openai-models.js';
+import { vllmMetrics } from '../../src/sidecar/engines/vllm-metrics.js';
+import {
+  fieldValues,
+  probeFailure,
+  probeModules,
+  runProbe,
+  sizeLines,
+} from '../sidecar/engines/probe-run.js';
+import { recording, serveRecordings } from '../sidecar/engines/recorded-engine.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+/** What every probe that finds something reads at an address, without the address and the times. */
+async function readBy(url: string): Promise<Record<string, unknown>> {
+  const answers: Record<string, unknown> = {};
+  for (const probe of ENGINE_PROBES) {
+    if (probe.origin({ httpBaseUrl: url }) === undefined) continue;
+    const answer = await runProbe(probe, { httpBaseUrl: url }).catch(() => undefined);
+    if (answer === undefined) continue;
+    const told = { facts: answer.facts.map(plain), warnings: answer.warnings };
+    answers[probe.name] = JSON.parse(JSON.stringify(told).replaceAll(url, 'URL'));
+  }
+  return answers;
+}
+
+/** Times differ, and a start marker is another one at every start: only its form is compared. */
+function plain(fact: Fact): unknown {
+  const evidence = { ...fact.evidence, observedAtMs: 0 };
+  if (fact.type !== 'field' || fact.field !== 'engine.start_marker') return { ...fact, evidence };
+  return JSON.stringify({ ...fact, evidence }).replace(/[\d.]+(e\+\d\d)?/g, 'N');
+}
+
+/** Recordings are kept readable; on the wire there are no line breaks between the fields. */
+const onOneLine = (json: string): string => JSON.stringify(JSON.parse(json));
+
+const open: SimulatedEngine[] = [];
+afterEach(async () => {
+  for (const engine of open.splice(0)) await engine.close();
+});
+
+async function simulate(
+  surface: EngineSurface,
+  setup: Partial<EngineSetup> = {},
+  clock: FakeClock = new FakeClock(),
+): Promise<SimulatedEngine> {
+  const engine = new SimulatedEngine(
+    { surface, setup: { model: 'tiny', tokensPerBlock: 32, ...setup } },
+    { clock },
+  );
+  open.push(engine);
+  await engine.open();
+  return engine;
+}
+
+describe('the probes read from a simulated engine what they read from the recording', () => {
+  const cases: readonly (readonly [string, EngineSurface, Partial<EngineSetup>, Record<string, string>])[] = [
+    [
+      'of vLLM 0.32.0',
+      simulatedVllm,
+      { maxModelLen: 2_048, kvEventsPort: 5557 },
+      {
+        '/metrics': recording('vllm-0.32.0/metrics.b32.txt'),
+        '/version': recording('vllm-0.32.0/version.b32.json'),
+        '/v1/models': recording('vllm-0.32.0/models.b32.json'),
+        '/kv_event_sources': onOneLine(recording('vllm-0.32.0/kv_event_sources.b32.json')),
+      },
+    ],
+    [
+      'of SGLang 0.5.23',
+      simulatedSglang,
+      { totalBlocks: 43_421, kvEventsPort: 5657 },
+      {
+        '/metrics': recording('sglang-0.5.23/metrics.p32.txt'),
+        '/v1/models': recording('sglang-0.5.23/models.p32.json'),
+        '/server_info': recording('sglang-0.5.23/server_info.p32.json'),
+      },
+    ],
+    [
+      'of a TensorRT-LLM that runs 64 where 32 is configured',
+      simulatedTrtllm,
+      { model: 'DeepSeek-R1', tokensPerBlock: 64, configuredTokensPerBlock: 32, totalBlocks: 101_256 },
+      {
+        '/prometheus/metrics': recording('trtllm-public-reports/prometheus-metrics.txt'),
+        '/version': recording('trtllm-public-reports/version.json'),
+        '/v1/models': recording('trtllm-public-reports/models.json'),
+        '/server_info': recording('trtllm-public-reports/server_info.json'),
+      },
+    ],
+  ];
+  it.each(cases)('%s', async (_name, surface, setup, recordings) => {
+    const engine = await simulate(surface, setup);
+    engine.start();
+    await using recorded = await serveRecordings(recordings);
+    const [simulated, real] = [await readBy(engine.url), await readBy(recorded.url)];
+    expect(Object.keys(simulated).length).toBeGreaterThanOrEqual(3);
+    expect(simulated).toEqual(real);
+  });
+
+  it('down to the labels of vLLM that nobody reads yet', async () => {
+    const engine = await simulate(simulatedVllm, { maxModelLen: 2_048 });
+    engine.start();
+    const { body } = await probeModules().httpGet(`${engine.url}/metrics`, {
+      signal: new AbortController().signal,
+    });
+    const infoLine = (text: string): string | undefined => /^vllm:cache_config_info\{.*$/m.exec(text)?.[0];
+    const recorded = infoLine(recording('vllm-0.32.0/metrics.b32.txt'));
+    expect(recorded).toBeDefined();
+    expect(infoLine(body)).toBe(recorded?.replace('max_concurrency="1024.0"', 'max_concurrency="1024"'));
+  });
+});
+
+describe('a simulated engine', () => {
+  it('hangs up while it is down, says 503 while it loads, and then serves', async () => {
+    const clock = new FakeClock();
+    const engine = await simulate(simulatedVllm, {}, clock);
+    const target = { httpBaseUrl: engine.url };
+    expect((await probeFailure(vllmMetrics, target)).code).toBe('unreachable');
+    engine.start({}, 1_000);
+    expect(fieldValues((await runProbe(openaiModels, target)).facts, 'engine.state')).toEqual([
+      EngineState.ENGINE_STATE_STARTING,
+    ]);
+    await clock.advanceMs(1_000);
+    expect(sizeLines((await runProbe(vllmMetrics, target)).facts)[0]).toBe(
+      'effective_attention 32 engine_metrics contract',
+    );
+    engine.crash();
+    expect((await probeFailure(vllmMetrics, target)).code).toBe('unreachable');
+  });
+
+  it.each([
+    ['vLLM', simulatedVllm],
+    ['SGLang', simulatedSglang],
+  ] as const)(
+    '%s has another start marker and another size after a restart on the same clock tick',
+    async (_name, surface) => {
+      const engine = await simulate(surface);
+      engine.start();
+      const before = await readBy(engine.url);
+      const markers = new Set<string>();
+      for (const tokensPerBlock of [16, 64, 64]) {
+        engine.start({ tokensPerBlock });
+        const facts = await factsOf(engine.url);
+        for (const marker of fieldValues(facts, 'engine.start_marker')) markers.add(marker);
+        expect(sizeLines(facts).join()).toContain(` ${tokensPerBlock} `);
+      }
+      expect(markers.size).toBe(3);
+      expect(await readBy(engine.url)).not.toEqual(before);
+    },
+  );
+
+  it('counts what it is asked, and never more paths than it has room for', async () => {
+    const engine = await simulate(simulatedTrtllm);
+    engine.start();
+    const { httpGet } = probeModules();
+    const { signal } = new AbortController();
+    for (let path = 0; path < 70; path += 1) await httpGet(`${engine.url}/p${path}?q=1`, { signal });
+    await httpGet(`${engine.url}/p0`, { signal });
+    expect(engine.requests.get('GET /p0')).toBe(2);
+    expect(engine.requests.get('others')).toBe(6);
+    expect(engine.requests.size).toBe(65);
+  });
+
+  it('is never asked by any probe for what TensorRT-LLM gives only once', async () => {
+    const engine = await simulate(simulatedTrtllm);
+    engine.start();
+    await readBy(engine.url);
+    const asked = [...engine.requests.keys()];
+    expect(asked).toContain('GET /prometheus/metrics');
+    for (const path of ['/metrics', '/perf_metrics', '/kv_cache_events', '/health']) {
+      expect(asked).not.toContain(`GET ${path}`);
+    }
+  });
+
+  it('can be closed before it was opened, and twice', async () => {
+    const engine = new SimulatedEngine(
+      { surface: simulatedVllm, setup: { model: 'tiny', tokensPerBlock: 16 } },
+      { clock: new FakeClock() },
+    );
+    await engine.close();
+    await engine.close();
+    expect(engine.url).toBe('');
+  });
+});
+
+it('writes numbers as the Python client does', () => {
+  expect([0, 32, 0.5, 1_389_472, 1_795_224_193.49, 43_421].map(metricNumber)).toEqual([
+    '0.0',
+    '32.0',
+    '0.5',
+    '1.389472e+06',
+    '1.79522419349e+09',
+    '43421.0',
+  ]);
+});
+
+async function factsOf(url: string): Promise<Fact[]> {
+  const facts: Fact[] = [];
+  for (const probe of ENGINE_PROBES) {
+    if (probe.origin({ httpBaseUrl: url }) === undefined) continue;
+    facts.push(...((await runProbe(probe, { httpBaseUrl: url }).catch(() => undefined))?.facts ?? []));
+  }
+  return facts;
+}

@@ -78,6 +78,7 @@ function findProblems(report: CapabilityReport): string[] {
   checkCount(problems, 'topology.gpus', topology?.gpus.length ?? 0, MAX_COUNTS.gpus);
   checkCount(problems, 'topology.links', topology?.links.length ?? 0, MAX_COUNTS.links);
   checkCount(problems, 'topology.nics', topology?.nics.length ?? 0, MAX_COUNTS.nics);
+  checkCount(problems, 'topology.notes', topology?.notes.length ?? 0, MAX_COUNTS.notes);
   checkCount(problems, 'topology.numa_nodes', topology?.numaNodes.length ?? 0, MAX_COUNTS.numaNodes);
   checkCount(
     problems,
@@ -94,12 +95,20 @@ function findProblems(report: CapabilityReport): string[] {
   checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '', MAX_NAME_CHARS);
   for (const gpu of topology?.gpus ?? [])
     checkText(problems, 'topology.gpus.product_name', gpu.productName, MAX_NAME_CHARS);
-  for (const entry of report.evidence) {
-    checkText(problems, 'evidence.origin', entry.origin, MAX_TEXT_CHARS);
-    if (entry.raw.length > MAX_TEXT_CHARS) problems.push('evidence.raw is too long');
+  const texts: [string, readonly string[]][] = [
+    ['completeness.reasons', report.completeness?.reasons ?? []],
+    ['warnings', report.warnings],
+    ['topology.notes', topology?.notes ?? []],
+    ['probes.error', report.probes.map(({ error }) => error)],
+    ['evidence.origin', report.evidence.map(({ origin }) => origin)],
+    ['evidence.raw', report.evidence.map(({ raw }) => raw)],
+  ];
+  for (const [field, lines] of texts) {
+    const longest = Math.max(0, ...lines.map(({ length }) => length));
+    if (longest > MAX_TEXT_CHARS) {
+      problems.push(`${field} has a text of ${longest} characters, at most ${MAX_TEXT_CHARS} are allowed`);
+    }
   }
-  for (const reason of report.completeness?.reasons ?? [])
-    checkText(problems, 'completeness.reasons', reason, MAX_TEXT_CHARS);
   return problems.slice(0, MAX_COUNTS.reasons);
 }
 
@@ -138,7 +147,7 @@ function declaredDifference(report: CapabilityReport): DeclaredDifference | unde
   if (conflict === undefined) return undefined;
   const tokensPerBlock = Number(conflict.otherValue);
   if (!isTokensPerBlock(tokensPerBlock)) return undefined;
-  return { tokensPerBlock, origin: conflict.otherOrigin.slice(0, MAX_NAME_CHARS) };
+  return { tokensPerBlock, origin: onOneLine(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
 }
 
 /** A report that is not believed at all, and why. */
@@ -166,11 +175,14 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     engineKind: report.engine?.kind ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
     draining: report.engine?.state === EngineState.ENGINE_STATE_DRAINING,
     usable,
-    reasons,
+    reasons: reasons.map(onOneLine),
     values,
     contractKey: contractKey(values, CONTRACT_FIELDS),
     topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
-    evidence: from === undefined ? undefined : { source: from.source, origin: from.origin, raw: from.raw },
+    evidence:
+      from === undefined
+        ? undefined
+        : { source: from.source, origin: onOneLine(from.origin), raw: onOneLine(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
   };
 }

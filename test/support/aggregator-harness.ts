@@ -1,0 +1,81 @@
+import { Registry } from 'prom-client';
+import type { AggregatorAddresses } from '../../src/aggregator/aggregator.js';
+import { Aggregator } from '../../src/aggregator/aggregator.js';
+import { createDiscoverySource } from '../../src/aggregator/discovery/create-source.js';
+import type { AgreementOptions } from '../../src/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import type { Address } from '../../src/platform/address.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { systemResolver } from '../../src/platform/resolver.js';
+import { RpcDialer } from '../../src/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { Changes } from './changes.js';
+import { RecordingLogger } from './recording-logger.js';
+
+/** Any free port of this machine. */
+export const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
+
+/** A real aggregator on free ports, and what a test needs to watch it. */
+export class AggregatorHarness {
+  readonly aggregator: Aggregator;
+  readonly logger: RecordingLogger = new RecordingLogger();
+  /** Told at every new view. */
+  readonly changes: Changes = new Changes();
+  readonly dialer: RpcDialer;
+  addresses: AggregatorAddresses | undefined;
+
+  private constructor(workers: readonly string[], options: Partial<AgreementOptions>, httpListen: Address) {
+    const security = createPlaintextSecurity();
+    const modules = { clock: systemClock, random: systemRandom };
+    this.dialer = new RpcDialer({}, { clock: systemClock, security });
+    const source = createDiscoverySource({ workers }, { ...modules, resolver: systemResolver });
+    this.aggregator = new Aggregator(
+      {
+        agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: source.isStatic, ...options },
+        listen: ANY_PORT,
+        httpListen,
+        version: '0.0.0',
+      },
+      { ...modules, logger: this.logger, source, security, registry: new Registry(), dialer: this.dialer },
+    );
+    this.aggregator.fleet.runner.listen({ onView: () => this.changes.tell() });
+  }
+
+  static async start(
+    workers: readonly string[],
+    options: Partial<AgreementOptions> = {},
+    httpListen: Address = ANY_PORT,
+  ): Promise<AggregatorHarness> {
+    const harness = new AggregatorHarness(workers, options, httpListen);
+    harness.addresses = await harness.aggregator.start();
+    return harness;
+  }
+
+  /** `127.0.0.1:PORT` of the gRPC server. */
+  get grpc(): string {
+    return this.addresses?.grpc.text ?? '';
+  }
+
+  /** Base URL of the HTTP server. */
+  get http(): string {
+    return `http://${this.addresses?.http.text ?? ''}`;
+  }
+
+  /** Resolves as soon as the gate of the only group is open or shut as asked. */
+  untilGate(open: boolean): Promise<void> {
+    return this.changes.until(() => {
+      const { groups } = this.aggregator.fleet.runner.view;
+      return groups.length > 0 && groups.every(({ gateOpen }) => gateOpen === open);
+    });
+  }
+
+  /** Resolves as soon as the prepared view is as asked. */
+  untilView(holds: (view: Aggregator['fleet']['runner']['view']) => boolean): Promise<void> {
+    return this.changes.until(() => holds(this.aggregator.fleet.runner.view));
+  }
+
+  stop(): Promise<void> {
+    return this.aggregator.stop();
+  }
+}

@@ -5,7 +5,6 @@ import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { explainSystemError, readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
-import { openHost } from '../platform/host.js';
 import { createHttpGet } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
 import { ListenError } from '../platform/listen.js';
@@ -16,11 +15,9 @@ import { EngineLocator, fixedLocation } from '../sidecar/engine-locator.js';
 import { declaredFacts, ENGINE_PROBES } from '../sidecar/engines/index.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
-import { readTopology } from '../sidecar/topology/read-topology.js';
-import { topologyReaders } from '../sidecar/topology/readers.js';
-import { topologyFileReader } from '../sidecar/topology/topology-file.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
+import { httpSecurityOf } from './http-security.js';
 import { openSecurity } from './open-security.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
@@ -77,6 +74,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         logger,
         random: systemRandom,
         security,
+        httpSecurity: httpSecurityOf(security, settings),
         registry: new Registry(),
         openFile: openFilePieces,
         probeModules,
@@ -188,17 +186,33 @@ async function readSettingFile(field: string, path: string, maxBytes: number): P
   }
 }
 
+/**
+ * The readers are loaded when they read: they bring parsers along that would
+ * delay the first answer, and the topology comes after that anyway.
+ */
 async function openTopology(
   settings: Settings,
   { clock, environment }: Context,
 ): Promise<((signal: AbortSignal) => Promise<Topology>) | undefined> {
   const { topology, hostRoot } = settings;
   if (topology === 'off') return undefined;
-  const host = openHost({ rootFolder: hostRoot, environment });
+  const load = async () => {
+    const [{ openHost }, { readTopology }] = await Promise.all([
+      import('../platform/host.js'),
+      import('../sidecar/topology/read-topology.js'),
+    ]);
+    return { host: openHost({ rootFolder: hostRoot, environment }), readTopology };
+  };
   if (topology === 'auto') {
-    return (signal) => readTopology({ readers: topologyReaders, host, clock }, signal);
+    return async (signal) => {
+      const { host, readTopology } = await load();
+      const { topologyReaders } = await import('../sidecar/topology/readers.js');
+      return readTopology({ readers: topologyReaders, host, clock }, signal);
+    };
   }
+  const { topologyFileReader } = await import('../sidecar/topology/topology-file.js');
   const reader = topologyFileReader({ path: topology }, { readFile: readTextFile });
+  const { host, readTopology } = await load();
   try {
     await reader.read(host, new AbortController().signal);
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { CapabilitiesService, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
-import { type HttpAccess, HttpServer, type HttpTls } from '../http/http-server.js';
+import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
@@ -44,10 +44,8 @@ export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'pro
   /** Reads what the worker runs on, at the start and at each engine start; absent when that is switched off. */
   readonly readTopology?: (signal: AbortSignal) => Promise<Topology>;
   readonly openFile: FingerprintModules['openFile'];
-  /** Who may see the status page and ask the API over HTTP; absent: everybody who reaches the port. */
-  readonly httpAccess?: HttpAccess;
-  /** Certificates of the HTTP port; absent: plain HTTP. */
-  readonly httpTls?: HttpTls;
+  /** How the HTTP port is protected; absent: plain, and open to everybody who reaches it. */
+  readonly httpSecurity?: Pick<HttpServerModules, 'access' | 'tls'>;
 }
 
 /** Where a sidecar serves. */
@@ -109,8 +107,7 @@ export class Sidecar {
         probes: this.#probes,
         status: () => sidecarStatus(this.#store),
         api: sidecarApi(this.#store),
-        ...(modules.httpAccess === undefined ? {} : { access: modules.httpAccess }),
-        ...(modules.httpTls === undefined ? {} : { tls: modules.httpTls }),
+        ...modules.httpSecurity,
       },
     );
     // Every change, also those that no round brings: topology, the drain.

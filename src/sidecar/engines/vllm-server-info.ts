@@ -19,7 +19,8 @@ const PATH = '/server_info?config_format=json';
 
 /**
  * `/server_info` of vLLM, which only exists in development mode
- * (`VLLM_SERVER_DEV_MODE=1`) and is never needed.
+ * (`VLLM_SERVER_DEV_MODE=1`) and is never needed. Its first answer takes about
+ * two seconds, in which vLLM looks over the system; it keeps that for later ones.
  *
  * It shows the API server's copy of the configuration. What the engine core
  * changed afterwards and did not send back is stale in it, so everything here

@@ -1,0 +1,207 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { commands } from '../../src/cli/commands.js';
+import { runCli } from '../../src/cli/run.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { findPathProblem, readTextFile } from '../../src/platform/file.js';
+import { TextRecorder } from '../support/text-recorder.js';
+
+interface Report {
+  readonly workerId: string;
+  readonly engine?: { readonly state?: string };
+  readonly contract?: { readonly tokensPerBlock?: number; readonly hashAlgorithm?: string };
+  readonly completeness: { readonly state: string; readonly reasons?: readonly string[] };
+  readonly topology?: { readonly notes?: readonly string[]; readonly gpus?: readonly unknown[] };
+}
+
+const FREE_PORTS = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0'];
+const started: { stop(): Promise<number> }[] = [];
+let folder = '';
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kv-accord-sidecar-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  for (const sidecar of started.splice(0)) await sidecar.stop();
+});
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+/** Runs the command to its end. */
+async function run(
+  flags: readonly string[],
+  modules: { readonly signal?: AbortSignal; readonly environment?: Record<string, string> } = {},
+): Promise<{ code: number; stdout: TextRecorder; stderr: TextRecorder; log: string[] }> {
+  const stdout = new TextRecorder();
+  const stderr = new TextRecorder();
+  const log: string[] = [];
+  const code = await runCli(['sidecar', ...flags], {
+    commands,
+    clock: systemClock,
+    environment: modules.environment ?? {},
+    stdout,
+    stderr,
+    signal: modules.signal ?? AbortSignal.abort(),
+    takeOverSignals: () => undefined,
+    version: '1.2.3',
+    logDestination: { write: (line) => void log.push(line) },
+    readTextFile,
+    findPathProblem,
+  });
+  return { code, stdout, stderr, log };
+}
+
+/** Starts the command; resolves when it has told where it serves. */
+async function start(
+  flags: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<{ http: string; stop(): Promise<number> }> {
+  const stop = new AbortController();
+  const stdout = new TextRecorder();
+  const stderr = new TextRecorder();
+  const listening = new Promise<string>((resolve) => {
+    stdout.write = resolve;
+  });
+  const ended = runCli(['sidecar', '--json', ...FREE_PORTS, ...flags], {
+    commands,
+    clock: systemClock,
+    environment,
+    stdout,
+    stderr,
+    signal: stop.signal,
+    takeOverSignals: () => undefined,
+    version: '1.2.3',
+    logDestination: { write: () => undefined },
+    readTextFile,
+    findPathProblem,
+  });
+  const failed = ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${stderr.text}`)));
+  const { http } = JSON.parse(await Promise.race([listening, failed])) as { http: string };
+  failed.catch(() => undefined);
+  const sidecar = {
+    http: `http://${http}`,
+    stop: () => {
+      stop.abort();
+      return ended;
+    },
+  };
+  started.push(sidecar);
+  return sidecar;
+}
+
+/** The first report that is as wanted; asked over HTTP. */
+async function reportOf(
+  sidecar: { readonly http: string },
+  isWanted: (report: Report) => boolean = () => true,
+): Promise<Report> {
+  for (;;) {
+    const response = await fetch(`${sidecar.http}/api/v1/capabilities`, { headers: { connection: 'close' } });
+    const report = (await response.json()) as Report;
+    if (isWanted(report)) return report;
+  }
+}
+
+const isComplete = ({ completeness }: Report): boolean => completeness.state === 'STATE_COMPLETE';
+
+describe('kv-accord sidecar', () => {
+  it('tells what was declared when there is no engine to ask, marked as such, and ends with 0', async () => {
+    const sidecar = await start(['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny']);
+    const report = await reportOf(sidecar, isComplete);
+    expect(report).toMatchObject({
+      contract: { tokensPerBlock: 32 },
+      warnings: [expect.stringContaining('every value here is declared')],
+      evidence: expect.arrayContaining([
+        expect.objectContaining({
+          field: 'contract.tokens_per_block',
+          source: 'EVIDENCE_SOURCE_DECLARED',
+          origin: '--tokens-per-block',
+        }),
+      ]),
+    });
+    expect(await sidecar.stop()).toBe(0);
+  });
+
+  it('reads declared values from a file', async () => {
+    const path = await file('declare.yaml', 'tokens_per_block: 64\nmodel: { served_names: [m] }\n');
+    const report = await reportOf(await start(['--engine', 'none', '--declare', path]), isComplete);
+    expect(report.contract?.tokensPerBlock).toBe(64);
+  });
+
+  it('is named by --worker-id, else by the pod', async () => {
+    const none = ['--engine', 'none'];
+    expect((await reportOf(await start(none, { POD_UID: 'uid-7' }))).workerId).toBe('uid-7');
+    const both = await start([...none, '--worker-id', 'w-9'], { POD_UID: 'uid-7' });
+    expect((await reportOf(both)).workerId).toBe('w-9');
+  });
+
+  it('goes on while its engine cannot be reached', async () => {
+    const sidecar = await start(['--engine', 'http://127.0.0.1:9']);
+    const report = await reportOf(sidecar, (each) => each.engine?.state === 'ENGINE_STATE_UNREACHABLE');
+    expect(report.completeness.reasons?.[0]).toContain('http://127.0.0.1:9');
+  });
+
+  it('takes a recorded topology as it is', async () => {
+    const path = await file('topology.json', '{"notes":["from a file"],"gpus":[{"uuid":"GPU-1"}]}');
+    const sidecar = await start(['--engine', 'none', '--topology', path]);
+    const report = await reportOf(sidecar, ({ topology }) => topology !== undefined);
+    expect(report.topology?.gpus).toHaveLength(1);
+  });
+
+  it('prints where it listens', async () => {
+    const { stdout, code } = await run(['--engine', 'none', '--topology', 'off', ...FREE_PORTS]);
+    expect(code).toBe(0);
+    expect(stdout.text).toMatch(/^kv-accord sidecar: gRPC on 127\.0\.0\.1:\d+, HTTP on 127\.0\.0\.1:\d+\n$/);
+  });
+});
+
+describe('a setting of kv-accord sidecar that cannot be used', () => {
+  async function refusal(...flags: string[]): Promise<string> {
+    const { code, stdout, stderr, log } = await run([...FREE_PORTS, ...flags]);
+    expect(code).toBe(2);
+    expect(stdout.text).toBe('');
+    expect(log).toEqual([]);
+    expect(stderr.text).toMatch(/^kv-accord sidecar: [^\n]*\n$/);
+    return stderr.text;
+  }
+
+  it('names a port that is taken', async () => {
+    const taken: Server = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as { port: number };
+    for (const flag of ['--listen', '--http-listen']) {
+      const text = await refusal(flag, `127.0.0.1:${port}`);
+      expect(text).toContain(`${flag}: cannot listen on 127.0.0.1:${port}: another process listens on it`);
+    }
+    await new Promise((resolve) => taken.close(resolve));
+  });
+
+  it('does not serve plaintext to other machines', async () => {
+    expect(await refusal('--listen', '0.0.0.0:0')).toContain('--insecure');
+    expect(await refusal('--http-listen', '0.0.0.0:0')).toContain('--http-listen');
+  });
+
+  it('names the file, the field and the value of a wrong declaration', async () => {
+    const path = await file('wrong.yaml', 'tokens_per_block: 0\n');
+    expect(await refusal('--declare', path)).toContain(`file ${path}: tokens_per_block is 0`);
+  });
+
+  it('names the member of a wrong topology', async () => {
+    const path = await file('wrong.json', '{"gpus": 7}');
+    expect(await refusal('--topology', path)).toContain(path);
+  });
+
+  it('never shows what may be a key', async () => {
+    const path = await file('key.txt', 'two words\n');
+    const text = await refusal('--engine-api-key-file', path);
+    expect(text).toContain('--engine-api-key-file');
+    expect(text).not.toContain('two words');
+  });
+});

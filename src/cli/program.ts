@@ -37,7 +37,7 @@ export function tableOf(command: Command): SettingsTable {
 }
 
 /** The command line as commander knows it: for parsing, help and completion. */
-export function buildProgram(modules: ProgramModules, onRequest: (request: Request) => void): Commander {
+function buildProgram(modules: ProgramModules, onRequest: (request: Request) => void): Commander {
   const program = new Commander('kv-accord')
     .description('Every worker, every router, one KV block size.')
     .usage('COMMAND [flags]')

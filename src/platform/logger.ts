@@ -2,8 +2,6 @@ import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOpti
 import { pino } from 'pino';
 import { describeError } from './describe-error.js';
 
-export { describeError } from './describe-error.js';
-
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 
 /** Signals by which a platform or a person asks a process to end. */
-export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
+const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
 
 /** The reason in an aborted `AbortSignal` when a signal ended the process. */
 export class StoppedBySignal extends Error {

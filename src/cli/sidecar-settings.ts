@@ -9,7 +9,7 @@ export const sidecarSettings = {
     words: ['auto', 'none'],
     default: ['auto'],
     group: 'Engine',
-    help: "Base URL of the engine's HTTP. auto looks at the usual local ports; none goes by declared values alone.",
+    help: "Base URL of the engine's HTTP. auto looks at the usual local ports; none asks no HTTP: only declared values and what else is named here count.",
   },
   'engine-kind': {
     kind: 'enum',

@@ -12,6 +12,7 @@ import { systemRandom } from '../platform/random.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
 import { checkExposure } from '../rpc/security.js';
 import { EngineLocator, fixedLocation } from '../sidecar/engine-locator.js';
+import type { EngineLocation } from '../sidecar/engine-watch.js';
 import { declaredFacts, ENGINE_PROBES } from '../sidecar/engines/index.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
@@ -131,7 +132,14 @@ function locationOf(
 ): SidecarModules['locate'] {
   const named = namedTarget(settings);
   const [first] = settings.engine;
-  if (first === 'none') return async () => ({ type: 'none' });
+  if (first === 'none') {
+    // No HTTP. What else the operator named is asked all the same: an engine may serve gRPC alone.
+    const isNamed = [named.grpcAddress, named.configFile, named.dynamoFileKv].some(
+      (name) => name !== undefined,
+    );
+    const location: EngineLocation = isNamed ? fixedLocation([named]) : { type: 'none' };
+    return async () => location;
+  }
   if (first === 'auto' || first === undefined) {
     const { environment, logger } = context;
     const locator = new EngineLocator({ environment, named }, { logger, probeModules });

@@ -28,7 +28,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => 
     expect(report.model?.servedNames).toEqual(['tiny']);
     expect(sizeEvidence(report)).toMatchObject({
       source: 'EVIDENCE_SOURCE_ENGINE_RPC',
-      origin: expect.stringContaining('vllm.Control/GetServerInfo'),
+      origin: expect.stringContaining('/vllm.Control'),
     });
     expect(report.kvEventSources?.[0]?.endpoint).toContain(String(engine.ports.zmq));
   });
@@ -43,7 +43,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => 
     expect(report.contract?.tokensPerBlock).toBe(32);
     expect(sizeEvidence(report)).toMatchObject({
       source: 'EVIDENCE_SOURCE_ENGINE_RPC',
-      origin: expect.stringContaining('vllm.grpc.engine.VllmEngine/GetServerInfo'),
+      origin: expect.stringContaining('/vllm.grpc.engine.VllmEngine'),
     });
   });
 

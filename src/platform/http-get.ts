@@ -23,7 +23,7 @@ export type HttpGet = (url: string, options: { readonly signal: AbortSignal }) =
  * `/server_info` with many ranks and `/metrics` of a busy engine: some hundred
  * KiB. 8 MiB leaves room and cannot hurt a small sidecar.
  */
-export const MAX_BODY_BYTES: number = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /** Milliseconds until the connection stands: an engine is on this host or in this rack. */
 const CONNECT_TIMEOUT_MS = 2_000;

@@ -42,7 +42,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 };
 
 /** `gRPC 127.0.0.1:50051/vllm.Control/GetServerInfo`: a method as reports and messages name it. */
-export function calledMethod(address: string, path: string): string {
+function calledMethod(address: string, path: string): string {
   return `gRPC ${address}${path}`;
 }
 

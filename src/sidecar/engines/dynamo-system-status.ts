@@ -47,7 +47,7 @@ export const dynamoSystemHealth: EngineProbe = {
 };
 
 /** Reads `{"status": …, "endpoints": {"generate": "ready", …}}`. Throws a `ProbeError` when it is something else. */
-export function readSystemHealth(text: string, sheet: FactSheet): void {
+function readSystemHealth(text: string, sheet: FactSheet): void {
   const body = parseJsonObject(text, sheet.origin);
   const endpoints = body['endpoints'];
   if (!isJsonObject(endpoints)) {

@@ -16,10 +16,7 @@ import { vllmKvEventSources } from './vllm-kv-event-sources.js';
 import { vllmMetrics } from './vllm-metrics.js';
 import { vllmServerInfo } from './vllm-server-info.js';
 
-export { type DetectFinding, type Detection, type DetectOptions, detectEngine } from './auto-detect.js';
-export { type Declaration, type DeclaredValue, declaredFacts } from './declared.js';
-export { type Identification, identifyEngine } from './identify-engine.js';
-export { shareRound } from './share-round.js';
+export { declaredFacts } from './declared.js';
 
 /** Every probe, in the order of the report. To add an engine is to add its probes here, each with its recordings. */
 export const ENGINE_PROBES: readonly EngineProbe[] = [

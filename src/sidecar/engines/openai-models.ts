@@ -46,7 +46,7 @@ export const openaiModels: EngineProbe = {
 };
 
 /** Reads the text of `/v1/models`. Throws a `ProbeError` when it is no list of models. */
-export function readModels(text: string, sheet: FactSheet): void {
+function readModels(text: string, sheet: FactSheet): void {
   const list = new JsonReader(parseJsonObject(text, sheet.origin), sheet);
   const models = list.children('data');
   if (models === undefined) {

@@ -42,7 +42,7 @@ export const sglangMetrics: EngineProbe = {
  * unit and no more: the metrics do not tell by what context parallelism
  * multiplies it.
  */
-export function readSglangMetrics(text: string, sheet: FactSheet): void {
+function readSglangMetrics(text: string, sheet: FactSheet): void {
   refuseOtherFormats(text, sheet.origin);
   readSglangFamilies(text, sheet);
   if (sheet.factCount === 0) sheet.warn(`has neither ${PAGE_SIZE} nor ${CACHE_CONFIG}`);

@@ -30,7 +30,7 @@ export const vllmKvEventSources: EngineProbe = {
 };
 
 /** Reads `{"<rank>": {endpoint, replay_endpoint, topic, …}}`; `{}` means that no events are published. */
-export function readVllmKvEventSources(text: string, host: string | undefined, sheet: FactSheet): void {
+function readVllmKvEventSources(text: string, host: string | undefined, sheet: FactSheet): void {
   const ranks = new JsonReader(parseJsonObject(text, sheet.origin), sheet);
   const sources = ranks.entries().flatMap(([rankText, rank]) => {
     if (!/^\d{1,6}$/.test(rankText)) {

@@ -36,7 +36,7 @@ export const vllmMetrics: EngineProbe = {
 };
 
 /** Reads the text of vLLM's `/metrics`. Throws a `ProbeError` when it is no metrics text at all. */
-export function readVllmMetrics(text: string, sheet: FactSheet): void {
+function readVllmMetrics(text: string, sheet: FactSheet): void {
   refuseOtherFormats(text, sheet.origin);
   const samples = readWanted(text, sheet);
   if (!samples.has(CACHE_CONFIG)) {

@@ -47,7 +47,7 @@ export const vllmServerInfo: EngineProbe = {
 };
 
 /** Reads the body of `/server_info?config_format=json`. Throws a `ProbeError` when it is no JSON object. */
-export function readVllmServerInfo(text: string, host: string | undefined, sheet: FactSheet): void {
+function readVllmServerInfo(text: string, host: string | undefined, sheet: FactSheet): void {
   const config = new JsonReader(parseJsonObject(text, sheet.origin), sheet).child('vllm_config');
   const model = config?.child('model_config');
   sheet.field('model.revision', model?.text('revision'), model?.raw('revision') ?? '');

@@ -39,7 +39,7 @@ const STATUS_CODES: Readonly<Record<RpcErrorCode, status>> = {
 };
 
 /** The `domain` of every `google.rpc.ErrorInfo` that this product sends. */
-export const ERROR_DOMAIN = 'kvaccord';
+const ERROR_DOMAIN = 'kvaccord';
 
 /** Trailer in which gRPC carries a serialized `google.rpc.Status`. */
 const DETAILS_TRAILER = 'grpc-status-details-bin';

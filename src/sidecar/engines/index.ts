@@ -16,8 +16,6 @@ import { vllmKvEventSources } from './vllm-kv-event-sources.js';
 import { vllmMetrics } from './vllm-metrics.js';
 import { vllmServerInfo } from './vllm-server-info.js';
 
-export { declaredFacts } from './declared.js';
-
 /** Every probe, in the order of the report. To add an engine is to add its probes here, each with its recordings. */
 export const ENGINE_PROBES: readonly EngineProbe[] = [
   openaiModels,

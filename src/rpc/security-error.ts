@@ -1,6 +1,7 @@
 /** What is wrong with a security setting: the closed list. */
 export const SECURITY_ERROR_CODES = [
   'options_conflict',
+  'exposed',
   'unreadable',
   'not_pem',
   'not_yet_valid',

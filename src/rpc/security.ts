@@ -1,6 +1,7 @@
 import type { SecureContext, SecureContextOptions } from 'node:tls';
 import { type Metadata, ServerCredentials } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
+import { SecurityError } from './security-error.js';
 
 /** How connections are protected and who may ask. Made by `loadSecurity`. */
 export interface Security {
@@ -44,15 +45,27 @@ export function createPlaintextSecurity(options: { readonly allowsPlaintext?: bo
 /**
  * Why `listen` must not be served with `security`, in one line with a way out;
  * undefined when it may. `field` is the setting that `listen` came from.
+ * Servers ask it too when they start; commands ask before they start anything.
  */
 export function checkExposure(listen: Address, security: Security, field = '--listen'): string | undefined {
+  const problem = findExposure(listen, security);
+  return problem === undefined ? undefined : new SecurityError('exposed', field, problem).message;
+}
+
+/** Throws a `SecurityError` `exposed` where `checkExposure` has something to say. */
+export function refuseExposure(listen: Address, security: Security, field: string): void {
+  const problem = findExposure(listen, security);
+  if (problem !== undefined) throw new SecurityError('exposed', field, problem);
+}
+
+function findExposure(listen: Address, security: Security): string | undefined {
   if (security.transport === 'tls') {
     if (security.canServe) return undefined;
-    return `${field} ${listen.text}: there is a --tls-ca but nothing to serve TLS with; set --tls-cert and --tls-key`;
+    return `${listen.text}: there is a --tls-ca but nothing to serve TLS with; set --tls-cert and --tls-key`;
   }
   if (security.allowsPlaintext || isLoopback(listen)) return undefined;
   return (
-    `${field} ${listen.text}: other machines could reach it, and it would be plaintext; ` +
+    `${listen.text}: other machines could reach it, and it would be plaintext; ` +
     'set --tls-cert and --tls-key, or say --insecure, or listen on 127.0.0.1'
   );
 }

@@ -14,7 +14,7 @@ import type { RpcEdge } from './handlers.js';
 import { Health } from './health.js';
 import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
 import { Reflection } from './reflection.js';
-import type { Security } from './security.js';
+import { refuseExposure, type Security } from './security.js';
 import { OpenStreams } from './server-stream.js';
 
 export interface RpcServerOptions {
@@ -117,8 +117,14 @@ export class RpcServer {
     this.#serviceNames.push(path.slice(1, path.lastIndexOf('/')));
   }
 
-  /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
+  /**
+   * Listens. Resolves with the address that was taken; rejects with a
+   * `ListenError`, or with a `SecurityError` where plaintext would be open to
+   * other machines and nobody said that it may.
+   */
   async start(): Promise<Address> {
+    const field = this.#options.listenField ?? '--listen';
+    refuseExposure(this.#options.listen, this.#modules.security, field);
     const injector = this.#grpc.createConnectionInjector(this.#modules.security.serverCredentials());
     this.#listener.maxConnections = this.#limits.maxConnections;
     this.#listener.on('connection', (socket) => {
@@ -127,7 +133,7 @@ export class RpcServer {
     });
     this.#logDrops();
     try {
-      return await listen(this.#listener, this.#options.listen, this.#options.listenField ?? '--listen');
+      return await listen(this.#listener, this.#options.listen, field);
     } catch (error) {
       this.#grpc.forceShutdown();
       throw error;

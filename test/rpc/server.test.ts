@@ -7,6 +7,7 @@ import { ListenError } from '../../src/platform/listen.js';
 import { readPeerReason } from '../../src/rpc/errors.js';
 import { wrapServerStream, wrapUnary } from '../../src/rpc/handlers.js';
 import type { RpcLimits } from '../../src/rpc/limits.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { BytesClient, BytesService } from './bytes-service.js';
 import { TestFolder } from './certificates.js';
 import { collect, unary } from './rpc-calls.js';
@@ -14,7 +15,8 @@ import { createTestServer, dial } from './rpc-test-server.js';
 
 /** A server that echoes, holds unary calls named "hold" until they are let go, and watches in silence. */
 async function startedServer(options: { limits?: Partial<RpcLimits>; listen?: string } = {}) {
-  const { server, logger } = createTestServer(options);
+  const insisted = createPlaintextSecurity({ allowsPlaintext: true });
+  const { server, logger } = createTestServer(options, insisted);
   const held: (() => void)[] = [];
   server.addService(BytesService, {
     echo: wrapUnary(server.edge, async (request: Buffer) => {
@@ -95,11 +97,24 @@ describe('listening', () => {
   });
 
   it('says of an address that is not of this machine what to do about it', async () => {
-    const { server } = createTestServer({ listen: '192.0.2.1:0' });
+    const insisted = createPlaintextSecurity({ allowsPlaintext: true });
+    const { server } = createTestServer({ listen: '192.0.2.1:0' }, insisted);
     await expect(server.start()).rejects.toThrow(
       '--listen: cannot listen on 192.0.2.1:0: this machine has no such address; ' +
         '127.0.0.1 is always there, 0.0.0.0 means all of them',
     );
+  });
+});
+
+describe('exposure', () => {
+  it('refuses to start in plaintext where other machines could reach it', async () => {
+    const { server } = createTestServer({ listen: '0.0.0.0:0' });
+    await expect(server.start()).rejects.toMatchObject({
+      name: 'SecurityError',
+      code: 'exposed',
+      field: '--listen',
+      message: expect.stringMatching(/^--listen 0\.0\.0\.0:0: other machines could reach it/),
+    });
   });
 });
 

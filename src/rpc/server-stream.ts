@@ -51,7 +51,8 @@ export class ServerStream<Message> {
   /** Messages that wait for the transport: at most one in `latest-value` mode. */
   readonly #waiting: { readonly message: Message; readonly taken: () => void }[] = [];
   readonly #leave: () => void;
-  #isSending = false;
+  /** The message that is with the transport. */
+  #sending: { readonly taken: () => void } | undefined;
   #end: { readonly error: RpcError | undefined } | undefined;
   #heartbeat: Timer | undefined;
 
@@ -81,7 +82,7 @@ export class ServerStream<Message> {
 
   /** Messages that wait for a slow reader, the one with the transport included. */
   get backlog(): number {
-    return this.#waiting.length + (this.#isSending ? 1 : 0);
+    return this.#waiting.length + (this.#sending === undefined ? 0 : 1);
   }
 
   /** Sends the newest value; an older one that still waits is dropped. After the end nothing happens. */
@@ -113,13 +114,13 @@ export class ServerStream<Message> {
   }
 
   #pump(): void {
-    if (this.#isSending || this.signal.aborted) return;
+    if (this.#sending !== undefined || this.signal.aborted) return;
     const next = this.#waiting.shift();
     if (next !== undefined) {
-      this.#isSending = true;
+      this.#sending = next;
       // The callback, and not `write`'s answer: the stream above HTTP/2 would queue 16 messages before it says no.
       this.#call.write(next.message, () => {
-        this.#isSending = false;
+        this.#sending = undefined;
         next.taken();
         this.#scheduleHeartbeat();
         this.#pump();
@@ -140,7 +141,7 @@ export class ServerStream<Message> {
     if (heartbeat === undefined || !this.isOpen) return;
     this.#heartbeat = this.#clock.setTimer(heartbeat.intervalMs, () => {
       // A reader that has not taken the last message would not take this one either.
-      if (this.#isSending) this.#scheduleHeartbeat();
+      if (this.#sending !== undefined) this.#scheduleHeartbeat();
       else this.send(heartbeat.make());
     });
   }
@@ -150,6 +151,8 @@ export class ServerStream<Message> {
     this.#heartbeat?.clear();
     this.#leave();
     this.#over.abort();
+    // The transport does not always call back for what it had when the stream was cut.
+    this.#sending?.taken();
     for (const { taken } of this.#waiting.splice(0)) taken();
   }
 }

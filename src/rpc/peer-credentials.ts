@@ -104,6 +104,8 @@ export class PeerCredentials extends ChannelCredentials {
     if (this.#isClosed) socket.destroy();
     if (socket.destroyed) return;
     this.#sockets.add(socket);
+    // A socket that fails also closes, and that is what everybody waits for; unheard, the error would end the process.
+    socket.on('error', () => undefined);
     socket.once('close', () => this.#sockets.delete(socket));
   }
 }

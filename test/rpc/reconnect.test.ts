@@ -1,17 +1,12 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/platform/clock.js';
 import { RpcDialer } from '../../src/rpc/channel.js';
 import { wrapServerStream } from '../../src/rpc/handlers.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { BytesClient, BytesService } from './bytes-service.js';
+import { heldMemory } from './collect-garbage.js';
 import { collect } from './rpc-calls.js';
 import { createTestServer } from './rpc-test-server.js';
-
-// Without it nothing can be said of memory.
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 /** How often to reconnect: 10,000 shows a slow leak, fewer do for every day. */
 const RECONNECTS = Number(process.env['KV_ACCORD_TEST_RECONNECTS'] ?? 300);
@@ -45,21 +40,12 @@ describe('reconnecting', () => {
     };
     // The first ones fill caches and let the compiler settle.
     for (let i = 0; i < 100; i += 1) await reconnect();
-    const before = await heapBytes();
+    const before = await heldMemory();
     for (let i = 0; i < RECONNECTS; i += 1) await reconnect();
     await expect.poll(() => server.openConnections).toBe(0);
     expect(server.openCalls).toBe(0);
     expect(server.edge.streams.size).toBe(0);
-    const grownBytes = (await heapBytes()) - before;
+    const grownBytes = (await heldMemory()).heapUsed - before.heapUsed;
     expect(grownBytes, 'bytes of heap').toBeLessThan(GROWTH_ONCE_BYTES + GROWTH_EACH_BYTES * RECONNECTS);
   });
 });
-
-/** The heap after a collection. */
-async function heapBytes(): Promise<number> {
-  // What closes in the next turns of the loop is no leak.
-  for (let i = 0; i < 10; i += 1) await new Promise((resolve) => setImmediate(resolve));
-  collectGarbage();
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}

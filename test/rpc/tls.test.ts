@@ -1,3 +1,4 @@
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { connect as connectTls } from 'node:tls';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -257,6 +258,37 @@ describe('rotation while a watch lives', () => {
     expect(String(await watch.next())).toBe('second');
     expect(await echo(at, await load({ tlsCa }))).toBe('hello');
     watch.cancel();
+  });
+
+  it('follows a mounted Secret, which is swapped behind a symbolic link', async () => {
+    const { folder, tlsCa } = files();
+    const mount = (version: string, identity: Identity): void => {
+      mkdirSync(folder.path(version));
+      folder.writeIdentity(`${version}/tls`, identity);
+      symlinkSync(version, folder.path('..data_tmp'));
+      renameSync(folder.path('..data_tmp'), folder.path('..data'));
+    };
+    mount('..1', serverIdentity);
+    for (const name of ['tls.crt', 'tls.key']) symlinkSync(`..data/${name}`, folder.path(name));
+    const clock = new FakeClock();
+    clock.stepWallMs(Date.now() - clock.wallMs());
+    const logger = new RecordingLogger();
+    const security = await loadSecurity(
+      { tlsCert: folder.path('tls.crt'), tlsKey: folder.path('tls.key') },
+      { clock, logger },
+    );
+    cleanUp(() => security.close());
+    const { at } = await serve(security);
+    const before = await shownSerial(at);
+    mount('..2', await authority.issue());
+    await expect
+      .poll(async () => {
+        await clock.advanceMs(2_000);
+        return logger.messages();
+      })
+      .toEqual(['Took up new TLS certificates']);
+    expect(await shownSerial(at)).not.toBe(before);
+    expect(await echo(at, await load({ tlsCa }))).toBe('hello');
   });
 
   it('refuses clients of an authority that was taken out, and goes on with those that are in', async () => {

@@ -65,7 +65,8 @@ function sampleOf(messages: readonly string[]): string {
 
 /**
  * Judges a round. The engine is
- * - ready when it told facts and said nothing to the contrary; a single round
+ * - ready when it told facts and said nothing to the contrary, or when files
+ *   alone were to be asked and told facts; a single round
  *   in which nothing answered does not change that (see the two limits above);
  * - starting while something answers at its address that gives no facts yet,
  *   or that says itself that it is not ready;
@@ -83,6 +84,8 @@ export function judgeRound(
   const stated = statedTrouble(answered);
   if (stated !== undefined) return answers(EngineState.ENGINE_STATE_STARTING, [notReady(stated, address)]);
   if (answered.some(isLive)) return answers(EngineState.ENGINE_STATE_READY, []);
+  // Only files were named, and all of them told: there is nobody who could say more, or no.
+  if (answered.length > 0 && failures.length === 0) return answers(EngineState.ENGINE_STATE_READY, []);
 
   const notReadyYet = failures.filter(({ code }) => code === 'not_ready');
   if (notReadyYet.length > 0) {

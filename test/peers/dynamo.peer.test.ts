@@ -39,7 +39,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside a real Dynamo mocker with bl
 
   it('a sidecar reads the model card, and takes it for what the worker declares', async () => {
     const sidecar = forThisTest(
-      await startSidecar('worker-0', '--engine', 'none', '--dynamo-file-kv', mocker.fileKv),
+      await startSidecar('worker-0', '--engine', mocker.url, '--dynamo-file-kv', mocker.fileKv),
     );
     const report = await completeReport(sidecar);
     expect(report).toMatchObject({
@@ -48,6 +48,13 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside a real Dynamo mocker with bl
       contract: { tokensPerBlock: 32 },
     });
     expect(sizeEvidence(report)?.raw).toContain('32');
+  });
+
+  it('a sidecar that may read the folder alone tells the same size', async () => {
+    const sidecar = forThisTest(
+      await startSidecar('worker-0', '--engine', 'none', '--dynamo-file-kv', mocker.fileKv),
+    );
+    expect((await completeReport(sidecar)).contract?.tokensPerBlock).toBe(32);
   });
 
   it('exec starts a real Dynamo frontend after the agreement alone, with the agreed size', async () => {
@@ -64,14 +71,19 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside a real Dynamo mocker with bl
         dynamoEnvironment(mocker.fileKv),
       ),
     );
-    // Nothing answers for the worker yet, so nothing may have been started.
-    await until('exec to look for its worker', () => exec.log.length > 0, { needs: [exec] });
-    // That nothing happens shows only after a while.
+    // Nothing answers for the worker yet, so nothing may be started; that shows only after a while.
     await sleep(3_000);
     expect(environmentOf('dynamo.frontend', String(httpPort))).toBeUndefined();
 
     forThisTest(
-      await startSidecarOn(sidecarPort, 'worker-0', '--engine', 'none', '--dynamo-file-kv', mocker.fileKv),
+      await startSidecarOn(
+        sidecarPort,
+        'worker-0',
+        '--engine',
+        mocker.url,
+        '--dynamo-file-kv',
+        mocker.fileKv,
+      ),
     );
     const environment = await until(
       'the frontend',

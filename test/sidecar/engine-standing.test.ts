@@ -42,6 +42,13 @@ describe('how an engine stands', () => {
     expect(standing.trouble).toEqual(['cannot reach the engine at http://e:1: GET x: connect ECONNREFUSED']);
   });
 
+  it('is ready when files alone were to be asked, and they told facts', () => {
+    expect(after([answered(declared(blockSize(32)))])).toMatchObject({
+      state: ENGINE_STATE_READY,
+      trouble: [],
+    });
+  });
+
   it('does not take declared values for a running engine', () => {
     expect(after([answered(declared(blockSize(32))), ...refused]).state).toBe(ENGINE_STATE_UNREACHABLE);
   });

@@ -22,6 +22,7 @@ export const MAX_COUNTS = {
   links: 65_536,
   nics: 256,
   numaNodes: 1_024,
+  notes: 256,
   reasons: 64,
   topologyDomains: 64,
 } as const;

@@ -45,6 +45,13 @@ export interface WorkerReport {
   readonly declared: DeclaredDifference | undefined;
 }
 
+/** Free text is repeated in sentences of one line: what an engine answered may well have several. */
+function onOneLine(text: string): string {
+  return text.replace(EVERY_CONTROL_CHARACTER, ' ');
+}
+
+const EVERY_CONTROL_CHARACTER = new RegExp(CONTROL_CHARACTER, 'g');
+
 function checkText(problems: string[], field: string, text: string, maxChars: number): void {
   if (text.length > maxChars)
     problems.push(`${field} has ${text.length} characters, at most ${maxChars} are allowed`);

@@ -87,6 +87,7 @@ function list(
         group: undefined,
         toldDissent: '',
         toldRemark: '',
+        usableInstance: '',
       };
       state.members.set(target, added);
       state.lastNewMemberMs = nowMs;
@@ -143,10 +144,8 @@ function report(
   change(state, member, () => {
     const isForgotten = member.expired;
     revive(state, member, effects);
-    if (held !== undefined && held.instanceId !== told.instanceId) {
-      if (!isForgotten) forget(member, effects);
-      tellReplaced(member, held, told, effects);
-    }
+    if (held !== undefined && held.instanceId !== told.instanceId && !isForgotten) forget(member, effects);
+    if (told.usable) takeInstance(member, told, effects);
     member.report = told;
     member.trouble = told.usable ? '' : told.reasons.join('; ');
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
@@ -155,19 +154,17 @@ function report(
   settleGroups(state, before, member.group, nowMs, effects);
 }
 
-/** A8: a new instance is judged as a late joiner. */
-function tellReplaced(
-  member: Member,
-  held: WorkerReport,
-  told: WorkerReport,
-  effects: AgreementEffect[],
-): void {
+/** A8: a new instance is judged as a late joiner; the first one is no restart. */
+function takeInstance(member: Member, { instanceId }: WorkerReport, effects: AgreementEffect[]): void {
+  const { usableInstance, target, group } = member;
+  member.usableInstance = instanceId;
+  if (usableInstance === '' || usableInstance === instanceId) return;
   effects.push({
     type: 'log',
     level: 'info',
     code: 'instance_replaced',
-    group: member.group?.name ?? '',
-    message: `The engine of worker ${member.target} was restarted (instance ${held.instanceId} is now ${told.instanceId}).`,
+    group: group?.name ?? '',
+    message: `The engine of worker ${target} was restarted (instance ${usableInstance} is now ${instanceId}).`,
   });
 }
 

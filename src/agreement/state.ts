@@ -11,6 +11,8 @@ export interface Member {
   listedDraining: boolean;
   /** The last report that was accepted; kept while the session is broken, because the sidecar may resume without repeating it. */
   report: WorkerReport | undefined;
+  /** The instance that last told something usable; empty while none has. What a sidecar says before its engine is up is of no instance. */
+  usableInstance: string;
   /** Why there is no usable report; empty when there is one. */
   trouble: string;
   /** When the session broke; undefined while it stands. */

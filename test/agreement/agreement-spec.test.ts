@@ -234,6 +234,19 @@ describe('after agreement', () => {
     expect(fleet.member('d')).toMatchObject({ state: 'dissenting', offer: 'load_only' });
   });
 
+  it('A8: the first instance of a worker is no restart, whatever its sidecar said before the engine was up', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a');
+    fleet.report('a', { instance: 'before-any', unusable: 'the engine has not been asked yet' });
+    fleet.report('a', { instance: 'a-1' });
+    expect(fleet.logs('instance_replaced')).toEqual([]);
+    fleet.report('a', { instance: 'a-1', revision: 2, unusable: 'the engine is starting' });
+    fleet.report('a', { instance: 'a-2' });
+    expect(fleet.logs('instance_replaced')).toEqual([
+      'INFO The engine of worker a was restarted (instance a-1 is now a-2).',
+    ]);
+  });
+
   it('A8: a new instance is judged as a late joiner and its old entries are dropped', () => {
     const fleet = agreedFleet();
     const effects = fleet.report('a', { size: 64, instance: 'a-2' });

@@ -2,8 +2,7 @@ import type { Registry } from 'prom-client';
 import type { AgreementOptions } from '../agreement/options.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import { FleetService } from '../gen/kvaccord/v1/fleet.js';
-import type { HttpAccess, HttpTls } from '../http/http-server.js';
-import { HttpServer } from '../http/http-server.js';
+import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
 import type { Security } from '../rpc/security.js';
@@ -33,10 +32,8 @@ export interface AggregatorOptions {
 export interface AggregatorModules extends FleetWatchModules {
   readonly security: Security;
   readonly registry: Registry;
-  /** Who may see the status page and ask the API; absent: everybody who reaches the port. */
-  readonly access?: HttpAccess;
-  /** Absent: plain HTTP. */
-  readonly tls?: HttpTls;
+  /** Who may see the status page and ask the API, and how HTTP is protected. */
+  readonly httpSecurity?: Pick<HttpServerModules, 'access' | 'tls'>;
 }
 
 /** Where an aggregator serves. */
@@ -56,7 +53,7 @@ export class Aggregator {
   readonly refused: Promise<string>;
 
   constructor(options: AggregatorOptions, modules: AggregatorModules) {
-    const { clock, logger, random, security, registry, access, tls } = modules;
+    const { clock, logger, random, security, registry, httpSecurity } = modules;
     this.fleet = new FleetWatch(options.agreement, modules);
     const { runner, board } = this.fleet;
     this.#metrics = new FleetMetrics(registry, () => runner.view);
@@ -71,8 +68,7 @@ export class Aggregator {
         probes: this.#probes,
         status: () => fleetStatus(runner.view),
         api: fleetRoutes({ runner, board }),
-        ...(access === undefined ? {} : { access }),
-        ...(tls === undefined ? {} : { tls }),
+        ...httpSecurity,
       },
     );
     this.refused = new Promise((resolve) => {

@@ -1,19 +1,20 @@
-import { Registry } from 'prom-client';
 import { Aggregator } from '../aggregator/aggregator.js';
+import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { aggregatorSettings } from './aggregator-settings.js';
 import type { CommandBody } from './command.js';
 import { EXIT_CONFLICT, EXIT_OK } from './exit-codes.js';
+import { httpSecurityOf } from './http-security.js';
 import { agreementOptionsOf, openSource } from './open-feed.js';
 import { openSecurity } from './open-security.js';
+import { startOrExplain } from './start-or-explain.js';
 
 /** Runs `kv-accord aggregator` until it is asked to end, or refuses a change. */
 export const runAggregator: CommandBody<typeof aggregatorSettings> = async (settings, context) => {
   const { clock, logger, signal, version } = context;
   const source = openSource(settings, clock);
   const security = await openSecurity(settings, context);
-  const registry = new Registry();
   const aggregator = new Aggregator(
     {
       agreement: agreementOptionsOf(settings, settings.onChange, source),
@@ -27,12 +28,13 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
       random: systemRandom,
       source,
       security,
-      registry,
+      httpSecurity: httpSecurityOf(security, settings),
+      registry: createRegistry({ version }),
       dialer: new RpcDialer({}, { clock, security }),
     },
   );
   try {
-    const { grpc, http } = await aggregator.start();
+    const { grpc, http } = await startOrExplain(aggregator);
     logger.info(
       { grpc: grpc.text, http: http.text, workers: source.name },
       `kv-accord aggregator ${version} watches ${source.name}`,

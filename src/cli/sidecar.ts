@@ -7,7 +7,6 @@ import { explainSystemError, readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
 import { createHttpGet } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
-import { ListenError } from '../platform/listen.js';
 import { systemRandom } from '../platform/random.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
 import { checkExposure } from '../rpc/security.js';
@@ -24,6 +23,7 @@ import { openSecurity } from './open-security.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
 import type { sidecarSettings } from './sidecar-settings.js';
+import { startOrExplain } from './start-or-explain.js';
 
 type Settings = SettingsOf<WithCommon<typeof sidecarSettings>>;
 type Context = CommandContext<typeof sidecarSettings>;
@@ -98,15 +98,6 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
     security.close();
   }
 };
-
-/** A port that is taken is the fault of a setting: one line, and nothing was started. */
-async function startOrExplain(sidecar: Sidecar): ReturnType<Sidecar['start']> {
-  try {
-    return await sidecar.start();
-  } catch (error) {
-    throw error instanceof ListenError ? new SettingError(error.message) : error;
-  }
-}
 
 /** The pod's UID as the downward API gives it, else the host name, which is the pod's name there. */
 function workerIdOf(configured: string | undefined, environment: Environment): string {

@@ -1,0 +1,19 @@
+import { ListenError } from '../platform/listen.js';
+import { SecurityError } from '../rpc/security-error.js';
+import { SettingError } from './settings/setting-error.js';
+
+/**
+ * Starts a process that listens. A port that is taken, or an address that must
+ * not be served as it is, is the fault of a setting: one line, and nothing was
+ * started.
+ */
+export async function startOrExplain<Addresses>(process: {
+  start(): Promise<Addresses>;
+}): Promise<Addresses> {
+  try {
+    return await process.start();
+  } catch (error) {
+    const isSetting = error instanceof ListenError || error instanceof SecurityError;
+    throw isSetting ? new SettingError(error.message) : error;
+  }
+}

@@ -9,8 +9,7 @@ export interface SessionListener {
    * it): it is then asked for anew after a break, instead of being taken for
    * known.
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a listener that keeps everything need not say so.
-  onReport(target: string, report: CapabilityReport, receivedAtMs: number): void | false;
+  onReport(target: string, report: CapabilityReport, receivedAtMs: number): boolean;
   /** The sidecar was heard without news: what it said last stands. */
   onAlive(target: string): void;
   /** There is no session now; told at every failed attempt, in words that an operator can act on. */

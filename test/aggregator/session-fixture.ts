@@ -13,21 +13,24 @@ import { SessionRecorder } from '../support/session-recorder.js';
 /** Jitter that takes nothing off: waits are exactly what the rule says at most. */
 export const noJitter: Random = { fraction: () => 0.999_999_999, uniqueId: () => '0' };
 
-const cleanups: (() => Promise<void> | void)[] = [];
+type Cleanup = () => Promise<void> | void;
 
-/** Runs after the test, the last one first. */
-export function cleanUp(action: () => Promise<void> | void): void {
-  cleanups.push(action);
+const pools: Cleanup[] = [];
+const peers: Cleanup[] = [];
+
+/** Runs after the test: pools first, for what their peers check is that nobody stays connected. */
+export function cleanUp(what: 'pool' | 'peer', action: Cleanup): void {
+  (what === 'pool' ? pools : peers).push(action);
 }
 
 afterEach(async () => {
-  for (const action of cleanups.splice(0).reverse()) await action();
+  for (const action of [...pools.splice(0), ...peers.splice(0)]) await action();
 });
 
 /** A sidecar that is stopped after the test, when all who came to it have gone. */
 export async function startSidecar(options: FakeSidecarOptions = {}): Promise<FakeSidecar> {
   const sidecar = await FakeSidecar.start(options);
-  cleanUp(async () => {
+  cleanUp('peer', async () => {
     // The sessions were closed before: whatever is still open has leaked.
     await sidecar.until(() => sidecar.openConnections === 0 && sidecar.openWatches === 0);
     await sidecar.stop();
@@ -47,8 +50,7 @@ export interface Pool<C extends Clock> {
 export function createPool(options: SessionPoolOptions & { readonly random?: Random } = {}): Pool<FakeClock> {
   const clock = new FakeClock();
   const made = createPoolOn(clock, options);
-  // Registered later, so it runs earlier than the closing of the sidecars.
-  cleanUp(() => {
+  cleanUp('pool', () => {
     made.pool.close();
     expect(clock.pendingTimers).toBe(0);
   });

@@ -80,6 +80,11 @@ export class FakeSidecar {
     return this.#sockets.size;
   }
 
+  /** Connections in the black hole that have said something: to them we look like a peer that accepted. */
+  get swallowedConnections(): number {
+    return [...this.#parked.values()].filter((said) => said.length > 0).length;
+  }
+
   get openWatches(): number {
     return this.#watches.size;
   }
@@ -141,6 +146,8 @@ export class FakeSidecar {
     this.#listener.close();
     this.#grpc.forceShutdown();
     for (const socket of this.#sockets) socket.destroy();
+    // A server that is shut down by force does not tell its calls.
+    this.#watches.clear();
     await closed;
   }
 
@@ -170,7 +177,10 @@ export class FakeSidecar {
       // It is read nevertheless: else the end of the connection would not be seen.
       const said: Buffer[] = [];
       this.#parked.set(socket, said);
-      socket.on('data', (bytes) => said.push(bytes));
+      socket.on('data', (bytes) => {
+        said.push(bytes);
+        this.changes.tell();
+      });
     } else this.#inject(socket);
     this.changes.tell();
   }

@@ -1,0 +1,33 @@
+import type { Stage } from './stage.js';
+
+/** Something to try with a fleet that was left running. */
+export interface Invitation {
+  readonly says: string;
+  readonly line: string;
+}
+
+/** What can be done with a fleet that was left running, as lines for a shell or a browser. */
+export function inviteTo(stage: Stage): Invitation[] {
+  const { addresses, workers } = stage;
+  const [worker] = workers;
+  if (addresses === undefined) return [];
+  const grpc = addresses.grpc.text;
+  const http = `http://${addresses.http.text}`;
+  const lines: Invitation[] = [
+    { says: 'the status page, for a browser', line: `${http}/` },
+    { says: 'the fleet as a table', line: `kv-accord status ${grpc}` },
+    { says: 'what was agreed', line: `grpcurl -plaintext ${grpc} kvaccord.v1.Fleet/GetAgreement` },
+    { says: 'whether the gate is open, and why', line: `curl '${http}/readyz?verbose'` },
+    { says: 'the metrics', line: `curl ${http}/metrics` },
+  ];
+  if (worker?.addresses === undefined) return lines;
+  const sidecar = worker.addresses.grpc.text;
+  return [
+    ...lines,
+    {
+      says: `what the sidecar of ${worker.name} reports`,
+      line: `grpcurl -plaintext ${sidecar} kvaccord.v1.Capabilities/GetCapabilities`,
+    },
+    { says: `what the engine of ${worker.name} says`, line: `curl ${worker.engine.url}/metrics` },
+  ];
+}

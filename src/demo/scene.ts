@@ -1,0 +1,216 @@
+import type { FleetView, GroupView } from '../agreement/snapshot.js';
+import { type Clock, sleep, type Timer } from '../platform/clock.js';
+import type { HttpGet } from '../platform/http-get.js';
+import type { LogLevel } from '../platform/logger.js';
+import { describeGate } from './describe-gate.js';
+import type { Narrator } from './narrator.js';
+import type { ProcessLine } from './process-log.js';
+import type { Stage } from './stage.js';
+
+/** One part of the story: it is played on a stage of its own. */
+export interface Scene {
+  /** As `--scenario` names it. */
+  readonly name: string;
+  readonly title: string;
+  /** The value that an operator insists on; absent where the workers decide. */
+  readonly overrideTokensPerBlock?: number;
+  play(run: SceneRun): Promise<void>;
+}
+
+/** Something that was said to happen, and whether it did. */
+export interface Check {
+  readonly expected: string;
+  readonly ok: boolean;
+  /** What was there instead; absent when it came out as told. */
+  readonly seen?: string;
+}
+
+/** A scene that did not come out as told. */
+export class SceneFailure extends Error {
+  constructor(expected: string) {
+    super(`did not come out as told: ${expected}`);
+    this.name = 'SceneFailure';
+  }
+}
+
+/** Everything in the demo happens within a few seconds; a machine that is very busy gets this long. */
+const PATIENCE_MS = 20_000;
+
+/** Lines of the log that are named when something did not happen. */
+const LINES_SHOWN = 3;
+
+export interface SceneRunOptions {
+  /** Milliseconds for a person to read before the next thing happens; 0 goes on at once. */
+  readonly pauseMs: number;
+  /** Milliseconds that an engine takes to load its model. */
+  readonly loadingMs: number;
+  /** How long something that was told may take. Default 20,000. */
+  readonly patienceMs?: number;
+}
+
+export interface SceneRunModules {
+  readonly stage: Stage;
+  readonly narrator: Narrator;
+  readonly clock: Clock;
+  readonly httpGet: HttpGet;
+  /** What `kv-accord status ADDRESS` prints. */
+  readonly renderStatus: (address: string) => Promise<string>;
+  /** Aborts when the demo is to end. */
+  readonly signal: AbortSignal;
+}
+
+/** What a scene plays with: it tells, does, and checks. Whatever waits rejects with `signal.reason` when that aborts. */
+export class SceneRun {
+  readonly stage: Stage;
+  readonly checks: Check[] = [];
+  /** What the aggregator logged, from info on. */
+  readonly log: ProcessLine[] = [];
+  readonly #options: SceneRunOptions;
+  readonly #modules: SceneRunModules;
+  readonly #startMs: number;
+  readonly #waiting = new Set<() => void>();
+  #gate = '';
+  #isMuted = false;
+
+  constructor(options: SceneRunOptions, modules: SceneRunModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.stage = modules.stage;
+    this.#startMs = modules.clock.monotonicMs();
+  }
+
+  /** Milliseconds since the scene began. */
+  get elapsedMs(): number {
+    return this.#modules.clock.monotonicMs() - this.#startMs;
+  }
+
+  /** Milliseconds that an engine takes to load its model. */
+  get loadingMs(): number {
+    return this.#options.loadingMs;
+  }
+
+  /** For the stage: a process logged something. */
+  onLine(line: ProcessLine): void {
+    const isFromAggregator = line.from === 'aggregator';
+    // Of the sidecars what changed is told. What they warn of concerns engines that only pretend.
+    const isTold = isFromAggregator ? line.level !== 'debug' : line.level === 'info';
+    if (isFromAggregator && isTold) this.log.push(line);
+    if (isTold && !this.#isMuted) this.#modules.narrator.line(line, this.elapsedMs);
+    this.#look();
+  }
+
+  /** For the stage: the aggregator's answers are new. */
+  onView(view: FleetView): void {
+    const gate = describeGate(view);
+    const sentence = `${gate.isOpen} ${gate.text}`;
+    if (sentence !== this.#gate && !this.#isMuted) this.#modules.narrator.gate(gate, this.elapsedMs);
+    this.#gate = sentence;
+    this.#look();
+  }
+
+  /** Nothing more is told of the processes: the end of a stage is no part of the story. */
+  mute(): void {
+    this.#isMuted = true;
+  }
+
+  /** Explains, and gives a reader the time to read it. */
+  async say(text: string): Promise<void> {
+    this.#modules.narrator.say(text);
+    await this.pause();
+  }
+
+  /** Says what is done now, and gives a reader the time to read it. */
+  async act(text: string): Promise<void> {
+    await this.pause();
+    this.#modules.narrator.act(text);
+  }
+
+  /** Time to read. */
+  async pause(): Promise<void> {
+    const { clock, signal } = this.#modules;
+    if (this.#options.pauseMs > 0) await sleep(clock, this.#options.pauseMs, signal);
+    signal.throwIfAborted();
+  }
+
+  /** Waits until the fleet is as `holds` says; throws a `SceneFailure` when it does not come to that. */
+  async expectView(
+    expected: string,
+    holds: (group: GroupView | undefined, view: FleetView) => boolean,
+  ): Promise<void> {
+    const isSo = (): boolean => holds(this.stage.view.groups[0], this.stage.view);
+    await this.#judge(expected, await this.#until(isSo), () => {
+      const { isOpen, text } = describeGate(this.stage.view);
+      return `the gate ${isOpen ? 'open' : 'shut'}: ${text}`;
+    });
+  }
+
+  /** Waits until the aggregator has logged a line of that level that holds `part`. */
+  async expectLog(expected: string, level: LogLevel, part: string): Promise<void> {
+    const isSo = (): boolean => this.log.some((line) => line.level === level && line.message.includes(part));
+    await this.#judge(expected, await this.#until(isSo), () => {
+      const last = this.log.slice(-LINES_SHOWN).map((line) => `${line.level} ${line.message}`);
+      return `no ${level} with "${part}"; the last lines were: ${last.join(' / ') || 'none'}`;
+    });
+  }
+
+  /** Asks the aggregator over HTTP and judges the answer. */
+  async expectHttp(
+    expected: string,
+    path: string,
+    holds: (answer: { readonly status: number; readonly body: string }) => boolean,
+  ): Promise<void> {
+    const { httpGet, signal } = this.#modules;
+    const answer = await httpGet(`http://${this.stage.addresses?.http.text}${path}`, { signal });
+    signal.throwIfAborted();
+    await this.#judge(expected, holds(answer), () => `GET ${path} answers ${answer.status}: ${answer.body}`);
+  }
+
+  /** Shows the fleet as `kv-accord status` does, which asks over gRPC. */
+  async showStatus(): Promise<void> {
+    const { narrator, renderStatus, signal } = this.#modules;
+    const address = this.stage.addresses?.grpc.text ?? '';
+    const table = await renderStatus(address);
+    signal.throwIfAborted();
+    narrator.output(`kv-accord status ${address}`, table);
+  }
+
+  #look(): void {
+    for (const look of [...this.#waiting]) look();
+  }
+
+  async #judge(expected: string, ok: boolean, seen: () => string): Promise<void> {
+    const { narrator } = this.#modules;
+    if (ok) {
+      this.checks.push({ expected, ok });
+      narrator.passed(expected);
+      return;
+    }
+    const instead = seen();
+    this.checks.push({ expected, ok, seen: instead });
+    narrator.failed(expected, instead);
+    throw new SceneFailure(expected);
+  }
+
+  /** Whether `holds` came true in time. */
+  #until(holds: () => boolean): Promise<boolean> {
+    const { clock, signal } = this.#modules;
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const finish = (settle: () => void): void => {
+        timer?.clear();
+        this.#waiting.delete(look);
+        signal.removeEventListener('abort', stop);
+        settle();
+      };
+      const stop = (): void => finish(() => reject(signal.reason));
+      const look = (): void => {
+        if (holds()) finish(() => resolve(true));
+      };
+      if (signal.aborted) return stop();
+      signal.addEventListener('abort', stop, { once: true });
+      timer = clock.setTimer(this.#options.patienceMs ?? PATIENCE_MS, () => finish(() => resolve(false)));
+      this.#waiting.add(look);
+      look();
+    });
+  }
+}

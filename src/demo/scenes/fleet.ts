@@ -1,0 +1,37 @@
+import type { GroupView } from '../../agreement/snapshot.js';
+import type { EngineSetup, EngineSurface } from '../engine-surface.js';
+import { simulatedVllm } from '../simulated-vllm.js';
+
+/** The model that every fleet of the demo serves. */
+const MODEL = 'demo-model';
+
+/** A worker as a stage takes it. */
+export interface PlannedWorker {
+  readonly name: string;
+  readonly surface: EngineSurface;
+  readonly setup: EngineSetup;
+}
+
+/** A worker of the demo's model. Its engine is vLLM unless `surface` says otherwise. */
+export function planWorker(
+  name: string,
+  tokensPerBlock: number,
+  surface: EngineSurface = simulatedVllm,
+): PlannedWorker {
+  return { name, surface, setup: { model: MODEL, tokensPerBlock } };
+}
+
+/** Whether the gate is open with that size. */
+export function isOpenWith(group: GroupView | undefined, tokensPerBlock: number): boolean {
+  return group?.gateOpen === true && group.values?.tokens_per_block === tokensPerBlock;
+}
+
+/** The names of the members in a state, in order. */
+export function namesIn(group: GroupView | undefined, state: GroupView['members'][number]['state']): string {
+  const members = group?.members ?? [];
+  return members
+    .filter((member) => member.state === state)
+    .map(({ target }) => target)
+    .sort()
+    .join(', ');
+}

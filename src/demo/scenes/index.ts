@@ -1,0 +1,15 @@
+import type { Scene } from '../scene.js';
+import { agreementScene } from './agreement.js';
+import { conflictScene } from './conflict.js';
+import { lateJoinerScene } from './late-joiner.js';
+import { overrideScene } from './override.js';
+import { rollingChangeScene } from './rolling-change.js';
+
+/** The story, in order. Each scene has a fleet of its own and can be played alone. */
+export const SCENES: readonly Scene[] = [
+  agreementScene,
+  lateJoinerScene,
+  conflictScene,
+  overrideScene,
+  rollingChangeScene,
+];

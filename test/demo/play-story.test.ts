@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { demoSettings } from '../../src/cli/demo-settings.js';
+import { inviteTo } from '../../src/demo/kept-fleet.js';
+import { SILENT_NARRATOR, TextNarrator } from '../../src/demo/narrator.js';
+import { playStory, type Story, type StoryModules, type StoryOptions } from '../../src/demo/play-story.js';
+import type { ProcessLine } from '../../src/demo/process-log.js';
+import type { Scene } from '../../src/demo/scene.js';
+import { planWorker } from '../../src/demo/scenes/fleet.js';
+import { SCENES } from '../../src/demo/scenes/index.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { createHttpGet } from '../../src/platform/http-get.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { TextRecorder } from '../support/text-recorder.js';
+
+/** The demo's own pace is for people. */
+const QUICK = {
+  version: '0.0.0',
+  probeIntervalMs: 50,
+  settleMs: 100,
+  loadingMs: 150,
+  pauseMs: 0,
+  keep: false,
+};
+
+const kept: Story[] = [];
+afterEach(async () => {
+  for (const story of kept.splice(0)) await story.kept?.close();
+});
+
+async function play(
+  options: Partial<StoryOptions> & Pick<StoryOptions, 'scenes'>,
+  modules: Partial<StoryModules> = {},
+): Promise<Story> {
+  const story = await playStory(
+    { ...QUICK, ...options },
+    {
+      clock: systemClock,
+      random: systemRandom,
+      narrator: SILENT_NARRATOR,
+      renderStatus: async (address) => `the fleet at ${address}\n`,
+      signal: new AbortController().signal,
+      onLine: () => {},
+      ...modules,
+    },
+  );
+  kept.push(story);
+  return story;
+}
+
+const alone = (play: Scene['play']): Scene[] => [{ name: 'test', title: 'A test', play }];
+
+describe('the story', () => {
+  it.each(SCENES.map((scene) => [scene.name, scene] as const))(
+    '%s comes out as told, with real sidecars and a real aggregator',
+    async (name, scene) => {
+      const { results } = await play({ scenes: [scene] });
+      expect(results).toMatchObject([{ scene: name, ok: true }]);
+      expect(results[0]?.checks.length).toBeGreaterThan(2);
+      expect(results[0]?.checks.filter(({ ok }) => !ok)).toEqual([]);
+      expect(results[0]?.log.map(({ message }) => message).join('\n')).toContain('KV block size');
+    },
+  );
+
+  it('can be played scene by scene, by the names of --scenario', () => {
+    expect(['all', ...SCENES.map(({ name }) => name)]).toEqual(demoSettings.scenario.choices);
+  });
+
+  it('is told in plain lines that never move the cursor, with the words of the processes', async () => {
+    const output = new TextRecorder();
+    const lines: ProcessLine[] = [];
+    const narrator = new TextNarrator({ hasColours: false }, { output });
+    await play({ scenes: SCENES.slice(0, 1) }, { narrator, onLine: (line) => lines.push(line) });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that there are none is the point.
+    expect(output.text).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+    const agreed = 'Auto-configured KV block size to 16 (from worker reports)';
+    expect(lines).toContainEqual({ from: 'aggregator', level: 'info', message: agreed });
+    expect(output.text).toMatch(
+      /s {2}aggregator {2}INFO {3}Auto-configured KV block size to 16 \(from worker reports\)\n/,
+    );
+    expect(output.text).toMatch(/gate {8}SHUT {3}waiting for 1 of 3 workers: worker-c/);
+    expect(output.text).toMatch(
+      /gate {8}OPEN {3}16 tokens per block, epoch 1; in use: worker-a, worker-b, worker-c\n/,
+    );
+    expect(output.text).toMatch(/\$ kv-accord status 127\.0\.0\.1:\d+\n {2}the fleet at 127/);
+    expect(Math.max(...output.text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(110);
+  });
+});
+
+describe('a scene that does not come out as told', () => {
+  it('says what was expected and what was seen, and the next one is played all the same', async () => {
+    const output = new TextRecorder();
+    const narrator = new TextNarrator({ hasColours: false }, { output });
+    const scenes = alone(async (run) => {
+      await run.stage.addWorkers([planWorker('worker-a', 64)]);
+      run.stage.worker('worker-a').engine.start();
+      await run.expectView('it is open', (group) => group?.gateOpen === true);
+      await run.expectView('it is open with 16', (group) => group?.values?.tokens_per_block === 16);
+    });
+    const { results } = await play({ scenes: [...scenes, ...scenes], patienceMs: 1_000 }, { narrator });
+    expect(results.map(({ ok }) => ok)).toEqual([false, false]);
+    expect(results[0]?.checks).toEqual([
+      { expected: 'it is open', ok: true },
+      {
+        expected: 'it is open with 16',
+        ok: false,
+        seen: 'the gate open: 64 tokens per block, epoch 1; in use: worker-a',
+      },
+    ]);
+    expect(output.text).toContain('  ✗ expected: it is open with 16\n    seen: the gate open: 64 tokens');
+  });
+
+  it('names the last lines when a line of the log is missing, and the answer when HTTP says another thing', async () => {
+    const { results } = await play({
+      patienceMs: 50,
+      scenes: [
+        ...alone((run) => run.expectLog('an ERROR', 'error', 'disagree')),
+        ...alone((run) => run.expectHttp('it is ready', '/readyz', ({ status }) => status === 200)),
+      ],
+    });
+    expect(results[0]?.checks[0]?.seen).toBe('no error with "disagree"; the last lines were: none');
+    expect(results[1]?.checks[0]?.seen).toMatch(/^GET \/readyz answers 503: /);
+  });
+
+  it('is told apart from one that broke', async () => {
+    const { results } = await play({
+      scenes: alone(async (run) => {
+        run.stage.worker('nobody');
+      }),
+    });
+    expect(results[0]).toMatchObject({
+      ok: false,
+      checks: [],
+      error: 'there is no worker nobody on the stage',
+    });
+  });
+});
+
+describe('the end', () => {
+  it('comes at once when it is asked for in the middle, and nothing stays open', async () => {
+    const controller = new AbortController();
+    const urls: string[] = [];
+    const story = play(
+      {
+        scenes: alone(async (run) => {
+          await run.stage.addWorkers([planWorker('worker-a', 16)]);
+          urls.push(
+            `http://${run.stage.addresses?.http.text}/livez`,
+            run.stage.worker('worker-a').engine.url,
+          );
+          queueMicrotask(() => controller.abort(new Error('asked to end')));
+          await run.expectView('never', () => false);
+        }),
+      },
+      { signal: controller.signal },
+    );
+    await expect(story).rejects.toThrow('asked to end');
+    for (const url of urls) await expect(reach(url)).rejects.toThrow(/ECONNREFUSED/);
+    expect(urls).toHaveLength(2);
+  });
+
+  it('leaves the last fleet running when it is to be kept, with lines to try', async () => {
+    const [first, second] = [planWorker('first', 16), planWorker('second', 32)].map((worker) =>
+      alone(async (run) => {
+        await run.stage.addWorkers([worker]);
+      }),
+    );
+    const story = await play({ scenes: [...(first ?? []), ...(second ?? [])], keep: true });
+    expect(story.kept?.workers.map(({ name }) => name)).toEqual(['second']);
+    const lines = inviteTo(story.kept as NonNullable<Story['kept']>).map(({ line }) => line);
+    expect(lines.filter((line) => line.startsWith('grpcurl -plaintext 127.0.0.1:'))).toHaveLength(2);
+    const [page = ''] = lines;
+    expect((await reach(page)).status).toBe(200);
+    await story.kept?.close();
+    await expect(reach(page)).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
+
+function reach(url: string): Promise<{ readonly status: number }> {
+  return createHttpGet()(url, { signal: new AbortController().signal });
+}

@@ -1,7 +1,7 @@
 import type { Random } from '../platform/random.js';
 
 /** The first wait: long enough for a sidecar's container to come back, too short to be noticed. */
-export const MIN_BACKOFF_MS = 250;
+const MIN_BACKOFF_MS = 250;
 
 /** The longest wait: a worker that returns is seen within it, and 4,000 that are gone cost 270 attempts a second. */
 export const MAX_BACKOFF_MS = 15_000;

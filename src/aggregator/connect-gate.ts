@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../platform/clock.js';
  * with TLS): 64 keep it busy, and 4,000 at once would only make the connect
  * time-out of the last ones run out while they wait for the first.
  */
-export const MAX_CONNECTING = 64;
+const MAX_CONNECTING = 64;
 
 /**
  * How long one session may hold its place. Sidecars that answer are through

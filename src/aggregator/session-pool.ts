@@ -11,7 +11,7 @@ import { SilenceWatch } from './silence-watch.js';
 import { WorkerSession, type WorkerSessionModules } from './worker-session.js';
 
 export interface SessionPoolOptions {
-  /** Sessions that connect at a time. Default `MAX_CONNECTING`. */
+  /** Sessions that connect at a time. Default 64. */
   readonly maxConnecting?: number;
 }
 

@@ -11,7 +11,7 @@ import { RecordingLogger } from '../support/recording-logger.js';
 import { SessionRecorder } from '../support/session-recorder.js';
 
 /** Jitter that takes nothing off: waits are exactly what the rule says at most. */
-export const noJitter: Random = { fraction: () => 0.999_999_999, uniqueId: () => '0' };
+const noJitter: Random = { fraction: () => 0.999_999_999, uniqueId: () => '0' };
 
 type Cleanup = () => Promise<void> | void;
 

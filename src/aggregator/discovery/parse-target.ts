@@ -11,7 +11,7 @@ export type Target =
   | { readonly type: 'dns'; readonly host: string; readonly port: number; readonly text: string };
 
 /** What `parseTarget` takes, for messages and help. */
-export const TARGET_FORMS = 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT';
+const TARGET_FORMS = 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT';
 
 /** Schemes that the product knows and this version does not have, with what serves meanwhile. */
 const LATER_SCHEMES: Readonly<Record<string, string>> = {

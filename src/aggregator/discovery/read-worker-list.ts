@@ -6,7 +6,7 @@ import { parseWorkerAddress } from './parse-target.js';
 import type { Endpoint } from './source.js';
 
 /** What a file of workers must hold, for messages and documentation. */
-export const WORKER_LIST_FORM =
+const WORKER_LIST_FORM =
   'a YAML or JSON list whose entries are HOST:PORT, [::1]:PORT, unix:/path, or {target: NAME, address: HOST:PORT, draining: true}';
 
 /**

@@ -1,8 +1,15 @@
-import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import { type BlockSize, CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 
 /** Longest warning, reason or error that a sidecar sends: one line for a person. */
 const MAX_SENTENCE_CHARS = 1_024;
+/**
+ * Largest report that is sent: half of what gRPC takes by default. Real ones
+ * have some ten kilobytes.
+ */
+const MAX_REPORT_BYTES = 2 * 1024 * 1024;
+/** Addresses at which one engine serves; data-parallel frontends have one each. */
+const MAX_SERVING_ADDRESSES = 1_024;
 /** Largest number of a `uint32` field. */
 const MAX_UINT32 = 2 ** 32 - 1;
 
@@ -61,6 +68,18 @@ function replace<Key extends string>(
   else part[key] = value;
 }
 
+/** What of a block size the wire can carry; the size itself was judged before (R1). */
+function boundBlockSize(size: BlockSize): BlockSize {
+  const { kind, sizeTokens, groupIndex, attentionKind, slidingWindowTokens } = size;
+  return {
+    kind,
+    sizeTokens,
+    ...(groupIndex !== undefined && isUint32(groupIndex) ? { groupIndex } : {}),
+    ...(attentionKind === undefined ? {} : { attentionKind: oneLine(attentionKind, MAX_NAME_CHARS) }),
+    ...(slidingWindowTokens !== undefined && isUint32(slidingWindowTokens) ? { slidingWindowTokens } : {}),
+  };
+}
+
 /** The reasons of an incomplete report within the same bounds. */
 export function boundReasons(reasons: readonly string[]): string[] {
   return reasons.slice(0, MAX_COUNTS.reasons).map((reason) => oneLine(reason, MAX_SENTENCE_CHARS));
@@ -73,10 +92,15 @@ export function boundReasons(reasons: readonly string[]): string[] {
  */
 export function boundReport(report: CapabilityReport): void {
   const omissions = new Omissions();
+  // Only what `report` owns is changed; the facts' and the topology's own objects may be used again.
   const { engine, model, contract } = report;
   if (engine !== undefined) {
     engine.version = oneLine(engine.version, MAX_NAME_CHARS);
-    engine.servingAddresses = engine.servingAddresses.filter(({ address }) => isName(address));
+    engine.servingAddresses = omissions.first(
+      'engine.serving_addresses',
+      engine.servingAddresses.filter(({ address }) => isName(address)),
+      MAX_SERVING_ADDRESSES,
+    );
   }
   if (model !== undefined) {
     model.servedNames = omissions.names('model.served_names', model.servedNames, MAX_COUNTS.servedNames);
@@ -97,16 +121,15 @@ export function boundReport(report: CapabilityReport): void {
   if (report.capacity !== undefined) {
     report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);
   }
-  for (const size of report.blockSizes) {
-    if (size.groupIndex !== undefined && !isUint32(size.groupIndex)) delete size.groupIndex;
-    if (size.slidingWindowTokens !== undefined && !isUint32(size.slidingWindowTokens))
-      delete size.slidingWindowTokens;
-  }
+  report.blockSizes = report.blockSizes.map(boundBlockSize);
   report.kvEventSources = omissions.first(
     'kv_event_sources',
     report.kvEventSources.filter(
-      ({ dataParallelRank, schemaVersion }) =>
-        isUint32(dataParallelRank) && (schemaVersion === undefined || isUint32(schemaVersion)),
+      ({ dataParallelRank, endpoint, topic, replayEndpoint = '', schemaVersion = 0 }) =>
+        isUint32(dataParallelRank) &&
+        isUint32(schemaVersion) &&
+        isName(endpoint) &&
+        [topic, replayEndpoint].every((text) => text === '' || isName(text)),
     ),
     MAX_COUNTS.kvEventSources,
   );
@@ -118,7 +141,35 @@ export function boundReport(report: CapabilityReport): void {
     origin: oneLine(probe.origin, MAX_NAME_CHARS),
     error: oneLine(probe.error, MAX_SENTENCE_CHARS),
   }));
+  for (const { what, drop } of SHEDDING) {
+    if (CapabilityReport.encode(report).finish().length <= MAX_REPORT_BYTES) break;
+    drop(report);
+    omissions.sentences.push(`left out ${what}: the report would be larger than ${MAX_REPORT_BYTES} bytes`);
+  }
   report.warnings = [...omissions.sentences, ...report.warnings]
     .slice(0, MAX_COUNTS.warnings)
     .map((warning) => oneLine(warning, MAX_SENTENCE_CHARS));
 }
+
+/** What a report can do without, the least missed first. */
+const SHEDDING: readonly { readonly what: string; drop(report: CapabilityReport): void }[] = [
+  {
+    what: 'topology.links',
+    drop: (report) => {
+      if (report.topology !== undefined) report.topology = { ...report.topology, links: [] };
+    },
+  },
+  {
+    what: 'model.lora_adapters',
+    drop: ({ model }) => {
+      if (model !== undefined) model.loraAdapters = [];
+    },
+  },
+  {
+    what: 'kv_event_sources and engine.serving_addresses',
+    drop: (report) => {
+      report.kvEventSources = [];
+      if (report.engine !== undefined) report.engine.servingAddresses = [];
+    },
+  },
+];

@@ -1,4 +1,4 @@
-import type { BlockSize, Conflict, Evidence } from '../gen/kvaccord/v1/capabilities.js';
+import type { BlockSize, Conflict, Evidence, ServingAddress } from '../gen/kvaccord/v1/capabilities.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
 import { blockSizeKindName } from './names.js';
 import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
@@ -66,6 +66,20 @@ function outranks(fact: FieldFact, held: FieldFact): boolean {
   return JSON.stringify(fact.value) < JSON.stringify(held.value);
 }
 
+/** Each source knows its own address of the engine, so they add up; the best source's come first. */
+function allAddresses(facts: readonly Fact[]): ServingAddress[] {
+  const told = facts.flatMap((fact) =>
+    fact.type === 'field' && fact.field === 'engine.serving_addresses' ? [fact] : [],
+  );
+  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  const all = new Map<string, ServingAddress>();
+  for (const each of told.flatMap(({ value }) => value)) {
+    const key = JSON.stringify([each.protocol, each.address]);
+    if (!all.has(key)) all.set(key, each);
+  }
+  return [...all.values()];
+}
+
 /**
  * R2–R4: brings what all sources said about an engine to one value for each
  * field, keeping every source that differs as a conflict beside it. Absent
@@ -84,13 +98,14 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
     const held = winners.get(fact.field);
     if (held === undefined || outranks(fact, held)) winners.set(fact.field, fact);
   }
+  const fieldConflicts: Conflict[] = [];
   for (const fact of facts) {
     if (fact.type !== 'field') continue;
     const kept = winners.get(fact.field);
     if (kept === undefined || kept === fact || !isScalar(fact.value) || kept.value === fact.value) continue;
     // Start markers of different sources are different by nature.
     if (fact.field === 'engine.start_marker') continue;
-    conflicts.push(toConflict(fact.field, kept, fact));
+    fieldConflicts.push(toConflict(fact.field, kept, fact));
   }
 
   const problems: string[] = [];
@@ -98,7 +113,7 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
   const fields: Partial<Record<FactField, unknown>> = {};
   const evidence: Evidence[] = [];
   for (const [field, fact] of winners) {
-    fields[field] = fact.value;
+    fields[field] = fact.field === 'engine.serving_addresses' ? allAddresses(facts) : fact.value;
     evidence.push(toEvidence(field, fact.evidence));
   }
 
@@ -140,7 +155,8 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
     ...(verdict.winner === undefined ? {} : { tokensPerBlock: verdict.winner.size.sizeTokens }),
     blockSizes,
     evidence,
-    conflicts,
+    // The block size first: what depends on it must not be cut off by a bound.
+    conflicts: [...conflicts, ...fieldConflicts],
     problems,
     warnings,
   };

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { buildReport, type ReportInput, reportSubstance } from '../../src/contract/build-report.js';
 import type { Fact } from '../../src/contract/facts.js';
 import { readReport } from '../../src/contract/worker-report.js';
-import { CapabilityReport, Completeness_State, EngineState } from '../../src/gen/kvaccord/v1/capabilities.js';
+import {
+  CapabilityReport,
+  Completeness_State,
+  EngineState,
+  Topology,
+} from '../../src/gen/kvaccord/v1/capabilities.js';
 import {
   anyFact,
   COMPLETE_FACTS,
@@ -114,6 +119,28 @@ describe('a report', () => {
       HTTP,
     );
     expect(readReport(report([...facts, names]))).not.toHaveProperty('problems');
+  });
+});
+
+describe('a report that would be too large', () => {
+  const names = (count: number): string[] =>
+    Array.from({ length: count }, (_, n) => `${n}-${'x'.repeat(500)}`);
+  const adapters = field('model.lora_adapters', names(4_096), HTTP);
+  const links = Array.from({ length: 20_000 }, (_, n) => ({
+    a: `GPU-${n}-${'a'.repeat(40)}`,
+    b: `GPU-${n}-${'b'.repeat(40)}`,
+    kind: 1 as const,
+  }));
+
+  it('does without what is missed least, says so, and stays usable', () => {
+    const topology = Topology.fromPartial({ links });
+    const large = report([...COMPLETE_FACTS, adapters], { topology });
+    expect(CapabilityReport.encode(large).finish().length).toBeLessThan(2.2 * 1024 * 1024);
+    expect(large.topology?.links).toEqual([]);
+    expect(large.warnings[0]).toContain('left out topology.links');
+    expect(large.completeness?.state).toBe(Completeness_State.STATE_COMPLETE);
+    // What was handed in is the caller's and may be used again.
+    expect(topology.links).toHaveLength(20_000);
   });
 });
 

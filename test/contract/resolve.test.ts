@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_RAW_CHARS, resolveFacts } from '../../src/contract/resolve.js';
+import type { ServingAddress } from '../../src/gen/kvaccord/v1/capabilities.js';
 import {
   anyFact,
   CONFIG,
@@ -69,6 +70,34 @@ describe('resolving what all sources say', () => {
       'contract.tokens_per_block',
       'block_sizes.effective_attention',
       'block_sizes.requested',
+    ]);
+  });
+
+  it('adds up the addresses that each source knows of the engine', () => {
+    const at = (address: string): ServingAddress => ({ protocol: 1, address });
+    const resolved = resolveFacts([
+      field('engine.serving_addresses', [at('http://a:1')], HTTP, 'GET http://a:1'),
+      field('engine.serving_addresses', [at('http://b:1'), at('http://a:1')], HTTP, 'GET http://b:1'),
+      field('engine.serving_addresses', [at('a:2')], RPC),
+    ]);
+    expect(resolved.fields['engine.serving_addresses']).toEqual([
+      at('a:2'),
+      at('http://a:1'),
+      at('http://b:1'),
+    ]);
+    expect(resolved.conflicts).toEqual([]);
+  });
+
+  it('names a differing block size before all other conflicts, which a bound may cut off', () => {
+    const resolved = resolveFacts([
+      field('engine.version', '1', RPC),
+      field('engine.version', '2', HTTP),
+      size(32, METRICS),
+      size(16, DECLARED),
+    ]);
+    expect(resolved.conflicts.map((conflict) => conflict.field)).toEqual([
+      'contract.tokens_per_block',
+      'engine.version',
     ]);
   });
 

@@ -272,6 +272,35 @@ describe('a sidecar', () => {
   });
 });
 
+describe('a sidecar of several frontends', () => {
+  async function startBoth(first: number, second: number): Promise<{ running: Running; urls: string[] }> {
+    const both = [await reserve(first), await reserve(second)];
+    for (const engine of both) await engine.start();
+    const urls = both.map((engine) => engine.url);
+    const location = fixedLocation(urls.map((httpBaseUrl) => ({ httpBaseUrl })));
+    return { running: await Running.start('', {}, { locate: async () => location }), urls };
+  }
+
+  it('tells one size and all addresses when they agree', async () => {
+    const { running, urls } = await startBoth(32, 32);
+    const report = await running.until(isReady);
+    expect(report.contract?.tokensPerBlock).toBe(32);
+    expect(report.engine?.servingAddresses.map((each) => each.address).sort()).toEqual(urls.sort());
+    await running.stop();
+  });
+
+  it('tells no size when they differ, and names both with their addresses', async () => {
+    const { running, urls } = await startBoth(32, 64);
+    const report = await running.until(isReady);
+    expect(report.contract?.tokensPerBlock).toBeUndefined();
+    expect(report.completeness?.state).toBe(Completeness_State.STATE_INCOMPLETE);
+    for (const part of [...urls, '32 (engine_metrics', '64 (engine_metrics']) {
+      expect(report.completeness?.reasons[0]).toContain(part);
+    }
+    await running.stop();
+  });
+});
+
 describe('the HTTP port of a sidecar', () => {
   it('tells the report as JSON, a page for people, and metrics with the documented names', async () => {
     const engine = await reserve();

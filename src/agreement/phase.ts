@@ -108,6 +108,7 @@ export function evaluate(
         : `Auto-configured KV block size to ${size} (from worker reports)`;
       startEpoch(state, group, decision.values, decision.isOverride, nowMs, effects);
       effects.push({ type: 'log', level: 'info', code: 'agreed', group: group.name, message });
+      modeChanged(group, 'load_only', 'the gate is open, and no picture of any cache is held here', effects);
       judgeMembers(state, group, effects);
       return;
     }
@@ -133,7 +134,6 @@ function startEpoch(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  const wasOpen = group.phase.state === 'agreed';
   if (group.phase.state === 'agreed') {
     effects.push({ type: 'gate', group: group.name, open: false });
     effects.push({ type: 'epoch_ended', group: group.name, epoch: group.phase.epoch });
@@ -146,8 +146,6 @@ function startEpoch(
   const collectedForMs = nowMs - group.collectingSinceMs;
   effects.push({ type: 'epoch_started', group: group.name, epoch, values, isOverride, collectedForMs });
   effects.push({ type: 'gate', group: group.name, open: true });
-  if (!wasOpen)
-    modeChanged(group, 'load_only', 'the gate is open, and no picture of any cache is held here', effects);
 }
 
 /** G7: a change of mode is logged once, with its reason. */

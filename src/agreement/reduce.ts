@@ -241,12 +241,14 @@ function broken(
   member.trouble = reason;
   state.lost.add(member);
   state.version += 1;
+  const graceSeconds = state.options.graceMs / 1_000;
   effects.push({
     type: 'log',
-    level: 'warn',
+    // One that had said that it drains ends as it should.
+    level: drains(member) ? 'info' : 'warn',
     code: 'worker_lost',
     group: member.group?.name ?? '',
-    message: `The sidecar of worker ${target} is lost: ${reason}. Its last report stands for ${state.options.graceMs / 1000} s.`,
+    message: `The sidecar of worker ${target} is lost: ${reason}. Its last report stands for ${graceSeconds} s.`,
   });
 }
 

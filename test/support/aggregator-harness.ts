@@ -37,7 +37,15 @@ export class AggregatorHarness {
         httpListen,
         version: '0.0.0',
       },
-      { ...modules, logger: this.logger, source, security, registry: new Registry(), dialer: this.dialer },
+      {
+        ...modules,
+        logger: this.logger,
+        source,
+        security,
+        httpSecurity: {},
+        registry: new Registry(),
+        dialer: this.dialer,
+      },
     );
     this.aggregator.fleet.runner.listen({ onView: () => this.changes.tell() });
   }

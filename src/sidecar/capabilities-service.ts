@@ -13,12 +13,12 @@ import type { ReportStore } from './report-store.js';
  * Milliseconds without anything else to say after which a watcher gets a
  * heartbeat, so that it can tell a dead sidecar from a quiet one.
  */
-export const HEARTBEAT_INTERVAL_MS = 5_000;
+const HEARTBEAT_INTERVAL_MS = 5_000;
 /**
  * Watchers at a time. Each frontend holds one, or one aggregator for a whole
  * zone; a thousand cost some tens of megabytes at most.
  */
-export const MAX_WATCHERS = 1_000;
+const MAX_WATCHERS = 1_000;
 /** Longest `last_instance_id` that is read; ours have 32 characters. */
 const MAX_INSTANCE_ID_CHARS = 512;
 

@@ -7,13 +7,13 @@ import type { SourceResult } from './probe-round.js';
  * that computes a long prompt may miss a round or two; the rounds follow each
  * other fast once one was missed.
  */
-export const MAX_SILENT_ROUNDS = 3;
+const MAX_SILENT_ROUNDS = 3;
 /**
  * Refused rounds after which a ready engine counts as down. Nobody listens any
  * more, which a busy engine never shows; the second round rules out a restart
  * of only the network in between.
  */
-export const MAX_REFUSED_ROUNDS = 2;
+const MAX_REFUSED_ROUNDS = 2;
 
 /** How an engine stands after a round. */
 export interface EngineStanding {
@@ -42,7 +42,7 @@ const LIVE_SOURCES: ReadonlySet<EvidenceSource> = new Set([
 ]);
 
 /** Whether the running engine itself said so, and not a file or the operator. */
-export function isLive(fact: Fact): boolean {
+function isLive(fact: Fact): boolean {
   return LIVE_SOURCES.has(fact.evidence.source);
 }
 

@@ -11,9 +11,9 @@ import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } fr
 import { EMPTY_MEMORY, rememberRound, type SourceMemory } from './source-memory.js';
 
 /** Milliseconds between rounds while the engine is not ready, or missed a round. */
-export const FAST_INTERVAL_MS = 1_000;
+const FAST_INTERVAL_MS = 1_000;
 /** Milliseconds between rounds of a ready engine, unless the operator says otherwise. */
-export const DEFAULT_PROBE_INTERVAL_MS = 10_000;
+const DEFAULT_PROBE_INTERVAL_MS = 10_000;
 /**
  * Fast rounds that a ready engine gets to say its block size: its metrics may
  * come up a little later than its HTTP server. Then it is left in peace.

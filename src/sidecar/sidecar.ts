@@ -55,9 +55,9 @@ export interface SidecarAddresses {
 }
 
 /** Name under which gRPC health tells of the engine itself. */
-export const ENGINE_HEALTH = 'engine';
+const ENGINE_HEALTH = 'engine';
 /** Name under which gRPC health tells of the reports. */
-export const CAPABILITIES_HEALTH = 'kvaccord.v1.Capabilities';
+const CAPABILITIES_HEALTH = 'kvaccord.v1.Capabilities';
 
 /**
  * The process beside a worker. It serves from the first moment, whether or

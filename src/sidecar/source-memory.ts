@@ -6,7 +6,7 @@ import type { SourceResult } from './probe-round.js';
  * busy engine misses one; three in a row are no blip. Together with the
  * default probe interval that is half a minute.
  */
-export const KEPT_ROUNDS = 3;
+const KEPT_ROUNDS = 3;
 
 /** What a source said when it last answered. */
 interface LastAnswer {

@@ -26,7 +26,7 @@ export const HASH: BlockSizeKind = BlockSizeKind.BLOCK_SIZE_KIND_HASH;
 /** 2026-01-01. */
 export const OBSERVED_AT_MS: number = Date.UTC(2026, 0, 1);
 
-export function evidence(source: EvidenceSource, raw = 'raw', origin = `source ${source}`): FactEvidence {
+function evidence(source: EvidenceSource, raw = 'raw', origin = `source ${source}`): FactEvidence {
   return { source, origin, raw, observedAtMs: OBSERVED_AT_MS };
 }
 

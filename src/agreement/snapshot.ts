@@ -177,7 +177,7 @@ function whyNot(
 }
 
 /** Where one member stands. */
-export function memberState(state: AgreementState, member: Member): MemberState {
+function memberState(state: AgreementState, member: Member): MemberState {
   const { group, report } = member;
   if (drains(member)) return 'draining';
   if (member.lostSinceMs !== undefined) return 'lost';
@@ -191,7 +191,7 @@ export function memberState(state: AgreementState, member: Member): MemberState 
 }
 
 /** Whether one member gets requests. A lost one is offered as before for the grace time (G5). */
-export function memberOffer(state: AgreementState, member: Member): MemberOffer {
+function memberOffer(state: AgreementState, member: Member): MemberOffer {
   if (member.group?.phase.state !== 'agreed' || !decides(member)) return 'none';
   if (conforms(state, member)) return 'full';
   return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';

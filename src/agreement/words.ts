@@ -33,7 +33,7 @@ export function evidenceWords(report: WorkerReport): string {
 }
 
 /** Where an operator sets the size of this engine. */
-export function sizeSetting(kind: EngineKind, tokensPerBlock: string | number): string {
+function sizeSetting(kind: EngineKind, tokensPerBlock: string | number): string {
   switch (kind) {
     case EngineKind.ENGINE_KIND_VLLM:
       return `--block-size ${tokensPerBlock}`;

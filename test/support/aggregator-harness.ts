@@ -14,7 +14,7 @@ import { Changes } from './changes.js';
 import { RecordingLogger } from './recording-logger.js';
 
 /** Any free port of this machine. */
-export const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
+const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
 
 /** A real aggregator on free ports, and what a test needs to watch it. */
 export class AggregatorHarness {

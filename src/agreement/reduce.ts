@@ -136,8 +136,10 @@ function report(
   const member = state.members.get(target);
   if (member === undefined) return; // a session that outlived its listing
   const age = compareRevision(member.report, told);
-  if (age === 'older') return; // R5
-  if (age === 'same' && !member.expired && member.lostSinceMs === undefined) return;
+  // The first word after a break is what the sidecar says now, also when its revision went back with the clock
+  // of its machine: only within one session can a report be late (R5).
+  const isNewSession = member.expired || member.lostSinceMs !== undefined;
+  if (age !== 'newer' && !isNewSession) return;
 
   const held = member.report;
   const before = member.group;

@@ -11,7 +11,7 @@ export async function startOrExplain<Addresses>(process: {
   start(): Promise<Addresses>;
 }): Promise<Addresses> {
   try {
-    return await process.start();
+    return await server.start();
   } catch (error) {
     const isSetting = error instanceof ListenError || error instanceof SecurityError;
     throw isSetting ? new SettingError(error.message) : error;

@@ -13,6 +13,17 @@ describe('R5', () => {
     expect(fleet.member('a').tokensPerBlock).toBe(64);
   });
 
+  it('R5: a report that opens a new session is never late, whatever its revision', () => {
+    const fleet = new TestFleet();
+    fleet.list('a');
+    fleet.report('a', { size: 32, revision: 5 });
+    fleet.broken('a');
+    fleet.report('a', { size: 64, revision: 3 });
+    expect(fleet.member('a').tokensPerBlock).toBe(64);
+    fleet.report('a', { size: 32, revision: 2 });
+    expect(fleet.member('a').tokensPerBlock).toBe(64);
+  });
+
   it('R5: revisions count within one instance only', () => {
     const fleet = new TestFleet();
     fleet.list('a');

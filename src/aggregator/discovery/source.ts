@@ -9,8 +9,8 @@ export interface Endpoint {
 }
 
 /**
- * Finds the sidecars of a fleet. To add a source is to add one file here and
- * name its target form in `parse-target.ts`.
+ * Finds the sidecars of a fleet. To add a source is to add one file here, to
+ * name its target form in `parse-target.ts`, and to make it in `create-source.ts`.
  */
 export interface DiscoverySource {
   /** What it was made from, such as `dns:///workers:50061`. */

@@ -7,7 +7,7 @@ import peers from '../install/peers.json' with { type: 'json' };
 export type PeerName = 'grpcurl' | 'kubelet-probe' | 'vllm' | 'sglang' | 'dynamo';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
-export const PEER_CACHE: string = join(
+const PEER_CACHE: string = join(
   process.env['KV_ACCORD_PEER_CACHE'] ?? join(homedir(), '.cache', 'kv-accord'),
   'peers',
 );
@@ -20,7 +20,7 @@ export function peerPath(name: PeerName, ...below: readonly string[]): string {
 }
 
 /** Why a program cannot be talked to here, or undefined when it is installed. */
-export function peerMissing(name: PeerName): string | undefined {
+function peerMissing(name: PeerName): string | undefined {
   const peer = peers.find((candidate) => candidate.name === name);
   const path = peerPath(name);
   const stamp = join(dirname(path), `.${basename(path)}.installed`);

@@ -24,7 +24,7 @@ export interface PrintedReport {
 }
 
 /** The sidecar's report as `grpcurl -plaintext HOST:PORT kvaccord.v1.Capabilities/GetCapabilities` prints it. */
-export async function reportOf(sidecar: Served): Promise<PrintedReport> {
+async function reportOf(sidecar: Served): Promise<PrintedReport> {
   const { report } = await call<{ report: PrintedReport }>(
     sidecar.grpcPort,
     'kvaccord.v1.Capabilities/GetCapabilities',

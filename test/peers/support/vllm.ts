@@ -103,16 +103,3 @@ export async function answersOk(url: string): Promise<boolean> {
   await answer.arrayBuffer();
   return answer.ok;
 }
-
-/** Asks for one short completion, so that the engine caches a prompt of `words` words and tells so. */
-export async function complete(url: string, model: string, words: number): Promise<void> {
-  const prompt = Array.from({ length: words }, (_, i) => `w${i}`).join(' ');
-  const answer = await fetch(`${url}/v1/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model, prompt, max_tokens: 1, temperature: 0 }),
-    signal: AbortSignal.timeout(60_000),
-  });
-  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
-  await answer.arrayBuffer();
-}

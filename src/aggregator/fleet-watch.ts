@@ -18,6 +18,9 @@ export interface FleetWatchModules {
   readonly logger: Logger;
 }
 
+/** Different troubles of discovery that are logged until it gives a list again. */
+const MAX_TOLD_TROUBLES = 100;
+
 /** Finds a fleet's workers, watches each, and works out what they come to. */
 export class FleetWatch implements AgreementFeed {
   readonly runner: FleetRunner;
@@ -27,6 +30,8 @@ export class FleetWatch implements AgreementFeed {
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
   #discoveryTrouble: string | undefined;
+  /** What was said of discovery since its last list: several sources may fail in turn. */
+  readonly #toldTroubles = new Set<string>();
   /** Whether any worker was ever heard. */
   #hasHeard = false;
   #running: Promise<void> | undefined;
@@ -92,14 +97,16 @@ export class FleetWatch implements AgreementFeed {
 
   #listed(endpoints: readonly Endpoint[]): void {
     this.#discoveryTrouble = undefined;
+    this.#toldTroubles.clear();
     this.runner.listed(endpoints);
     this.#pool.setEndpoints(endpoints);
   }
 
   #discoveryFailed(error: Error): void {
     // Told when it is new: a name that does not resolve fails every few seconds.
-    if (this.#discoveryTrouble === error.message) return;
     this.#discoveryTrouble = error.message;
+    if (this.#toldTroubles.has(error.message) || this.#toldTroubles.size >= MAX_TOLD_TROUBLES) return;
+    this.#toldTroubles.add(error.message);
     this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);
   }
 }

@@ -51,6 +51,9 @@ export function toMember(view: MemberView): Member {
     source: view.source,
     reason: view.reason,
     unverifiedFields: [...view.unverifiedFields],
+    ...(view.declaredTokensPerBlock === undefined
+      ? {}
+      : { declaredTokensPerBlock: view.declaredTokensPerBlock }),
   };
 }
 

@@ -1,5 +1,5 @@
-import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
-import { AgreementState } from '../gen/kvaccord/v1/fleet.js';
+import type { Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
+import { AgreementState, MemberOffer } from '../gen/kvaccord/v1/fleet.js';
 
 /** What the agreements of all groups come to for somebody who needs one answer. */
 export type Verdict =
@@ -10,15 +10,26 @@ export type Verdict =
   /** Not yet; `text` says what is missing. */
   | { readonly type: 'pending'; readonly text: string };
 
+/** A worker that gets requests, and declares another size than its engine has. */
+function declaresAnother(member: Member): boolean {
+  return member.offer === MemberOffer.MEMBER_OFFER_FULL && member.declaredTokensPerBlock !== undefined;
+}
+
 function reasonsText(agreement: Agreement): string {
   return agreement.reasons.map(({ text }) => text).join('\n');
 }
 
-/**
- * One answer for `wait` and `exec`, which have one frontend to start.
- * `group` looks at that model alone; undefined looks at all.
- */
-export function judgeAgreements(agreements: readonly Agreement[], group: string | undefined): Verdict {
+/** What somebody who needs one answer asks. */
+export interface Question {
+  /** Looks at that model alone; undefined looks at all. */
+  readonly group: string | undefined;
+  /** V5: whether the frontend to start goes by what workers declare. */
+  readonly frontendUses: 'observed' | 'declared';
+}
+
+/** One answer for `wait` and `exec`, which have one frontend to start. */
+export function judgeAgreements(agreements: readonly Agreement[], question: Question): Verdict {
+  const { group, frontendUses } = question;
   const relevant = agreements.filter(
     (agreement) => group === undefined || agreement.group === group || agreement.group === '',
   );
@@ -32,6 +43,13 @@ export function judgeAgreements(agreements: readonly Agreement[], group: string 
     const what =
       group === undefined ? 'no worker has reported a model yet' : `no worker serves "${group}" yet`;
     return { type: 'pending', text: what };
+  }
+  if (frontendUses === 'declared') {
+    // An aggregator that goes by what it observes offers them all the same.
+    const contradicting = agreed.flatMap(({ members }) => members).filter(declaresAnother);
+    if (contradicting.length > 0) {
+      return { type: 'conflict', text: contradicting.map(({ reason }) => reason).join('\n') };
+    }
   }
   const sizes = new Set(agreed.map(({ contract }) => contract?.tokensPerBlock ?? 0));
   const [tokensPerBlock = 0] = sizes;

@@ -5,7 +5,14 @@ import { evidenceSourceName } from '../contract/names.js';
 import { comparedFields, contradictsItself, decides, drains } from './members.js';
 import { conforms, settledAtMs, waitsForMissing } from './phase.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { conflictWords, contradictionsWords, countWorkers, dissentWords, nameSome } from './words.js';
+import {
+  conflictWords,
+  contradictionsWords,
+  contradictionWords,
+  countWorkers,
+  dissentWords,
+  nameSome,
+} from './words.js';
 
 /** Where a member stands, as `agreement.md` words it; `reported` until the group has agreed. */
 export type MemberState =
@@ -50,6 +57,8 @@ export interface MemberView {
   readonly source: EvidenceSource;
   readonly reason: string;
   readonly unverifiedFields: readonly ContractField[];
+  /** V4: what it declares although its engine has another size. */
+  readonly declaredTokensPerBlock: number | undefined;
 }
 
 /** One group as others see it. */
@@ -211,10 +220,13 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     offer: memberOffer(state, member),
     tokensPerBlock: report?.values.tokens_per_block as number | undefined,
     source: report?.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED,
+    declaredTokensPerBlock: report?.declared?.tokensPerBlock,
     reason:
       at === 'dissenting' && agreed !== undefined
         ? dissentWords(member, agreed, fields, state.options.mismatchedWorkers === 'load-only')
-        : member.trouble,
+        : member.trouble === '' && report?.declared !== undefined
+          ? contradictionWords(member)
+          : member.trouble,
     unverifiedFields:
       agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
   };

@@ -1,5 +1,5 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
-import { judgeAgreements } from '../aggregator/verdict.js';
+import { judgeAgreements, type Question } from '../aggregator/verdict.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { TextOutput } from '../platform/standard-streams.js';
@@ -15,10 +15,9 @@ export type WaitOutcome =
   /** The question is wrong; waiting cannot help. */
   | { readonly type: 'refused'; readonly text: string };
 
-export interface WaitOptions {
+export interface WaitOptions extends Question {
   /** 0 waits for ever. */
   readonly timeoutMs: number;
-  readonly group: string | undefined;
 }
 
 export interface WaitModules {
@@ -52,7 +51,7 @@ export function awaitAgreement(
         finish(() => resolve({ type: 'refused', text }));
         return;
       }
-      const verdict = judgeAgreements(feed.agreements, options.group);
+      const verdict = judgeAgreements(feed.agreements, options);
       if (verdict.type !== 'pending') {
         finish(() => resolve(verdict));
         return;
@@ -73,7 +72,7 @@ export function awaitAgreement(
 
 function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
   if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
-  const verdict = judgeAgreements(feed.agreements, options.group);
+  const verdict = judgeAgreements(feed.agreements, options);
   return { type: 'timed_out', text: verdict.type === 'pending' ? verdict.text : '' };
 }
 

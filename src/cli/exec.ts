@@ -1,5 +1,5 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
-import { judgeAgreements } from '../aggregator/verdict.js';
+import { judgeAgreements, type Question } from '../aggregator/verdict.js';
 import type { Child } from '../platform/child-process.js';
 import { SpawnError, startChild } from '../platform/child-process.js';
 import type { Clock } from '../platform/clock.js';
@@ -34,12 +34,13 @@ const FORWARDED: readonly NodeJS.Signals[] = [
 /** Runs `kv-accord exec`: the gate in front of a program that already exists. */
 export const runExec: CommandBody<typeof execSettings> = async (settings, context) => {
   const { clock, logger, signal, stderr, isTerminal, environment, operands } = context;
+  const question = { group: settings.group, frontendUses: settings.frontendUses };
   const { feed, close } = await openFeed(settings, context);
   try {
     feed.start();
     const outcome = await awaitAgreement(
       feed,
-      { timeoutMs: settings.timeoutMs, group: settings.group },
+      { timeoutMs: settings.timeoutMs, ...question },
       { clock, signal, progress: isTerminal ? stderr : undefined },
     );
     if (outcome.type !== 'agreed') {
@@ -48,7 +49,7 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
       return exitCode;
     }
     const keeper = new Keeper(
-      { operands, environment, variables: settings.env, group: settings.group, onChange: settings.onChange },
+      { operands, environment, variables: settings.env, ...question, onChange: settings.onChange },
       { feed, clock, logger },
     );
     // From here on the program decides how the process ends; signals are its own.
@@ -63,11 +64,10 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
   }
 };
 
-interface KeeperOptions {
+interface KeeperOptions extends Question {
   readonly operands: readonly string[];
   readonly environment: Environment;
   readonly variables: readonly string[];
-  readonly group: string | undefined;
   readonly onChange: 'restart' | 'exit' | 'ignore';
 }
 
@@ -130,12 +130,12 @@ class Keeper {
   /** Resolves when the fleet agrees on another size and the program is to follow. */
   #nextChange(size: number): { readonly happened: Promise<{ readonly size: number }>; cancel(): void } {
     const { feed, logger } = this.#modules;
-    const { onChange, group } = this.#options;
+    const { onChange } = this.#options;
     let cancel = (): void => undefined;
     let told = size;
     const happened = new Promise<{ size: number }>((resolve) => {
       const look = (): void => {
-        const verdict = judgeAgreements(feed.agreements, group);
+        const verdict = judgeAgreements(feed.agreements, this.#options);
         if (verdict.type !== 'agreed' || verdict.tokensPerBlock === told) return;
         told = verdict.tokensPerBlock;
         const fate = {

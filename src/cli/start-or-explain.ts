@@ -7,9 +7,7 @@ import { SettingError } from './settings/setting-error.js';
  * not be served as it is, is the fault of a setting: one line, and nothing was
  * started.
  */
-export async function startOrExplain<Addresses>(server: {
-  start(): Promise<Addresses>;
-}): Promise<Addresses> {
+export async function startOrExplain<Addresses>(server: { start(): Promise<Addresses> }): Promise<Addresses> {
   try {
     return await server.start();
   } catch (error) {

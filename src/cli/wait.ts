@@ -12,7 +12,7 @@ export const runWait: CommandBody<typeof waitSettings> = async (settings, contex
     feed.start();
     const outcome = await awaitAgreement(
       feed,
-      { timeoutMs: settings.timeoutMs, group: settings.group },
+      { timeoutMs: settings.timeoutMs, group: settings.group, frontendUses: settings.frontendUses },
       { clock, signal, progress: isTerminal ? stderr : undefined },
     );
     const { exitCode, text } = explainOutcome(outcome, settings.timeoutMs);

@@ -240,6 +240,12 @@ export interface Member {
   reason: string;
   /** Contract fields that the group agreed on and that this member cannot say. */
   unverifiedFields: string[];
+  /**
+   * What the worker declares although its engine has `tokens_per_block`;
+   * absent when it declares nothing else. A frontend that goes by
+   * declarations cannot use such a worker; `reason` names the place to mend.
+   */
+  declaredTokensPerBlock?: number | undefined;
 }
 
 export interface Worker {
@@ -1185,6 +1191,7 @@ function createBaseMember(): Member {
     source: 0,
     reason: "",
     unverifiedFields: [],
+    declaredTokensPerBlock: undefined,
   };
 }
 
@@ -1216,6 +1223,9 @@ export const Member: MessageFns<Member> = {
     }
     for (const v of message.unverifiedFields) {
       writer.uint32(74).string(v!);
+    }
+    if (message.declaredTokensPerBlock !== undefined) {
+      writer.uint32(80).uint32(message.declaredTokensPerBlock);
     }
     return writer;
   },
@@ -1305,6 +1315,14 @@ export const Member: MessageFns<Member> = {
             message.unverifiedFields.push(reader.string());
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.declaredTokensPerBlock = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1346,6 +1364,9 @@ export const Member: MessageFns<Member> = {
     if (message.unverifiedFields?.length) {
       obj.unverifiedFields = message.unverifiedFields;
     }
+    if (message.declaredTokensPerBlock !== undefined) {
+      obj.declaredTokensPerBlock = Math.round(message.declaredTokensPerBlock);
+    }
     return obj;
   },
 
@@ -1363,6 +1384,7 @@ export const Member: MessageFns<Member> = {
     message.source = object.source ?? 0;
     message.reason = object.reason ?? "";
     message.unverifiedFields = object.unverifiedFields?.map((e) => e) || [];
+    message.declaredTokensPerBlock = object.declaredTokensPerBlock ?? undefined;
     return message;
   },
 };

@@ -45,11 +45,15 @@ const TONES: Readonly<Partial<Record<MemberView['state'], Tone>>> = {
   lost: 'warn',
 };
 
+function byTarget(a: MemberView, b: MemberView): number {
+  return a.target < b.target ? -1 : 1;
+}
+
 function membersTable(title: string, members: readonly MemberView[]): StatusTable {
   return {
     title,
     columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Why'],
-    rows: members.map((member) => [
+    rows: [...members].sort(byTarget).map((member) => [
       member.target,
       { text: member.state, tone: TONES[member.state] ?? 'plain' },
       member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),

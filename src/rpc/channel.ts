@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   Channel,
   type ChannelCredentials,
@@ -88,8 +89,7 @@ export class RpcChannel {
       expectedHost: security.serverName ?? (address.type === 'unix' ? 'localhost' : address.host),
       secureContext: () => security.secureContext(),
     });
-    const target = address.type === 'unix' ? `unix:${address.path}` : `dns:${address.text}`;
-    this.channel = new Channel(target, this.#credentials, {
+    this.channel = new Channel(targetOf(address), this.#credentials, {
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
       'grpc.max_send_message_length': MAX_MESSAGE_BYTES,
       // A pool of its own, so that closing this channel closes its connection and no one else's.
@@ -208,4 +208,14 @@ export class RpcChannel {
         }),
     ];
   }
+}
+
+/**
+ * The address as grpc-js takes it. IP addresses are named as such: `dns:` would
+ * give each channel a DNS resolver of its own, a tenth of what connecting costs.
+ */
+function targetOf(address: Address): string {
+  if (address.type === 'unix') return `unix:${address.path}`;
+  const family = isIP(address.host);
+  return `${family === 0 ? 'dns' : `ipv${family}`}:${address.text}`;
 }

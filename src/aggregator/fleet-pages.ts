@@ -53,14 +53,16 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
   return {
     title,
     columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Why'],
-    rows: [...members].sort(byTarget).map((member) => [
-      member.target,
-      { text: member.state, tone: TONES[member.state] ?? 'plain' },
-      member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
-      sourceWords(member),
-      member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',
-      member.reason,
-    ]),
+    rows: [...members]
+      .sort(byTarget)
+      .map((member) => [
+        member.target,
+        { text: member.state, tone: TONES[member.state] ?? 'plain' },
+        member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
+        sourceWords(member),
+        member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',
+        member.reason,
+      ]),
   };
 }
 

@@ -1,4 +1,4 @@
-import { blockSizeKindName, engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import type { CapabilityReport, Conflict } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineState, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
 import type { LogFields, Logger } from '../platform/logger.js';

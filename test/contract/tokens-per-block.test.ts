@@ -19,13 +19,13 @@ import {
   size,
 } from './make-facts.js';
 
-function valueOf(facts: readonly BlockSizeFact[]): number | undefined {
+function sizeOf(facts: readonly BlockSizeFact[]): number | undefined {
   return judgeTokensPerBlock(facts).winner?.size.sizeTokens;
 }
 
 describe('R1: tokens_per_block is an integer from 1 to 1,048,576', () => {
   it.each([1, 16, 784, 1_048_576])('takes %s', (sizeTokens) => {
-    expect(valueOf([size(sizeTokens, METRICS)])).toBe(sizeTokens);
+    expect(sizeOf([size(sizeTokens, METRICS)])).toBe(sizeTokens);
   });
 
   it.each([0, -1, 0.5, 1_048_577, Number.NaN])(
@@ -39,7 +39,7 @@ describe('R1: tokens_per_block is an integer from 1 to 1,048,576', () => {
   );
 
   it('does not fall back to a worse source when the best one talks nonsense', () => {
-    expect(valueOf([size(0, METRICS), size(32, DECLARED)])).toBeUndefined();
+    expect(sizeOf([size(0, METRICS), size(32, DECLARED)])).toBeUndefined();
   });
 });
 
@@ -63,8 +63,8 @@ describe('R3: several sources for one value', () => {
   });
 
   it('prefers the kind nearest to a KV event among live sources, whoever tells it', () => {
-    expect(valueOf([size(4, RPC, SCHEDULER), size(256, METRICS, EFFECTIVE)])).toBe(256);
-    expect(valueOf([size(256, METRICS, EFFECTIVE), size(64, HTTP, KV_EVENT)])).toBe(64);
+    expect(sizeOf([size(4, RPC, SCHEDULER), size(256, METRICS, EFFECTIVE)])).toBe(256);
+    expect(sizeOf([size(256, METRICS, EFFECTIVE), size(64, HTTP, KV_EVENT)])).toBe(64);
   });
 
   it('prefers RPC and HTTP to metrics for the same kind, and keeps the loser as a conflict', () => {
@@ -111,8 +111,8 @@ describe('R4: configuration is not the running state', () => {
   });
 
   it('uses a configured value when nothing lives, and a declared one when there is nothing else', () => {
-    expect(valueOf([size(32, CONFIG), size(16, DECLARED)])).toBe(32);
-    expect(valueOf([size(16, DECLARED)])).toBe(16);
+    expect(sizeOf([size(32, CONFIG), size(16, DECLARED)])).toBe(32);
+    expect(sizeOf([size(16, DECLARED)])).toBe(16);
   });
 });
 
@@ -137,7 +137,7 @@ describe('for whatever sources say', () => {
   it('only ever gives a value that some candidate said and that R1 allows', () => {
     fc.assert(
       fc.property(fc.array(anySize, { maxLength: 6 }), (facts) => {
-        const value = valueOf(facts);
+        const value = sizeOf(facts);
         if (value === undefined) return;
         expect(isTokensPerBlock(value)).toBe(true);
         expect(facts.some((fact) => fact.forContract && fact.size.sizeTokens === value)).toBe(true);
@@ -148,7 +148,7 @@ describe('for whatever sources say', () => {
   it('changes nothing when a source says the same twice', () => {
     fc.assert(
       fc.property(fc.array(anySize, { maxLength: 6 }), (facts) => {
-        expect(valueOf([...facts, ...facts])).toEqual(valueOf(facts));
+        expect(sizeOf([...facts, ...facts])).toEqual(sizeOf(facts));
       }),
     );
   });

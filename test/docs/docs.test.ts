@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
+import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+/** Every page that people read, relative to the root. */
+const pages = ['.', 'docs', 'bench', 'test/fixtures/engines', 'test/fixtures/topology'].flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+);
+
+/** Text without what stands in code, where brackets are no links. */
+function prose(markdown: string): string {
+  return markdown.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+}
+
+/** The anchors of a page: its headings as GitHub writes them. */
+function anchorsOf(markdown: string): string[] {
+  return [...markdown.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replace(/\s/g, '-'),
+  );
+}
+
+describe('links', () => {
+  it.each(pages)('every relative link of %s leads somewhere', (page) => {
+    const targets = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const broken = targets
+      .filter((target) => !/^[a-z]+:/i.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? page : relative(root, join(root, dirname(page), path));
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && !anchorsOf(read(file)).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('metrics.md', () => {
+  it('names every metric of its own, and none that is not there', () => {
+    const registry = new Registry();
+    const none = {} as never;
+    new FleetMetrics(registry, () => none);
+    new SidecarMetrics({ registry, store: none, endpoint: none });
+    const served = (registry.getMetricsAsArray() as unknown as { name: string }[])
+      .map(({ name }) => name)
+      .filter((name) => name.startsWith('kv_'));
+    const rows = [...read('docs/metrics.md').matchAll(/^\| `(kv_\w+)/gm)].map(([, name]) => name);
+    expect(rows.sort()).toEqual(served.sort());
+  });
+});
+
+describe('agreement.md', () => {
+  it('has every rule that a test names, and a test or the word later for every rule', () => {
+    const page = read('docs/agreement.md');
+    const rules = new Map(
+      [...page.matchAll(/^- \*\*([RAVG]\d+)\.\*\* ([\s\S]*?)(?=^- |^#|(?![\s\S]))/gm)].map(
+        ([, rule, text]) => [rule, text],
+      ),
+    );
+    const tested = new Set(
+      ['agreement/agreement-spec', 'contract/tokens-per-block', 'contract/resolve'].flatMap((name) =>
+        [...read(`test/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(([, rule]) => rule),
+      ),
+    );
+    const promised = [...rules].filter(([, text = '']) => !text.startsWith('*Later.*')).map(([rule]) => rule);
+    expect(promised.sort()).toEqual([...tested].sort());
+    expect(rules.size).toBe(5 + 11 + 5 + 7);
+  });
+});

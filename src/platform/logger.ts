@@ -1,6 +1,7 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
 import { describeError } from './describe-error.js';
+import { withoutControls } from './printable.js';
 
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -84,15 +85,6 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   // later, and the last ones would be lost when the process ends.
   const stream: DestinationStream = { write: (line) => destination.write(format(line)) };
   return wrap(pino(pinoOptions, stream), withoutControls);
-}
-
-/**
- * Words from workers and engines reach a person's terminal: escape sequences
- * in them must not. Line feeds and tabs stay. (JSON escapes them by itself.)
- */
-function withoutControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }
 
 function wrap(target: PinoLogger, clean: (text: string) => string): Logger {

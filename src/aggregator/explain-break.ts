@@ -10,18 +10,24 @@ export function explainConnect(error: unknown): string {
   return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;
 }
 
-/** A watch stream that failed, in words that say what to look at. */
-export function explainStatus(error: ServiceError): string {
+/** Who answers where a call fails, and what else is often taken for it. */
+const PEERS = {
+  sidecar: "is it the engine's own port?",
+  aggregator: "is it a sidecar's or an engine's port?",
+} as const;
+
+/** A call or a watch stream that failed, in words that say what to look at. */
+export function explainStatus(error: ServiceError, peer: keyof typeof PEERS = 'sidecar'): string {
   const said = `${status[error.code] ?? `status ${error.code}`} ${excerpt(error.details)}`;
   switch (error.code) {
     case status.UNIMPLEMENTED:
-      return `answers gRPC but is not a kv-accord sidecar (${said}): is it the engine's own port?`;
+      return `answers gRPC but is not a kv-accord ${peer} (${said}): ${PEERS[peer]}`;
     case status.UNAUTHENTICATED:
-      return `refuses us as unauthenticated (${said}): set --token-file, or --tls-cert and --tls-key, to what the sidecar accepts`;
+      return `refuses us as unauthenticated (${said}): set --token-file, or --tls-cert and --tls-key, to what the ${peer} accepts`;
     case status.PERMISSION_DENIED:
       return `refuses us (${said})`;
     case status.UNAVAILABLE:
-      return `the connection broke or the sidecar is going away (${said})`;
+      return `the connection broke or the ${peer} is going away (${said})`;
     case status.RESOURCE_EXHAUSTED:
       return `a limit was passed (${said})`;
     default:

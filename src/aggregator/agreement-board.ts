@@ -1,7 +1,7 @@
 import type { FleetView, GroupView } from '../agreement/snapshot.js';
 import { Agreement, AgreementState } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
-import { toAgreement, toMember } from './fleet-messages.js';
+import { toAgreement, toMembers } from './fleet-messages.js';
 import type { FleetRunner } from './fleet-runner.js';
 
 /** What a question about a group comes to. */
@@ -12,10 +12,19 @@ export type BoardAnswer =
   /** Nobody serves that model, and nobody is left who still might. */
   | { readonly type: 'unknown_group'; readonly groups: readonly string[] };
 
+/** Names that were asked for in vain and whose answer is kept: callers choose them. */
+const MAX_KEPT_NAMES = 1_000;
+
 interface Posted {
   readonly agreement: Agreement;
   /** Its encoding without the time, to tell news from repetition. */
   readonly content: Buffer;
+}
+
+/** The same for every model that no report has named, but for the name. */
+interface PostedNobody extends Posted {
+  /** By the name that was asked for, so that who watches is not told the same twice. */
+  readonly byName: Map<string, Agreement>;
 }
 
 /**
@@ -26,6 +35,8 @@ export class AgreementBoard {
   readonly #clock: Clock;
   readonly #runner: FleetRunner;
   readonly #posted = new Map<string, Posted>();
+  /** What is said of models that no report has named, once somebody has asked for one. */
+  #nobody: PostedNobody | undefined;
   readonly #watchers = new Set<() => void>();
   readonly #stop: () => void;
   #view: FleetView;
@@ -74,12 +85,12 @@ export class AgreementBoard {
     this.#view = view;
     let isNews =
       view.unassigned.length !== before.unassigned.length || this.#posted.size !== view.groups.length;
-    for (const name of [...this.#posted.keys()]) {
-      if (!view.groups.some(({ group }) => group === name)) this.#posted.delete(name);
+    const names = new Set(view.groups.map(({ group }) => group));
+    for (const name of this.#posted.keys()) {
+      if (!names.has(name)) this.#posted.delete(name);
     }
     for (const group of view.groups) isNews = this.#postGroup(group) || isNews;
-    // While there is no group, the reasons are all there is to watch.
-    if (view.groups.length === 0) isNews = true;
+    if (this.#nobody !== undefined) isNews = this.#postNobody(this.#nobody) || isNews;
     if (isNews) for (const watcher of [...this.#watchers]) watcher();
   }
 
@@ -92,23 +103,39 @@ export class AgreementBoard {
 
   /** What there is to say of a model that no report has named yet. */
   #nobodyYet(group: string): Agreement {
-    const { unassigned, reasons } = this.#view;
+    this.#nobody ??= this.#describeNobody();
+    const { agreement, byName } = this.#nobody;
+    const kept = byName.get(group);
+    if (kept !== undefined) return kept;
     const text = `no worker has reported the model "${group}" yet`;
-    return {
-      group,
+    const reasons =
+      agreement.reasons.length > 0 ? agreement.reasons : [{ code: 'waiting_for_workers', text }];
+    const made = { ...agreement, group, reasons };
+    if (byName.size < MAX_KEPT_NAMES) byName.set(group, made);
+    return made;
+  }
+
+  #postNobody(before: PostedNobody): boolean {
+    const isAskable = this.#posted.size === 0 || this.#view.unassigned.length > 0;
+    this.#nobody = isAskable ? this.#describeNobody() : undefined;
+    if (this.#nobody?.content.equals(before.content) === true) this.#nobody = before;
+    return this.#nobody !== before;
+  }
+
+  #describeNobody(): PostedNobody {
+    const { unassigned, reasons } = this.#view;
+    const agreement = Agreement.fromPartial({
       state: AgreementState.AGREEMENT_STATE_COLLECTING,
-      epoch: 0n,
-      gateOpen: false,
-      contract: undefined,
-      reasons:
-        reasons.length > 0
-          ? reasons.map((reason) => ({ ...reason }))
-          : [{ code: 'waiting_for_workers', text }],
-      members: unassigned.map(toMember),
+      reasons: reasons.map((reason) => ({ ...reason })),
+      members: toMembers(unassigned),
       memberCount: unassigned.length,
-      changedAt: new Date(this.#clock.wallMs()),
       routingMode: 'closed',
-      ready: false,
+    });
+    const content = Buffer.from(Agreement.encode(agreement).finish());
+    return {
+      agreement: { ...agreement, changedAt: new Date(this.#clock.wallMs()) },
+      content,
+      byName: new Map(),
     };
   }
 }

@@ -57,6 +57,15 @@ export function toMember(view: MemberView): Member {
   };
 }
 
+/** Members as an agreement names them: all, or the first of them with those that something is said of. */
+export function toMembers(views: readonly MemberView[]): Member[] {
+  if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views.map(toMember);
+  const isPlain = ({ reason, declaredTokensPerBlock }: MemberView): boolean =>
+    reason === '' && declaredTokensPerBlock === undefined;
+  const special = views.filter((view) => !isPlain(view));
+  return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT).map(toMember);
+}
+
 /** One group on the wire. `changedAtMs` is wall-clock time, for people. */
 export function toAgreement(view: GroupView, changedAtMs: number): Agreement {
   return {
@@ -66,7 +75,7 @@ export function toAgreement(view: GroupView, changedAtMs: number): Agreement {
     gateOpen: view.gateOpen,
     contract: view.values === undefined ? undefined : toContract(view.values, view),
     reasons: view.reasons.map(({ code, text }) => ({ code, text })),
-    members: view.members.slice(0, MAX_MEMBERS_IN_AGREEMENT).map(toMember),
+    members: toMembers(view.members),
     memberCount: view.members.length,
     changedAt: new Date(changedAtMs),
     routingMode: view.routingMode,

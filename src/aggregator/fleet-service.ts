@@ -6,6 +6,7 @@ import type {
   WatchAgreementRequest,
   WatchAgreementResponse,
 } from '../gen/kvaccord/v1/fleet.js';
+import { Worker } from '../gen/kvaccord/v1/fleet.js';
 import { RpcError } from '../rpc/errors.js';
 import type { RpcEdge } from '../rpc/handlers.js';
 import { wrapServerStream, wrapUnary } from '../rpc/handlers.js';
@@ -120,17 +121,14 @@ export function listWorkers(
     .sort((a, b) => (a.member.target < b.member.target ? -1 : 1));
 
   let bytes = 0;
-  const end = all.findIndex(({ member }) => {
-    bytes += runner.reportBytes(member.target);
-    return bytes > PAGE_BYTES;
-  });
-  const page = end === -1 ? all : all.slice(0, end + 1);
-  return {
-    workers: page.map(({ group: name, member }) => ({
-      group: name,
-      member: toMember(member),
-      report: runner.reportOf(member.target),
-    })),
-    nextPageToken: page.length < all.length ? (page.at(-1)?.member.target ?? '') : '',
-  };
+  const workers: Worker[] = [];
+  for (const { group: name, member } of all) {
+    if (bytes > PAGE_BYTES) break;
+    const worker = { group: name, member: toMember(member), report: undefined };
+    // Also those without a report count: ten thousand of them would not fit into one message.
+    bytes += Worker.encode(worker).finish().length + runner.reportBytes(member.target);
+    workers.push({ ...worker, report: runner.reportOf(member.target) });
+  }
+  const nextPageToken = workers.length < all.length ? (workers.at(-1)?.member?.target ?? '') : '';
+  return { workers, nextPageToken };
 }

@@ -149,16 +149,19 @@ export class FleetMetrics {
     }
   }
 
-  /** Takes back the series of workers that have left. */
+  /** Takes back the series of workers that have left, and those of models that nobody serves any more. */
   prune(view: FleetView): void {
     if (this.#mismatchLabels.size === 0) return;
+    const groups = new Set(view.groups.map(({ group }) => group));
     const present = new Set(
       [...view.groups.flatMap(({ members }) => members), ...view.unassigned].map(({ target }) => target),
     );
     for (const [worker, labels] of this.#mismatchLabels) {
-      if (present.has(worker)) continue;
-      for (const entry of labels) this.#mismatches.remove(entry);
-      this.#mismatchLabels.delete(worker);
+      // A worker may serve one model after another, by names of its own choice.
+      const kept = labels.filter(({ group }) => present.has(worker) && groups.has(group));
+      for (const entry of labels) if (!kept.includes(entry)) this.#mismatches.remove(entry);
+      if (kept.length === 0) this.#mismatchLabels.delete(worker);
+      else this.#mismatchLabels.set(worker, kept);
     }
   }
 }

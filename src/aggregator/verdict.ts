@@ -19,6 +19,16 @@ function reasonsText(agreement: Agreement): string {
   return agreement.reasons.map(({ text }) => text).join('\n');
 }
 
+function nobodyServes(group: string | undefined, agreements: readonly Agreement[]): string {
+  if (group === undefined) return 'no worker has reported a model yet';
+  const others = agreements.map(({ group: name }) => name).filter((name) => name !== '');
+  const served = others.length === 0 ? '' : `; the fleet serves ${others.slice(0, MAX_NAMED).join(', ')}`;
+  return `no worker serves "${group}" yet${served}`;
+}
+
+/** Models that one sentence names. */
+const MAX_NAMED = 20;
+
 /** What somebody who needs one answer asks. */
 export interface Question {
   /** Looks at that model alone; undefined looks at all. */
@@ -38,12 +48,11 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
 
   const agreed = relevant.filter(({ state }) => state === AgreementState.AGREEMENT_STATE_AGREED);
   const open = relevant.filter(({ state }) => state !== AgreementState.AGREEMENT_STATE_AGREED);
-  if (open.length > 0) return { type: 'pending', text: open.map(reasonsText).join('\n') };
-  if (agreed.length === 0) {
-    const what =
-      group === undefined ? 'no worker has reported a model yet' : `no worker serves "${group}" yet`;
-    return { type: 'pending', text: what };
+  if (open.length > 0) {
+    const texts = open.map(reasonsText).filter((text) => text !== '');
+    return { type: 'pending', text: texts.join('\n') || 'the workers have not agreed yet' };
   }
+  if (agreed.length === 0) return { type: 'pending', text: nobodyServes(group, agreements) };
   if (frontendUses === 'declared') {
     // An aggregator that goes by what it observes offers them all the same.
     const contradicting = agreed.flatMap(({ members }) => members).filter(declaresAnother);

@@ -1,24 +1,23 @@
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import type { Agreement, WatchAgreementResponse } from '../gen/kvaccord/v1/fleet.js';
-import { FleetClient } from '../gen/kvaccord/v1/fleet.js';
+import { isTokensPerBlock } from '../contract/tokens-per-block.js';
+import type { WatchAgreementResponse } from '../gen/kvaccord/v1/fleet.js';
+import { Agreement, AgreementState, FleetClient } from '../gen/kvaccord/v1/fleet.js';
 import type { Address } from '../platform/address.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import type { RpcDialer } from '../rpc/channel.js';
+import { ConnectError } from '../rpc/connect-error.js';
+import { readPeerReason } from '../rpc/errors.js';
 import type { AgreementFeed } from './agreement-feed.js';
+import { backoffMs } from './backoff.js';
+import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 
 /** An aggregator that says nothing for so long is taken for dead: three heartbeats. */
 const SILENCE_LIMIT_MS: number = 3 * WATCH_HEARTBEAT_MS;
-
-/** First and longest pause before the aggregator is dialled again; doubled at each failure, with jitter. */
-const FIRST_RETRY_MS = 250;
-const LONGEST_RETRY_MS = 15_000;
-
-/** Answers to a question that is wrong: asking again would not help. */
-const FINAL_STATUSES: readonly number[] = [status.INVALID_ARGUMENT, status.UNIMPLEMENTED];
 
 export interface RemoteAgreementOptions {
   readonly address: Address;
@@ -30,6 +29,16 @@ export interface RemoteAgreementModules {
   readonly dialer: RpcDialer;
   readonly clock: Clock;
   readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** How one attempt to follow the aggregator ended. */
+interface Break {
+  readonly why: string;
+  /** To ask the same again would not help. */
+  readonly isFinal: boolean;
+  /** The aggregator is well: it only has nobody of that model. */
+  readonly isAnswer?: boolean;
 }
 
 /** Follows a running aggregator, and dials it again for as long as it takes. */
@@ -38,14 +47,20 @@ export class RemoteAgreement implements AgreementFeed {
   readonly #modules: RemoteAgreementModules;
   readonly #stop = new AbortController();
   readonly #watchers = new Set<() => void>();
+  /** The model that is asked for: the one that was named, or the only one there was when it was agreed. */
+  #group: string;
   #agreement: Agreement | undefined;
   #trouble: string | undefined = 'not asked yet';
+  /** The last trouble that the log was told; forgotten when the aggregator is heard for good. */
+  #told: string | undefined;
   #refusal: string | undefined;
+  #failures = 0;
   #running: Promise<void> | undefined;
 
   constructor(options: RemoteAgreementOptions, modules: RemoteAgreementModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#group = options.group;
   }
 
   get agreements(): readonly Agreement[] {
@@ -76,79 +91,130 @@ export class RemoteAgreement implements AgreementFeed {
   }
 
   async #run(): Promise<void> {
-    const { clock, random } = this.#modules;
-    let retryMs = FIRST_RETRY_MS;
-    while (!this.#stop.signal.aborted && this.#refusal === undefined) {
-      const trouble = await this.#follow(() => {
-        retryMs = FIRST_RETRY_MS;
-      });
-      if (this.#stop.signal.aborted) return;
-      this.#trouble = trouble;
-      this.#tell();
-      if (this.#refusal !== undefined) return;
-      await sleep(clock, retryMs * (0.5 + random.fraction() / 2), this.#stop.signal);
-      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    const { clock, logger, random } = this.#modules;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const asked = this.#group;
+      const { why, isFinal, isAnswer } = await this.#follow();
+      if (signal.aborted) return;
+      const text = `${this.#options.address.text}: ${why}`;
+      if (isAnswer === true) this.#take(nobodyServes(asked, text));
+      else if (!isFinal) this.#fail(text);
+      else if (asked === this.#group) return this.#refuse(text);
+      else logger.info({}, `The fleet has come to serve several models: "${this.#group}" is followed`);
+      this.#failures += 1;
+      await sleep(clock, backoffMs(this.#failures, random), signal);
     }
   }
 
-  /** Follows one stream until it ends; resolves with why. */
-  async #follow(onHeard: () => void): Promise<string> {
-    const { dialer } = this.#modules;
+  /** Follows one stream until it ends. */
+  async #follow(): Promise<Break> {
     let channel: ReturnType<RpcDialer['dial']> | undefined;
     try {
-      channel = dialer.dial(this.#options.address);
+      channel = this.#modules.dialer.dial(this.#options.address);
       await channel.waitForReady(this.#stop.signal);
-      const call = channel.createClient(FleetClient).watchAgreement({ group: this.#options.group });
-      return await this.#read(call, onHeard);
+      const call = channel.createClient(FleetClient).watchAgreement({ group: this.#group });
+      return await this.#read(call);
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      const isFinal = error instanceof ConnectError && error.code === 'plaintext_refused';
+      return { why: explainConnect(error), isFinal };
     } finally {
       channel?.close();
     }
   }
 
-  #read(call: ClientReadableStream<WatchAgreementResponse>, onHeard: () => void): Promise<string> {
+  #read(call: ClientReadableStream<WatchAgreementResponse>): Promise<Break> {
     const { clock } = this.#modules;
     const { signal } = this.#stop;
     return new Promise((resolve) => {
+      let isOver = false;
       let silence: Timer | undefined;
-      const finish = (why: string): void => {
+      const finish = (end: Break): void => {
+        if (isOver) return;
+        isOver = true;
         silence?.clear();
         signal.removeEventListener('abort', stop);
         call.cancel();
-        resolve(why);
+        resolve(end);
       };
-      const stop = (): void => finish('stopped');
+      const stop = (): void => finish({ why: 'stopped', isFinal: false });
       const expectMore = (): void => {
         silence?.clear();
-        const why = `${this.#options.address.text}: the aggregator said nothing for ${SILENCE_LIMIT_MS / 1_000} s`;
-        silence = clock.setTimer(SILENCE_LIMIT_MS, () => finish(why));
+        const why = `the aggregator said nothing for ${SILENCE_LIMIT_MS / 1_000} s: it hangs or the network drops packets`;
+        silence = clock.setTimer(SILENCE_LIMIT_MS, () => finish({ why, isFinal: false }));
       };
       expectMore();
       signal.addEventListener('abort', stop, { once: true });
       call.on('data', ({ payload }: WatchAgreementResponse) => {
+        if (isOver) return; // what was on its way when we left
         expectMore();
-        onHeard();
-        this.#trouble = undefined;
-        if (payload?.$case !== 'agreement') return;
-        this.#agreement = payload.value;
-        this.#tell();
+        if (payload?.$case !== 'agreement') {
+          // It has held for a heartbeat's time: an aggregator that only flaps is dialled ever more rarely.
+          this.#failures = 0;
+          this.#told = undefined;
+          return;
+        }
+        const problem = findProblem(payload.value);
+        if (problem === undefined) this.#take(payload.value);
+        else finish({ why: problem, isFinal: false });
       });
-      call.on('error', (error: ServiceError) => {
-        if (FINAL_STATUSES.includes(error.code)) this.#refusal = this.#explain(error);
-        finish(this.#explain(error));
-      });
-      call.on('end', () => finish(`${this.#options.address.text}: the aggregator ended the watch`));
+      call.on('error', (error: ServiceError) => finish(explainEnd(error)));
+      call.on('end', () =>
+        finish({ why: 'the aggregator ended the watch: it is shut down or restarted', isFinal: false }),
+      );
     });
   }
 
-  #explain(error: ServiceError): string {
-    const who = this.#options.address.text;
-    if (error.code === status.UNIMPLEMENTED) return `${who}: is no kv-accord aggregator`;
-    return `${who}: ${error.details === '' ? error.message : error.details}`;
+  #take(agreement: Agreement): void {
+    this.#trouble = undefined;
+    this.#agreement = agreement;
+    if (agreement.state === AgreementState.AGREEMENT_STATE_AGREED) this.#group = agreement.group;
+    this.#tell();
+  }
+
+  #fail(trouble: string): void {
+    this.#trouble = trouble;
+    if (trouble !== this.#told) this.#modules.logger.warn({}, `Cannot follow the aggregator: ${trouble}`);
+    this.#told = trouble;
+    this.#tell();
+  }
+
+  #refuse(refusal: string): void {
+    // Before there was anything to lose, the one who asks is told, and nobody else need be.
+    if (this.#agreement !== undefined) {
+      this.#modules.logger.warn({}, `The aggregator is not followed any more: ${refusal}`);
+    }
+    this.#trouble = refusal;
+    this.#refusal = refusal;
+    this.#tell();
   }
 
   #tell(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
+}
+
+function explainEnd(error: ServiceError): Break {
+  const reason = readPeerReason(error)?.reason;
+  if (reason === 'unknown_group') return { why: error.details, isFinal: false, isAnswer: true };
+  if (reason === 'several_groups') return { why: `${error.details}; set --group`, isFinal: true };
+  const isFinal = error.code === status.INVALID_ARGUMENT || error.code === status.UNIMPLEMENTED;
+  return { why: explainStatus(error, 'aggregator'), isFinal };
+}
+
+/** R1 at this border too: why an agreement cannot be used. */
+function findProblem({ state, contract }: Agreement): string | undefined {
+  if (state !== AgreementState.AGREEMENT_STATE_AGREED) return undefined;
+  const size = contract?.tokensPerBlock;
+  if (size !== undefined && isTokensPerBlock(size)) return undefined;
+  return `the aggregator says agreed, but tokens_per_block is ${size ?? 'missing'} and must be an integer from 1 to 1,048,576`;
+}
+
+/** What stands for a model that the aggregator does not know, or not any more. */
+function nobodyServes(group: string, text: string): Agreement {
+  return Agreement.fromPartial({
+    group,
+    state: AgreementState.AGREEMENT_STATE_COLLECTING,
+    reasons: [{ code: 'waiting_for_workers', text }],
+  });
 }

@@ -80,14 +80,13 @@ export async function openFeed(
   const way = aggregator === undefined ? { source: openSource(settings, clock) } : { aggregator };
   const security = await openSecurity(settings, { clock, logger });
   const dialer = new RpcDialer({}, { clock, security });
-  const modules = { clock, dialer, random: systemRandom };
+  const modules = { clock, dialer, logger, random: systemRandom };
   const feed =
     'aggregator' in way
       ? new RemoteAgreement({ address: way.aggregator, group: group ?? '' }, modules)
       : new FleetWatch(agreementOptionsOf(settings, 'new-epoch', way.source), {
           ...modules,
           source: way.source,
-          logger,
         });
   return {
     feed,

@@ -1,8 +1,7 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
 import { judgeAgreements, type Question } from '../aggregator/verdict.js';
-import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock, Timer } from '../platform/clock.js';
-import type { TextOutput } from '../platform/standard-streams.js';
+import type { LiveLine } from './live-line.js';
 
 /** How waiting for an agreement ended. */
 export type WaitOutcome =
@@ -24,7 +23,7 @@ export interface WaitModules {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Where a person watches; undefined shows nothing on the way. */
-  readonly progress: TextOutput | undefined;
+  readonly progress: LiveLine | undefined;
 }
 
 /** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
@@ -41,7 +40,7 @@ export function awaitAgreement(
       timer?.clear();
       leave();
       signal.removeEventListener('abort', stop);
-      progress?.write(CLEAR_LINE);
+      progress?.clear();
       settle();
     };
     const stop = (): void => finish(() => reject(signal.reason));
@@ -56,7 +55,7 @@ export function awaitAgreement(
         finish(() => resolve(verdict));
         return;
       }
-      progress?.write(liveLine(feed, progress.columns ?? DEFAULT_COLUMNS));
+      progress?.show(feed);
     };
     if (signal.aborted) {
       stop();
@@ -74,26 +73,4 @@ function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
   if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
   const verdict = judgeAgreements(feed.agreements, options);
   return { type: 'timed_out', text: verdict.type === 'pending' ? verdict.text : '' };
-}
-
-/** Goes to the start of the line and clears it. */
-const CLEAR_LINE = '\r\u001b[2K';
-
-const DEFAULT_COLUMNS = 80;
-
-/** Who has reported what so far, in one line that the next one replaces. */
-function liveLine(feed: AgreementFeed, columns: number): string {
-  const said = feed.agreements.flatMap(describeMembers);
-  const trouble = feed.trouble === undefined ? [] : [feed.trouble];
-  const text = [...said, ...trouble].join('  ').replace(/\s+/g, ' ');
-  // The cursor goes back to the start, so that a line of the log takes this one's place.
-  return `${CLEAR_LINE}${text.slice(0, Math.max(columns - 1, 0))}\r`;
-}
-
-function describeMembers(agreement: Agreement): string[] {
-  return agreement.members.map(({ target, tokensPerBlock, reason }) =>
-    tokensPerBlock === undefined
-      ? `${target}: ${reason === '' ? 'waiting' : reason}`
-      : `${target}: ${tokensPerBlock}`,
-  );
 }

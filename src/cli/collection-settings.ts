@@ -1,3 +1,4 @@
+import { type Address, isLoopback, parseAddress } from '../platform/address.js';
 import type { SettingError } from './settings/setting-error.js';
 
 /** How a fleet is found and how it comes to agree: the same for every command that collects. */
@@ -74,24 +75,72 @@ export const collectionSettings = {
   },
 } as const;
 
+/** What a command has beside them that waits for one answer, from the fleet itself or from an aggregator. */
+export const answerSettings = {
+  aggregator: {
+    kind: 'address',
+    use: 'dial',
+    group: 'Fleet',
+    help: 'Ask this running aggregator in place of the workers.',
+  },
+  group: {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: 'MODEL',
+    help: 'The served model to wait for, when the fleet serves several.',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '10m',
+    group: 'Waiting',
+    help: 'End with code 3 (code 5 when nobody can be reached) when nothing is agreed by then; 0 waits for ever.',
+  },
+} as const;
+
 interface FleetSettings {
   readonly workers: readonly string[];
   readonly workersFile: string | undefined;
-  readonly aggregator?: { readonly text: string } | undefined;
+  readonly aggregator?: Address | undefined;
+  readonly tlsCert: string | undefined;
+  readonly tlsCa: string | undefined;
+  readonly insecure: boolean;
 }
 
 type FleetSetting = 'workers' | 'workers-file';
-type Reject = (name: FleetSetting, allowed: string, value?: string) => SettingError;
+type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 
-/** Looks whether there is exactly one way to the fleet. `others` are ways beside `--workers` and `--workers-file`. */
-export function checkFleet(settings: FleetSettings, reject: Reject): void {
+/** Looks whether there is exactly one way to the fleet, and whether it may be gone. */
+export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>): void {
   const hasList = settings.workers.length > 0;
   const hasFile = settings.workersFile !== undefined;
   const hasAggregator = settings.aggregator !== undefined;
   if (hasList && hasFile) throw reject('workers-file', 'left out when --workers is given');
   if (hasAggregator && hasList) throw reject('workers', 'left out when --aggregator is asked');
   if (hasAggregator && hasFile) throw reject('workers-file', 'left out when --aggregator is asked');
-  if (hasList || hasFile || hasAggregator) return;
-  const others = 'aggregator' in settings ? '--workers-file or --aggregator' : '--workers-file';
-  throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
+  if (!hasList && !hasFile && !hasAggregator) {
+    const others = 'aggregator' in settings ? '--workers-file or --aggregator' : '--workers-file';
+    throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
+  }
+  if (needsNoSaying(settings)) return;
+  for (const text of settings.workers) {
+    // What stands behind a name is known only later, and told then.
+    const address = parseAddress(text);
+    if (address !== undefined && !isLoopback(address)) throw reject('workers', LOOPBACK_OR_TLS, text);
+  }
+}
+
+/** The same for a command that may also ask an aggregator. */
+export function checkAnswer(settings: FleetSettings, reject: Reject<FleetSetting | 'aggregator'>): void {
+  checkFleet(settings, reject);
+  const { aggregator } = settings;
+  if (aggregator === undefined || isLoopback(aggregator) || needsNoSaying(settings)) return;
+  throw reject('aggregator', LOOPBACK_OR_TLS);
+}
+
+const LOOPBACK_OR_TLS =
+  'on this machine, unless there is --tls-ca (and --tls-cert with --tls-key, where they are asked for), or --insecure for plaintext';
+
+/** Plaintext beyond this machine has to be said; TLS need not be. */
+function needsNoSaying({ tlsCert, tlsCa, insecure }: FleetSettings): boolean {
+  return tlsCert !== undefined || tlsCa !== undefined || insecure;
 }

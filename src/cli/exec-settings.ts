@@ -1,19 +1,7 @@
-import { checkFleet, collectionSettings } from './collection-settings.js';
+import { answerSettings, checkAnswer, collectionSettings } from './collection-settings.js';
 import type { CommandDescription } from './command.js';
 
 const ownSettings = {
-  aggregator: {
-    kind: 'address',
-    use: 'dial',
-    group: 'Fleet',
-    help: 'Ask this running aggregator in place of the workers.',
-  },
-  group: {
-    kind: 'string',
-    group: 'Fleet',
-    placeholder: 'MODEL',
-    help: 'The served model to wait for, when the fleet serves several.',
-  },
   'frontend-uses': {
     kind: 'enum',
     choices: ['observed', 'declared'],
@@ -21,18 +9,19 @@ const ownSettings = {
     group: 'Agreement',
     help: 'Whether CMD goes by what engines do or by what workers declare. Dynamo goes by what they declare.',
   },
-  timeout: {
-    kind: 'duration',
-    default: '10m',
-    group: 'Waiting',
-    help: 'End with code 3 when nothing is agreed by then; 0 waits for ever.',
-  },
   'on-change': {
     kind: 'enum',
     choices: ['restart', 'exit', 'ignore'],
     default: 'restart',
     group: 'Program',
-    help: 'What to do with CMD when the fleet comes to agree on another value.',
+    help: 'When the fleet comes to agree on another value: start CMD anew, end it and exit with code 4, or let it be.',
+  },
+  'child-grace': {
+    kind: 'duration',
+    default: '30s',
+    max: '1h',
+    group: 'Program',
+    help: 'How long CMD may take to end after SIGTERM, when it is to be started anew or ended, before it is killed.',
   },
   env: {
     kind: 'list',
@@ -44,8 +33,9 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord exec`. */
-export const execSettings: typeof collectionSettings & typeof ownSettings = {
+export const execSettings: typeof collectionSettings & typeof answerSettings & typeof ownSettings = {
   ...collectionSettings,
+  ...answerSettings,
   ...ownSettings,
 };
 
@@ -71,5 +61,5 @@ export const execDescription: CommandDescription<typeof execSettings> = {
       line: 'kv-accord exec --aggregator 127.0.0.1:50060 -- indexer --block-size {tokens_per_block}',
     },
   ],
-  check: checkFleet,
+  check: checkAnswer,
 };

@@ -1,19 +1,7 @@
-import { checkFleet, collectionSettings } from './collection-settings.js';
+import { answerSettings, checkAnswer, collectionSettings } from './collection-settings.js';
 import type { CommandDescription } from './command.js';
 
 const ownSettings = {
-  aggregator: {
-    kind: 'address',
-    use: 'dial',
-    group: 'Fleet',
-    help: 'Ask this running aggregator in place of the workers.',
-  },
-  group: {
-    kind: 'string',
-    group: 'Fleet',
-    placeholder: 'MODEL',
-    help: 'The served model to wait for, when the fleet serves several.',
-  },
   'frontend-uses': {
     kind: 'enum',
     choices: ['observed', 'declared'],
@@ -21,17 +9,12 @@ const ownSettings = {
     group: 'Agreement',
     help: 'Whether the frontend goes by what engines do or by what workers declare.',
   },
-  timeout: {
-    kind: 'duration',
-    default: '10m',
-    group: 'Waiting',
-    help: 'End with code 3 when nothing is agreed by then; 0 waits for ever.',
-  },
 } as const;
 
 /** The settings of `kv-accord wait`. */
-export const waitSettings: typeof collectionSettings & typeof ownSettings = {
+export const waitSettings: typeof collectionSettings & typeof answerSettings & typeof ownSettings = {
   ...collectionSettings,
+  ...answerSettings,
   ...ownSettings,
 };
 
@@ -52,5 +35,5 @@ export const waitDescription: CommandDescription<typeof waitSettings> = {
       line: 'kv-accord wait --aggregator 127.0.0.1:50060 --timeout 2m',
     },
   ],
-  check: checkFleet,
+  check: checkAnswer,
 };

@@ -1,6 +1,8 @@
+import { withoutControls } from '../platform/printable.js';
 import { awaitAgreement } from './await-agreement.js';
 import type { CommandBody } from './command.js';
 import { explainOutcome } from './explain-outcome.js';
+import { LiveLine } from './live-line.js';
 import { openFeed } from './open-feed.js';
 import type { waitSettings } from './wait-settings.js';
 
@@ -13,7 +15,7 @@ export const runWait: CommandBody<typeof waitSettings> = async (settings, contex
     const outcome = await awaitAgreement(
       feed,
       { timeoutMs: settings.timeoutMs, group: settings.group, frontendUses: settings.frontendUses },
-      { clock, signal, progress: isTerminal ? stderr : undefined },
+      { clock, signal, progress: isTerminal ? new LiveLine(stderr) : undefined },
     );
     const { exitCode, text } = explainOutcome(outcome, settings.timeoutMs);
     if (settings.json) {
@@ -24,7 +26,7 @@ export const runWait: CommandBody<typeof waitSettings> = async (settings, contex
     } else if (outcome.type === 'agreed') {
       stdout.write(`${outcome.tokensPerBlock}\n`);
     }
-    if (outcome.type !== 'agreed') stderr.write(`kv-accord wait: ${text}\n`);
+    if (outcome.type !== 'agreed') stderr.write(`kv-accord wait: ${withoutControls(text)}\n`);
     return exitCode;
   } finally {
     await close();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { exitCodeOfSignal } from './process-signals.js';
 
 /** A program that was started and shares this process's standard streams. */
@@ -9,16 +9,13 @@ export interface Child {
   kill(signal: NodeJS.Signals): void;
 }
 
+/** Starts a program; see `startChild`. */
+export type StartChild = typeof startChild;
+
 /** Why a program could not be started, in words for the person who named it. */
 export class SpawnError extends Error {
   constructor(command: string, cause: NodeJS.ErrnoException) {
-    const why =
-      cause.code === 'ENOENT'
-        ? 'not found on PATH'
-        : cause.code === 'EACCES'
-          ? 'not executable'
-          : cause.message;
-    super(`cannot run "${command}": ${why}`, { cause });
+    super(`cannot run "${command}": ${explain(command, cause)}`, { cause });
     this.name = 'SpawnError';
   }
 }
@@ -26,6 +23,8 @@ export class SpawnError extends Error {
 /**
  * Starts a program with this process's standard streams and the environment
  * given. Resolves once it runs; rejects with a `SpawnError` when it cannot.
+ * Should this process end first, by a fault of its own, the program gets
+ * SIGTERM, so that it does not go on unwatched.
  */
 export function startChild(
   command: string,
@@ -33,11 +32,46 @@ export function startChild(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Child> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit', env: { ...environment } });
+    let child: ChildProcess;
+    try {
+      child = spawn(command, args, { stdio: 'inherit', env: { ...environment } });
+    } catch (error) {
+      // Node throws what it does not emit: a part of the path that is no folder, too long a command line.
+      reject(new SpawnError(command, error as NodeJS.ErrnoException));
+      return;
+    }
+    const leave = (): void => void child.kill('SIGTERM');
+    process.once('exit', leave);
     const exited = new Promise<number>((exit) => {
-      child.once('exit', (code, signal) => exit(signal === null ? (code ?? 0) : exitCodeOfSignal(signal)));
+      child.once('exit', (code, signal) => {
+        process.off('exit', leave);
+        exit(signal === null ? (code ?? 0) : exitCodeOfSignal(signal));
+      });
     });
-    child.once('error', (error) => reject(new SpawnError(command, error)));
+    // Stays for the program's whole life: a signal that may not be sent is an error here too.
+    child.on('error', (error) => {
+      if (child.pid === undefined) process.off('exit', leave);
+      reject(new SpawnError(command, error));
+    });
     child.once('spawn', () => resolve({ exited, kill: (signal) => void child.kill(signal) }));
   });
+}
+
+function explain(command: string, cause: NodeJS.ErrnoException): string {
+  switch (cause.code) {
+    case 'ENOENT':
+      return command.includes('/')
+        ? 'there is no such file, or the interpreter that its first line names is missing'
+        : 'not found on PATH';
+    case 'EACCES':
+      return 'not an executable file';
+    case 'ENOTDIR':
+      return 'a part of its path is not a folder';
+    case 'E2BIG':
+      return 'its arguments and environment are too long';
+    case 'ERR_INVALID_ARG_VALUE':
+      return 'it is no name of a program';
+    default:
+      return cause.message;
+  }
 }

@@ -1,3 +1,5 @@
+import { isatty } from 'node:tty';
+
 /** Where a command writes its text. */
 export interface TextOutput {
   write(text: string): void;
@@ -12,6 +14,12 @@ export const standardOutput: TextOutput = outputOf(process.stdout);
 
 /** Standard error, for everything that is not data. */
 export const standardError: TextOutput = outputOf(process.stderr);
+
+/** Whether any of the three streams is a terminal, which then sends signals to the whole foreground group. */
+export function hasTerminal(): boolean {
+  // By number: to touch `process.stdin` would change how a pipe behaves that a child shares.
+  return [0, 1, 2].some((fd) => isatty(fd));
+}
 
 function outputOf(stream: NodeJS.WriteStream): TextOutput {
   return {

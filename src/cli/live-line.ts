@@ -1,0 +1,70 @@
+import type { AgreementFeed } from '../aggregator/agreement-feed.js';
+import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
+import { onOneLine } from '../platform/printable.js';
+import type { TextOutput } from '../platform/standard-streams.js';
+
+/** Goes to the start of the line and clears it. */
+const CLEAR_LINE = '\r\u001b[2K';
+
+const DEFAULT_COLUMNS = 80;
+
+/** Workers that are looked at for one line; no terminal has room for more. */
+const MAX_WORKERS = 200;
+
+/** One line on a terminal, each in the place of the one before: who has reported what so far. */
+export class LiveLine {
+  readonly #output: TextOutput;
+  #shown = '';
+
+  constructor(output: TextOutput) {
+    this.#output = output;
+  }
+
+  /** Shows where the feed stands, in one line of the terminal's width. */
+  show(feed: AgreementFeed): void {
+    const text = cutTo(summarise(feed), (this.#output.columns ?? DEFAULT_COLUMNS) - 1);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    // The cursor goes back to the start, so that a line of the log takes this one's place.
+    this.#output.write(`${CLEAR_LINE}${text}\r`);
+  }
+
+  /** Takes the line away; nothing is written when there is none. */
+  clear(): void {
+    if (this.#shown === '') return;
+    this.#shown = '';
+    this.#output.write(CLEAR_LINE);
+  }
+}
+
+function summarise(feed: AgreementFeed): string {
+  const { agreements, trouble } = feed;
+  const reported = agreements.flatMap(reportedSizes);
+  // Those that are missing stand in the reasons, with what hinders them.
+  const missing = agreements.flatMap(({ reasons }) => reasons.map(({ text }) => text));
+  const parts = [...reported, ...missing, ...(trouble === undefined ? [] : [trouble])];
+  return onOneLine([...new Set(parts)].join('  '));
+}
+
+function reportedSizes({ members }: Agreement): string[] {
+  return members
+    .slice(0, MAX_WORKERS)
+    .flatMap(({ target, tokensPerBlock }) =>
+      tokensPerBlock === undefined ? [] : [`${target}: ${tokensPerBlock}`],
+    );
+}
+
+/** Cuts to a width in columns; characters of East Asian scripts and pictures take two. */
+function cutTo(text: string, columns: number): string {
+  let width = 0;
+  let cut = '';
+  for (const character of text) {
+    width += (character.codePointAt(0) ?? 0) >= FIRST_WIDE_CODE_POINT ? 2 : 1;
+    if (width > columns) break;
+    cut += character;
+  }
+  return cut;
+}
+
+/** Hangul Jamo, where wide scripts begin; a narrow one above it only ends the line early. */
+const FIRST_WIDE_CODE_POINT = 0x1100;

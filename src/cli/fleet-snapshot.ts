@@ -1,11 +1,12 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { explainStatus } from '../aggregator/explain-break.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CapabilitiesClient } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { FleetClient } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
-import { callUnary } from '../rpc/call-unary.js';
+import { callUnary, type UnaryMethod } from '../rpc/call-unary.js';
 import type { RpcChannel } from '../rpc/channel.js';
 
 /** What was found at an address. */
@@ -17,48 +18,97 @@ export type FleetSnapshot =
     }
   | { readonly type: 'sidecar'; readonly report: CapabilityReport };
 
-/** Pages of workers that one snapshot reads: about 500 workers each. */
+/** Pages of workers that one snapshot reads: 1 MB each, together more than any fleet's reports. */
 const MAX_PAGES = 200;
 
 export interface SnapshotOptions {
   readonly clock: Clock;
+  /** For the whole snapshot, with the connection and however many calls it takes. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-function isUnimplemented(error: unknown): boolean {
-  return (error as Partial<ServiceError>).code === status.UNIMPLEMENTED;
+/** A snapshot that could not be taken, in words for a person. */
+export class SnapshotError extends Error {
+  constructor(address: string, why: string, options?: ErrorOptions) {
+    super(`${address}: ${why}`, options);
+    this.name = 'SnapshotError';
+  }
 }
 
-/** Asks whoever listens behind `channel`, an aggregator or a sidecar. */
+/**
+ * Asks whoever listens behind `channel`, an aggregator or a sidecar. Rejects
+ * with a `ConnectError`, a `SnapshotError`, or `signal.reason`.
+ */
 export async function takeSnapshot(channel: RpcChannel, options: SnapshotOptions): Promise<FleetSnapshot> {
+  const { clock, signal } = options;
+  const { text } = channel.address;
+  const deadlineMs = clock.monotonicMs() + options.timeoutMs;
+  const ask: Ask = (method, request) =>
+    callUnary(method, request, { clock, signal, timeoutMs: Math.max(deadlineMs - clock.monotonicMs(), 1) });
+  await channel.waitForReady(signal);
   try {
-    const fleet = channel.createClient(FleetClient);
-    const workers = await listWorkers(fleet, options);
-    const groups = [...new Set(workers.map(({ group }) => group).filter((group) => group !== ''))].sort();
-    const agreements: Agreement[] = [];
-    for (const group of groups.length === 0 ? [''] : groups) {
-      const { agreement } = await callUnary(fleet.getAgreement.bind(fleet), { group }, options);
-      if (agreement !== undefined) agreements.push(agreement);
-    }
-    return { type: 'aggregator', agreements, workers };
+    return (await askAggregator(channel, ask)) ?? (await askSidecar(channel, ask));
   } catch (error) {
-    if (!isUnimplemented(error)) throw error;
+    if (!isServiceError(error)) throw error;
+    if (error.code === status.DEADLINE_EXCEEDED) {
+      const why = `did not answer within ${options.timeoutMs / 1_000} s (--timeout)`;
+      throw new SnapshotError(text, why, { cause: error });
+    }
+    if (error.code === status.UNIMPLEMENTED) {
+      const why = 'answers gRPC, but is neither a kv-accord aggregator nor a sidecar';
+      throw new SnapshotError(text, why, { cause: error });
+    }
+    throw new SnapshotError(text, explainStatus(error, 'aggregator'), { cause: error });
   }
+}
+
+type Ask = <Request, Response>(method: UnaryMethod<Request, Response>, request: Request) => Promise<Response>;
+
+/** Undefined when it is none. */
+async function askAggregator(channel: RpcChannel, ask: Ask): Promise<FleetSnapshot | undefined> {
+  const fleet = channel.createClient(FleetClient);
+  const workers = await listWorkers(channel, fleet, ask).catch(unless(status.UNIMPLEMENTED));
+  if (workers === undefined) return undefined;
+  const groups = [...new Set(workers.map(({ group }) => group).filter((group) => group !== ''))].sort();
+  const agreements: Agreement[] = [];
+  for (const group of groups.length === 0 ? [''] : groups) {
+    // A model whose last worker has left between the two questions is not there any more.
+    const answer = await ask(fleet.getAgreement.bind(fleet), { group }).catch(unless(status.NOT_FOUND));
+    if (answer?.agreement !== undefined) agreements.push(answer.agreement);
+  }
+  return { type: 'aggregator', agreements, workers };
+}
+
+async function askSidecar(channel: RpcChannel, ask: Ask): Promise<FleetSnapshot> {
   const capabilities = channel.createClient(CapabilitiesClient);
-  const { report } = await callUnary(capabilities.getCapabilities.bind(capabilities), {}, options);
-  if (report === undefined) throw new Error(`${channel.address.text}: the sidecar answered without a report`);
+  const { report } = await ask(capabilities.getCapabilities.bind(capabilities), {});
+  if (report === undefined) {
+    throw new SnapshotError(channel.address.text, 'the sidecar answered without a report');
+  }
   return { type: 'sidecar', report };
 }
 
-async function listWorkers(fleet: FleetClient, options: SnapshotOptions): Promise<Worker[]> {
+async function listWorkers(channel: RpcChannel, fleet: FleetClient, ask: Ask): Promise<Worker[]> {
   const workers: Worker[] = [];
   let pageToken = '';
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const answer = await callUnary(fleet.listWorkers.bind(fleet), { group: '', pageToken }, options);
+    const answer = await ask(fleet.listWorkers.bind(fleet), { group: '', pageToken });
     workers.push(...answer.workers);
     pageToken = answer.nextPageToken;
-    if (pageToken === '') break;
+    if (pageToken === '') return workers;
   }
-  return workers;
+  throw new SnapshotError(channel.address.text, `has more than ${MAX_PAGES} pages of workers`);
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && 'code' in error && 'details' in error;
+}
+
+/** Takes a failure with that status for an answer: there is nothing. */
+function unless(code: status): (error: unknown) => undefined {
+  return (error) => {
+    if (isServiceError(error) && error.code === code) return undefined;
+    throw error;
+  };
 }

@@ -4,10 +4,11 @@ import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities
 import { EngineKind, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
+import { onOneLine } from '../platform/printable.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
 
-/** Longest explanation in a cell; the whole is in `--json`. */
-const MAX_WHY_CHARS = 120;
+/** Longest text in a cell; the whole is in `--json`. */
+const MAX_CELL_CHARS = 200;
 
 const STATES: Readonly<Record<number, string>> = {
   [MemberState.MEMBER_STATE_DISCOVERED]: 'discovered',
@@ -45,7 +46,7 @@ function renderFleet(agreements: readonly Agreement[], workers: readonly Worker[
 }
 
 function headline(agreement: Agreement): string {
-  const name = agreement.group === '' ? 'No model yet' : agreement.group;
+  const name = agreement.group === '' ? 'No model yet' : onOneLine(agreement.group);
   const { contract } = agreement;
   if (agreement.state === AgreementState.AGREEMENT_STATE_AGREED && contract !== undefined) {
     const by = contract.isOverride ? 'set by override' : 'agreed';
@@ -64,7 +65,7 @@ function tableOf(workers: readonly Worker[]): string {
   if (workers.length === 0) return '';
   const table = plainTable(['WORKER', 'STATE', 'TOKENS/BLOCK', 'FROM', 'ENGINE', 'GPUS', 'REQUESTS', 'WHY']);
   for (const { member, report } of workers) {
-    table.push([
+    pushRow(table, [
       member?.target ?? '',
       STATES[member?.state ?? 0] ?? 'unknown',
       member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock),
@@ -72,7 +73,7 @@ function tableOf(workers: readonly Worker[]): string {
       engineOf(report),
       gpusOf(report?.topology),
       OFFERS[member?.offer ?? 0] ?? 'unknown',
-      shorten(member?.reason ?? ''),
+      member?.reason ?? '',
     ]);
   }
   return trimLines(table.toString());
@@ -96,7 +97,7 @@ function renderReport(report: CapabilityReport): string {
       'evidence',
       because === undefined
         ? 'none'
-        : `${evidenceSourceName(because.source)}, ${because.origin}: ${shorten(because.raw)}`,
+        : `${evidenceSourceName(because.source)}, ${because.origin}: ${because.raw}`,
     ],
     ['hash algorithm', contract?.hashAlgorithm ?? 'not told'],
     [
@@ -106,7 +107,7 @@ function renderReport(report: CapabilityReport): string {
     ['GPUs', gpusOf(report.topology)],
     ['digest', report.digest === '' ? '-' : report.digest],
   ];
-  table.push(...rows);
+  for (const row of rows) pushRow(table, row);
   const notes = [
     ...(report.completeness?.reasons ?? []).map((reason) => `incomplete: ${reason}`),
     ...report.conflicts.map(
@@ -114,8 +115,13 @@ function renderReport(report: CapabilityReport): string {
         `conflict: ${field} is ${keptValue} (${evidenceSourceName(keptSource)}), but ${evidenceSourceName(otherSource)} says ${otherValue}`,
     ),
     ...report.warnings.map((warning) => `warning: ${warning}`),
-  ];
+  ].map((note) => onOneLine(note));
   return `${[trimLines(table.toString()), ...notes].join('\n')}\n`;
+}
+
+/** Workers name themselves: a name with line feeds or escape sequences must not look like more rows. */
+function pushRow(table: InstanceType<typeof Table>, cells: readonly string[]): void {
+  table.push(cells.map((cell) => onOneLine(cell, MAX_CELL_CHARS)));
 }
 
 function plainTable(head: string[]): InstanceType<typeof Table> {
@@ -164,9 +170,4 @@ function gpusOf(topology: Topology | undefined): string {
   if (gpus.length === 0) return '-';
   const names = [...new Set(gpus.map(({ productName }) => productName))].join(', ');
   return `${gpus.length} x ${names}`;
-}
-
-function shorten(text: string): string {
-  const line = text.replace(/\s+/g, ' ');
-  return line.length > MAX_WHY_CHARS ? `${line.slice(0, MAX_WHY_CHARS)}…` : line;
 }

@@ -1,14 +1,15 @@
 import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
-import { ADDRESS_FORMS, parseAddress } from '../platform/address.js';
+import { ADDRESS_FORMS, type Address, parseAddress } from '../platform/address.js';
 import { sleep } from '../platform/clock.js';
-import { RpcDialer } from '../rpc/channel.js';
+import { withoutControls } from '../platform/printable.js';
+import { type RpcChannel, RpcDialer } from '../rpc/channel.js';
+import { ConnectError } from '../rpc/connect-error.js';
 import type { CommandBody } from './command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
-import type { FleetSnapshot } from './fleet-snapshot.js';
-import { takeSnapshot } from './fleet-snapshot.js';
+import { type FleetSnapshot, SnapshotError, takeSnapshot } from './fleet-snapshot.js';
 import { openSecurity } from './open-security.js';
-import { SettingError } from './settings/setting-error.js';
+import { quote, SettingError } from './settings/setting-error.js';
 import type { statusSettings } from './status-settings.js';
 import { renderSnapshot } from './status-table.js';
 
@@ -21,52 +22,75 @@ const WATCH_INTERVAL_MS = 1_000;
 /** Clears the screen and goes to its top, on a terminal. */
 const CLEAR_SCREEN = '\u001b[2J\u001b[H';
 
+/** What one look at the fleet came to. */
+type Look = { readonly answer: string } | { readonly trouble: string };
+
 /** Runs `kv-accord status`. */
 export const runStatus: CommandBody<typeof statusSettings> = async (settings, context) => {
   const { clock, signal, stdout, stderr, operands } = context;
-  const text = operands[0] ?? DEFAULT_ADDRESS;
-  const address = parseAddress(text);
-  if (address === undefined || (address.type === 'tcp' && address.port === 0)) {
-    throw new SettingError(`"${text}" (on the command line): must be ${ADDRESS_FORMS}`);
-  }
+  const { watch, json, timeoutMs } = settings;
+  const address = readAddress(operands[0] ?? DEFAULT_ADDRESS);
   const security = await openSecurity(settings, context);
-  const dialer = new RpcDialer({}, { clock, security });
-  let shown = '';
+  const dialer = new RpcDialer({ connectTimeoutMs: timeoutMs }, { clock, security });
+  let channel: RpcChannel | undefined;
   try {
-    do {
-      const answer = await ask();
-      if (typeof answer === 'number') return answer;
-      if (answer !== shown)
-        stdout.write(settings.watch && stdout.isTerminal ? `${CLEAR_SCREEN}${answer}` : answer);
-      shown = answer;
-      if (settings.watch) await sleep(clock, WATCH_INTERVAL_MS, signal);
-    } while (settings.watch && !signal.aborted);
+    let look: Look = await ask();
+    if ('trouble' in look) {
+      stderr.write(`kv-accord status: ${look.trouble}\n`);
+      return EXIT_TRANSPORT;
+    }
+    stdout.write(watch && stdout.isTerminal ? `${CLEAR_SCREEN}${look.answer}` : look.answer);
+    while (watch) {
+      await sleep(clock, WATCH_INTERVAL_MS, signal);
+      // Somebody has seen enough: that is how a watch ends.
+      if (signal.aborted) break;
+      const before: Look = look;
+      look = await ask().catch((error: unknown) => {
+        if (signal.aborted) return before;
+        throw error;
+      });
+      if (textOf(look) !== textOf(before)) show(look);
+    }
     return EXIT_OK;
   } finally {
+    channel?.close();
     security.close();
   }
 
-  /** One answer as text; an exit code when there is none. */
-  async function ask(): Promise<string | number> {
-    let channel: ReturnType<RpcDialer['dial']> | undefined;
+  function show(look: Look): void {
+    const text = textOf(look);
+    // On a terminal each look replaces the one before; elsewhere troubles are no data.
+    if (stdout.isTerminal) stdout.write(`${CLEAR_SCREEN}${text}`);
+    else ('answer' in look ? stdout : stderr).write(text);
+  }
+
+  /** Asks over the channel of the time before, or a new one. Rejects with `signal.reason`. */
+  async function ask(): Promise<Look> {
     try {
-      channel = dialer.dial(address as NonNullable<typeof address>);
-      await channel.waitForReady(signal);
-      const snapshot = await takeSnapshot(channel, { clock, timeoutMs: settings.timeoutMs, signal });
-      return settings.json
-        ? `${JSON.stringify(toJson(snapshot))}\n`
-        : withoutControls(renderSnapshot(snapshot));
+      channel ??= dialer.dial(address);
+      const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
+      if (json) return { answer: `${JSON.stringify(toJson(snapshot))}\n` };
+      return { answer: withoutControls(renderSnapshot(snapshot)) };
     } catch (error) {
-      if (signal.aborted) return EXIT_OK;
-      const why = error instanceof Error ? error.message : String(error);
-      if (settings.watch && shown !== '') return `${why}\n`;
-      stderr.write(`kv-accord status: ${why}\n`);
-      return EXIT_TRANSPORT;
-    } finally {
       channel?.close();
+      channel = undefined;
+      if (!(error instanceof SnapshotError) && !(error instanceof ConnectError)) throw error;
+      return { trouble: withoutControls(error.message) };
     }
   }
 };
+
+function textOf(look: Look): string {
+  return 'answer' in look ? look.answer : `kv-accord status: ${look.trouble}\n`;
+}
+
+function readAddress(text: string): Address {
+  const address = parseAddress(text);
+  if (address === undefined || (address.type === 'tcp' && address.port === 0)) {
+    throw new SettingError(`${quote(text)} (on the command line): must be ${ADDRESS_FORMS}`);
+  }
+  return address;
+}
 
 /** Proto3 JSON of what was found, the same that grpcurl prints. */
 function toJson(snapshot: FleetSnapshot): unknown {
@@ -75,10 +99,4 @@ function toJson(snapshot: FleetSnapshot): unknown {
     agreements: snapshot.agreements.map((agreement) => Agreement.toJSON(agreement)),
     workers: snapshot.workers.map((worker) => Worker.toJSON(worker)),
   };
-}
-
-/** Workers name themselves: escape sequences in their words must not reach a terminal. */
-function withoutControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

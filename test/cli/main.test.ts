@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -23,9 +24,29 @@ function run(args: readonly string[]): { code: number | null; stdout: string; st
   return { code: status, stdout, stderr };
 }
 
-/** Starts a piece of code that uses the built program's parts, and resolves once it has said that it is up. */
+/** Joins a piece of code and the parts of the program that it imports into one module, as the build does. */
+async function bundle(code: string): Promise<string> {
+  const id = `${ROOT}code.js`;
+  const build = await rolldown({
+    input: id,
+    platform: 'node',
+    external: /^[a-z@]/,
+    plugins: [
+      {
+        name: 'code-of-the-test',
+        resolveId: (asked) => (asked === id ? id : undefined),
+        load: (asked) => (asked === id ? code : undefined),
+      },
+    ],
+  });
+  const { output } = await build.generate({ codeSplitting: false });
+  await build.close();
+  return output[0].code;
+}
+
+/** Starts a piece of code that uses parts of the program, and resolves once it has said that it is up. */
 async function startCode(code: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', await bundle(code)], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -76,7 +97,7 @@ describe('the program', () => {
 
 describe('signals', () => {
   const WAITS = `
-    import { abortOnStopSignals } from './dist/platform/process-signals.js';
+    import { abortOnStopSignals } from './src/platform/process-signals.js';
     const controller = new AbortController();
     abortOnStopSignals(controller);
     controller.signal.addEventListener('abort', () => console.log(controller.signal.reason.message));
@@ -100,9 +121,9 @@ test.each([
   ['rejected', "void Promise.reject(new Error('lost\\nstraw'))"],
 ])('an error that nobody caught, %s, is one line and code 1', async (_, fault) => {
   const child = await startCode(`
-    import { tellFault } from './dist/cli/run.js';
-    import { listenForFaults } from './dist/platform/process-faults.js';
-    import { standardError } from './dist/platform/standard-streams.js';
+    import { tellFault } from './src/cli/run.js';
+    import { listenForFaults } from './src/platform/process-faults.js';
+    import { standardError } from './src/platform/standard-streams.js';
     listenForFaults((error) => { tellFault(standardError)(error); process.exitCode = 1; });
     console.log('up');
     ${fault};

@@ -37,7 +37,11 @@ export function tableOf(command: Command): SettingsTable {
 }
 
 /** The command line as commander knows it: for parsing, help and completion. */
-function buildProgram(modules: ProgramModules, onRequest: (request: Request) => void): Commander {
+function buildProgram(
+  argv: readonly string[],
+  modules: ProgramModules,
+  onRequest: (request: Request) => void,
+): Commander {
   const program = new Commander('kv-accord')
     .description('Every worker, every router, one KV block size.')
     .usage('COMMAND [flags]')
@@ -66,7 +70,8 @@ function buildProgram(modules: ProgramModules, onRequest: (request: Request) => 
     const { operands } = description;
     // Optional here: what is missing is told later, when it is known that the command is to run.
     if (operands !== undefined) sub.argument(operands.syntax.replace(/^<(.*)>$/, '[$1]'), operands.help);
-    addFlags(sub, tableOf(command));
+    // Only for the commands that are named: making every flag of all of them would be felt at each start.
+    if (argv.includes(description.name)) addFlags(sub, tableOf(command));
     sub.usage(`[flags]${operands === undefined ? '' : ` ${usageOf(description)}`}`);
     sub.addHelpText('after', helpAfter(description));
     sub.action(() =>
@@ -91,7 +96,7 @@ function buildProgram(modules: ProgramModules, onRequest: (request: Request) => 
 /** Reads a command line (without the program's own name). Throws a `SettingError` when it is wrong. */
 export function parseCommandLine(argv: readonly string[], modules: ProgramModules): Request {
   let request: Request = { type: 'answered' };
-  const program = buildProgram(modules, (asked) => {
+  const program = buildProgram(argv, modules, (asked) => {
     request = asked;
   });
   if (argv.length === 0) {

@@ -41,7 +41,7 @@ export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'pro
   readonly logger: Logger;
   readonly security: Security;
   readonly registry: Registry;
-  /** Reads what the worker runs on, at the start and at each engine start; absent when that is switched off. */
+  /** Reads what the worker runs on, after the first look at the engine and at each engine start; absent when that is switched off. */
   readonly readTopology?: (signal: AbortSignal) => Promise<Topology>;
   readonly openFile: FingerprintModules['openFile'];
   /** How the HTTP port is protected; absent: plain, and open to everybody who reaches it. */
@@ -73,6 +73,7 @@ export class Sidecar {
   readonly #http: HttpServer;
   readonly #probes = new ProbeBoard();
   readonly #log: ReportLog;
+  #hasLooked = false;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
   #stop = new AbortController();
@@ -132,7 +133,6 @@ export class Sidecar {
     const onAbort = (): void => this.#stop.abort();
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    void this.#readTopology();
     await this.#watch.run(this.#stop.signal);
     signal.removeEventListener('abort', onAbort);
     await this.#drain();
@@ -154,7 +154,9 @@ export class Sidecar {
     const isReady = view.state === EngineState.ENGINE_STATE_READY;
     this.#server.health.setStatus(ENGINE_HEALTH, isReady ? 'SERVING' : 'NOT_SERVING');
     this.#log.tell(this.#store.current, view.restart);
-    if (view.restart !== undefined) void this.#readTopology();
+    // Not before the first look at the engine: reading starts other programs, and the gate waits for the engine's answer.
+    if (view.restart !== undefined || !this.#hasLooked) void this.#readTopology();
+    this.#hasLooked = true;
     void this.#fingerprint(view.instanceId);
   }
 

@@ -1,0 +1,70 @@
+/**
+ * One change of a worker (its engine is started anew), seen by 1,000 frontends
+ * that watch the agreement, against a plain grpc-js server that writes the same message to as many
+ * streams: from the report of the change until the last frontend knows.
+ */
+import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
+import { Part, wait } from './support/part.js';
+
+const FRONTENDS = IS_QUICK ? 200 : 1_000;
+/** Changes that are measured, after some that warm the code up. */
+const CHANGES = IS_QUICK ? 10 : 60;
+const WARM_UP = 20;
+/** A worker may send 20 messages a second before it has to wait. */
+const PACE_MS = 60;
+const AIM = 1.2;
+
+interface Measured {
+  readonly lastMs: readonly number[];
+  readonly cpuMs: number;
+  readonly bytesPerFrontend: number;
+  /** The message that frontends got. */
+  readonly sample: string;
+}
+
+async function measure(start: (port: number) => Promise<{ part: Part; address: string }>): Promise<Measured> {
+  const sidecar = new Part('sidecars');
+  const frontends = new Part('frontends');
+  const port = await sidecar.ask<number>('listen', { count: 1, holdsLast: false });
+  const { part, address } = await start(port);
+  try {
+    const beforeBytes = await part.memoryBytes();
+    await frontends.ask('start', { address, count: FRONTENDS, instance: 'worker-0-1' });
+    await wait(500);
+    const bytes = (await part.memoryBytes()) - beforeBytes;
+    const lastMs: number[] = [];
+    let beforeCpuMs = 0;
+    for (let change = 0; change < WARM_UP + CHANGES; change += 1) {
+      if (change === WARM_UP) beforeCpuMs = await part.cpuMs();
+      await wait(PACE_MS);
+      const start = change + 2;
+      await frontends.ask('arm', { instance: `worker-0-${start}` });
+      const changedMs = await sidecar.ask<number>('restart', { start });
+      const toldMs = await frontends.ask<number>('told');
+      if (change >= WARM_UP) lastMs.push(toldMs - changedMs);
+    }
+    const cpuMs = ((await part.cpuMs()) - beforeCpuMs) / CHANGES;
+    const sample = await frontends.ask<string>('sample');
+    return { lastMs, cpuMs, bytesPerFrontend: bytes / FRONTENDS, sample };
+  } finally {
+    await Promise.all([sidecar.stop(), frontends.stop(), part.stop()]);
+  }
+}
+
+const ours = await measure(async (port) => {
+  const part = new Part('aggregator');
+  const address = await part.ask<string>('start', { ports: [port], count: 1 });
+  await part.ask('opened');
+  return { part, address };
+});
+const bare = await measure(async (port) => {
+  const part = new Part('bare-fan-out');
+  return { part, address: await part.ask<string>('start', { port, sample: ours.sample }) };
+});
+title(
+  `fan-out: one change, ${FRONTENDS.toLocaleString('en-US')} frontends; floor: as many plain grpc-js streams`,
+);
+ratio('from the report until the last one knows', median(ours.lastMs), median(bare.lastMs), 'ms', AIM);
+ratio('processor time for each change', ours.cpuMs, bare.cpuMs, 'ms', AIM);
+ratio('memory for each frontend', ours.bytesPerFrontend / 1_024, bare.bytesPerFrontend / 1_024, 'KiB', AIM);
+figure('size of the message', Buffer.from(ours.sample, 'base64').length, 'bytes');

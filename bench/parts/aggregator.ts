@@ -1,0 +1,73 @@
+/** A real aggregator that watches any number of sidecars at one address. */
+import { Registry } from 'prom-client';
+import { Aggregator } from '../../src/aggregator/aggregator.js';
+import type { DiscoverySource } from '../../src/aggregator/discovery/source.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import { parseAddress } from '../../src/platform/address.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { createLogger } from '../../src/platform/logger.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { RpcDialer } from '../../src/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { servePart, sharedNowMs } from '../support/part.js';
+
+const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof parseAddress>>;
+
+/** Resolves when all workers but `awaited` have reported, and when the gate opens. */
+let reported: Promise<number> | undefined;
+let opened: Promise<number> | undefined;
+
+servePart({
+  /** Starts it; where Fleet is served. */
+  async start({ ports, count }: { ports: readonly number[]; count: number }) {
+    const endpoints = Array.from({ length: count }, (_, n) => ({
+      target: `worker-${n}`,
+      address: `127.0.0.1:${ports[n % ports.length]}`,
+    }));
+    const source: DiscoverySource = {
+      name: 'bench',
+      isStatic: true,
+      run: (signal, onList) => {
+        onList(endpoints);
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      },
+    };
+    const security = createPlaintextSecurity();
+    const aggregator = new Aggregator(
+      {
+        agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: true, settleMs: 0 },
+        listen: anyPort,
+        httpListen: anyPort,
+        version: '0.0.0',
+      },
+      {
+        clock: systemClock,
+        random: systemRandom,
+        logger: await createLogger({ isTerminal: false, level: 'error' }),
+        source,
+        security,
+        registry: new Registry(),
+        dialer: new RpcDialer({}, { clock: systemClock, security }),
+      },
+    );
+    const { runner } = aggregator.fleet;
+    // When everybody who asks is told that it is open, and not when the agreement came to it.
+    opened = new Promise((resolve) => {
+      runner.listen({ onView: ({ groups }) => groups[0]?.gateOpen === true && resolve(sharedNowMs()) });
+    });
+    reported = new Promise((resolve) => {
+      runner.listen({
+        onView: ({ groups }) => {
+          const members = groups[0]?.members ?? [];
+          if (members.filter(({ state }) => state === 'reported').length >= count - 1) resolve(sharedNowMs());
+        },
+      });
+    });
+    const { grpc } = await aggregator.start();
+    return grpc.text;
+  },
+  /** When all workers but one had reported. */
+  reported: () => reported,
+  /** When the gate opened. */
+  opened: () => opened,
+});

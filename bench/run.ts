@@ -1,0 +1,31 @@
+/**
+ * Runs benches one after the other, each in a process of its own:
+ * `npm run bench`, `npm run bench -- fleet fan-out`, `npm run bench -- --quick`.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const BENCHES = ['agreement-reducer', 'sidecar-start', 'fan-out', 'fleet'];
+
+const [flags, names] = [true, false].map((isFlag) =>
+  process.argv.slice(2).filter((word) => word.startsWith('--') === isFlag),
+);
+const unknown = [
+  ...(flags ?? []).filter((flag) => flag !== '--quick'),
+  ...(names ?? []).filter((name) => !BENCHES.includes(name)),
+];
+if (unknown.length > 0) {
+  console.error(`bench: unknown ${unknown.join(', ')}; there are ${BENCHES.join(', ')}, and --quick`);
+  process.exit(2);
+}
+
+const { length: cores, 0: core } = cpus();
+console.log(`Node ${process.version}, ${cores} x ${core?.model.trim() ?? 'unknown processor'}`);
+let worst = 0;
+for (const name of BENCHES.filter((bench) => names?.length === 0 || names?.includes(bench))) {
+  const file = fileURLToPath(new URL(`${name}.js`, import.meta.url));
+  const { status } = spawnSync(process.execPath, [file, ...(flags ?? [])], { stdio: 'inherit' });
+  worst = Math.max(worst, status ?? 1);
+}
+process.exitCode = worst;

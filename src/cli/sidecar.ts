@@ -13,7 +13,6 @@ import { checkExposure } from '../rpc/security.js';
 import { EngineLocator, fixedLocation } from '../sidecar/engine-locator.js';
 import type { EngineLocation } from '../sidecar/engine-watch.js';
 import { declaredFacts } from '../sidecar/engines/declared.js';
-import { ENGINE_PROBES } from '../sidecar/engines/index.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
@@ -68,7 +67,6 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         httpListen: settings.httpListen,
         drainTimeoutMs: settings.drainTimeoutMs,
         probeIntervalMs: settings.probeIntervalMs,
-        probes: ENGINE_PROBES,
         declaredFacts: facts,
       },
       {
@@ -80,6 +78,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         registry: new Registry(),
         openFile: openFilePieces,
         probeModules,
+        loadProbes: async () => (await import('../sidecar/engines/index.js')).ENGINE_PROBES,
         locate: locationOf(settings, context, probeModules),
         ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
       },

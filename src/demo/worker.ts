@@ -59,7 +59,6 @@ export class DemoWorker {
         httpListen: FREE_PORT,
         drainTimeoutMs: DRAIN_TIMEOUT_MS,
         probeIntervalMs: options.probeIntervalMs,
-        probes: ENGINE_PROBES,
         declaredFacts: [],
       },
       {
@@ -69,6 +68,7 @@ export class DemoWorker {
         security,
         registry: new Registry(),
         openFile: openFilePieces,
+        loadProbes: async () => ENGINE_PROBES,
         locate: async () => fixedLocation([{ httpBaseUrl: this.engine.url }]),
         probeModules: {
           clock,

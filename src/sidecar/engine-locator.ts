@@ -3,7 +3,6 @@ import { EngineState } from '../gen/kvaccord/v1/capabilities.js';
 import type { Logger } from '../platform/logger.js';
 import type { EngineLocation } from './engine-watch.js';
 import type { DetectFinding, Detection, DetectOptions } from './engines/auto-detect.js';
-import { detectEngine } from './engines/auto-detect.js';
 import type { ProbeModules, ProbeTarget } from './engines/probe.js';
 
 /** Milliseconds that one search may take; what answers slower than that is not found in it. */
@@ -83,6 +82,8 @@ export class EngineLocator {
 
   async #search(signal: AbortSignal): Promise<Detection> {
     const { probeModules } = this.#modules;
+    // Loaded now: an operator who names the engine needs no search.
+    const { detectEngine } = await import('./engines/auto-detect.js');
     const own = new AbortController();
     const abort = (): void => own.abort();
     const timer = probeModules.clock.setTimer(SEARCH_TIMEOUT_MS, abort);

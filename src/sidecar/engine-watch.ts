@@ -43,7 +43,6 @@ export type EngineLocation =
 
 export interface EngineWatchOptions {
   readonly workerId: string;
-  readonly probes: readonly EngineProbe[];
   /** What the operator declared; part of every view, outranked by every live source. */
   readonly declaredFacts: readonly Fact[];
   /** Milliseconds between rounds of a ready engine; default 10,000. */
@@ -54,6 +53,8 @@ export interface EngineWatchModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly probeModules: ProbeModules;
+  /** Gives every probe. Asked when they are needed, so that a sidecar serves before it has loaded them. */
+  readonly loadProbes: () => Promise<readonly EngineProbe[]>;
   /**
    * Says before each round where the engine is. `state` is what the last
    * round found: a search for an engine need not go on while it is ready.
@@ -122,7 +123,7 @@ export class EngineWatch {
     const location = await locate(this.#standing.state, signal);
     if (location.type === 'none') return this.#unasked();
     if (location.type === 'nowhere') return this.#lookAt([], location.reason);
-    const { probes } = this.#options;
+    const probes = await this.#modules.loadProbes();
     const round = await runProbeRound({ probes, targets: location.targets }, probeModules, signal);
     if (signal.aborted) return this.firstView;
     onRound?.(round);

@@ -35,7 +35,7 @@ export interface SidecarOptions extends EngineWatchOptions {
   readonly drainTimeoutMs?: number;
 }
 
-export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'probeModules'> {
+export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'loadProbes' | 'probeModules'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

@@ -37,11 +37,12 @@ class Bench {
 
   constructor(options: Partial<EngineWatchOptions> = {}) {
     this.watch = new EngineWatch(
-      { workerId: 'w-1', probes: [this.models, this.metrics], declaredFacts: [], ...options },
+      { workerId: 'w-1', declaredFacts: [], ...options },
       {
         clock: this.clock,
         random: countingRandom(),
         probeModules: bareModules(this.clock),
+        loadProbes: async () => [this.models, this.metrics],
         locate: async () => this.location,
         onView: (view) => this.views.push(view),
       },

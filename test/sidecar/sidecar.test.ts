@@ -44,7 +44,6 @@ function make(
       workerId: 'w-1',
       listen: address('127.0.0.1:0'),
       httpListen: address('127.0.0.1:0'),
-      probes: ENGINE_PROBES,
       declaredFacts: [],
       // Rounds follow each other fast, so that a test waits for events and not for time.
       probeIntervalMs: 20,
@@ -57,6 +56,7 @@ function make(
       security: createPlaintextSecurity(),
       registry: new Registry(),
       openFile: async () => undefined,
+      loadProbes: async () => ENGINE_PROBES,
       probeModules: {
         clock: systemClock,
         httpGet: createHttpGet(),

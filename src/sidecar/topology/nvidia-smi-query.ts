@@ -1,11 +1,8 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import type { Host } from '../../platform/host.js';
 import { MAX_GPUS, plainText } from './limits.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
-import { failureOf, parseNvidiaSmiList } from './nvidia-smi-list.js';
 import { pciBusIdOf } from './pci-bus-id.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
 import { TopologyError } from './reader.js';
 
 const COMMAND = 'nvidia-smi -q -x';
@@ -147,22 +144,3 @@ function nodesOf(value: unknown): readonly Node[] {
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-
-/** Product, memory, address, MIG slices, fabric and versions from `nvidia-smi -q -x`. */
-export const nvidiaSmiQueryReader: TopologyReader = {
-  name: 'nvidia-smi-query',
-  async read(host: Host, signal: AbortSignal): Promise<TopologyPart> {
-    const output = await host.run('nvidia-smi', ['-q', '-x'], signal);
-    if (output === undefined) return { topology: Topology.create(), absent: 'nvidia-smi not on PATH' };
-    const failure = failureOf(COMMAND, output);
-    if (failure !== undefined) return { topology: Topology.create(), absent: failure };
-    let listed: readonly ListedGpu[] = [];
-    if (output.stdout.includes('<mig_device>')) {
-      const list = await host.run('nvidia-smi', ['-L'], signal);
-      if (list?.exitCode === 0) listed = parseNvidiaSmiList(list.stdout);
-    }
-    const topology = parseNvidiaSmiQuery(output.stdout, listed);
-    if (topology.gpus.length > 0) return { topology };
-    return { topology, absent: `${COMMAND} lists no GPU` };
-  },
-};

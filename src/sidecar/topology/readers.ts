@@ -1,6 +1,6 @@
 import { amdSmiReader } from './amd-smi.js';
 import { nvidiaSmiListReader } from './nvidia-smi-list.js';
-import { nvidiaSmiQueryReader } from './nvidia-smi-query.js';
+import { nvidiaSmiQueryReader } from './nvidia-smi-query-reader.js';
 import { nvidiaSmiTopoReader } from './nvidia-smi-topo.js';
 import { placementReader } from './placement.js';
 import { procNvidiaReader } from './proc-nvidia.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseNvidiaSmiList } from '../../../src/sidecar/topology/nvidia-smi-list.js';
-import { nvidiaSmiQueryReader, parseNvidiaSmiQuery } from '../../../src/sidecar/topology/nvidia-smi-query.js';
+import { parseNvidiaSmiQuery } from '../../../src/sidecar/topology/nvidia-smi-query.js';
+import { nvidiaSmiQueryReader } from '../../../src/sidecar/topology/nvidia-smi-query-reader.js';
 import { madeHost, never, recordedHost, recording } from './support.js';
 
 const GPU = (inside: string): string =>

@@ -216,8 +216,8 @@ describe('an aggregator over real sockets', () => {
 
   it('starts nothing when a port is taken, and says which', async () => {
     const first = await aggregator([await sidecar('a')]);
-    await expect(AggregatorHarness.start(['127.0.0.1:1'], {}, first.addresses?.http)).rejects.toThrow(
-      /--http-listen/,
-    );
+    await expect(
+      AggregatorHarness.start(['127.0.0.1:1'], {}, { httpListen: first.addresses?.http }),
+    ).rejects.toThrow(/--http-listen/);
   });
 });

@@ -16,6 +16,12 @@ import { RecordingLogger } from './recording-logger.js';
 /** Any free port of this machine. */
 const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
 
+/** Where it serves; a free port by default. */
+interface Places {
+  readonly listen?: Address | undefined;
+  readonly httpListen?: Address | undefined;
+}
+
 /** A real aggregator on free ports, and what a test needs to watch it. */
 export class AggregatorHarness {
   readonly aggregator: Aggregator;
@@ -25,7 +31,7 @@ export class AggregatorHarness {
   readonly dialer: RpcDialer;
   addresses: AggregatorAddresses | undefined;
 
-  private constructor(workers: readonly string[], options: Partial<AgreementOptions>, httpListen: Address) {
+  private constructor(workers: readonly string[], options: Partial<AgreementOptions>, places: Places) {
     const security = createPlaintextSecurity();
     const modules = { clock: systemClock, random: systemRandom };
     this.dialer = new RpcDialer({}, { clock: systemClock, security });
@@ -33,8 +39,8 @@ export class AggregatorHarness {
     this.aggregator = new Aggregator(
       {
         agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: source.isStatic, ...options },
-        listen: ANY_PORT,
-        httpListen,
+        listen: places.listen ?? ANY_PORT,
+        httpListen: places.httpListen ?? ANY_PORT,
         version: '0.0.0',
       },
       {
@@ -53,9 +59,9 @@ export class AggregatorHarness {
   static async start(
     workers: readonly string[],
     options: Partial<AgreementOptions> = {},
-    httpListen: Address = ANY_PORT,
+    places: Places = {},
   ): Promise<AggregatorHarness> {
-    const harness = new AggregatorHarness(workers, options, httpListen);
+    const harness = new AggregatorHarness(workers, options, places);
     harness.addresses = await harness.aggregator.start();
     return harness;
   }

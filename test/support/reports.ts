@@ -13,6 +13,8 @@ export interface WireSketch {
   readonly model?: string;
   readonly instance?: string;
   readonly revision?: bigint;
+  /** What its model card says although its engine has another size. */
+  readonly declares?: number;
 }
 
 /** A complete report as a sidecar beside a vLLM of 32 tokens per block sends it. */
@@ -42,7 +44,19 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
         observedAt: new Date(0),
       },
     ],
-    conflicts: [],
+    conflicts:
+      sketch.declares === undefined
+        ? []
+        : [
+            {
+              field: 'contract.tokens_per_block',
+              keptValue: String(size),
+              keptSource: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+              otherValue: String(sketch.declares),
+              otherSource: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+              otherOrigin: 'its model card',
+            },
+          ],
     parallelism: {},
     capacity: { kvTiers: [] },
     kvEventSources: [],

@@ -92,6 +92,24 @@ export const sidecarSettings = {
     group: 'Topology',
     help: "Where the host's files are, when they are mounted elsewhere.",
   },
+  'node-name': {
+    kind: 'string',
+    group: 'Topology',
+    defaultHelp: 'NODE_NAME, as the downward API gives it',
+    help: 'The node that the worker runs on.',
+  },
+  zone: {
+    kind: 'string',
+    group: 'Topology',
+    defaultHelp: "from the pod's topology labels, where they are mounted",
+    help: 'The zone that the worker runs in.',
+  },
+  rack: {
+    kind: 'string',
+    group: 'Topology',
+    defaultHelp: "from the pod's topology labels, where they are mounted",
+    help: 'The rack that the worker runs in.',
+  },
   listen: {
     kind: 'address',
     use: 'listen',

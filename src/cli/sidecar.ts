@@ -185,6 +185,15 @@ async function readSettingFile(field: string, path: string, maxBytes: number): P
   }
 }
 
+/** Where the operator says that the worker runs, under the names that the placement reader looks for first. */
+function placementOf({ nodeName, zone, rack }: Settings): Environment {
+  return {
+    ...(nodeName === undefined ? {} : { KV_ACCORD_NODE_NAME: nodeName }),
+    ...(zone === undefined ? {} : { KV_ACCORD_ZONE: zone }),
+    ...(rack === undefined ? {} : { KV_ACCORD_RACK: rack }),
+  };
+}
+
 /**
  * The readers are loaded when they read: they bring parsers along that would
  * delay the first answer, and the topology comes after that anyway.
@@ -200,7 +209,8 @@ async function openTopology(
       import('../platform/host.js'),
       import('../sidecar/topology/read-topology.js'),
     ]);
-    return { host: openHost({ rootFolder: hostRoot, environment }), readTopology };
+    const placed = { ...environment, ...placementOf(settings) };
+    return { host: openHost({ rootFolder: hostRoot, environment: placed }), readTopology };
   };
   if (topology === 'auto') {
     return async (signal) => {

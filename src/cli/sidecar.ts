@@ -1,4 +1,3 @@
-import { Registry } from 'prom-client';
 import type { Fact } from '../contract/facts.js';
 import { EngineKind, type Topology } from '../gen/kvaccord/v1/capabilities.js';
 import type { Environment } from '../platform/environment.js';
@@ -7,6 +6,7 @@ import { explainSystemError, readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
 import { createHttpGet } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
+import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
 import { checkExposure } from '../rpc/security.js';
@@ -75,7 +75,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         random: systemRandom,
         security,
         httpSecurity: httpSecurityOf(security, settings),
-        registry: new Registry(),
+        registry: createRegistry({ version }),
         openFile: openFilePieces,
         probeModules,
         loadProbes: async () => (await import('../sidecar/engines/index.js')).ENGINE_PROBES,

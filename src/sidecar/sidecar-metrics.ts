@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { Completeness_State, EngineState } from '../gen/kvaccord/v1/capabilities.js';
 import type { CapabilitiesEndpoint } from './capabilities-service.js';
 import type { ProbeRound } from './probe-round.js';
@@ -39,7 +39,6 @@ export class SidecarMetrics {
 
   constructor({ registry, store, endpoint }: SidecarMetricsModules) {
     const registers = [registry];
-    collectDefaultMetrics({ register: registry });
     this.#rounds = new Counter({
       name: 'kv_accord_probe_rounds_total',
       help: 'Rounds of questions to the engine.',

@@ -1,64 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { TestAuthority, TestFolder } from '../rpc/certificates.js';
-import { Changes } from '../support/changes.js';
+import { type LogLine, Program, requireBuild } from '../support/program.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-
-beforeAll(() => {
-  if (!existsSync(MAIN)) throw new Error('the built program is tested here: run "npm run build" first');
-});
-
-/** One line of a process's JSON log. */
-interface LogLine {
-  readonly level: string;
-  readonly msg: string;
-  readonly code?: string;
-}
-
-/** The built program as a process, with its log as it grows. */
-class Program {
-  readonly changes = new Changes();
-  readonly child: ChildProcess;
-  #log = '';
-
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [MAIN, ...args, '--log-format', 'json'], {
-      env: { PATH: process.env['PATH'] },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    this.child.stderr?.on('data', (bytes: Buffer) => {
-      this.#log += bytes.toString();
-      this.changes.tell();
-    });
-    this.child.once('exit', () => this.changes.tell());
-  }
-
-  get lines(): LogLine[] {
-    return this.#log
-      .split('\n')
-      .filter((line) => line.startsWith('{') && line.endsWith('}'))
-      .map((line) => JSON.parse(line));
-  }
-
-  /** Resolves as soon as a line of the log is as asked. */
-  async until(holds: (line: LogLine) => boolean): Promise<void> {
-    await this.changes.until(() => this.lines.some(holds) || this.child.exitCode !== null);
-    if (!this.lines.some(holds)) throw new Error(`it ended with ${this.child.exitCode}: ${this.#log}`);
-  }
-
-  /** Sends a signal and resolves with the exit code once it has ended. */
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      const ended = new Promise((resolve) => this.child.once('exit', resolve));
-      this.child.kill(signal);
-      await ended;
-    }
-    return this.child.exitCode;
-  }
-}
+beforeAll(requireBuild);
 
 const programs: Program[] = [];
 afterEach(async () => {

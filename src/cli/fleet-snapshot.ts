@@ -73,8 +73,9 @@ async function askAggregator(channel: RpcChannel, ask: Ask): Promise<FleetSnapsh
   const groups = [...new Set(workers.map(({ group }) => group).filter((group) => group !== ''))].sort();
   const agreements: Agreement[] = [];
   for (const group of groups.length === 0 ? [''] : groups) {
-    // A model whose last worker has left between the two questions is not there any more.
-    const answer = await ask(fleet.getAgreement.bind(fleet), { group }).catch(unless(status.NOT_FOUND));
+    // A model whose last worker has left is soon not there any more, and has no name here.
+    const gone = unless(status.NOT_FOUND, status.INVALID_ARGUMENT);
+    const answer = await ask(fleet.getAgreement.bind(fleet), { group }).catch(gone);
     if (answer?.agreement !== undefined) agreements.push(answer.agreement);
   }
   return { type: 'aggregator', agreements, workers };
@@ -105,10 +106,10 @@ function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && 'code' in error && 'details' in error;
 }
 
-/** Takes a failure with that status for an answer: there is nothing. */
-function unless(code: status): (error: unknown) => undefined {
+/** Takes a failure with one of these statuses for an answer: there is nothing. */
+function unless(...codes: readonly status[]): (error: unknown) => undefined {
   return (error) => {
-    if (isServiceError(error) && error.code === code) return undefined;
+    if (isServiceError(error) && codes.includes(error.code)) return undefined;
     throw error;
   };
 }

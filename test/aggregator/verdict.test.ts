@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toAgreement } from '../../src/aggregator/fleet-messages.js';
 import type { Verdict } from '../../src/aggregator/verdict.js';
 import { judgeAgreements } from '../../src/aggregator/verdict.js';
+import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../support/fleet.js';
 
 function judge(fleet: TestFleet, question: Partial<Parameters<typeof judgeAgreements>[1]> = {}): Verdict {
@@ -48,6 +49,55 @@ describe('one answer for one frontend', () => {
     expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
       type: 'conflict',
       text: expect.stringContaining('Worker a declares 16 (its model card) but its engine cuts 32'),
+    });
+  });
+});
+
+const { AGREEMENT_STATE_AGREED, AGREEMENT_STATE_COLLECTING, AGREEMENT_STATE_CONFLICT } = AgreementState;
+
+/** One group as an aggregator tells it. */
+function told(group: string, state: AgreementState, size?: number): Agreement {
+  const reasons = state === AGREEMENT_STATE_AGREED ? [] : [{ code: 'x', text: `why ${group}` }];
+  const contract = size === undefined ? undefined : { tokensPerBlock: size };
+  return Agreement.fromPartial({ group, state, reasons, contract });
+}
+
+const agreed = (group: string, size = 32): Agreement => told(group, AGREEMENT_STATE_AGREED, size);
+const collecting = (group: string): Agreement => told(group, AGREEMENT_STATE_COLLECTING);
+const conflict = (group: string): Agreement => told(group, AGREEMENT_STATE_CONFLICT);
+
+describe('of several models', () => {
+  it.each<[string, Agreement[], string | undefined, Partial<Verdict>]>([
+    ['nothing known', [], undefined, { type: 'pending', text: 'no worker has reported a model yet' }],
+    ['no model yet', [collecting('')], undefined, { type: 'pending', text: 'why ' }],
+    ['no model yet, one named', [collecting('')], 'a', { type: 'pending', text: 'why ' }],
+    ['all agreed', [agreed('a'), agreed('b')], undefined, { type: 'agreed', groups: ['a', 'b'] }],
+    ['one collects', [agreed('a'), collecting('b')], undefined, { type: 'pending', text: 'why b' }],
+    ['another collects', [agreed('a'), collecting('b')], 'a', { type: 'agreed', groups: ['a'] }],
+    ['one in conflict', [agreed('a'), conflict('b')], undefined, { type: 'conflict', text: 'why b' }],
+    [
+      'conflict before waiting',
+      [collecting('a'), conflict('b')],
+      undefined,
+      { type: 'conflict', text: 'why b' },
+    ],
+    ['another in conflict', [agreed('a'), conflict('b')], 'a', { type: 'agreed', groups: ['a'] }],
+    [
+      'nobody of that name',
+      [agreed('a'), agreed('b')],
+      'c',
+      { type: 'pending', text: 'no worker serves "c" yet; the fleet serves a, b' },
+    ],
+  ])('%s', (_, agreements, group, verdict) => {
+    expect(judgeAgreements(agreements, { group, frontendUses: 'observed' })).toMatchObject(verdict);
+  });
+
+  it('a group that gives no reason still has words', () => {
+    const silent = { ...collecting('a'), reasons: [] };
+    const question = { group: undefined, frontendUses: 'observed' } as const;
+    expect(judgeAgreements([silent], question)).toEqual({
+      type: 'pending',
+      text: 'the workers have not agreed yet',
     });
   });
 });

@@ -122,6 +122,7 @@ async function runCommand(
       level: settings.logLevel,
       format: settings.logFormat,
       isTerminal,
+      clearsLine: isTerminal,
       colours: isTerminal && (environment['NO_COLOR'] ?? '') === '',
     },
     modules.logDestination === undefined ? {} : { destination: modules.logDestination },

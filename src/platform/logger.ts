@@ -38,6 +38,11 @@ export interface LoggerOptions {
   readonly isTerminal: boolean;
   /** Whether pretty lines may use colours; default: when `isTerminal`. */
   readonly colours?: boolean;
+  /**
+   * Whether a pretty line clears the terminal's line first, for programs that
+   * show a line of their own with the cursor at its start. Default false.
+   */
+  readonly clearsLine?: boolean;
 }
 
 export interface LoggerModules {
@@ -53,6 +58,8 @@ export interface LoggerModules {
 const SECRET_FIELDS = ['token', 'bearer', 'password', 'secret', 'authorization', 'apiKey', 'privateKey'];
 
 const STDERR_FD = 2;
+
+const CLEAR_TO_END_OF_LINE = '\u001b[K';
 
 /**
  * Makes the process's logger. JSON lines have `time` (ISO 8601), `level` (its
@@ -83,7 +90,8 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   });
   // The formatter is called in place: pino-pretty's own stream passes lines on
   // later, and the last ones would be lost when the process ends.
-  const stream: DestinationStream = { write: (line) => destination.write(format(line)) };
+  const start = options.clearsLine === true ? CLEAR_TO_END_OF_LINE : '';
+  const stream: DestinationStream = { write: (line) => destination.write(`${start}${format(line)}`) };
   return wrap(pino(pinoOptions, stream), withoutControls);
 }
 

@@ -8,6 +8,13 @@ function recorder(): { lines: string[]; write: (line: string) => void } {
 }
 
 describe('the logger', () => {
+  test('clears what a program shows in the line before it, when it is asked to', async () => {
+    const out = recorder();
+    const options = { isTerminal: true, colours: false, clearsLine: true };
+    (await createLogger(options, { destination: out })).info({}, 'x');
+    expect(out.lines.join('').startsWith('\u001b[K[')).toBe(true);
+  });
+
   test('writes one JSON line with time, level name, fields and sentence when nobody watches', async () => {
     const out = recorder();
     const logger = await createLogger({ isTerminal: false }, { destination: out });

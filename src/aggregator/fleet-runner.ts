@@ -45,6 +45,8 @@ export class FleetRunner {
   #view: FleetView;
   #deadline: { readonly atMs: number; readonly timer: Timer } | undefined;
   #gathering: Timer | undefined;
+  /** Whether discovery has given a list. */
+  #isListed = false;
   #isClosed = false;
 
   constructor(options: AgreementOptions, modules: FleetRunnerModules) {
@@ -86,6 +88,9 @@ export class FleetRunner {
       type: 'listed',
       members: endpoints.map(({ target, draining }) => ({ target, draining: draining === true })),
     });
+    // Nobody is to read for the gathering's time that there are no workers.
+    if (!this.#isListed) this.#prepare();
+    this.#isListed = true;
   }
 
   /** A sidecar sent a report; what breaks a bound is refused here. Whether it was kept. */

@@ -22,7 +22,9 @@ export class LiveLine {
 
   /** Shows where the feed stands, in one line of the terminal's width. */
   show(feed: AgreementFeed): void {
-    const text = cutTo(summarise(feed), (this.#output.columns ?? DEFAULT_COLUMNS) - 1);
+    // A terminal that nobody has given a size yet says 0.
+    const columns = this.#output.columns || DEFAULT_COLUMNS;
+    const text = cutTo(summarise(feed), columns - 1);
     if (text === this.#shown) return;
     this.#shown = text;
     // The cursor goes back to the start, so that a line of the log takes this one's place.

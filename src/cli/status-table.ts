@@ -87,7 +87,7 @@ function renderReport(report: CapabilityReport): string {
   const rows: [string, string][] = [
     ['worker', report.workerId],
     ['instance', `${report.instanceId}, revision ${report.revision}`],
-    ['engine', `${engineOf(report)}, ${engineStateName(state)}`],
+    ['engine', report.engine === undefined ? 'not told' : `${engineOf(report)}, ${engineStateName(state)}`],
     ['model', (model?.servedNames ?? []).join(', ')],
     [
       'tokens per block',
@@ -100,10 +100,7 @@ function renderReport(report: CapabilityReport): string {
         : `${evidenceSourceName(because.source)}, ${because.origin}: ${because.raw}`,
     ],
     ['hash algorithm', contract?.hashAlgorithm ?? 'not told'],
-    [
-      'parallelism',
-      `TP ${parallelism?.tensorParallelSize ?? '?'}, PP ${parallelism?.pipelineParallelSize ?? '?'}, DP ${parallelism?.dataParallelSize ?? '?'}`,
-    ],
+    ['parallelism', parallelismOf(parallelism)],
     ['GPUs', gpusOf(report.topology)],
     ['digest', report.digest === '' ? '-' : report.digest],
   ];
@@ -163,6 +160,16 @@ function engineOf(report: CapabilityReport | undefined): string {
   const engine = report?.engine;
   if (engine === undefined || engine.kind === EngineKind.ENGINE_KIND_UNSPECIFIED) return '-';
   return `${engineKindName(engine.kind)} ${engine.version}`.trim();
+}
+
+function parallelismOf(parallelism: CapabilityReport['parallelism']): string {
+  const sizes: [string, number | undefined][] = [
+    ['TP', parallelism?.tensorParallelSize],
+    ['PP', parallelism?.pipelineParallelSize],
+    ['DP', parallelism?.dataParallelSize],
+  ];
+  const known = sizes.flatMap(([name, size]) => (size === undefined ? [] : [`${name} ${size}`]));
+  return known.length === 0 ? 'not told' : known.join(', ');
 }
 
 function gpusOf(topology: Topology | undefined): string {

@@ -167,14 +167,15 @@ describe('status of a sidecar', () => {
   });
 
   it('lets neither escape sequences nor line feeds of a worker through', async () => {
-    const evil = makeWireReport('w\n\u001b[2Jfake  row\u0007\u009b1m\u202e', {
+    const evil = makeWireReport('w\nworker \u001b[2Jfake\u0007\u009b1m\u202e', {
       model: '\u001b]0;owned\u0007',
     });
     const report = { ...evil, warnings: ['first\nworker  liar\u001b[1A'] };
     const { stdout } = await run([await serve(serveReport(report))]);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
-    expect(stdout.split('\n').filter((line) => line.includes('worker'))).toHaveLength(2);
+    // The worker's own line, that of its instance, and the warning.
+    expect(stdout.split('\n').filter((line) => line.includes('worker'))).toHaveLength(3);
   });
 });
 

@@ -1,7 +1,7 @@
 // Builds dist out of src, and says nothing unless something is wrong.
 //
 // The sources have some 250 small files, and Node reads and links each by
-// itself, which would be a fifth of a sidecar's start-up time. So the build
+// itself, which would be a seventh of a sidecar's start-up time. So the build
 // joins those that are always loaded together; what is imported on demand stays
 // apart. Packages stay outside: their fixes reach an installation without ours.
 import { fileURLToPath } from 'node:url';

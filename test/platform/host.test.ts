@@ -134,11 +134,13 @@ describe('the machine', () => {
     const over = new AbortController();
     const host = machine();
     const hanging = host.run(process.execPath, node('setInterval(() => 0, 1e6)'), over.signal);
+    const stopped = expect(hanging).rejects.toMatchObject({ code: 'aborted' });
     over.abort();
     // Killed a moment ago, its end cannot have been seen yet.
-    const again = host.run(process.execPath, ['--version'], never);
-    await expect(again).rejects.toThrow('an earlier run does not end');
-    await expect(hanging).rejects.toMatchObject({ code: 'aborted' });
+    const again = expect(host.run(process.execPath, ['--version'], never)).rejects.toThrow(
+      'an earlier run does not end',
+    );
+    await Promise.all([stopped, again]);
     const version = (): Promise<unknown> =>
       host.run(process.execPath, ['--version'], never).catch(() => undefined);
     await expect.poll(version, { timeout: 5_000 }).toMatchObject({ exitCode: 0 });

@@ -1,10 +1,7 @@
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { askedUrl } from '../../platform/http-get.js';
-import { ask } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
-import { requireKind } from './identify-engine.js';
+import type { FactSheet } from './fact-sheet.js';
+import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
-import { httpOrigin } from './probe-origin.js';
 import { type MetricSample, readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readWhole, readWholeMetric } from './whole-number.js';
@@ -19,23 +16,15 @@ const CACHE_CONFIG = 'sglang:cache_config_info';
 const WANTED: ReadonlySet<string> = new Set([PAGE_SIZE, NUM_PAGES, MAX_TOKENS, CACHE_CONFIG]);
 
 /** `/metrics` of SGLang, which needs `--enable-metrics`. */
-export const sglangMetrics: EngineProbe = {
+export const sglangMetrics: EngineProbe = httpProbe({
   name: 'sglang-metrics',
   engineKind: EngineKind.ENGINE_KIND_SGLANG,
-  origin: httpOrigin(EngineKind.ENGINE_KIND_SGLANG, PATH),
-  async probe(target, modules, signal) {
-    const url = `${target.httpBaseUrl}${PATH}`;
-    await requireKind([EngineKind.ENGINE_KIND_SGLANG], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
-    const sheet = new FactSheet({
-      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
-      origin: askedUrl(url),
-      observedAtMs: modules.clock.wallMs(),
-    });
-    readSglangMetrics(answer.body, sheet);
-    return sheet.answer();
+  path: PATH,
+  source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+  read(body, sheet) {
+    readSglangMetrics(body, sheet);
   },
-};
+});
 
 /**
  * Reads the text of SGLang's `/metrics`. The page is stated as the scheduler's

@@ -1,10 +1,7 @@
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { askedUrl } from '../../platform/http-get.js';
-import { ask } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
-import { requireKind } from './identify-engine.js';
+import type { FactSheet } from './fact-sheet.js';
+import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
-import { httpOrigin } from './probe-origin.js';
 import { readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readWholeMetric } from './whole-number.js';
@@ -19,29 +16,21 @@ const WANTED: ReadonlySet<string> = new Set([TOKENS_PER_BLOCK, MAX_BLOCKS]);
  * `/prometheus/metrics` of TensorRT-LLM, there with `return_perf_metrics: true`
  * and `enable_iter_perf_stats: true`: the one live source of its block size.
  */
-export const trtllmMetrics: EngineProbe = {
+export const trtllmMetrics: EngineProbe = httpProbe({
   name: 'trtllm-metrics',
   engineKind: EngineKind.ENGINE_KIND_TENSORRT_LLM,
-  origin: httpOrigin(EngineKind.ENGINE_KIND_TENSORRT_LLM, PATH),
-  async probe(target, modules, signal) {
-    const url = `${target.httpBaseUrl}${PATH}`;
-    await requireKind([EngineKind.ENGINE_KIND_TENSORRT_LLM], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
-    const sheet = new FactSheet({
-      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
-      origin: askedUrl(url),
-      observedAtMs: modules.clock.wallMs(),
-    });
-    refuseOtherFormats(answer.body, sheet.origin);
-    readTrtllmFamilies(answer.body, sheet);
+  path: PATH,
+  source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+  read(body, sheet) {
+    refuseOtherFormats(body, sheet.origin);
+    readTrtllmFamilies(body, sheet);
     if (sheet.factCount === 0) {
       sheet.warn(
         `tells no ${TOKENS_PER_BLOCK} yet; it appears with the first request that the engine serves`,
       );
     }
-    return sheet.answer();
   },
-};
+});
 
 /**
  * Reads TensorRT-LLM's families out of metrics that may hold others' too. The

@@ -1,33 +1,23 @@
 import { EngineKind, EvidenceSource, type KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { askedUrl } from '../../platform/http-get.js';
-import { ask, parseJsonObject } from './ask.js';
+import { parseJsonObject } from './ask.js';
 import { dialable, engineHost, vllmPublisherConnects } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
-import { requireKind } from './identify-engine.js';
+import type { FactSheet } from './fact-sheet.js';
+import { httpProbe } from './http-probe.js';
 import { JsonReader } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
-import { httpOrigin } from './probe-origin.js';
 
 const PATH = '/kv_event_sources';
 
 /** `/kv_event_sources` of vLLM, Python and Rust frontend: the publisher of each data-parallel rank. */
-export const vllmKvEventSources: EngineProbe = {
+export const vllmKvEventSources: EngineProbe = httpProbe({
   name: 'vllm-kv-event-sources',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
-  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, PATH),
-  async probe(target, modules, signal) {
-    const url = `${target.httpBaseUrl}${PATH}`;
-    await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
-    const sheet = new FactSheet({
-      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP,
-      origin: askedUrl(url),
-      observedAtMs: modules.clock.wallMs(),
-    });
-    readVllmKvEventSources(answer.body, engineHost(target), sheet);
-    return sheet.answer();
+  path: PATH,
+  source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP,
+  read(body, sheet, target) {
+    readVllmKvEventSources(body, engineHost(target), sheet);
   },
-};
+});
 
 /** Reads `{"<rank>": {endpoint, replay_endpoint, topic, …}}`; `{}` means that no events are published. */
 function readVllmKvEventSources(text: string, host: string | undefined, sheet: FactSheet): void {

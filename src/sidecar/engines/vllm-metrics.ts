@@ -1,10 +1,7 @@
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { askedUrl } from '../../platform/http-get.js';
-import { ask } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
-import { requireKind } from './identify-engine.js';
+import type { FactSheet } from './fact-sheet.js';
+import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
-import { httpOrigin } from './probe-origin.js';
 import { type MetricFamilies, type MetricSample, readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { vllmBlockSizes } from './vllm-cache-config.js';
@@ -17,23 +14,15 @@ const PROCESS_START = 'process_start_time_seconds';
 const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START]);
 
 /** `vllm:cache_config_info` of vLLM's Python frontend: what the engine really runs with. */
-export const vllmMetrics: EngineProbe = {
+export const vllmMetrics: EngineProbe = httpProbe({
   name: 'vllm-metrics',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
-  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, '/metrics'),
-  async probe(target, modules, signal) {
-    const url = `${target.httpBaseUrl}/metrics`;
-    await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
-    const sheet = new FactSheet({
-      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
-      origin: askedUrl(url),
-      observedAtMs: modules.clock.wallMs(),
-    });
-    readVllmMetrics(answer.body, sheet);
-    return sheet.answer();
+  path: '/metrics',
+  source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+  read(body, sheet) {
+    readVllmMetrics(body, sheet);
   },
-};
+});
 
 /** Reads the text of vLLM's `/metrics`. Throws a `ProbeError` when it is no metrics text at all. */
 function readVllmMetrics(text: string, sheet: FactSheet): void {

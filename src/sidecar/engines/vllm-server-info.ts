@@ -4,14 +4,12 @@ import {
   EvidenceSource,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { askedUrl } from '../../platform/http-get.js';
-import { ask, parseJsonObject } from './ask.js';
+import { parseJsonObject } from './ask.js';
 import { engineHost } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
-import { requireKind } from './identify-engine.js';
+import type { FactSheet } from './fact-sheet.js';
+import { httpProbe } from './http-probe.js';
 import { JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
-import { httpOrigin } from './probe-origin.js';
 import { vllmEventSource } from './vllm-kv-event-sources.js';
 
 /** Without `config_format=json` the configuration is Python's `repr` in one string. */
@@ -28,23 +26,15 @@ const PATH = '/server_info?config_format=json';
  * even be a default that the engine does not run with: it is reported, and
  * never taken for the width of an event.
  */
-export const vllmServerInfo: EngineProbe = {
+export const vllmServerInfo: EngineProbe = httpProbe({
   name: 'vllm-server-info',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
-  origin: httpOrigin(EngineKind.ENGINE_KIND_VLLM, PATH),
-  async probe(target, modules, signal) {
-    const url = `${target.httpBaseUrl}${PATH}`;
-    await requireKind([EngineKind.ENGINE_KIND_VLLM], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
-    const sheet = new FactSheet({
-      source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG,
-      origin: askedUrl(url),
-      observedAtMs: modules.clock.wallMs(),
-    });
-    readVllmServerInfo(answer.body, engineHost(target), sheet);
-    return sheet.answer();
+  path: PATH,
+  source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG,
+  read(body, sheet, target) {
+    readVllmServerInfo(body, engineHost(target), sheet);
   },
-};
+});
 
 /** Reads the body of `/server_info?config_format=json`. Throws a `ProbeError` when it is no JSON object. */
 function readVllmServerInfo(text: string, host: string | undefined, sheet: FactSheet): void {

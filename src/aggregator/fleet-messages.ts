@@ -1,5 +1,6 @@
 import type { GroupView, MemberOffer, MemberState, MemberView } from '../agreement/snapshot.js';
 import type { ContractValues } from '../contract/contract-values.js';
+import type { Picture } from '../contract/picture.js';
 import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import type { AgreedContract, Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
 import {
@@ -7,6 +8,7 @@ import {
   MemberOffer as WireOffer,
   AgreementState as WireState,
 } from '../gen/kvaccord/v1/fleet.js';
+import { Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
 
 /** Members that one answer names; `member_count` has the rest. A frontend of 10,000 workers asks `ListWorkers`. */
 const MAX_MEMBERS_IN_AGREEMENT = 1_000;
@@ -34,6 +36,12 @@ const OFFERS: Readonly<Record<MemberOffer, WireOffer>> = {
   full: WireOffer.MEMBER_OFFER_FULL,
 };
 
+const PICTURES: Readonly<Record<Picture, WirePicture>> = {
+  exact: WirePicture.PICTURE_EXACT,
+  partial: WirePicture.PICTURE_PARTIAL,
+  none: WirePicture.PICTURE_NONE,
+};
+
 const HASH_UNITS: Readonly<Record<string, HashUnit>> = {
   token: HashUnit.HASH_UNIT_TOKEN,
   bigram: HashUnit.HASH_UNIT_BIGRAM,
@@ -51,6 +59,8 @@ export function toMember(view: MemberView): Member {
     source: view.source,
     reason: view.reason,
     unverifiedFields: [...view.unverifiedFields],
+    picture: view.picture === undefined ? WirePicture.PICTURE_UNSPECIFIED : PICTURES[view.picture],
+    pictureReason: view.pictureReason,
     ...(view.declaredTokensPerBlock === undefined
       ? {}
       : { declaredTokensPerBlock: view.declaredTokensPerBlock }),

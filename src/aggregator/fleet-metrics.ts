@@ -131,7 +131,7 @@ export class FleetMetrics {
       case 'mismatch': {
         const { group, worker } = effect;
         const labels = { group, worker, source: evidenceSourceName(effect.source) };
-        this.#mismatches.inc(labels);
+        this.#mismatches.inc(labels, effect.count);
         const held = this.#mismatchLabels.get(worker) ?? [];
         if (held.some((entry) => entry.group === group && entry.source === labels.source)) return;
         this.#mismatchLabels.set(worker, [...held, labels]);

@@ -5,6 +5,7 @@ import type { FleetView } from '../agreement/snapshot.js';
 import { viewFleet } from '../agreement/snapshot.js';
 import type { AgreementState } from '../agreement/state.js';
 import { createAgreement } from '../agreement/state.js';
+import type { Picture } from '../contract/picture.js';
 import { readReport } from '../contract/worker-report.js';
 import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import type { Clock, Timer } from '../platform/clock.js';
@@ -115,6 +116,16 @@ export class FleetRunner {
   /** A session broke; `reason` is for an operator. */
   broken(target: string, reason: string): void {
     this.#dispatch({ type: 'broken', target, reason });
+  }
+
+  /** The index says how much it knows of what a member holds. */
+  pictured(target: string, instanceId: string, picture: Picture, reason: string): void {
+    this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
+  }
+
+  /** V3: the index met store events of another width and did not apply them. */
+  mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void {
+    this.#dispatch({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });
   }
 
   /** Stops all timers. */

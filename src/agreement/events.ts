@@ -1,5 +1,6 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import type { EvidenceSource } from '../contract/enums.js';
+import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 
 /** A member as discovery lists it. */
@@ -20,6 +21,26 @@ export type AgreementEvent =
   | { readonly type: 'alive'; readonly target: string }
   /** The session with a sidecar broke; `reason` is for an operator. */
   | { readonly type: 'broken'; readonly target: string; readonly reason: string }
+  /** The index says how much it knows of what a member holds; it counts for `instanceId` alone. */
+  | {
+      readonly type: 'picture';
+      readonly target: string;
+      readonly instanceId: string;
+      readonly picture: Picture;
+      /** For an operator; empty when the picture is exact. */
+      readonly reason: string;
+    }
+  /**
+   * V3: store events of another width than the epoch's came and were not
+   * applied. Told at once for the first of an instance, then in sums.
+   */
+  | {
+      readonly type: 'mismatched_events';
+      readonly target: string;
+      readonly instanceId: string;
+      readonly tokensPerBlock: number;
+      readonly count: number;
+    }
   /** Time has passed. */
   | { readonly type: 'tick' };
 
@@ -64,12 +85,14 @@ export type AgreementEffect =
     }
   | { readonly type: 'epoch_ended'; readonly group: string; readonly epoch: number }
   | { readonly type: 'gate'; readonly group: string; readonly open: boolean }
-  /** One more for `kv_router_block_size_mismatch_total`. */
+  /** For `kv_router_block_size_mismatch_total`. */
   | {
       readonly type: 'mismatch';
       readonly group: string;
       readonly worker: string;
       readonly source: EvidenceSource;
+      /** How many more: 1 for a report, the number of events for events. */
+      readonly count: number;
     }
   /** A8, G5: everything held for this instance is to be dropped. */
   | {

@@ -234,7 +234,7 @@ function countDissent(group: Group, member: Member, effects: AgreementEffect[]):
   if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
   member.toldDissent = report.instanceId;
   const source = report.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
-  effects.push({ type: 'mismatch', group: group.name, worker: target, source });
+  effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
   return true;
 }
 

@@ -1,3 +1,4 @@
+import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect, AgreementEvent, ListedMember } from './events.js';
 import { assign, compareRevision, drains, leave, recount, uncount } from './members.js';
@@ -31,6 +32,12 @@ export function reduce(state: AgreementState, event: AgreementEvent, nowMs: numb
       break;
     case 'broken':
       broken(state, event.target, event.reason, nowMs, effects);
+      break;
+    case 'picture':
+      picture(state, event);
+      break;
+    case 'mismatched_events':
+      mismatchedEvents(state, event, effects);
       break;
     case 'tick':
       tick(state, nowMs, effects);
@@ -85,6 +92,7 @@ function list(
         expired: false,
         tally: undefined,
         group: undefined,
+        picture: undefined,
         toldDissent: '',
         toldRemark: '',
         usableInstance: '',
@@ -205,6 +213,24 @@ function alive(state: AgreementState, target: string, nowMs: number, effects: Ag
   change(state, member, () => revive(state, member, effects));
   judgeMember(state, member, effects);
   settleGroups(state, member.group, member.group, nowMs, effects);
+}
+
+function picture(state: AgreementState, event: AgreementEvent & { type: 'picture' }): void {
+  const member = state.members.get(event.target);
+  if (member?.report === undefined || member.report.instanceId !== event.instanceId) return;
+  member.picture = { picture: event.picture, reason: event.reason };
+  state.version += 1;
+}
+
+function mismatchedEvents(
+  state: AgreementState,
+  { target, instanceId, count }: AgreementEvent & { type: 'mismatched_events' },
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member?.group === undefined || member.report?.instanceId !== instanceId) return;
+  const source = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
+  effects.push({ type: 'mismatch', group: member.group.name, worker: target, source, count });
 }
 
 /** G5: the same instance goes on as before. */

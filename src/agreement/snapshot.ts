@@ -2,6 +2,7 @@ import type { ContractField, ContractValues } from '../contract/contract-values.
 import { contractDigest, unverifiedFields } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
+import type { Picture } from '../contract/picture.js';
 import { comparedFields, contradictsItself, decides, drains } from './members.js';
 import { conforms, settledAtMs, waitsForMissing } from './phase.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -59,6 +60,10 @@ export interface MemberView {
   readonly unverifiedFields: readonly ContractField[];
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
+  /** How much the index knows of what it holds; undefined where no index tells. */
+  readonly picture: Picture | undefined;
+  /** Why the picture is not exact; empty when it is. */
+  readonly pictureReason: string;
 }
 
 /** One group as others see it. */
@@ -227,6 +232,8 @@ function viewMember(state: AgreementState, member: Member): MemberView {
         : member.trouble === '' && report?.declared !== undefined
           ? contradictionWords(member)
           : member.trouble,
+    picture: member.picture?.picture,
+    pictureReason: member.picture?.reason ?? '',
     unverifiedFields:
       agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
   };

@@ -1,4 +1,5 @@
 import type { ContractValues } from '../contract/contract-values.js';
+import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementOptions } from './options.js';
 import type { Tallies, Tally } from './tally.js';
@@ -23,6 +24,8 @@ export interface Member {
   tally: Tally | undefined;
   /** The group that it is counted in; undefined while no report tells its model. */
   group: Group | undefined;
+  /** What the index last said of its present instance; undefined until it has said something. */
+  picture: { readonly picture: Picture; readonly reason: string } | undefined;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */
   toldDissent: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */

@@ -29,6 +29,7 @@ import {
   hashUnitToJSON,
   Heartbeat,
 } from "./capabilities.js";
+import { Picture, pictureToJSON } from "./kv_events.js";
 
 export const protobufPackage = "kvaccord.v1";
 
@@ -245,7 +246,16 @@ export interface Member {
    * absent when it declares nothing else. A frontend that goes by
    * declarations cannot use such a worker; `reason` names the place to mend.
    */
-  declaredTokensPerBlock?: number | undefined;
+  declaredTokensPerBlock?:
+    | number
+    | undefined;
+  /**
+   * How much the index knows of what this worker holds; unspecified where
+   * there is no index.
+   */
+  picture: Picture;
+  /** Why the picture is not exact; empty when it is. */
+  pictureReason: string;
 }
 
 export interface Worker {
@@ -1192,6 +1202,8 @@ function createBaseMember(): Member {
     reason: "",
     unverifiedFields: [],
     declaredTokensPerBlock: undefined,
+    picture: 0,
+    pictureReason: "",
   };
 }
 
@@ -1226,6 +1238,12 @@ export const Member: MessageFns<Member> = {
     }
     if (message.declaredTokensPerBlock !== undefined) {
       writer.uint32(80).uint32(message.declaredTokensPerBlock);
+    }
+    if (message.picture !== 0) {
+      writer.uint32(88).int32(message.picture);
+    }
+    if (message.pictureReason !== "") {
+      writer.uint32(98).string(message.pictureReason);
     }
     return writer;
   },
@@ -1323,6 +1341,22 @@ export const Member: MessageFns<Member> = {
             message.declaredTokensPerBlock = reader.uint32();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.picture = reader.int32() as any;
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.pictureReason = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1367,6 +1401,12 @@ export const Member: MessageFns<Member> = {
     if (message.declaredTokensPerBlock !== undefined) {
       obj.declaredTokensPerBlock = Math.round(message.declaredTokensPerBlock);
     }
+    if (message.picture !== 0) {
+      obj.picture = pictureToJSON(message.picture);
+    }
+    if (message.pictureReason !== "") {
+      obj.pictureReason = message.pictureReason;
+    }
     return obj;
   },
 
@@ -1385,6 +1425,8 @@ export const Member: MessageFns<Member> = {
     message.reason = object.reason ?? "";
     message.unverifiedFields = object.unverifiedFields?.map((e) => e) || [];
     message.declaredTokensPerBlock = object.declaredTokensPerBlock ?? undefined;
+    message.picture = object.picture ?? 0;
+    message.pictureReason = object.pictureReason ?? "";
     return message;
   },
 };

@@ -1,0 +1,4 @@
+/** Where the caller may put tokens. */
+export function inputOffset(): u32 {
+  return 65536;
+}

@@ -9,6 +9,7 @@ import type { Security } from '../rpc/security.js';
 import { RpcServer } from '../rpc/server.js';
 import { FleetMetrics } from './fleet-metrics.js';
 import { fleetRoutes, fleetStatus } from './fleet-pages.js';
+import type { CreateFleetPart, FleetPart } from './fleet-part.js';
 import { createFleetService } from './fleet-service.js';
 import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
 import { readinessChecks } from './readiness.js';
@@ -34,6 +35,8 @@ export interface AggregatorModules extends FleetWatchModules {
   readonly registry: Registry;
   /** Who may see the status page and ask the API, and how HTTP is protected. */
   readonly httpSecurity?: Pick<HttpServerModules, 'access' | 'tls'>;
+  /** What is built on the agreement, such as the index. Default none. */
+  readonly parts?: readonly CreateFleetPart[];
 }
 
 /** Where an aggregator serves. */
@@ -49,6 +52,7 @@ export class Aggregator {
   readonly #http: HttpServer;
   readonly #probes = new ProbeBoard();
   readonly #metrics: FleetMetrics;
+  readonly #parts: readonly FleetPart[];
   /** Why the process is to end (A9 under `refuse`); resolves at most once. */
   readonly refused: Promise<string>;
 
@@ -59,6 +63,14 @@ export class Aggregator {
     this.#metrics = new FleetMetrics(registry, () => runner.view);
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
     this.#server.addService(FleetService, createFleetService({ runner, board, edge: this.#server.edge }));
+    this.#parts = (modules.parts ?? []).map((create) => create({ runner, edge: this.#server.edge }));
+    for (const part of this.#parts) {
+      for (const { definition, implementation } of part.services) {
+        this.#server.addService(definition, implementation);
+      }
+      this.fleet.accompany(part);
+      runner.listen(part);
+    }
     this.#http = new HttpServer(
       { listen: options.httpListen, title: 'kv-accord aggregator', version: options.version },
       {
@@ -88,6 +100,7 @@ export class Aggregator {
     const grpc = await this.#server.start();
     try {
       const http = await this.#http.start();
+      for (const part of this.#parts) part.start();
       this.fleet.start();
       return { grpc, http };
     } catch (error) {
@@ -100,6 +113,7 @@ export class Aggregator {
   async stop(): Promise<void> {
     await Promise.all([this.#server.stop(STOP_GRACE_MS), this.#http.stop(STOP_GRACE_MS)]);
     await this.fleet.close();
+    await Promise.all(this.#parts.map((part) => part.close()));
   }
 
   #show(view: FleetView): void {

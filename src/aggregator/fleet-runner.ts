@@ -80,7 +80,7 @@ export class FleetRunner {
   }
 
   /** Discovery gives its full list. */
-  listed(endpoints: readonly Endpoint[]): void {
+  listed(endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[]): void {
     const targets = new Set(endpoints.map(({ target }) => target));
     for (const target of this.#reports.keys()) {
       if (!targets.has(target)) this.#reports.delete(target);

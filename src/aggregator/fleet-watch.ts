@@ -8,6 +8,7 @@ import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
 import type { DiscoverySource, Endpoint } from './discovery/source.js';
 import { FleetRunner } from './fleet-runner.js';
+import type { ChannelListener } from './session-listener.js';
 import { SessionPool } from './session-pool.js';
 
 export interface FleetWatchModules {
@@ -16,6 +17,12 @@ export interface FleetWatchModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+}
+
+/** What lives on a fleet's workers beside the agreement. */
+export interface FleetCompanion extends ChannelListener {
+  /** Members without a sidecar, listed before those that discovery finds. */
+  readonly targets: readonly string[];
 }
 
 /** Different troubles of discovery that are logged until it gives a list again. */
@@ -35,6 +42,7 @@ export class FleetWatch implements AgreementFeed {
   /** Whether any worker was ever heard. */
   #hasHeard = false;
   #running: Promise<void> | undefined;
+  readonly #companions: FleetCompanion[] = [];
 
   constructor(options: AgreementOptions, modules: FleetWatchModules) {
     const { clock, logger, random, dialer } = modules;
@@ -55,6 +63,12 @@ export class FleetWatch implements AgreementFeed {
           },
           onAlive: (target) => this.runner.alive(target),
           onBroken: (target, reason) => this.runner.broken(target, reason),
+          onConnected: (target, channel) => {
+            for (const companion of this.#companions) companion.onConnected?.(target, channel);
+          },
+          onDisconnected: (target) => {
+            for (const companion of this.#companions) companion.onDisconnected?.(target);
+          },
         },
       },
     );
@@ -79,6 +93,11 @@ export class FleetWatch implements AgreementFeed {
     return this.board.watch(onChange);
   }
 
+  /** Lets `companion` use the sessions' connections, and lists its members. Before `start`. */
+  accompany(companion: FleetCompanion): void {
+    this.#companions.push(companion);
+  }
+
   start(): void {
     this.#running ??= this.#modules.source.run(
       this.#stop.signal,
@@ -98,8 +117,10 @@ export class FleetWatch implements AgreementFeed {
   #listed(endpoints: readonly Endpoint[]): void {
     this.#discoveryTrouble = undefined;
     this.#toldTroubles.clear();
-    this.runner.listed(endpoints);
-    this.#pool.setEndpoints(endpoints);
+    const own = new Set(this.#companions.flatMap(({ targets }) => targets));
+    const found = endpoints.filter(({ target }) => !own.has(target));
+    this.runner.listed([...[...own].map((target) => ({ target })), ...found]);
+    this.#pool.setEndpoints(found);
   }
 
   #discoveryFailed(error: Error): void {

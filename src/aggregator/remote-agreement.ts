@@ -12,7 +12,7 @@ import type { RpcDialer } from '../rpc/channel.js';
 import { ConnectError } from '../rpc/connect-error.js';
 import { readPeerReason } from '../rpc/errors.js';
 import type { AgreementFeed } from './agreement-feed.js';
-import { backoffMs } from './backoff.js';
+import { backoffMs } from '../platform/backoff.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 

@@ -1,7 +1,19 @@
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import type { RpcChannel } from '../rpc/channel.js';
+
+/** Who asks more of workers than their reports, over the connections that sessions make. */
+export interface ChannelListener {
+  /**
+   * A session has a connection. The channel stays the session's: it may be
+   * used until `onDisconnected` and never closed.
+   */
+  onConnected?(target: string, channel: RpcChannel): void;
+  /** The session's connection is about to be cut. */
+  onDisconnected?(target: string): void;
+}
 
 /** What sessions tell; one listener for all of them, so every call names the worker. */
-export interface SessionListener {
+export interface SessionListener extends ChannelListener {
   /**
    * A report came; it is bounded in size but not checked otherwise.
    * `receivedAtMs` is wall-clock time since 1970, for people to read. A

@@ -7,7 +7,7 @@ import { DiscoveryError } from './discovery/discovery-error.js';
 import { parseWorkerAddress } from './discovery/parse-target.js';
 import type { Endpoint } from './discovery/source.js';
 import type { SessionListener } from './session-listener.js';
-import { SilenceWatch } from './silence-watch.js';
+import { SilenceWatch } from '../platform/silence-watch.js';
 import { WorkerSession, type WorkerSessionModules } from './worker-session.js';
 
 export interface SessionPoolOptions {

@@ -6,17 +6,17 @@ import {
   WatchCapabilitiesResponse,
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { Address } from '../platform/address.js';
+import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import type { SilenceWatch } from '../platform/silence-watch.js';
 import type { RpcChannel, RpcDialer } from '../rpc/channel.js';
-import { backoffMs, MAX_BACKOFF_MS } from './backoff.js';
 import type { ConnectGate } from './connect-gate.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
 import type { SessionListener } from './session-listener.js';
-import type { SilenceWatch } from './silence-watch.js';
 
 /** Seconds without a word after which a sidecar is given up: three of its heartbeats. */
 export const HEARTBEAT_DEADLINE_S = 15;
@@ -165,6 +165,7 @@ export class WorkerSession {
       if (this.#isOn(stream))
         this.#fail('the sidecar ended the stream in order: it is being shut down or restarted');
     });
+    this.#modules.listener.onConnected?.(this.target, channel);
   }
 
   #isOn(stream: WatchStream): boolean {
@@ -252,6 +253,7 @@ export class WorkerSession {
     if (old.type === 'waiting') old.timer.clear();
     if (old.type === 'connecting' && next.type !== 'watching') old.abort.abort();
     if (old.type === 'watching') {
+      this.#modules.listener.onDisconnected?.(this.target);
       silence.delete(this);
       this.#throttle?.clear();
       this.#throttle = undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../src/aggregator/backoff.js';
+import { backoffMs } from '../../src/platform/backoff.js';
 import { MessageBudget } from '../../src/aggregator/message-budget.js';
 
 describe('the wait before an attempt', () => {

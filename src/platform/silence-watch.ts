@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../platform/clock.js';
+import type { Clock, Timer } from './clock.js';
 
 /** Between two looks at all sessions. */
 const LOOK_INTERVAL_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { Random } from '../platform/random.js';
+import type { Random } from './random.js';
 
 /** The first wait: long enough for a sidecar's container to come back, too short to be noticed. */
 const MIN_BACKOFF_MS = 250;

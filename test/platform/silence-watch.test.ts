@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SilenceWatch } from '../../src/aggregator/silence-watch.js';
 import type { Clock } from '../../src/platform/clock.js';
+import { SilenceWatch } from '../../src/platform/silence-watch.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 describe('the silence watch', () => {

@@ -1,4 +1,5 @@
-import type { GroupView, MemberOffer, MemberState, MemberView } from '../agreement/snapshot.js';
+import type { MemberOffer } from '../agreement/judgement.js';
+import type { GroupView, MemberState, MemberView } from '../agreement/snapshot.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { Picture } from '../contract/picture.js';
 import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';

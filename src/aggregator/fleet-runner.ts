@@ -152,7 +152,11 @@ export class FleetRunner {
   #carryOut(effect: AgreementEffect): void {
     if (effect.type === 'log') {
       this.#logger[effect.level](
-        { code: effect.code, ...(effect.group === '' ? {} : { group: effect.group }) },
+        {
+          code: effect.code,
+          ...(effect.group === '' ? {} : { group: effect.group }),
+          ...(effect.worker === undefined ? {} : { worker: effect.worker }),
+        },
         effect.message,
       );
     }

@@ -21,7 +21,11 @@ export type AgreementEvent =
   | { readonly type: 'alive'; readonly target: string }
   /** The session with a sidecar broke; `reason` is for an operator. */
   | { readonly type: 'broken'; readonly target: string; readonly reason: string }
-  /** The index says how much it knows of what a member holds; it counts for `instanceId` alone. */
+  /**
+   * The index says how much it knows of what a member holds; it counts for
+   * `instanceId` in the running epoch alone, and is to be said anew after
+   * `epoch_started` and after `forget_instance`.
+   */
   | {
       readonly type: 'picture';
       readonly target: string;
@@ -52,6 +56,7 @@ export type LogCode =
   | 'agreed'
   | 'override_differs'
   | 'worker_dissents'
+  | 'block_size_mismatch'
   | 'worker_contradicts_itself'
   | 'new_epoch'
   | 'change_refused'
@@ -71,6 +76,8 @@ export type AgreementEffect =
       readonly level: 'info' | 'warn' | 'error';
       readonly code: LogCode;
       readonly group: string;
+      /** The worker that it is about; absent when it is about none or several. */
+      readonly worker?: string;
       readonly message: string;
     }
   /** G2: the index of this epoch is to be made now, before `gate` says open. */
@@ -94,7 +101,7 @@ export type AgreementEffect =
       /** How many more: 1 for a report, the number of events for events. */
       readonly count: number;
     }
-  /** A8, G5: everything held for this instance is to be dropped. */
+  /** A8, G5, V3: everything held for this instance is to be dropped. */
   | {
       readonly type: 'forget_instance';
       readonly group: string;

@@ -1,35 +1,24 @@
-import type { ContractField } from '../contract/contract-values.js';
-import { CONTRACT_FIELDS, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
-import type { AgreementOptions } from './options.js';
+import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
 import { MAX_GROUPS } from './options.js';
+import { countStanding, Standings } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { Tallies } from './tally.js';
 
-/** The fields in which members of a group must not differ. */
-export function comparedFields(options: AgreementOptions): readonly ContractField[] {
-  return options.topology === 'require' ? [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS] : CONTRACT_FIELDS;
-}
-
-/** A10: whether a member is on its way out, by discovery's word or its own. */
-export function drains(member: Member): boolean {
-  return member.listedDraining || member.report?.draining === true;
-}
-
-/** A10: whether a member has a voice. One that is lost keeps it for the grace time (G5). */
-export function decides(member: Member): boolean {
-  return !drains(member) && !member.expired && member.report?.usable === true;
-}
-
-/** V5: the worker's own declaration is wrong, and this frontend goes by it. */
-export function contradictsItself(member: Member, options: AgreementOptions): boolean {
-  return options.frontendUses === 'declared' && member.report?.declared !== undefined;
+/** A8, G5, V3: everything that is held for its present instance is to be dropped; said once. */
+export function forget(member: Member, effects: AgreementEffect[]): void {
+  const { group, target, held } = member;
+  if (held === '') return;
+  member.held = '';
+  member.picture = undefined;
+  effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: held });
 }
 
 /** Takes a member out of all counts, before it changes. */
 export function uncount(state: AgreementState, member: Member): void {
   const { group } = member;
+  group?.standings.set(member, undefined);
   if (member.tally !== undefined && group !== undefined) {
     group.tallies.remove(member.tally);
     member.tally = undefined;
@@ -51,6 +40,7 @@ export function recount(state: AgreementState, member: Member): void {
     if (group === undefined) state.unassigned += 1;
     else group.missing += 1;
   }
+  countStanding(state, member);
 }
 
 /** Moves an uncounted member to the group that its report names; an empty name is no group. */
@@ -105,7 +95,9 @@ function openGroup(
     name,
     members: new Map(),
     tallies: new Tallies(comparedFields(state.options)),
+    standings: new Standings(),
     phase: { state: 'collecting' },
+    mode: 'closed',
     missing: 0,
     contradicting: 0,
     candidate: undefined,

@@ -20,6 +20,12 @@ export interface AgreementOptions {
   readonly topology: 'report' | 'warn' | 'require';
   /** V5: whether the frontend goes by what workers declare. Default `observed`. */
   readonly frontendUses: 'observed' | 'declared';
+  /**
+   * G7: what the index goes by: the workers' live events, or guesses from what
+   * was sent where. A process that holds no index is told no pictures, and its
+   * mode is `load_only` under `exact`. Default `exact`.
+   */
+  readonly kvEvents: 'exact' | 'approximate';
   /** A3: the list of workers never changes, so there is nothing to settle. */
   readonly isStaticDiscovery: boolean;
 }
@@ -36,6 +42,7 @@ export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   mismatchedWorkers: 'quarantine',
   topology: 'warn',
   frontendUses: 'observed',
+  kvEvents: 'exact',
   isStaticDiscovery: false,
 };
 

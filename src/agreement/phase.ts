@@ -3,7 +3,10 @@ import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, contradictsItself, decides } from './members.js';
+import { comparedFields, conforms, contradictsItself, decides } from './judgement.js';
+import { forget } from './members.js';
+import { isObserved } from './observed.js';
+import { countStanding, updateMode } from './routing.js';
 import type { AgreementState, Group, Member, Phase } from './state.js';
 import type { CommonContract } from './tally.js';
 import {
@@ -13,9 +16,10 @@ import {
   countWorkers,
   dissentWords,
   evidenceWords,
+  mismatchWords,
 } from './words.js';
 
-/** The one setter of a group's phase. */
+/** The one setter of where a group stands. */
 function enter(state: AgreementState, group: Group, phase: Phase): void {
   group.phase = phase;
   state.version += 1;
@@ -24,7 +28,14 @@ function enter(state: AgreementState, group: Group, phase: Phase): void {
 /** A1–A6: what a group that runs no epoch has come to. */
 type Decision =
   | { readonly state: 'collecting' }
-  | { readonly state: 'conflict'; readonly substance: string; readonly words: () => string }
+  | {
+      readonly state: 'conflict';
+      /** What they differ in. */
+      readonly substance: string;
+      /** Who stands where. */
+      readonly camps: string;
+      readonly words: () => string;
+    }
   | { readonly state: 'agreed'; readonly values: ContractValues; readonly isOverride: boolean };
 
 /** A2: whether the missing still hold the group up. */
@@ -57,12 +68,22 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
     const substance = JSON.stringify(
       members.map(({ target, report }) => [target, report?.declared, report?.contractKey]),
     );
-    return { state: 'conflict', substance, words: () => contradictionsWords(members, group.name) };
+    return {
+      state: 'conflict',
+      substance,
+      camps: substance,
+      words: () => contradictionsWords(members, group.name),
+    };
   }
   const { values, difference } = tallies.union();
   if (difference !== undefined) {
-    const substance = JSON.stringify(tallies.distinct().map(({ key }) => key));
-    return { state: 'conflict', substance, words: () => conflictWords(group, difference) };
+    const distinct = tallies.distinct();
+    return {
+      state: 'conflict',
+      substance: JSON.stringify(distinct.map(({ key }) => key)),
+      camps: JSON.stringify(distinct.map(({ key, count }) => [key, count])),
+      words: () => conflictWords(group, difference),
+    };
   }
   if (!enough || waitsForMissing(state, group, nowMs) || nowMs < settledAtMs(state))
     return { state: 'collecting' };
@@ -76,10 +97,12 @@ export function evaluate(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  if (group.phase.state === 'agreed') {
-    watchForChange(state, group, nowMs, effects);
-    return;
-  }
+  if (group.phase.state === 'agreed') watchForChange(state, group, nowMs, effects);
+  if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
+  updateMode(state, group, effects);
+}
+
+function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects: AgreementEffect[]): void {
   const decision = decide(state, group, nowMs);
   const before = group.phase;
   switch (decision.state) {
@@ -90,15 +113,7 @@ export function evaluate(
       }
       return;
     case 'conflict':
-      if (before.state === 'conflict' && before.substance === decision.substance) return;
-      enter(state, group, { state: 'conflict', substance: decision.substance });
-      effects.push({
-        type: 'log',
-        level: 'error',
-        code: 'conflict',
-        group: group.name,
-        message: decision.words(),
-      });
+      tellConflict(state, group, decision, nowMs, effects);
       return;
     case 'agreed': {
       if (before.state === 'conflict') conflictOver(group, effects);
@@ -108,11 +123,49 @@ export function evaluate(
         : `Auto-configured KV block size to ${size} (from worker reports)`;
       startEpoch(state, group, decision.values, decision.isOverride, nowMs, effects);
       effects.push({ type: 'log', level: 'info', code: 'agreed', group: group.name, message });
-      modeChanged(group, 'load_only', 'the gate is open, and no picture of any cache is held here', effects);
       judgeMembers(state, group, effects);
       return;
     }
   }
+}
+
+/**
+ * A4: an ERROR for every new set of values, and one more for each once the
+ * workers have stood still for the settle time, because the first is written
+ * when two have spoken and does not name who joined them.
+ */
+function tellConflict(
+  state: AgreementState,
+  group: Group,
+  decision: Decision & { readonly state: 'conflict' },
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const { substance, camps } = decision;
+  const tell = (isRepeated: boolean): void => {
+    enter(state, group, {
+      state: 'conflict',
+      substance,
+      camps,
+      toldCamps: camps,
+      repeatAtMs: undefined,
+      isRepeated,
+    });
+    const message = decision.words();
+    effects.push({ type: 'log', level: 'error', code: 'conflict', group: group.name, message });
+  };
+  const { phase } = group;
+  if (phase.state !== 'conflict' || phase.substance !== substance) {
+    tell(false);
+    return;
+  }
+  if (phase.isRepeated) return;
+  if (phase.camps !== camps) {
+    const repeatAtMs = camps === phase.toldCamps ? undefined : nowMs + state.options.settleMs;
+    group.phase = { ...phase, camps, repeatAtMs };
+    return;
+  }
+  if (phase.repeatAtMs !== undefined && nowMs >= phase.repeatAtMs) tell(true);
 }
 
 function conflictOver(group: Group, effects: AgreementEffect[]): void {
@@ -143,25 +196,29 @@ function startEpoch(
   group.tallies.setReference(values);
   group.candidate = undefined;
   enter(state, group, { state: 'agreed', epoch, values, isOverride });
+  startAnew(state, group);
   const collectedForMs = nowMs - group.collectingSinceMs;
   effects.push({ type: 'epoch_started', group: group.name, epoch, values, isOverride, collectedForMs });
   effects.push({ type: 'gate', group: group.name, open: true });
 }
 
-/** G7: a change of mode is logged once, with its reason. */
-function modeChanged(group: Group, mode: string, reason: string, effects: AgreementEffect[]): void {
-  const message = `Routing mode of "${group.name}" is now ${mode}: ${reason}.`;
-  effects.push({ type: 'log', level: 'info', code: 'routing_mode', group: group.name, message });
+/** Pictures belong to the index of one epoch; who is offered belongs to its contract. */
+function startAnew(state: AgreementState, group: Group): void {
+  for (const member of group.members.values()) {
+    member.picture = undefined;
+    countStanding(state, member);
+  }
 }
 
-/** Ends a group's epoch and shuts its gate, when the group itself ends. */
+/** Ends a group's epoch and shuts its gate. */
 export function endEpoch(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
   if (group.phase.state !== 'agreed') return;
   effects.push({ type: 'gate', group: group.name, open: false });
   effects.push({ type: 'epoch_ended', group: group.name, epoch: group.phase.epoch });
-  modeChanged(group, 'closed', 'nobody serves the model', effects);
   group.tallies.setReference(undefined);
+  group.candidate = undefined;
   enter(state, group, { state: 'collecting' });
+  startAnew(state, group);
 }
 
 /** A9: starts, keeps or ends the watch over another contract that a majority holds. */
@@ -173,15 +230,29 @@ function watchForChange(
 ): void {
   const { phase } = group;
   if (phase.state !== 'agreed' || phase.isOverride) return;
+  if (group.contradicting * 2 > group.tallies.deciding) {
+    if (!hasLasted(state, group, CONTRADICTION, nowMs)) return;
+    // V5: no other value would help. What there is to mend is said as it is before agreement.
+    endEpoch(state, group, effects);
+    return;
+  }
   const other = group.tallies.majorityAgainst();
   const holdouts = group.tallies.deciding - group.tallies.dissenting;
   if (other === undefined || (state.options.onChange === 'wait-all' && holdouts > 0)) {
     group.candidate = undefined;
     return;
   }
-  if (group.candidate?.key !== other.key) group.candidate = { key: other.key, sinceMs: nowMs };
-  if (nowMs - group.candidate.sinceMs < state.options.settleMs) return;
+  if (!hasLasted(state, group, other.key, nowMs)) return;
   changeEpoch(state, group, phase.values, other, nowMs, effects);
+}
+
+/** The candidate of a majority whose declarations contradict their engines (V5); no contract has this key. */
+const CONTRADICTION = 'contradiction';
+
+/** Whether what stands against the epoch has stood there for the settle time. */
+function hasLasted(state: AgreementState, group: Group, key: string, nowMs: number): boolean {
+  if (group.candidate?.key !== key) group.candidate = { key, sinceMs: nowMs };
+  return nowMs - group.candidate.sinceMs >= state.options.settleMs;
 }
 
 function changeEpoch(
@@ -212,20 +283,20 @@ function changeEpoch(
     message: `The ${change}: a new epoch has begun, and workers with the old value are left out until they follow.`,
   });
   for (const member of group.members.values()) {
+    if (conforms(state, member)) {
+      judgeMember(state, member, effects);
+      continue;
+    }
     // The WARN above speaks for all that still hold the old value: no ERROR for each.
-    if (conforms(state, member)) judgeMember(state, member, effects);
-    else countDissent(group, member, effects);
+    countDissent(group, member, effects);
+    if (member.report !== undefined && isObserved(member.report))
+      member.toldMismatch = member.report.instanceId;
   }
 }
 
 /** Says of every member once per instance what is wrong with it in the running epoch. */
 function judgeMembers(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
   for (const member of group.members.values()) judgeMember(state, member, effects);
-}
-
-/** Whether a member fits the running epoch, its own declaration included where the frontend goes by it. */
-export function conforms(state: AgreementState, member: Member): boolean {
-  return member.tally?.conforms === true && !contradictsItself(member, state.options);
 }
 
 /** Counts a member that differs, once per instance; false when it was counted before. */
@@ -238,36 +309,49 @@ function countDissent(group: Group, member: Member, effects: AgreementEffect[]):
   return true;
 }
 
-/** A6, A7, V4 and the topology policy: what must be said about one member, once per instance. */
+/** A6, A7, V3, V4 and the topology policy: what must be said about one member, once per instance. */
 export function judgeMember(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
-  const { group, report, tally } = member;
+  const { group, report, tally, target } = member;
   if (group === undefined || report === undefined || tally === undefined) return;
   const { phase } = group;
   if (phase.state !== 'agreed') return;
   if (conforms(state, member)) {
+    member.held = report.instanceId;
     remark(state, group, member, report, phase.values, effects);
     return;
   }
-  if (!countDissent(group, member, effects)) return;
-  const loadOnly = state.options.mismatchedWorkers === 'load-only';
-  if (phase.isOverride) {
-    const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
-    effects.push({
-      type: 'log',
-      level: 'warn',
-      code: 'override_differs',
-      group: group.name,
-      message:
-        `Worker ${member.target} reports ${report.values.tokens_per_block} tokens per block (${evidenceWords(report)}), ` +
-        `the explicit override is ${phase.values.tokens_per_block}: the override is used, ` +
-        `the worker's KV events are not applied, and it is ${fate}.`,
-    });
+  forget(member, effects);
+  const log = (
+    level: 'warn' | 'error',
+    code: 'override_differs' | 'worker_dissents' | 'block_size_mismatch',
+    message: string,
+  ): void => {
+    effects.push({ type: 'log', level, code, group: group.name, worker: target, message });
+  };
+  const agreed = phase.values.tokens_per_block;
+  const isNews = countDissent(group, member, effects);
+  if (isObserved(report) && report.values.tokens_per_block !== agreed) {
+    if (member.toldMismatch === report.instanceId) return;
+    member.toldMismatch = report.instanceId;
+    log('error', 'block_size_mismatch', mismatchWords(member, phase));
     return;
   }
-  const message = tally.conforms
-    ? `${contradictionWords(member)}.`
-    : dissentWords(member, phase.values, comparedFields(state.options), loadOnly);
-  effects.push({ type: 'log', level: 'error', code: 'worker_dissents', group: group.name, message });
+  if (!isNews) return;
+  const loadOnly = state.options.mismatchedWorkers === 'load-only';
+  if (tally.conforms) {
+    log('error', 'worker_dissents', `${contradictionWords(member)}.`);
+  } else if (phase.isOverride) {
+    const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
+    log(
+      'warn',
+      'override_differs',
+      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceWords(report)}), ` +
+        `the explicit override is ${agreed}: the override is used, ` +
+        `the worker's KV events are not applied, and it is ${fate}.`,
+    );
+  } else {
+    log('error', 'worker_dissents', dissentWords(member, phase, comparedFields(state.options), loadOnly));
+  }
 }
 
 /** What is worth a WARN although the member conforms, once per instance. */
@@ -282,7 +366,7 @@ function remark(
   if (member.toldRemark === report.instanceId) return;
   const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
     member.toldRemark = report.instanceId;
-    effects.push({ type: 'log', level: 'warn', code, group: group.name, message });
+    effects.push({ type: 'log', level: 'warn', code, group: group.name, worker: member.target, message });
   };
   if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionWords(member)}.`);
   if (state.options.topology !== 'warn') return;

@@ -1,9 +1,14 @@
 import { EvidenceSource } from '../contract/enums.js';
+import { MAX_TEXT_CHARS } from '../contract/report-limits.js';
+import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect, AgreementEvent, ListedMember } from './events.js';
-import { assign, compareRevision, drains, leave, recount, uncount } from './members.js';
+import { conforms, drains } from './judgement.js';
+import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
+import { withSeenWidth } from './observed.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import { endEpoch, evaluate, judgeMember, settledAtMs } from './phase.js';
+import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { countWorkers, nameSome } from './words.js';
 
@@ -34,10 +39,10 @@ export function reduce(state: AgreementState, event: AgreementEvent, nowMs: numb
       broken(state, event.target, event.reason, nowMs, effects);
       break;
     case 'picture':
-      picture(state, event);
+      picture(state, event, effects);
       break;
     case 'mismatched_events':
-      mismatchedEvents(state, event, effects);
+      mismatchedEvents(state, event, nowMs, effects);
       break;
     case 'tick':
       tick(state, nowMs, effects);
@@ -59,6 +64,8 @@ export function nextDeadlineMs(state: AgreementState, nowMs: number): number | u
   for (const group of state.groups.values()) {
     if (group.emptySinceMs !== undefined) deadlines.push(group.emptySinceMs + options.graceMs);
     if (group.candidate !== undefined) deadlines.push(group.candidate.sinceMs + options.settleMs);
+    if (group.phase.state === 'conflict' && group.phase.repeatAtMs !== undefined)
+      deadlines.push(group.phase.repeatAtMs);
     if (group.phase.state === 'agreed' || group.tallies.deciding === 0) continue;
     if (options.overrideTokensPerBlock !== undefined) continue;
     deadlines.push(settledAtMs(state));
@@ -86,14 +93,18 @@ function list(
         target,
         listedAtMs: nowMs,
         listedDraining: draining,
+        told: undefined,
         report: undefined,
+        seen: undefined,
         trouble: 'has not reported yet',
         lostSinceMs: undefined,
         expired: false,
         tally: undefined,
         group: undefined,
         picture: undefined,
+        held: '',
         toldDissent: '',
+        toldMismatch: '',
         toldRemark: '',
         usableInstance: '',
       };
@@ -117,13 +128,6 @@ function remove(state: AgreementState, member: Member, nowMs: number, effects: A
   leave(member, nowMs);
   state.members.delete(member.target);
   state.version += 1;
-}
-
-/** Tells the runner to drop what is held for the instance that this member was. */
-function forget(member: Member, effects: AgreementEffect[]): void {
-  const { group, report, target } = member;
-  if (report === undefined) return;
-  effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: report.instanceId });
 }
 
 /** Changes a member with its counts kept right. */
@@ -152,11 +156,14 @@ function report(
   const held = member.report;
   const before = member.group;
   change(state, member, () => {
-    const isForgotten = member.expired;
     revive(state, member, effects);
-    if (held !== undefined && held.instanceId !== told.instanceId && !isForgotten) forget(member, effects);
+    if (held?.instanceId !== told.instanceId) {
+      forget(member, effects);
+      member.held = told.instanceId;
+    }
     if (told.usable) takeInstance(member, told, effects);
-    member.report = told;
+    member.told = told;
+    member.report = withSeenWidth(told, member.seen);
     member.trouble = told.usable ? '' : told.reasons.join('; ');
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
   });
@@ -174,6 +181,7 @@ function takeInstance(member: Member, { instanceId }: WorkerReport, effects: Agr
     level: 'info',
     code: 'instance_replaced',
     group: group?.name ?? '',
+    worker: target,
     message: `The engine of worker ${target} was restarted (instance ${usableInstance} is now ${instanceId}).`,
   });
 }
@@ -194,6 +202,7 @@ function refuse(
     state.lost.delete(member);
     member.lostSinceMs = undefined;
     member.expired = false;
+    member.told = undefined;
     member.report = undefined;
     member.trouble = trouble;
   });
@@ -202,6 +211,7 @@ function refuse(
     level: 'error',
     code: 'report_refused',
     group: member.group?.name ?? '',
+    worker: target,
     message: `Worker ${target}: ${trouble}.`,
   });
   settleGroups(state, member.group, member.group, nowMs, effects);
@@ -215,22 +225,64 @@ function alive(state: AgreementState, target: string, nowMs: number, effects: Ag
   settleGroups(state, member.group, member.group, nowMs, effects);
 }
 
-function picture(state: AgreementState, event: AgreementEvent & { type: 'picture' }): void {
-  const member = state.members.get(event.target);
-  if (member?.report === undefined || member.report.instanceId !== event.instanceId) return;
-  member.picture = { picture: event.picture, reason: event.reason };
-  state.version += 1;
+/**
+ * Whether something that is told of `instanceId` is of no use, because the
+ * present instance has already been told of. What comes before the first
+ * report of its instance is kept for it.
+ */
+function isOutdated(
+  member: Member,
+  held: { readonly instanceId: string } | undefined,
+  instanceId: string,
+): boolean {
+  const present = member.report?.instanceId;
+  return instanceId !== present && held !== undefined && held.instanceId === present;
+}
+
+function picture(
+  state: AgreementState,
+  { target, instanceId, picture: known, reason: told }: AgreementEvent & { type: 'picture' },
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined || isOutdated(member, member.picture, instanceId)) return;
+  // Nothing of a worker that differs is applied, whatever was on its way.
+  if (member.tally !== undefined && !conforms(state, member) && member.report?.instanceId === instanceId)
+    return;
+  const reason = known === 'exact' ? '' : told.slice(0, MAX_TEXT_CHARS);
+  const held = member.picture;
+  if (held?.instanceId === instanceId && held.picture === known && held.reason === reason) return;
+  change(state, member, () => {
+    member.picture = { instanceId, picture: known, reason };
+  });
+  if (member.group !== undefined) updateMode(state, member.group, effects);
 }
 
 function mismatchedEvents(
   state: AgreementState,
-  { target, instanceId, count }: AgreementEvent & { type: 'mismatched_events' },
+  { target, instanceId, tokensPerBlock, count }: AgreementEvent & { type: 'mismatched_events' },
+  nowMs: number,
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
-  if (member?.group === undefined || member.report?.instanceId !== instanceId) return;
-  const source = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
-  effects.push({ type: 'mismatch', group: member.group.name, worker: target, source, count });
+  if (member === undefined) return;
+  if (member.group !== undefined) {
+    const source = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
+    effects.push({ type: 'mismatch', group: member.group.name, worker: target, source, count });
+  }
+  // A width that no engine can have is counted, and agrees with nobody (R1).
+  if (!isTokensPerBlock(tokensPerBlock) || isOutdated(member, member.seen, instanceId)) return;
+  const { seen, told, group } = member;
+  if (seen?.instanceId === instanceId && seen.tokensPerBlock === tokensPerBlock) return;
+  change(state, member, () => {
+    member.seen = { instanceId, tokensPerBlock };
+    if (told !== undefined) member.report = withSeenWidth(told, member.seen);
+  });
+  // The events themselves were counted above: the instance is not counted once more.
+  const isCounted = member.tally !== undefined && !conforms(state, member);
+  if (isCounted && member.report?.instanceId === instanceId) member.toldDissent = instanceId;
+  judgeMember(state, member, effects);
+  settleGroups(state, group, group, nowMs, effects);
 }
 
 /** G5: the same instance goes on as before. */
@@ -245,6 +297,7 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
     level: 'info',
     code: 'worker_back',
     group: member.group?.name ?? '',
+    worker: member.target,
     message: `The sidecar of worker ${member.target} is back.`,
   });
 }
@@ -265,10 +318,11 @@ function broken(
     }
     return;
   }
-  member.lostSinceMs = nowMs;
-  member.trouble = reason;
+  change(state, member, () => {
+    member.lostSinceMs = nowMs;
+    member.trouble = reason;
+  });
   state.lost.add(member);
-  state.version += 1;
   const graceSeconds = state.options.graceMs / 1_000;
   effects.push({
     type: 'log',
@@ -276,8 +330,10 @@ function broken(
     level: drains(member) ? 'info' : 'warn',
     code: 'worker_lost',
     group: member.group?.name ?? '',
+    worker: target,
     message: `The sidecar of worker ${target} is lost: ${reason}. Its last report stands for ${graceSeconds} s.`,
   });
+  if (member.group !== undefined) updateMode(state, member.group, effects);
 }
 
 function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
@@ -293,6 +349,7 @@ function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]):
   for (const group of [...state.groups.values()]) {
     if (group.emptySinceMs === undefined || nowMs < group.emptySinceMs + state.options.graceMs) continue;
     endEpoch(state, group, effects);
+    updateMode(state, group, effects);
     state.groups.delete(group.name);
     state.version += 1;
     effects.push({

@@ -3,8 +3,12 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Picture } from '../contract/picture.js';
-import { comparedFields, contradictsItself, decides, drains } from './members.js';
-import { conforms, settledAtMs, waitsForMissing } from './phase.js';
+import type { MemberOffer } from './judgement.js';
+import { comparedFields, conforms, contradictsItself, decides, drains, offerOf } from './judgement.js';
+import { isObserved } from './observed.js';
+import { settledAtMs, waitsForMissing } from './phase.js';
+import type { RoutingMode } from './routing.js';
+import { modeWords, pictureOf } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import {
   conflictWords,
@@ -25,12 +29,6 @@ export type MemberState =
   | 'dissenting'
   | 'draining'
   | 'lost';
-
-/** Whether a member gets requests: not at all, without cache knowledge, or fully. */
-export type MemberOffer = 'none' | 'load_only' | 'full';
-
-/** G7: how well a router could decide. */
-export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
 
 /** Closed list of why the answer is no (G6); also metric labels. */
 export type ReasonCode =
@@ -78,6 +76,8 @@ export interface GroupView {
   readonly digest: string;
   readonly isOverride: boolean;
   readonly routingMode: RoutingMode;
+  /** Why it is that mode, in words that an operator can act on (G7). */
+  readonly routingReason: string;
   readonly reasons: readonly Reason[];
   readonly members: readonly MemberView[];
 }
@@ -123,6 +123,8 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
   const members = [...group.members.values()].map((member) => viewMember(state, member));
   const offered = members.filter(({ offer }) => offer !== 'none').length;
   const agreed = phase.state === 'agreed';
+  // By name, so that the same fleet gives the same words (A11).
+  const inexact = [...group.standings.inexact].sort((a, b) => (a.target < b.target ? -1 : 1));
   return {
     group: group.name,
     state: phase.state,
@@ -132,8 +134,8 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     values: agreed ? phase.values : undefined,
     digest: agreed ? contractDigest(group.name, phase.values) : '',
     isOverride: agreed && phase.isOverride,
-    // Nothing here holds a picture of any worker's cache, so requests could go by load alone.
-    routingMode: agreed ? 'load_only' : 'closed',
+    routingMode: group.mode,
+    routingReason: modeWords(state, group, inexact),
     reasons: whyNot(state, group, members, offered, nowMs),
     members,
   };
@@ -199,22 +201,15 @@ function memberState(state: AgreementState, member: Member): MemberState {
   if (!report.usable || group === undefined) return 'incomplete';
   if (group.phase.state !== 'agreed') return 'reported';
   if (!conforms(state, member)) return 'dissenting';
-  return report.evidence?.source === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT
-    ? 'verified'
-    : 'conforming';
-}
-
-/** Whether one member gets requests. A lost one is offered as before for the grace time (G5). */
-function memberOffer(state: AgreementState, member: Member): MemberOffer {
-  if (member.group?.phase.state !== 'agreed' || !decides(member)) return 'none';
-  if (conforms(state, member)) return 'full';
-  return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
+  return isObserved(report) ? 'verified' : 'conforming';
 }
 
 function viewMember(state: AgreementState, member: Member): MemberView {
   const { group, report } = member;
   const phase = group?.phase;
-  const agreed = phase?.state === 'agreed' ? phase.values : undefined;
+  const epoch = phase?.state === 'agreed' ? phase : undefined;
+  const agreed = epoch?.values;
+  const picture = pictureOf(member);
   const at = memberState(state, member);
   const fields = comparedFields(state.options);
   return {
@@ -222,18 +217,18 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     workerId: report?.workerId ?? '',
     instanceId: report?.instanceId ?? '',
     state: at,
-    offer: memberOffer(state, member),
+    offer: epoch === undefined ? 'none' : offerOf(state, member),
     tokensPerBlock: report?.values.tokens_per_block as number | undefined,
     source: report?.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED,
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,
     reason:
-      at === 'dissenting' && agreed !== undefined
-        ? dissentWords(member, agreed, fields, state.options.mismatchedWorkers === 'load-only')
+      at === 'dissenting' && epoch !== undefined
+        ? dissentWords(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
         : member.trouble === '' && report?.declared !== undefined
           ? contradictionWords(member)
           : member.trouble,
-    picture: member.picture?.picture,
-    pictureReason: member.picture?.reason ?? '',
+    picture: picture?.picture,
+    pictureReason: picture?.reason ?? '',
     unverifiedFields:
       agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
   };

@@ -1,7 +1,9 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import type { SeenWidth } from './observed.js';
 import type { AgreementOptions } from './options.js';
+import type { RoutingMode, Standings } from './routing.js';
 import type { Tallies, Tally } from './tally.js';
 
 /** One worker that discovery lists. Changed in place by the reducer alone. */
@@ -11,7 +13,11 @@ export interface Member {
   /** Discovery says that it is being taken away (A10); its sidecar may say so as well. */
   listedDraining: boolean;
   /** The last report that was accepted; kept while the session is broken, because the sidecar may resume without repeating it. */
+  told: WorkerReport | undefined;
+  /** The same, with the width that its live KV events have in place of what it says (V1). */
   report: WorkerReport | undefined;
+  /** The width of the events that the index did not apply; undefined while there were none. */
+  seen: SeenWidth | undefined;
   /** The instance that last told something usable; empty while none has. What a sidecar says before its engine is up is of no instance. */
   usableInstance: string;
   /** Why there is no usable report; empty when there is one. */
@@ -24,10 +30,14 @@ export interface Member {
   tally: Tally | undefined;
   /** The group that it is counted in; undefined while no report tells its model. */
   group: Group | undefined;
-  /** What the index last said of its present instance; undefined until it has said something. */
-  picture: { readonly picture: Picture; readonly reason: string } | undefined;
+  /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
+  picture: { readonly instanceId: string; readonly picture: Picture; readonly reason: string } | undefined;
+  /** The instance that somebody may hold entries of; empty once they are to be dropped. */
+  held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */
   toldDissent: string;
+  /** The instance whose events were already said to have another width (V3: one ERROR per instance). */
+  toldMismatch: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */
   toldRemark: string;
 }
@@ -35,7 +45,19 @@ export interface Member {
 /** Where a group stands. One discriminant, one setter in `phase.ts`. */
 export type Phase =
   | { readonly state: 'collecting' }
-  | { readonly state: 'conflict'; readonly substance: string }
+  | {
+      readonly state: 'conflict';
+      /** What the workers differ in; another one is another conflict. */
+      readonly substance: string;
+      /** Who stands where. */
+      readonly camps: string;
+      /** Who stood where when it was last logged. */
+      readonly toldCamps: string;
+      /** When it is to be logged once more, because others have joined since; undefined while it need not be. */
+      readonly repeatAtMs: number | undefined;
+      /** Whether it was logged once more. */
+      readonly isRepeated: boolean;
+    }
   | {
       readonly state: 'agreed';
       readonly epoch: number;
@@ -48,7 +70,11 @@ export interface Group {
   readonly name: string;
   readonly members: Map<string, Member>;
   readonly tallies: Tallies;
+  /** Its offered members by how much is known of their caches (G7). */
+  readonly standings: Standings;
   phase: Phase;
+  /** G7, as last logged. */
+  mode: RoutingMode;
   /** Members that neither decide nor drain: no usable report. */
   missing: number;
   /** Deciding members whose declaration contradicts their engine (V5). */

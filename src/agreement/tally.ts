@@ -1,5 +1,5 @@
 import type { ContractField, ContractValues } from '../contract/contract-values.js';
-import { firstDifference, mergeContracts } from '../contract/contract-values.js';
+import { CONTRACT_FIELDS, firstDifference, mergeContracts } from '../contract/contract-values.js';
 import { MAX_DISTINCT_CONTRACTS } from './options.js';
 
 /** One distinct contract and how many deciding members hold it. */
@@ -112,7 +112,20 @@ export class Tallies {
       }
       values = mergeContracts(values, tally.values);
     }
-    return { values, difference };
+    return { values: this.#withoutDisputed(values, this.#byKey.values()), difference };
+  }
+
+  /** A part of the contract that is not compared here and in which holders differ is no part of what they share. */
+  #withoutDisputed(values: ContractValues, holders: Iterable<Tally>): ContractValues {
+    const uncompared = CONTRACT_FIELDS.filter((field) => !this.#fields.includes(field));
+    const disputed = new Set<string>();
+    for (const holder of holders) {
+      for (const field of uncompared) {
+        if (firstDifference(values, holder.values, [field]) !== undefined) disputed.add(field);
+      }
+    }
+    if (disputed.size === 0) return values;
+    return Object.fromEntries(Object.entries(values).filter(([field]) => !disputed.has(field)));
   }
 
   /** A9: the contract that a strict majority holds although it is not the running epoch's. */
@@ -126,12 +139,15 @@ export class Tallies {
     const [first, ...rest] = dissenters;
     if (first === undefined) return undefined;
     let { values, count } = first;
+    const holders = [first];
     for (const tally of rest) {
       if (firstDifference(values, tally.values, this.#fields) !== undefined) continue;
       values = mergeContracts(values, tally.values);
       count += tally.count;
+      holders.push(tally);
     }
     if (count * 2 <= this.#deciding) return undefined;
+    values = this.#withoutDisputed(values, holders);
     return { key: JSON.stringify(this.#fields.map((field) => values[field] ?? null)), values, count };
   }
 

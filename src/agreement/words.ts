@@ -3,8 +3,9 @@ import { firstDifference } from '../contract/contract-values.js';
 import { EngineKind } from '../contract/enums.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import type { WorkerReport } from '../contract/worker-report.js';
-import { decides } from './members.js';
-import type { Group, Member } from './state.js';
+import { decides } from './judgement.js';
+import { isObserved } from './observed.js';
+import type { Group, Member, Phase } from './state.js';
 
 /** Names in one sentence before the rest is counted. */
 const MAX_NAMES = 10;
@@ -137,24 +138,59 @@ export function contradictionsWords(members: readonly Member[], groupName: strin
   ].join('\n');
 }
 
-/** A7: what is wrong with a late joiner. */
+/** The epoch that a member is held against. */
+type Agreed = Phase & { readonly state: 'agreed' };
+
+/**
+ * V3: the block size that requests are cut by and the one of a worker's live
+ * events. The first and the last line are fixed, so that logs can be searched
+ * for them; the one between names the place that decides here.
+ */
+export function mismatchWords(member: Member, { values, isOverride }: Agreed): string {
+  const { report, target } = member;
+  const ours = values.tokens_per_block ?? '?';
+  const theirs = report?.values.tokens_per_block ?? '?';
+  const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
+  const cure = isOverride
+    ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend or configure tokens_per_block=${ours} on workers.`
+    : report?.declared?.tokensPerBlock === ours
+      ? `Worker ${target} declares ${ours} but its engine cuts ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
+      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: restart it with ${sizeSetting(kind, ours)}.`;
+  return [
+    `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
+    cure,
+    'KV-aware routing will not function until block sizes match.',
+  ].join('\n');
+}
+
+/** A6, A7, V3, V5: what is wrong with a member that differs from the running epoch. */
 export function dissentWords(
   member: Member,
-  reference: Readonly<Partial<Record<ContractField, string | number>>>,
+  { values, isOverride }: Agreed,
   fields: readonly ContractField[],
   loadOnly: boolean,
 ): string {
   const { report, target } = member;
   if (report === undefined) return '';
-  const field = firstDifference(report.values, reference, fields);
-  if (field === undefined) return '';
-  const agreed = reference[field] ?? '?';
+  const field = firstDifference(report.values, values, fields);
+  if (field === undefined) return `${contradictionWords(member)}.`;
+  const agreed = values[field] ?? '?';
   const fate = loadOnly
     ? 'It is offered without cache knowledge.'
     : 'It is quarantined: it gets no requests, and its KV events are not applied.';
-  const cure =
-    field === 'tokens_per_block'
-      ? `restart it with ${sizeSetting(report.engineKind, agreed)}`
-      : `run it with the same ${field}`;
-  return `Worker ${target} has ${fieldWords(field)} ${report.values[field]}, the fleet agreed on ${agreed} (${evidenceWords(report)}). ${fate} To mend it, ${cure}.`;
+  const theirs = report.values[field];
+  const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
+  return `Worker ${target} has ${fieldWords(field)} ${theirs}, ${decider} (${evidenceWords(report)}). ${fate} To mend it, ${cureFor(report, field, agreed)}.`;
+}
+
+/** What would make a worker that differs fit. */
+function cureFor(report: WorkerReport, field: ContractField, agreed: string | number): string {
+  if (field !== 'tokens_per_block') return `run it with the same ${field}`;
+  const real = report.values.tokens_per_block ?? '?';
+  const { declared, engineKind } = report;
+  // V4: it had itself agreed to this value, and so did the fleet: an engine that follows would be the wrong way round.
+  if (isObserved(report) && declared?.tokensPerBlock === agreed) {
+    return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but cuts ${real}`;
+  }
+  return `restart it with ${sizeSetting(engineKind, agreed)}`;
 }

@@ -50,6 +50,7 @@ export function agreementOptionsOf(
       settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
     topology: settings.topology,
     frontendUses: settings.frontendUses,
+    kvEvents: 'exact',
     isStaticDiscovery: source.isStatic,
   };
 }

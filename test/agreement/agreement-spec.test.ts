@@ -161,21 +161,47 @@ describe('before agreement', () => {
   it('A5: a value that one side does not know does not conflict; the member is unverified for that field', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');
-    fleet.report('a', { values: { hash_algorithm: 'sha256' } });
+    fleet.report('a', { values: { hash_unit: 'token' } });
     fleet.report('b');
-    expect(fleet.group()).toMatchObject({ state: 'agreed', values: { hash_algorithm: 'sha256' } });
-    expect(fleet.member('b').unverifiedFields).toEqual(['hash_algorithm']);
+    expect(fleet.group()).toMatchObject({ state: 'agreed', values: { hash_unit: 'token' } });
+    expect(fleet.member('b').unverifiedFields).toEqual(['hash_unit']);
     expect(fleet.member('a').unverifiedFields).toEqual([]);
   });
 
   it('A5: two known values that differ are a conflict although a third member knows neither', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b', 'c');
-    fleet.report('a', { values: { hash_algorithm: 'sha256' } });
+    fleet.report('a', { values: { hash_unit: 'token' } });
     fleet.report('b');
-    fleet.report('c', { values: { hash_algorithm: 'sha256_cbor' } });
+    fleet.report('c', { values: { hash_unit: 'bigram' } });
     expect(fleet.group().state).toBe('conflict');
-    expect(fleet.group().reasons[0]?.text).toContain('hash_algorithm');
+    expect(fleet.group().reasons[0]?.text).toContain('hash_unit');
+  });
+
+  it('A5: how engines hash their own blocks is compared for a frontend that compares it, and for no other', () => {
+    const stateWith = (frontendUses: 'observed' | 'declared'): TestFleet => {
+      const fleet = new TestFleet({ isStaticDiscovery: true, frontendUses });
+      fleet.list('vllm-0', 'trtllm-0');
+      fleet.report('vllm-0', { values: { hash_algorithm: 'sha256', hash_unit: 'token' } });
+      fleet.report('trtllm-0', { values: { hash_algorithm: 'v1_block_key' } });
+      return fleet;
+    };
+    // What they differ in is no part of what they agreed on, whoever came first.
+    expect(stateWith('observed').group()).toMatchObject({
+      state: 'agreed',
+      values: { tokens_per_block: 32, hash_unit: 'token' },
+    });
+    expect(stateWith('observed').group().values).not.toHaveProperty('hash_algorithm');
+    expect(stateWith('declared').group().state).toBe('conflict');
+    expect(stateWith('declared').group().reasons[0]?.text).toContain('hash_algorithm');
+  });
+
+  it('A5: an algorithm that all engines share is part of what they agreed on', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { values: { hash_algorithm: 'sha256' } });
+    fleet.report('b', { values: { hash_algorithm: 'sha256' } });
+    expect(fleet.group().values).toEqual({ tokens_per_block: 32, hash_algorithm: 'sha256' });
   });
 
   it('A6: an override is agreed as soon as min_workers have reported, and each worker that differs gets a WARN', () => {
@@ -234,7 +260,13 @@ describe('after agreement', () => {
         'It is quarantined: it gets no requests, and its KV events are not applied. To mend it, restart it with --block-size 32.',
     ]);
     expect(fleet.effects.filter(({ type }) => type === 'mismatch')).toEqual([
-      { type: 'mismatch', group: 'tiny', worker: 'd', source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS },
+      {
+        type: 'mismatch',
+        group: 'tiny',
+        worker: 'd',
+        source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+        count: 1,
+      },
     ]);
   });
 

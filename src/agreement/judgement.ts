@@ -1,0 +1,57 @@
+import type { ContractField } from '../contract/contract-values.js';
+import { CONTRACT_FIELDS, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import type { AgreementOptions } from './options.js';
+import type { AgreementState, Member } from './state.js';
+
+/**
+ * How engines hash their own blocks. An index that hashes the tokens of events
+ * anew does not care; a frontend that compares the hashes of engines does.
+ */
+const ENGINE_HASH_FIELDS: readonly ContractField[] = ['hash_algorithm', 'hash_seed'];
+
+const OWN_INDEX_FIELDS = CONTRACT_FIELDS.filter((field) => !ENGINE_HASH_FIELDS.includes(field));
+
+/** What members of a group must not differ in, by `frontendUses`; then the same with the topology. */
+const COMPARED: Readonly<Record<AgreementOptions['frontendUses'], readonly ContractField[]>> = {
+  observed: OWN_INDEX_FIELDS,
+  declared: CONTRACT_FIELDS,
+};
+const COMPARED_WITH_TOPOLOGY: typeof COMPARED = {
+  observed: [...OWN_INDEX_FIELDS, ...TOPOLOGY_FIELDS],
+  declared: [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS],
+};
+
+/** The fields in which members of a group must not differ. */
+export function comparedFields({ topology, frontendUses }: AgreementOptions): readonly ContractField[] {
+  return (topology === 'require' ? COMPARED_WITH_TOPOLOGY : COMPARED)[frontendUses];
+}
+
+/** A10: whether a member is on its way out, by discovery's word or its own. */
+export function drains(member: Member): boolean {
+  return member.listedDraining || member.report?.draining === true;
+}
+
+/** A10: whether a member has a voice. One that is lost keeps it for the grace time (G5). */
+export function decides(member: Member): boolean {
+  return !drains(member) && !member.expired && member.report?.usable === true;
+}
+
+/** V5: the worker's own declaration is wrong, and this frontend goes by it. */
+export function contradictsItself(member: Member, options: AgreementOptions): boolean {
+  return options.frontendUses === 'declared' && member.report?.declared !== undefined;
+}
+
+/** Whether it fits the running epoch, its own declaration included where the frontend goes by it. */
+export function conforms(state: AgreementState, member: Member): boolean {
+  return member.tally?.conforms === true && !contradictsItself(member, state.options);
+}
+
+/** Whether a member gets requests: not at all, without cache knowledge, or fully. */
+export type MemberOffer = 'none' | 'load_only' | 'full';
+
+/** What a member gets once its group has agreed. A lost one is offered as before for the grace time (G5). */
+export function offerOf(state: AgreementState, member: Member): MemberOffer {
+  if (!decides(member)) return 'none';
+  if (conforms(state, member)) return 'full';
+  return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
+}

@@ -1,0 +1,151 @@
+import type { AgreementEffect } from './events.js';
+import { offerOf } from './judgement.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { nameSome } from './words.js';
+
+/** G7: how well a router could decide. */
+export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
+
+/** How much a router knows of a member that is offered. */
+type Standing = 'exact' | 'partial' | 'unknown';
+
+/**
+ * The offered members of a group by how much is known of their caches, kept up
+ * to date member by member, so that the mode costs the same whatever the
+ * fleet's size.
+ */
+export class Standings {
+  readonly #byMember = new Map<Member, Standing>();
+  /** Those that keep the mode from `exact`, to be named. */
+  readonly #inexact = new Set<Member>();
+  #exact = 0;
+  #partial = 0;
+
+  /** Members that are offered, with or without cache knowledge. */
+  get offered(): number {
+    return this.#byMember.size;
+  }
+
+  get exact(): number {
+    return this.#exact;
+  }
+
+  get partial(): number {
+    return this.#partial;
+  }
+
+  /** Offered members whose picture is not exact. */
+  get inexact(): ReadonlySet<Member> {
+    return this.#inexact;
+  }
+
+  /** Counts a member as it now stands; undefined when it is not offered. */
+  set(member: Member, standing: Standing | undefined): void {
+    const before = this.#byMember.get(member);
+    if (before === standing) return;
+    this.#add(before, -1);
+    this.#add(standing, 1);
+    if (standing === undefined) this.#byMember.delete(member);
+    else this.#byMember.set(member, standing);
+    if (standing === undefined || standing === 'exact') this.#inexact.delete(member);
+    else this.#inexact.add(member);
+  }
+
+  #add(standing: Standing | undefined, count: number): void {
+    if (standing === 'exact') this.#exact += count;
+    else if (standing === 'partial') this.#partial += count;
+  }
+}
+
+/** What the index said of the present instance of a member; undefined while it has said nothing. */
+export function pictureOf(member: Member): Member['picture'] {
+  return member.picture?.instanceId === member.report?.instanceId ? member.picture : undefined;
+}
+
+/** Counts a member among the offered ones of its group, by what is known of its cache. */
+export function countStanding(state: AgreementState, member: Member): void {
+  member.group?.standings.set(member, standingOf(state, member));
+}
+
+function standingOf(state: AgreementState, member: Member): Standing | undefined {
+  const offer = offerOf(state, member);
+  if (offer === 'none') return undefined;
+  const picture = offer === 'full' ? pictureOf(member)?.picture : undefined;
+  if (picture === undefined || picture === 'none') return 'unknown';
+  // What a lost worker stores and evicts is not heard: what was exact is so no longer (G5).
+  return picture === 'exact' && member.lostSinceMs === undefined ? 'exact' : 'partial';
+}
+
+function modeOf(state: AgreementState, group: Group): RoutingMode {
+  if (group.phase.state !== 'agreed') return 'closed';
+  const { offered, exact, partial } = group.standings;
+  if (offered === 0) return 'load_only';
+  if (state.options.kvEvents === 'approximate') return 'approximate';
+  if (exact === offered) return 'exact';
+  return exact + partial > 0 ? 'mixed' : 'load_only';
+}
+
+/** G7: a change of mode is logged once, with its reason. */
+export function updateMode(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+  const mode = modeOf(state, group);
+  if (mode === group.mode) return;
+  group.mode = mode;
+  state.version += 1;
+  effects.push({
+    type: 'log',
+    level: 'info',
+    code: 'routing_mode',
+    group: group.name,
+    message: `Routing mode of "${group.name}" is now ${mode}: ${modeWords(state, group, group.standings.inexact)}.`,
+  });
+}
+
+/** Why the mode is what it is; `inexact` are the offered members to name, in the order to name them. */
+export function modeWords(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
+  const { offered } = group.standings;
+  switch (group.mode) {
+    case 'closed':
+      if (group.members.size === 0) return 'nobody serves the model';
+      return group.phase.state === 'conflict' ? 'the workers are in conflict' : 'nothing is agreed yet';
+    case 'approximate':
+      return 'caches are guessed from what was sent where';
+    case 'exact':
+      return 'the picture of every offered worker is exact';
+    default:
+      if (offered === 0) return 'the gate is open, and no worker can be offered';
+      return group.mode === 'mixed'
+        ? `not exact: ${nameInexact(state, group, inexact)}`
+        : `the gate is open, and ${noPictureWords(state, group, inexact)}`;
+  }
+}
+
+function noPictureWords(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
+  const held = 'no picture of any cache is held here';
+  for (const member of group.standings.inexact) {
+    if (whyInexact(state, member) !== NOTHING_TOLD) return `${held}: ${nameInexact(state, group, inexact)}`;
+  }
+  return held;
+}
+
+function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
+  const named: string[] = [];
+  for (const member of inexact) {
+    // One more than are named is enough to be told from all.
+    if (named.length > MAX_NAMED) break;
+    named.push(`${member.target} (${whyInexact(state, member)})`);
+  }
+  const rest = group.standings.inexact.size - MAX_NAMED;
+  return rest > 0 ? `${nameSome(named.slice(0, MAX_NAMED))} and ${rest} more` : nameSome(named);
+}
+
+/** Members that a reason names. */
+const MAX_NAMED = 10;
+const NOTHING_TOLD = 'no picture yet';
+
+function whyInexact(state: AgreementState, member: Member): string {
+  if (offerOf(state, member) === 'load_only') return 'offered without cache knowledge';
+  if (member.lostSinceMs !== undefined) return 'its sidecar is lost';
+  const picture = pictureOf(member);
+  if (picture === undefined) return NOTHING_TOLD;
+  return picture.reason === '' ? picture.picture : `${picture.picture}: ${picture.reason}`;
+}

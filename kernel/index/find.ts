@@ -1,0 +1,236 @@
+// Looking up. Runs in any thread: it writes to its area alone, and ends
+// whatever another thread does to the index meanwhile. Its answer then is
+// worthless, which the version tells.
+import {
+  AREA_ACTIVE,
+  AREA_ACTIVE_COUNT,
+  AREA_ANSWERS,
+  AREA_DEPTH,
+  AREA_DEPTHS,
+  AREA_HEADS,
+  AREA_HOLDERS,
+  AREA_INPUT,
+  AREA_LAST,
+  AREA_LIST,
+  AREA_SINGLE_ACTIVE,
+  AREA_SINGLES,
+  AREA_UNION,
+  DEAD_COUNT,
+  FIRST_SHARED_ID,
+  MAX_HOLDERS,
+} from './layout';
+import { COUNT, isDead, MEMBERS, rank } from './sets';
+import { cellOf, directoryOf, entriesOf, mix, segmentOf, shiftOf } from './table';
+
+const NOTHING_YET: u32 = 0xffffffff;
+
+/** Begins a look-up. */
+export function findStart(area: usize): void {
+  store<u32>(area, 0, AREA_ACTIVE);
+  store<u32>(area, 0, AREA_ACTIVE_COUNT);
+  store<u32>(area, 0, AREA_ANSWERS);
+  store<u32>(area, 0, AREA_DEPTH);
+  for (let tier: usize = 0; tier < 4; tier++) store<u32>(area + (tier << 2), NOTHING_YET, AREA_LAST);
+}
+
+/** Goes on with the next `count` hashes of the area; false when nobody holds more. */
+export function findMore(area: usize, count: u32, deepest: u32): bool {
+  let tiers: u32 = 0;
+  let only: u32 = 0;
+  for (let tier: u32 = 0; tier <= deepest; tier++) {
+    if (entriesOf(tier) === 0) continue;
+    tiers++;
+    only = tier;
+  }
+  if (tiers === 0) return false;
+  const found = tiers === 1 ? findInTier(area, count, only) : findInTiers(area, count, deepest);
+  store<u32>(area, load<u32>(area, AREA_DEPTH) + found, AREA_DEPTH);
+  return found === count;
+}
+
+/** Ends it: the number of holders in the answer. */
+export function findEnd(area: usize): u32 {
+  const count = load<u32>(area, AREA_ACTIVE_COUNT);
+  answerAll(area, load<u32>(area, AREA_ACTIVE), count, load<u32>(area, AREA_DEPTH));
+  return load<u32>(area, AREA_ANSWERS);
+}
+
+/** How many of the hashes any holder still holds. */
+function findInTier(area: usize, count: u32, tier: u32): u32 {
+  const directory = directoryOf(tier);
+  const shift = shiftOf(tier);
+  const input = area + AREA_INPUT;
+  let last = load<u32>(area, AREA_LAST);
+  let at: u32 = 0;
+  for (; at < count; at++) {
+    const hash = load<u64>(input + (at << 3));
+    const mixed = mix(hash);
+    const cell = cellOf(segmentOf(directory, shift, mixed), hash, mixed);
+    if (cell === 0) break;
+    const id = load<u32>(cell);
+    if (id === last) continue;
+    if (!narrowToSet(area, id, load<u32>(area, AREA_DEPTH) + at)) break;
+    last = id;
+  }
+  store<u32>(area, last, AREA_LAST);
+  return at;
+}
+
+function findInTiers(area: usize, count: u32, deepest: u32): u32 {
+  let at: u32 = 0;
+  for (; at < count; at++) {
+    const hash = load<u64>(area + AREA_INPUT + (at << 3));
+    const mixed = mix(hash);
+    let isSame = true;
+    let sets: u32 = 0;
+    let only: u32 = 0;
+    for (let tier: u32 = 0; tier <= deepest; tier++) {
+      let id: u32 = 0;
+      if (entriesOf(tier) !== 0) {
+        const cell = cellOf(segmentOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
+        if (cell !== 0) id = load<u32>(cell);
+      }
+      const seen = area + AREA_LAST + (tier << 2);
+      if (load<u32>(seen) !== id) {
+        isSame = false;
+        store<u32>(seen, id);
+      }
+      if (id === 0) continue;
+      sets++;
+      only = id;
+    }
+    if (sets === 0) break;
+    if (isSame) continue;
+    const depth = load<u32>(area, AREA_DEPTH) + at;
+    if (!(sets === 1 ? narrowToSet(area, only, depth) : narrowToUnion(area, deepest, depth))) break;
+  }
+  return at;
+}
+
+function countOf(set: usize): u32 {
+  return min(load<u32>(set, COUNT), MAX_HOLDERS);
+}
+
+/** Of those that held everything so far, the ones in `id` go on; false when none does. */
+function narrowToSet(area: usize, id: u32, depth: u32): bool {
+  if (id >= FIRST_SHARED_ID) {
+    const set: usize = id << 4;
+    return narrow(area, set + MEMBERS, countOf(set), depth);
+  }
+  store<u16>(area, id - 1, AREA_SINGLES);
+  return narrow(area, area + AREA_SINGLES, 1, depth);
+}
+
+/** The same for those in any of the sets of `AREA_LAST`. */
+function narrowToUnion(area: usize, deepest: u32, depth: u32): bool {
+  for (let tier: u32 = 0; tier <= deepest; tier++) {
+    const id = load<u32>(area + AREA_LAST + (tier << 2));
+    // Where the rest of the set lies and how long it is.
+    let rest = area + AREA_SINGLES + (tier << 1);
+    let count: u32 = id === 0 ? 0 : 1;
+    if (id >= FIRST_SHARED_ID) {
+      rest = <usize>(id << 4) + MEMBERS;
+      count = countOf(<usize>(id << 4));
+    } else store<u16>(rest, id - 1);
+    store<u32>(area + (tier << 3), rest, AREA_HEADS);
+    store<u32>(area + (tier << 3), count, AREA_HEADS + 4);
+  }
+  const union = area + AREA_UNION;
+  let found: u32 = 0;
+  while (found < MAX_HOLDERS) {
+    let least: u32 = NOTHING_YET;
+    for (let tier: u32 = 0; tier <= deepest; tier++) {
+      const head = area + AREA_HEADS + (tier << 3);
+      if (load<u32>(head, 4) !== 0) least = min(least, <u32>load<u16>(load<u32>(head)));
+    }
+    if (least === NOTHING_YET) break;
+    store<u16>(union + (found << 1), least);
+    found++;
+    for (let tier: u32 = 0; tier <= deepest; tier++) {
+      const head = area + AREA_HEADS + (tier << 3);
+      const left = load<u32>(head, 4);
+      const rest = load<u32>(head);
+      if (left === 0 || <u32>load<u16>(rest) !== least) continue;
+      store<u32>(head, rest + 2);
+      store<u32>(head, left - 1, 4);
+    }
+  }
+  return narrow(area, union, found, depth);
+}
+
+/** Of those that held everything so far, the ones in a sorted list go on; the others are answered with `depth`. */
+function narrow(area: usize, members: usize, count: u32, depth: u32): bool {
+  const active: usize = load<u32>(area, AREA_ACTIVE);
+  if (active === 0) {
+    begin(area, members, count);
+    return count !== 0;
+  }
+  const list = area + AREA_LIST;
+  const activeCount = load<u32>(area, AREA_ACTIVE_COUNT);
+  let kept: u32 = 0;
+  let other: u32 = 0;
+  const isSearched = activeCount << 3 < count;
+  for (let at: u32 = 0; at < activeCount; at++) {
+    const holder = <u32>load<u16>(active + (at << 1));
+    if (isSearched) other += rank(members + (other << 1), count - other, holder);
+    else while (other < count && <u32>load<u16>(members + (other << 1)) < holder) other++;
+    if (other < count && <u32>load<u16>(members + (other << 1)) === holder) {
+      store<u16>(list + (kept << 1), holder);
+      kept++;
+    } else answer(area, holder, depth);
+  }
+  if (kept !== activeCount) {
+    store<u32>(area, list, AREA_ACTIVE);
+    store<u32>(area, kept, AREA_ACTIVE_COUNT);
+  }
+  return kept !== 0;
+}
+
+/** The holders of the first block. Shared sets stay where they are; what the next block overwrites is copied. */
+function begin(area: usize, members: usize, count: u32): void {
+  let active = members;
+  if (members === area + AREA_UNION) {
+    active = area + AREA_LIST;
+    memory.copy(active, members, count << 1);
+  } else if (members === area + AREA_SINGLES) {
+    active = area + AREA_SINGLE_ACTIVE;
+    store<u16>(active, load<u16>(members));
+  }
+  store<u32>(area, active, AREA_ACTIVE);
+  store<u32>(area, count, AREA_ACTIVE_COUNT);
+}
+
+function answer(area: usize, holder: u32, depth: u32): void {
+  if (load<u32>(DEAD_COUNT) !== 0 && isDead(holder)) return;
+  const answers = load<u32>(area, AREA_ANSWERS);
+  if (answers >= MAX_HOLDERS) return;
+  store<u32>(area + (answers << 2), holder, AREA_HOLDERS);
+  store<u32>(area + (answers << 2), depth, AREA_DEPTHS);
+  store<u32>(area, answers + 1, AREA_ANSWERS);
+}
+
+function answerAll(area: usize, members: usize, count: u32, depth: u32): void {
+  if (load<u32>(DEAD_COUNT) !== 0) {
+    for (let at: u32 = 0; at < count; at++) answer(area, load<u16>(members + (at << 1)), depth);
+    return;
+  }
+  const answers = load<u32>(area, AREA_ANSWERS);
+  const room = min(count, MAX_HOLDERS - answers);
+  let holders = area + AREA_HOLDERS + (answers << 2);
+  let depths = area + AREA_DEPTHS + (answers << 2);
+  let at: u32 = 0;
+  const depthFour = i32x4.splat(depth);
+  for (; at + 4 <= room; at += 4) {
+    v128.store(holders, v128.load_ext<u16>(members + (at << 1)));
+    v128.store(depths, depthFour);
+    holders += 16;
+    depths += 16;
+  }
+  for (; at < room; at++) {
+    store<u32>(holders, <u32>load<u16>(members + (at << 1)));
+    store<u32>(depths, depth);
+    holders += 4;
+    depths += 4;
+  }
+  store<u32>(area, answers + room, AREA_ANSWERS);
+}

@@ -1,0 +1,323 @@
+import { TIERS, type Tier } from './tier.js';
+
+/** Words of an entry: engine hash (2), sequence hash (2), namespace, and width with flags. */
+const ENTRY_WORDS = 6;
+/** Entries of a chunk: 96 KiB. Growing adds chunks and never copies one. */
+const CHUNK_BITS = 12;
+const CHUNK_ENTRIES = 1 << CHUNK_BITS;
+const CHUNK_MASK = CHUNK_ENTRIES - 1;
+/** The index is many small tables, so that no single store pays for growing all of it. */
+const SEGMENTS = 256;
+const FIRST_SLOTS = 8;
+
+const ENGINE_LO = 0;
+const ENGINE_HI = 1;
+const SEQUENCE_LO = 2;
+const SEQUENCE_HI = 3;
+const NAMESPACE = 4;
+const TRAITS = 5;
+
+/** Layout of the traits: width less one in 20 bits, a bit per tier, the hidden flag. */
+const WIDTH_MASK = 0xf_ffff;
+const TIER_SHIFT = 20;
+const TIER_MASK = 0xf;
+const HIDDEN = 1 << 24;
+
+/** What identifies a block besides its engine hash. */
+export interface MirroredBlock {
+  readonly sequenceLo: number;
+  readonly sequenceHi: number;
+  readonly namespace: number;
+  /** 1 to 1,048,576. */
+  readonly tokensPerBlock: number;
+  /** A bit for each tier, by its place in `TIERS`. */
+  readonly tiers: number;
+  /** Held by the engine but not to be told: its sequence hash is not known. */
+  readonly hidden: boolean;
+}
+
+/** Blocks of one tier and width. */
+export interface MirrorPiece {
+  readonly tier: Tier;
+  readonly tokensPerBlock: number;
+  /** Packed little-endian u64. */
+  readonly sequenceHashes: Uint8Array;
+}
+
+/** The bit of a tier in `MirroredBlock.tiers`. */
+export function tierBit(tier: Tier): number {
+  return 1 << TIERS.indexOf(tier);
+}
+
+/**
+ * What one data-parallel rank holds: the engine's own block hash to our
+ * sequence hash. Entries lie densely in chunks of typed arrays, 24 bytes each;
+ * an index of 5 to 11 bytes an entry stands beside them. Entries are named by
+ * their place, which holds until the next removal.
+ */
+export class BlockMirror {
+  readonly #maxBlocks: number;
+  readonly #chunks: Uint32Array[] = [];
+  readonly #segments: (Uint32Array | undefined)[] = new Array(SEGMENTS).fill(undefined);
+  readonly #segmentCounts = new Uint32Array(SEGMENTS);
+  #perNamespace = new Uint32Array(16);
+  #size = 0;
+
+  constructor(maxBlocks: number) {
+    this.#maxBlocks = maxBlocks;
+  }
+
+  /** Blocks held, hidden ones included; one in several tiers counts once. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Bytes of its typed arrays. */
+  get byteLength(): number {
+    const arrays = [...this.#chunks, ...this.#segments, this.#segmentCounts, this.#perNamespace];
+    return arrays.reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
+  }
+
+  /** How many blocks are in a namespace. */
+  countIn(namespace: number): number {
+    return this.#perNamespace[namespace] ?? 0;
+  }
+
+  /** Place of the block with this engine hash; -1 when it is not held. */
+  find(lo: number, hi: number): number {
+    const hash = mix(lo, hi);
+    const segment = this.#segments[hash >>> 24];
+    if (segment === undefined) return -1;
+    const mask = segment.length - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const at = (segment[slot] ?? 0) - 1;
+      if (at < 0) return -1;
+      if (this.#word(at, ENGINE_LO) === lo && this.#word(at, ENGINE_HI) === hi) return at;
+    }
+  }
+
+  /** Adds a block that is not held; false when there is no more room. */
+  add(lo: number, hi: number, block: MirroredBlock): boolean {
+    if (this.#size >= this.#maxBlocks) return false;
+    const at = this.#size;
+    if (at >>> CHUNK_BITS === this.#chunks.length) {
+      this.#chunks.push(new Uint32Array(CHUNK_ENTRIES * ENTRY_WORDS));
+    }
+    this.#size += 1;
+    this.#set(at, ENGINE_LO, lo);
+    this.#set(at, ENGINE_HI, hi);
+    this.#set(at, SEQUENCE_LO, block.sequenceLo);
+    this.#set(at, SEQUENCE_HI, block.sequenceHi);
+    this.#set(at, NAMESPACE, block.namespace);
+    const traits = (block.tokensPerBlock - 1) | (block.tiers << TIER_SHIFT);
+    this.#set(at, TRAITS, block.hidden ? traits | HIDDEN : traits);
+    this.#countNamespace(block.namespace, 1);
+    this.#index(at, mix(lo, hi));
+    return true;
+  }
+
+  sequenceLo(at: number): number {
+    return this.#word(at, SEQUENCE_LO);
+  }
+
+  sequenceHi(at: number): number {
+    return this.#word(at, SEQUENCE_HI);
+  }
+
+  namespace(at: number): number {
+    return this.#word(at, NAMESPACE);
+  }
+
+  tokensPerBlock(at: number): number {
+    return (this.#word(at, TRAITS) & WIDTH_MASK) + 1;
+  }
+
+  tiers(at: number): number {
+    return (this.#word(at, TRAITS) >>> TIER_SHIFT) & TIER_MASK;
+  }
+
+  hidden(at: number): boolean {
+    return (this.#word(at, TRAITS) & HIDDEN) !== 0;
+  }
+
+  setTiers(at: number, tiers: number): void {
+    const traits = this.#word(at, TRAITS) & ~(TIER_MASK << TIER_SHIFT);
+    this.#set(at, TRAITS, traits | (tiers << TIER_SHIFT));
+  }
+
+  /** From now on the block is not told any more. */
+  hide(at: number): void {
+    this.#set(at, TRAITS, this.#word(at, TRAITS) | HIDDEN);
+  }
+
+  /** Takes a block out; the last one moves to its place. */
+  remove(at: number): void {
+    this.#countNamespace(this.namespace(at), -1);
+    this.#unindex(at);
+    const last = this.#size - 1;
+    if (at !== last) {
+      this.#reindex(last, at);
+      for (let field = 0; field < ENTRY_WORDS; field++) this.#set(at, field, this.#word(last, field));
+    }
+    this.#size = last;
+    // One empty chunk stays, so that a size that swings about a border costs nothing.
+    if (this.#chunks.length - 2 >= (last + CHUNK_MASK) >>> CHUNK_BITS) this.#chunks.pop();
+  }
+
+  clear(): void {
+    this.#size = 0;
+    this.#chunks.length = 0;
+    this.#segments.fill(undefined);
+    this.#segmentCounts.fill(0);
+    this.#perNamespace = new Uint32Array(16);
+  }
+
+  /**
+   * All that is held and not hidden, at most `maxEntries` blocks a step, while
+   * blocks may come and go between steps. It runs from the end to the start,
+   * and a removal moves only the last block, so one that stays is never missed;
+   * it may be told twice.
+   */
+  pieces(maxEntries: number): { next(): MirrorPiece | undefined } {
+    const step = Math.max(1, maxEntries);
+    const ready: MirrorPiece[] = [];
+    let end = this.#size;
+    return {
+      next: (): MirrorPiece | undefined => {
+        while (ready.length === 0) {
+          end = Math.min(end, this.#size);
+          if (end === 0) return undefined;
+          const start = Math.max(0, end - step);
+          ready.push(...this.#piecesOf(start, end));
+          end = start;
+        }
+        return ready.shift();
+      },
+    };
+  }
+
+  #piecesOf(start: number, end: number): MirrorPiece[] {
+    const counts = new Map<number, number>();
+    this.#eachTold(start, end, (key) => counts.set(key, (counts.get(key) ?? 0) + 1));
+    const views = new Map<number, DataView>();
+    for (const [key, count] of counts) views.set(key, new DataView(new ArrayBuffer(8 * count)));
+    const written = new Map<number, number>();
+    this.#eachTold(start, end, (key, at) => {
+      const offset = written.get(key) ?? 0;
+      views.get(key)?.setUint32(offset, this.sequenceLo(at), true);
+      views.get(key)?.setUint32(offset + 4, this.sequenceHi(at), true);
+      written.set(key, offset + 8);
+    });
+    return [...views].map(([key, view]) => ({
+      tier: TIERS[key >>> TIER_SHIFT] ?? 'device',
+      tokensPerBlock: (key & WIDTH_MASK) + 1,
+      sequenceHashes: new Uint8Array(view.buffer),
+    }));
+  }
+
+  /** Calls back for each tier of each block that is not hidden, with a key of tier and width. */
+  #eachTold(start: number, end: number, tell: (key: number, at: number) => void): void {
+    for (let at = start; at < end; at++) {
+      if (this.hidden(at)) continue;
+      const width = this.#word(at, TRAITS) & WIDTH_MASK;
+      const tiers = this.tiers(at);
+      for (let tier = 0; tier < TIERS.length; tier++) {
+        if ((tiers & (1 << tier)) !== 0) tell((tier << TIER_SHIFT) | width, at);
+      }
+    }
+  }
+
+  #word(at: number, field: number): number {
+    return this.#chunks[at >>> CHUNK_BITS]?.[(at & CHUNK_MASK) * ENTRY_WORDS + field] ?? 0;
+  }
+
+  #set(at: number, field: number, value: number): void {
+    const chunk = this.#chunks[at >>> CHUNK_BITS];
+    if (chunk !== undefined) chunk[(at & CHUNK_MASK) * ENTRY_WORDS + field] = value;
+  }
+
+  #mixAt(at: number): number {
+    return mix(this.#word(at, ENGINE_LO), this.#word(at, ENGINE_HI));
+  }
+
+  #countNamespace(namespace: number, change: number): void {
+    if (namespace >= this.#perNamespace.length) {
+      const larger = new Uint32Array(Math.max(namespace + 1, 2 * this.#perNamespace.length));
+      larger.set(this.#perNamespace);
+      this.#perNamespace = larger;
+    }
+    this.#perNamespace[namespace] = this.countIn(namespace) + change;
+  }
+
+  #index(at: number, hash: number): void {
+    const number = hash >>> 24;
+    const count = (this.#segmentCounts[number] ?? 0) + 1;
+    this.#segmentCounts[number] = count;
+    let segment = this.#segments[number];
+    if (segment === undefined || count * 4 > segment.length * 3) {
+      segment = this.#resized(segment, segment === undefined ? FIRST_SLOTS : 2 * segment.length);
+      this.#segments[number] = segment;
+    }
+    place(segment, at, hash);
+  }
+
+  #resized(old: Uint32Array | undefined, slots: number): Uint32Array {
+    const segment = new Uint32Array(slots);
+    for (const entry of old ?? []) {
+      if (entry !== 0) place(segment, entry - 1, this.#mixAt(entry - 1));
+    }
+    return segment;
+  }
+
+  #slotOf(at: number): { segment: Uint32Array; slot: number; number: number } {
+    const hash = this.#mixAt(at);
+    const number = hash >>> 24;
+    const segment = this.#segments[number] ?? new Uint32Array([at + 1]);
+    const mask = segment.length - 1;
+    let slot = hash & mask;
+    while (segment[slot] !== at + 1) slot = (slot + 1) & mask;
+    return { segment, slot, number };
+  }
+
+  #reindex(from: number, to: number): void {
+    const { segment, slot } = this.#slotOf(from);
+    segment[slot] = to + 1;
+  }
+
+  /** Takes the slot out and moves those after it up, so that no probe stops too early. */
+  #unindex(at: number): void {
+    const { segment, slot, number } = this.#slotOf(at);
+    const mask = segment.length - 1;
+    let hole = slot;
+    for (let next = (hole + 1) & mask; ; next = (next + 1) & mask) {
+      const entry = segment[next] ?? 0;
+      if (entry === 0) break;
+      const home = this.#mixAt(entry - 1) & mask;
+      if (((next - home) & mask) >= ((next - hole) & mask)) {
+        segment[hole] = entry;
+        hole = next;
+      }
+    }
+    segment[hole] = 0;
+    const count = (this.#segmentCounts[number] ?? 1) - 1;
+    this.#segmentCounts[number] = count;
+    if (segment.length > FIRST_SLOTS && count * 8 < segment.length) {
+      this.#segments[number] = this.#resized(segment, segment.length / 2);
+    }
+  }
+}
+
+function place(segment: Uint32Array, at: number, hash: number): void {
+  const mask = segment.length - 1;
+  let slot = hash & mask;
+  while (segment[slot] !== 0) slot = (slot + 1) & mask;
+  segment[slot] = at + 1;
+}
+
+/** Engines' hashes are good already; simulators' are small numbers in a row. */
+function mix(lo: number, hi: number): number {
+  let hash = lo ^ Math.imul(hi, 0x9e37_79b1);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,90 @@
+/** What the tag of an event says. */
+export type EngineEventType = 'stored' | 'removed' | 'cleared' | 'ignored';
+
+/** Buffers larger than this many items are given back after the batch that needed them. */
+const KEPT_ITEMS = 65_536;
+
+/**
+ * One event as the engine says it, before any judgement. There is one of it per
+ * decoder, filled anew for each event: what is in it holds until the next.
+ */
+export class EngineEvent {
+  type: EngineEventType = 'ignored';
+  /** Low and high words, one pair per block. */
+  hashes: Uint32Array = new Uint32Array(2 * 1_024);
+  hashCount = 0;
+  hasParent = false;
+  parentLo = 0;
+  parentHi = 0;
+  /** In the order of the prompt; those of pairs joined: n pairs are n+1 tokens. */
+  tokens: Uint32Array = new Uint32Array(16 * 1_024);
+  tokenCount = 0;
+  /** The token ids came as pairs (EAGLE); a block covers one token more than its width. */
+  bigram = false;
+  /** Each pair begins with the token that the one before ended with. */
+  pairsJoin = true;
+  /** `block_size`; NaN when it is missing or no integer. */
+  tokensPerBlock: number = Number.NaN;
+  medium: string | undefined;
+  loraName: string | undefined;
+  /** `lora_id`, when it is anything but null and 0. */
+  hasLoraId = false;
+  cacheSalt: string | undefined;
+  /** A LoRA name or salt was longer than `MAX_NAME_BYTES` of the decoder. */
+  nameTooLong = false;
+  groupIndex: number | undefined;
+  attentionKind: string | undefined;
+  hasSlidingWindow = false;
+  locality: string | undefined;
+  /** Where `extra_keys` and `block_mm_infos` start in the payload; -1 when they are not there or null. */
+  extraKeysAt = -1;
+  mediaInfosAt = -1;
+  /** First block whose identity the event does not tell in full, apart from its extra keys. */
+  unidentifiedFrom: number = Number.POSITIVE_INFINITY;
+  /** A removal that names no tier, from an engine that has several. */
+  everyTier = false;
+  /** The event in short, where its fields do not tell it. */
+  words: string | undefined;
+  /** The width is not in the event: it proves nothing. */
+  widthAssumed = false;
+
+  reset(type: EngineEventType): void {
+    this.type = type;
+    this.hashCount = 0;
+    this.hasParent = false;
+    this.tokenCount = 0;
+    this.bigram = false;
+    this.pairsJoin = true;
+    this.tokensPerBlock = Number.NaN;
+    this.medium = undefined;
+    this.loraName = undefined;
+    this.hasLoraId = false;
+    this.cacheSalt = undefined;
+    this.nameTooLong = false;
+    this.groupIndex = undefined;
+    this.attentionKind = undefined;
+    this.hasSlidingWindow = false;
+    this.locality = undefined;
+    this.extraKeysAt = -1;
+    this.mediaInfosAt = -1;
+    this.unidentifiedFrom = Number.POSITIVE_INFINITY;
+    this.everyTier = false;
+    this.words = undefined;
+    this.widthAssumed = false;
+  }
+
+  /** Makes room; what was in the buffers is lost. */
+  reserveHashes(count: number): void {
+    if (this.hashes.length < 2 * count) this.hashes = new Uint32Array(2 * count);
+  }
+
+  reserveTokens(count: number): void {
+    if (this.tokens.length < count) this.tokens = new Uint32Array(count);
+  }
+
+  /** Gives back what only a giant needed. */
+  trim(): void {
+    if (this.hashes.length > KEPT_ITEMS) this.hashes = new Uint32Array(2 * 1_024);
+    if (this.tokens.length > KEPT_ITEMS) this.tokens = new Uint32Array(16 * 1_024);
+  }
+}

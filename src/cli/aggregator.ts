@@ -1,6 +1,8 @@
 import { Aggregator } from '../aggregator/aggregator.js';
+import { FleetIndexing } from '../indexer/fleet-indexing.js';
 import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
+import { systemTurns } from '../platform/turns.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { aggregatorSettings } from './aggregator-settings.js';
 import type { CommandBody } from './command.js';
@@ -15,6 +17,7 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
   const { clock, logger, signal, version } = context;
   const source = openSource(settings, clock);
   const security = await openSecurity(settings, context);
+  const registry = createRegistry({ version });
   const aggregator = new Aggregator(
     {
       agreement: agreementOptionsOf(settings, settings.onChange, source),
@@ -29,8 +32,15 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
       source,
       security,
       httpSecurity: httpSecurityOf(security, settings),
-      registry: createRegistry({ version }),
+      registry,
       dialer: new RpcDialer({}, { clock, security }),
+      parts: [
+        ({ runner, edge }) =>
+          new FleetIndexing(
+            {},
+            { clock, random: systemRandom, turns: systemTurns, registry, fleet: runner, edge },
+          ),
+      ],
     },
   );
   try {

@@ -4,10 +4,12 @@ import { Aggregator } from '../../src/aggregator/aggregator.js';
 import { createDiscoverySource } from '../../src/aggregator/discovery/create-source.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import { FleetIndexing } from '../../src/indexer/fleet-indexing.js';
 import type { Address } from '../../src/platform/address.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { systemRandom } from '../../src/platform/random.js';
 import { systemResolver } from '../../src/platform/resolver.js';
+import { systemTurns } from '../../src/platform/turns.js';
 import { RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { Changes } from './changes.js';
@@ -29,6 +31,8 @@ export class AggregatorHarness {
   /** Told at every new view. */
   readonly changes: Changes = new Changes();
   readonly dialer: RpcDialer;
+  readonly registry: Registry = new Registry();
+  indexing: FleetIndexing | undefined;
   addresses: AggregatorAddresses | undefined;
 
   private constructor(workers: readonly string[], options: Partial<AgreementOptions>, places: Places) {
@@ -49,8 +53,24 @@ export class AggregatorHarness {
         source,
         security,
         httpSecurity: {},
-        registry: new Registry(),
+        registry: this.registry,
         dialer: this.dialer,
+        parts: [
+          (host) => {
+            const made = new FleetIndexing(
+              {},
+              {
+                ...modules,
+                turns: systemTurns,
+                registry: this.registry,
+                fleet: host.runner,
+                edge: host.edge,
+              },
+            );
+            this.indexing = made;
+            return made;
+          },
+        ],
       },
     );
     this.aggregator.fleet.runner.listen({ onView: () => this.changes.tell() });

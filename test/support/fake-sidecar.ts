@@ -7,6 +7,11 @@ import {
   type WatchCapabilitiesRequest,
   WatchCapabilitiesResponse,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
+import {
+  KvEventsService,
+  type SubscribeRequest,
+  SubscribeResponse,
+} from '../../src/gen/kvaccord/v1/kv_events.js';
 import { Changes } from './changes.js';
 import { makeWireReport } from './reports.js';
 
@@ -26,8 +31,14 @@ export interface FakeSidecarOptions {
   /** Port on 127.0.0.1; default 0, a free one. */
   readonly port?: number;
   readonly mode?: FakeSidecarMode;
+  /**
+   * What a subscriber to KV events is told first, in answer to its request;
+   * without it the service is not there, as in a sidecar of an older version.
+   */
+  readonly kvEvents?: (request: SubscribeRequest) => readonly SubscribeResponse[];
 }
 
+type Subscription = ServerWritableStream<SubscribeRequest, Buffer>;
 type Watch = ServerWritableStream<WatchCapabilitiesRequest, Buffer>;
 
 /**
@@ -39,6 +50,8 @@ export class FakeSidecar {
   readonly changes: Changes = new Changes();
   /** Every watch that was asked for, in order. */
   readonly requests: WatchCapabilitiesRequest[] = [];
+  /** Every subscription to KV events that was asked for, in order. */
+  readonly subscriptionRequests: SubscribeRequest[] = [];
   mode: FakeSidecarMode;
   /** What calls end with in the mode `refuse`. */
   refusal: { readonly code: status; readonly details: string } = {
@@ -54,11 +67,15 @@ export class FakeSidecar {
   /** Connections that a black hole has swallowed, with what they said. */
   readonly #parked = new Map<Socket, Buffer[]>();
   readonly #watches = new Set<Watch>();
+  readonly #subscriptions = new Set<Subscription>();
+  /** May be changed at any time; see `FakeSidecarOptions`. */
+  kvEvents: FakeSidecarOptions['kvEvents'];
   #inject: (socket: Socket) => void = () => undefined;
 
   private constructor(options: FakeSidecarOptions) {
     this.#report = options.report ?? makeWireReport('w-1');
     this.mode = options.mode ?? 'serve';
+    this.kvEvents = options.kvEvents;
   }
 
   static async start(options: FakeSidecarOptions = {}): Promise<FakeSidecar> {
@@ -87,6 +104,10 @@ export class FakeSidecar {
 
   get openWatches(): number {
     return this.#watches.size;
+  }
+
+  get openSubscriptions(): number {
+    return this.#subscriptions.size;
   }
 
   get report(): CapabilityReport {
@@ -119,6 +140,24 @@ export class FakeSidecar {
     for (const watch of this.#watches) watch.write(bytes);
   }
 
+  /** Sends all subscribers to KV events a message. */
+  sendEvents(...responses: readonly SubscribeResponse[]): void {
+    for (const response of responses) {
+      const bytes = Buffer.from(SubscribeResponse.encode(response).finish());
+      for (const subscription of this.#subscriptions) subscription.write(bytes);
+    }
+  }
+
+  /** Sends all subscribers to KV events any bytes as one message. */
+  sendEventBytes(bytes: Buffer): void {
+    for (const subscription of this.#subscriptions) subscription.write(bytes);
+  }
+
+  /** Ends all streams of KV events, in order. */
+  endSubscriptions(): void {
+    for (const subscription of this.#subscriptions) subscription.end();
+  }
+
   /** Ends all streams, in order. */
   endWatches(): void {
     for (const watch of this.#watches) watch.end();
@@ -148,12 +187,16 @@ export class FakeSidecar {
     for (const socket of this.#sockets) socket.destroy();
     // A server that is shut down by force does not tell its calls.
     this.#watches.clear();
+    this.#subscriptions.clear();
     await closed;
   }
 
   async #listen(port: number): Promise<void> {
     this.#grpc.addService(watchService, {
       watchCapabilities: (call: Watch) => this.#watch(call),
+    });
+    this.#grpc.addService(subscribeService, {
+      subscribe: (call: Subscription) => this.#subscribe(call),
     });
     const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
     this.#inject = (socket) => injector.injectConnection(socket);
@@ -185,6 +228,28 @@ export class FakeSidecar {
     this.changes.tell();
   }
 
+  #subscribe(call: Subscription): void {
+    this.subscriptionRequests.push(call.request);
+    const { kvEvents } = this;
+    if (kvEvents === undefined) {
+      const details = 'The server does not implement the method /kvaccord.v1.KvEvents/Subscribe';
+      call.emit('error', { code: status.UNIMPLEMENTED, details, metadata: new Metadata() });
+      this.changes.tell();
+      return;
+    }
+    this.#subscriptions.add(call);
+    const leave = (): void => {
+      this.#subscriptions.delete(call);
+      this.changes.tell();
+    };
+    call.once('cancelled', leave);
+    call.once('close', leave);
+    for (const response of kvEvents(call.request)) {
+      call.write(Buffer.from(SubscribeResponse.encode(response).finish()));
+    }
+    this.changes.tell();
+  }
+
   #watch(call: Watch): void {
     this.requests.push(call.request);
     if (this.mode === 'refuse') {
@@ -212,6 +277,15 @@ export class FakeSidecar {
     this.changes.tell();
   }
 }
+
+/** The same for KV events. */
+const subscribeService = {
+  subscribe: {
+    ...KvEventsService.subscribe,
+    responseSerialize: (bytes: Buffer): Buffer => bytes,
+    responseDeserialize: (bytes: Buffer): Buffer => bytes,
+  },
+};
 
 /** The watch with messages as bytes, so that a test can send what no sidecar would. */
 const watchService = {

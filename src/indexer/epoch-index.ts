@@ -1,0 +1,203 @@
+import type { MemberView } from '../agreement/snapshot.js';
+import type { HashUnitName } from '../blocks/block-hasher.js';
+import type { Tier } from '../blocks/tier.js';
+import type { Picture } from '../contract/picture.js';
+import type { Clock } from '../platform/clock.js';
+import type { Random } from '../platform/random.js';
+import type { AskedIndex } from './asked-index.js';
+import type { Feed } from './feed.js';
+import { FleetIndex, type PictureWords, type RankHolding, type RankMatch } from './fleet-index.js';
+import type { IndexTally } from './index-tally.js';
+import type { Intake, Worked } from './intake.js';
+import { MismatchReporter } from './mismatch-reporter.js';
+import { WorkerFollower } from './worker-follower.js';
+
+/** What the index tells the agreement; `FleetRunner` is one. */
+export interface IndexListener {
+  pictured(target: string, instanceId: string, picture: Picture, reason: string): void;
+  mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
+}
+
+export interface EpochIndexOptions {
+  readonly epoch: number;
+  readonly tokensPerBlock: number;
+  readonly hashUnit: HashUnitName;
+  /** See `FleetIndexOptions`. */
+  readonly maxBytes?: number;
+}
+
+export interface EpochIndexModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly intake: Intake;
+  readonly tally: IndexTally;
+  readonly listener: IndexListener;
+  /** The way to a worker's events; undefined while there is none. */
+  feedOf(target: string): Feed | undefined;
+  /** See `WorkerFollowerModules`. */
+  onLag(lagMs: number): void;
+}
+
+interface Followed {
+  readonly follower: WorkerFollower;
+  /** What the agreement was last told; undefined before it was told something. */
+  told: (PictureWords & { readonly instanceId: string }) | undefined;
+}
+
+/** The exact index of one group in one epoch: one `FleetIndex`, and who follows each worker for it. */
+export class EpochIndex implements AskedIndex {
+  readonly epoch: number;
+  readonly tokensPerBlock: number;
+  readonly hashUnit: HashUnitName;
+  readonly #modules: EpochIndexModules;
+  readonly #index: FleetIndex;
+  readonly #mismatches: MismatchReporter;
+  readonly #followed = new Map<string, Followed>();
+  /** Workers of which something else may be known than was told. */
+  readonly #changed = new Set<string>();
+  readonly #telling: Worked = { step: () => this.#tellOne() };
+  readonly #sweeping: Worked = { step: () => this.#index.sweep() };
+
+  constructor(options: EpochIndexOptions, modules: EpochIndexModules) {
+    const { tally, intake, clock, listener } = modules;
+    this.epoch = options.epoch;
+    this.tokensPerBlock = options.tokensPerBlock;
+    this.hashUnit = options.hashUnit;
+    this.#modules = modules;
+    this.#mismatches = new MismatchReporter({
+      clock,
+      onFirst: () => intake.add(this.#telling),
+      tell: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
+    });
+    this.#index = new FleetIndex(options, {
+      tally,
+      onOtherWidth: (target, instanceId, width) => this.#mismatches.add(target, instanceId, width),
+      onSweepDue: () => intake.add(this.#sweeping),
+    });
+  }
+
+  /** Different blocks that anybody holds. */
+  get blocks(): number {
+    return this.#index.blocks;
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes;
+  }
+
+  get followers(): readonly WorkerFollower[] {
+    return [...this.#followed.values()].map(({ follower }) => follower);
+  }
+
+  /** Takes the group's members: those that are offered fully are followed, the others are not in the index. */
+  setMembers(members: readonly MemberView[]): void {
+    const wanted = new Map<string, string>();
+    for (const { target, offer, instanceId } of members) {
+      if (offer === 'full' && instanceId !== '') wanted.set(target, instanceId);
+    }
+    for (const [target, { follower }] of this.#followed) {
+      if (!wanted.has(target)) this.#unfollow(target, follower);
+    }
+    for (const [target, instanceId] of wanted) {
+      const followed = this.#followed.get(target);
+      if (followed === undefined) this.#follow(target, instanceId);
+      else followed.follower.setInstance(instanceId);
+    }
+  }
+
+  /** The way to a worker's events is another one, or none. */
+  setFeed(target: string, feed: Feed | undefined): void {
+    this.#followed.get(target)?.follower.setFeed(feed);
+  }
+
+  /** A8, G5: everything held for this instance is dropped. */
+  forget(target: string, instanceId: string): void {
+    const followed = this.#followed.get(target);
+    if (followed === undefined) return;
+    // The agreement forgets with it what it was told.
+    followed.told = undefined;
+    followed.follower.forget(instanceId);
+  }
+
+  find(sequenceHashes: Uint8Array): readonly RankMatch[] {
+    return this.#index.find(sequenceHashes);
+  }
+
+  pictureOfRank(target: string, rank: number): Picture {
+    const worker = this.#followed.get(target)?.follower;
+    // While its stream is broken no rank is known better than the worker.
+    return worker?.state === 'applying'
+      ? this.#index.pictureOfRank(target, rank)
+      : (worker?.picture.picture ?? 'none');
+  }
+
+  holdings(): readonly RankHolding[] {
+    return this.#index.holdings();
+  }
+
+  scan(
+    tier: Tier,
+    cursor: number,
+    max: number,
+    visit: (low: number, high: number, holders: readonly number[]) => void,
+  ): number | undefined {
+    return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  record(): boolean {
+    return false;
+  }
+
+  /** Ends all following; the index goes with it. */
+  close(): void {
+    for (const [target, { follower }] of this.#followed) this.#unfollow(target, follower);
+    this.#mismatches.close();
+    this.#modules.intake.delete(this.#sweeping);
+    this.#modules.intake.delete(this.#telling);
+  }
+
+  #follow(target: string, instanceId: string): void {
+    const { clock, random, intake, tally, onLag, feedOf } = this.#modules;
+    const follower = new WorkerFollower(
+      { target, instanceId },
+      {
+        clock,
+        random,
+        intake,
+        tally,
+        onLag,
+        index: this.#index,
+        onPicture: () => {
+          this.#changed.add(target);
+          intake.add(this.#telling);
+        },
+      },
+    );
+    this.#followed.set(target, { follower, told: undefined });
+    const feed = feedOf(target);
+    if (feed !== undefined) follower.setFeed(feed);
+  }
+
+  #unfollow(target: string, follower: WorkerFollower): void {
+    this.#followed.delete(target);
+    this.#mismatches.delete(target);
+    follower.close();
+  }
+
+  /** Tells the agreement of one worker, where there is news. */
+  #tellOne(): boolean {
+    if (this.#mismatches.tellFirst()) return true;
+    const [target] = this.#changed;
+    if (target === undefined) return false;
+    this.#changed.delete(target);
+    const followed = this.#followed.get(target);
+    if (followed === undefined) return true;
+    const { picture, reason } = followed.follower.picture;
+    const { instanceId } = followed.follower;
+    const { told } = followed;
+    if (told?.picture === picture && told.reason === reason && told.instanceId === instanceId) return true;
+    followed.told = { picture, reason, instanceId };
+    this.#modules.listener.pictured(target, instanceId, picture, reason);
+    return true;
+  }
+}

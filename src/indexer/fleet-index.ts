@@ -1,0 +1,432 @@
+import { PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
+import { TIERS, type Tier } from '../blocks/tier.js';
+import type { Picture } from '../contract/picture.js';
+import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
+import type { EventType, IndexTally } from './index-tally.js';
+
+/** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
+export const MAX_RANKS = 1_024;
+
+/**
+ * Blocks that one worker may hold, over all its ranks and tiers: 16 million
+ * tokens a GiB of nothing but hashes, far beyond any cache, and the bound of
+ * what a hostile sidecar can make this process keep.
+ */
+const MAX_BLOCKS_PER_WORKER = 64 * 1024 * 1024;
+
+export interface FleetIndexOptions {
+  /** The epoch's; stores of another width are never applied (V3). */
+  readonly tokensPerBlock: number;
+  /** Bound of the whole index in memory; default that of `PrefixIndex`. */
+  readonly maxBytes?: number;
+  /** Default 64 Mi. */
+  readonly maxBlocksPerWorker?: number;
+}
+
+export interface FleetIndexModules {
+  readonly tally: IndexTally;
+  /** V3: one more store of `tokensPerBlock` came, and was not applied. */
+  onOtherWidth(target: string, instanceId: string, tokensPerBlock: number): void;
+  /** Entries of somebody who has gone wait for `sweep`. */
+  onSweepDue(): void;
+}
+
+/** Leading blocks of a prompt that one rank of one worker holds. */
+export interface RankMatch {
+  readonly target: string;
+  readonly rank: number;
+  /** By tier, in the order of `TIERS`; each counts those above it as well. */
+  readonly blocks: readonly number[];
+}
+
+/** One rank of one worker, and what it holds. */
+export interface RankHolding {
+  readonly holder: number;
+  readonly target: string;
+  readonly rank: number;
+  /** By tier, in the order of `TIERS`. */
+  readonly blocks: readonly number[];
+}
+
+/** How much is known of what a worker holds, and why not more. */
+export interface PictureWords {
+  readonly picture: Picture;
+  /** For an operator; empty when the picture is exact. */
+  readonly reason: string;
+}
+
+interface Rank {
+  readonly rank: number;
+  /** Undefined while it holds nothing. */
+  holder: number | undefined;
+  /** What the feed last said of it; undefined before it said something. */
+  status: RankStatus | undefined;
+}
+
+interface Worker {
+  readonly target: string;
+  /** Changes when the feed learns another name for the same engine start. */
+  instanceId: string;
+  readonly streamId: string;
+  /** The last change that was applied; undefined while the snapshot is under way. */
+  sequence: number | undefined;
+  readonly ranks: Map<number, Rank>;
+  /** Blocks held, all ranks and tiers. */
+  blocks: number;
+  /** Why some of what it told was not applied; empty when all was. */
+  refusal: string;
+}
+
+/** Pieces of the index's table that one slice of a sweep looks at, of up to 1,280 entries each. */
+const SWEEP_SEGMENTS = 8;
+
+/**
+ * Which blocks each worker of one group holds, in one epoch (G2): what the
+ * feeds of its workers tell, applied to one prefix index. It knows a holder for
+ * each rank of each worker.
+ */
+export class FleetIndex {
+  readonly tokensPerBlock: number;
+  readonly #maxBlocksPerWorker: number;
+  readonly #modules: FleetIndexModules;
+  readonly #index: PrefixIndex;
+  readonly #workers = new Map<string, Worker>();
+  /** By holder. */
+  readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
+  /** (block, holder) pairs by tier, in the order of `TIERS`. */
+  readonly #pairs: number[] = TIERS.map(() => 0);
+
+  constructor(options: FleetIndexOptions, modules: FleetIndexModules) {
+    this.tokensPerBlock = options.tokensPerBlock;
+    this.#maxBlocksPerWorker = options.maxBlocksPerWorker ?? MAX_BLOCKS_PER_WORKER;
+    this.#modules = modules;
+    this.#index = new PrefixIndex(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes });
+  }
+
+  /** Different blocks that anybody holds. */
+  get blocks(): number {
+    return this.#index.blocks;
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes;
+  }
+
+  /** Where the stream of a worker can go on; undefined when it has to begin anew. */
+  positionOf(target: string): RelayPosition | undefined {
+    const worker = this.#workers.get(target);
+    if (worker?.sequence === undefined) return undefined;
+    return { streamId: worker.streamId, sequence: worker.sequence };
+  }
+
+  /** The instance whose entries are held; undefined when nothing is. */
+  instanceOf(target: string): string | undefined {
+    return this.#workers.get(target)?.instanceId;
+  }
+
+  /** How much is known of what a worker holds, as long as its stream stands. */
+  pictureOf(target: string): PictureWords {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return { picture: 'none', reason: 'it has not told yet what it holds' };
+    if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
+    const ranks = [...worker.ranks.values()];
+    if (ranks.length === 0)
+      return { picture: 'none', reason: 'its KV events are not read: it names no rank' };
+    const worst = this.#worstOf(ranks);
+    if (worst.picture === 'none' || worker.refusal === '') return worst;
+    return { picture: 'partial', reason: worker.refusal };
+  }
+
+  /** The picture of one rank. */
+  pictureOfRank(target: string, rank: number): Picture {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return 'none';
+    if (worker.sequence === undefined || worker.refusal !== '') return 'partial';
+    return worker.ranks.get(rank)?.status?.picture ?? 'none';
+  }
+
+  /**
+   * Applies what a worker's feed tells. Comes back with what is wrong when the
+   * message does not fit to what came before: nothing of it was applied then,
+   * and the feed has to begin anew.
+   */
+  apply(target: string, message: RelayMessage): string | undefined {
+    if (message.type === 'start') return this.#start(target, message);
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return `a ${message.type} came before any start`;
+    switch (message.type) {
+      case 'snapshot_part':
+        if (worker.sequence !== undefined) return 'a snapshot_part came outside a snapshot';
+        return this.#changeRank(worker, message.rank, (rank) =>
+          this.#store(worker, rank, 'snapshot', message),
+        );
+      case 'snapshot_end':
+        if (worker.sequence !== undefined) return 'a snapshot_end came outside a snapshot';
+        worker.sequence = message.sequence;
+        return undefined;
+      case 'changes':
+        return this.#change(worker, message);
+      case 'rank_state':
+        return this.#changeRank(worker, message.status.rank, (rank) => {
+          rank.status = message.status;
+        });
+    }
+  }
+
+  /** What is known of the worker's stream is not trusted any more: it begins anew. Entries stay until then. */
+  distrust(target: string): void {
+    const worker = this.#workers.get(target);
+    if (worker !== undefined) worker.sequence = undefined;
+  }
+
+  /** Drops all that is held of a worker, and nothing else. */
+  forget(target: string): void {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return;
+    this.#workers.delete(target);
+    for (const rank of worker.ranks.values()) this.#drop(worker, rank);
+  }
+
+  /** Takes a slice of what those left behind who have gone; true while there is more. */
+  sweep(): boolean {
+    return !this.#index.sweep(SWEEP_SEGMENTS);
+  }
+
+  /** Who holds how many leading blocks; `sequenceHashes` is packed little-endian u64, chained. Longest first. */
+  find(sequenceHashes: Uint8Array): RankMatch[] {
+    const found = new Map<number, number[]>();
+    for (const [depth, tier] of TIERS.entries()) {
+      // A tier that nobody uses adds nothing to those above it.
+      if (depth > 0 && this.#pairs[depth] === 0) continue;
+      const { count, holders, depths } = this.#index.find(sequenceHashes, tier);
+      for (let at = 0; at < count; at += 1) {
+        const holder = holders[at] ?? 0;
+        let blocks = found.get(holder);
+        if (blocks === undefined) {
+          blocks = TIERS.map(() => 0);
+          found.set(holder, blocks);
+        }
+        blocks.fill(depths[at] ?? 0, depth);
+      }
+    }
+    const matches: RankMatch[] = [];
+    for (const [holder, blocks] of found) {
+      const name = this.#names.get(holder);
+      if (name !== undefined) matches.push({ ...name, blocks });
+    }
+    return matches.sort(byLength);
+  }
+
+  /** Every rank that holds something. */
+  holdings(): RankHolding[] {
+    return [...this.#names].map(([holder, name]) => ({
+      holder,
+      ...name,
+      blocks: TIERS.map((tier) => this.#index.blocksOf(holder, tier)),
+    }));
+  }
+
+  /**
+   * Visits blocks of one tier from `cursor` on (0 is the beginning), about
+   * `max` of them; gives the cursor for the next, undefined at the end. Blocks
+   * that come and go meanwhile may be left out or visited twice.
+   */
+  scan(
+    tier: Tier,
+    cursor: number,
+    max: number,
+    visit: (low: number, high: number, holders: readonly number[]) => void,
+  ): number | undefined {
+    return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  #start(target: string, message: RelayMessage & { type: 'start' }): string | undefined {
+    if (message.ranks.length > MAX_RANKS) return tooManyRanks(message.ranks.length);
+    const held = this.#workers.get(target);
+    if (message.resumed) {
+      if (held?.sequence === undefined || held.streamId !== message.streamId)
+        return 'it resumes a stream that was not asked for';
+      held.instanceId = message.instanceId;
+    } else this.forget(target);
+    const worker: Worker = message.resumed
+      ? (held as Worker)
+      : {
+          target,
+          instanceId: message.instanceId,
+          streamId: message.streamId,
+          sequence: undefined,
+          ranks: new Map(),
+          blocks: 0,
+          refusal: '',
+        };
+    this.#workers.set(target, worker);
+    for (const status of message.ranks) this.#rankOf(worker, status.rank).status = status;
+    return undefined;
+  }
+
+  #change(worker: Worker, message: RelayMessage & { type: 'changes' }): string | undefined {
+    if (worker.sequence === undefined) return 'changes came before the end of the snapshot';
+    // Told again: it is applied already, and blocks may have gone since.
+    if (message.sequence <= worker.sequence) return undefined;
+    if (message.sequence !== worker.sequence + 1)
+      return `changes ${worker.sequence + 1} to ${message.sequence - 1} are missing`;
+    const problem = this.#changeRank(worker, message.rank, (rank) => {
+      for (const change of message.changes) this.#changeBlocks(worker, rank, change);
+    });
+    if (problem === undefined) worker.sequence = message.sequence;
+    return problem;
+  }
+
+  #changeRank(worker: Worker, number: number, apply: (rank: Rank) => void): string | undefined {
+    if (!worker.ranks.has(number) && worker.ranks.size >= MAX_RANKS) return tooManyRanks(MAX_RANKS + 1);
+    apply(this.#rankOf(worker, number));
+    return undefined;
+  }
+
+  #changeBlocks(worker: Worker, rank: Rank, change: BlockChange): void {
+    switch (change.type) {
+      case 'stored':
+        this.#store(worker, rank, 'stored', change);
+        return;
+      case 'removed':
+        this.#remove(worker, rank, change);
+        return;
+      case 'cleared':
+        this.#drop(worker, rank);
+        this.#modules.tally.countEvent('cleared', 'applied');
+        return;
+    }
+  }
+
+  #store(
+    worker: Worker,
+    rank: Rank,
+    type: EventType,
+    stored: { readonly tier: Tier; readonly tokensPerBlock: number; readonly sequenceHashes: Uint8Array },
+  ): void {
+    const { tally } = this.#modules;
+    const { tier, tokensPerBlock, sequenceHashes } = stored;
+    if (tokensPerBlock !== this.tokensPerBlock) {
+      tally.countEvent(type, 'other_width');
+      worker.refusal = `its KV events are ${tokensPerBlock} tokens wide, the epoch's ${this.tokensPerBlock}: they are not applied`;
+      this.#modules.onOtherWidth(worker.target, worker.instanceId, tokensPerBlock);
+      return;
+    }
+    if (worker.blocks + sequenceHashes.length / 8 > this.#maxBlocksPerWorker) {
+      tally.countEvent(type, 'no_room');
+      worker.refusal = `it tells of more than ${this.#maxBlocksPerWorker} blocks: further ones are not applied`;
+      return;
+    }
+    try {
+      rank.holder ??= this.#addHolder(worker, rank.rank);
+      this.#count(worker, tier, this.#index.store(rank.holder, tier, sequenceHashes));
+      tally.countEvent(type, 'applied');
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // A part of them may have found room: what a worker holds is credited, and what is missing is said.
+      this.#recount(worker);
+      tally.countEvent(type, 'no_room');
+      worker.refusal = `the index is full (${error.message}): some of its blocks are missing`;
+    }
+  }
+
+  #remove(worker: Worker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
+    const { tally } = this.#modules;
+    if (rank.holder === undefined) {
+      tally.countEvent('removed', 'applied');
+      return;
+    }
+    try {
+      this.#count(
+        worker,
+        removed.tier,
+        -this.#index.remove(rank.holder, removed.tier, removed.sequenceHashes),
+      );
+      tally.countEvent('removed', 'applied');
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // Nobody is credited with what is gone: rather the rank is known of no more.
+      this.#recount(worker);
+      this.#drop(worker, rank);
+      tally.countEvent('removed', 'no_room');
+      worker.refusal = `the index is full (${error.message}): all of rank ${rank.rank} had to be left out`;
+    }
+  }
+
+  #addHolder(worker: Worker, rank: number): number {
+    const holder = this.#index.addHolder();
+    this.#names.set(holder, { target: worker.target, rank });
+    return holder;
+  }
+
+  #count(worker: Worker, tier: Tier, added: number): void {
+    const at = TIERS.indexOf(tier);
+    worker.blocks += added;
+    this.#pairs[at] = (this.#pairs[at] ?? 0) + added;
+  }
+
+  /** After a store that was cut short the index itself knows best. */
+  #recount(worker: Worker): void {
+    worker.blocks = 0;
+    for (const { holder } of worker.ranks.values()) {
+      if (holder === undefined) continue;
+      for (const tier of TIERS) worker.blocks += this.#index.blocksOf(holder, tier);
+    }
+    this.#pairs.fill(0);
+    for (const holder of this.#names.keys()) {
+      for (const [at, tier] of TIERS.entries()) {
+        this.#pairs[at] = (this.#pairs[at] ?? 0) + this.#index.blocksOf(holder, tier);
+      }
+    }
+  }
+
+  #rankOf(worker: Worker, number: number): Rank {
+    let rank = worker.ranks.get(number);
+    if (rank === undefined) {
+      rank = { rank: number, holder: undefined, status: undefined };
+      worker.ranks.set(number, rank);
+    }
+    return rank;
+  }
+
+  /** All that a rank holds is gone at once; its memory comes back with `sweep`. */
+  #drop(worker: Worker, rank: Rank): void {
+    const { holder } = rank;
+    if (holder === undefined) return;
+    rank.holder = undefined;
+    for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
+    this.#names.delete(holder);
+    this.#index.dropHolder(holder);
+    this.#modules.onSweepDue();
+  }
+
+  #worstOf(ranks: readonly Rank[]): PictureWords {
+    let worst: PictureWords = { picture: 'exact', reason: '' };
+    for (const { rank, status } of ranks) {
+      const picture = status?.picture ?? 'none';
+      if (PICTURE_ORDER.indexOf(picture) <= PICTURE_ORDER.indexOf(worst.picture)) continue;
+      const why = status?.reason ?? 'its state was not told';
+      worst = { picture, reason: ranks.length === 1 ? why : `rank ${rank}: ${why}` };
+    }
+    return worst;
+  }
+}
+
+/** Best first. */
+const PICTURE_ORDER: readonly Picture[] = ['exact', 'partial', 'none'];
+
+function tooManyRanks(count: number): string {
+  return `it has ${count} ranks or more, at most ${MAX_RANKS} are taken`;
+}
+
+/** The longest match first, all tiers together, then the nearest; then by name, so that answers do not jump. */
+function byLength(a: RankMatch, b: RankMatch): number {
+  const all = TIERS.length - 1;
+  const longer = (b.blocks[all] ?? 0) - (a.blocks[all] ?? 0);
+  if (longer !== 0) return longer;
+  for (const [tier, blocks] of a.blocks.entries()) {
+    const nearer = (b.blocks[tier] ?? 0) - blocks;
+    if (nearer !== 0) return nearer;
+  }
+  return a.target === b.target ? a.rank - b.rank : a.target < b.target ? -1 : 1;
+}

@@ -1,0 +1,214 @@
+import type { FleetView, GroupView, MemberView } from '../agreement/snapshot.js';
+import { TIERS } from '../blocks/tier.js';
+import type { Picture } from '../contract/picture.js';
+import type {
+  DumpEntry,
+  DumpRequest,
+  DumpResponse,
+  FindMatchesRequest,
+  FindMatchesResponse,
+  IndexerServer,
+  IndexHolder,
+  RecordDecisionRequest,
+  RecordDecisionResponse,
+} from '../gen/kvaccord/v1/indexer.js';
+import { type Tier, Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
+import { RpcError } from '../rpc/errors.js';
+import { type RpcEdge, wrapServerStream, wrapUnary } from '../rpc/handlers.js';
+import type { ServerStream } from '../rpc/server-stream.js';
+import type { AskedIndex, IndexDirectory } from './asked-index.js';
+import { PromptHashes } from './prompt-hashes.js';
+
+/** Blocks in one part of a dump: some tens of kilobytes, with a few holders each. */
+const DUMP_PART_BLOCKS = 1_024;
+
+/** Holders named in one part of a dump, so that blocks that a thousand workers share stay below a message's bound. */
+const DUMP_PART_HOLDERS = 256 * 1_024;
+
+export interface IndexerServiceModules {
+  readonly edge: RpcEdge;
+  readonly indexes: IndexDirectory;
+  /** The fleet as last prepared. */
+  view(): FleetView;
+}
+
+/** A group whose gate is open, and its index. */
+interface OpenGroup {
+  readonly group: GroupView;
+  readonly index: AskedIndex;
+}
+
+/** The `kvaccord.v1.Indexer` service. */
+export function createIndexerService({ edge, indexes, view }: IndexerServiceModules): IndexerServer {
+  const prompts = new PromptHashes();
+  const open = (name: string): OpenGroup => {
+    const group = findGroup(view(), name);
+    const index = indexes.of(group.group);
+    if (group.gateOpen && index !== undefined) return { group, index };
+    const [first] = group.reasons;
+    throw new RpcError('unavailable', wordsOf(group), { reason: first?.code ?? 'settling' });
+  };
+  return {
+    findMatches: wrapUnary(edge, (request: FindMatchesRequest) =>
+      findMatches(prompts, open(request.group), request),
+    ),
+    dump: wrapServerStream<DumpRequest, DumpResponse>(edge, { mode: 'every' }, async (request, stream) => {
+      const { group, index } = open(request.group);
+      await dump(group, index, stream, () => indexes.of(group.group) === index);
+    }),
+    recordDecision: wrapUnary(edge, (request: RecordDecisionRequest): RecordDecisionResponse => {
+      const { group, index } = open(request.group);
+      const { target, dataParallelRank, prompt } = request;
+      if (!group.members.some((member) => member.target === target)) {
+        throw new RpcError(
+          'not_found',
+          `"${group.group}" has no worker ${JSON.stringify(target.slice(0, 256))}`,
+          {
+            reason: 'unknown_worker',
+          },
+        );
+      }
+      return { recorded: index.record(target, dataParallelRank, prompts.read(prompt, index)) };
+    }),
+  };
+}
+
+function findMatches(
+  prompts: PromptHashes,
+  { group, index }: OpenGroup,
+  request: FindMatchesRequest,
+): FindMatchesResponse {
+  const hashes = prompts.read(request.prompt, index);
+  const matches = index.find(hashes);
+  const members = new Map<string, MemberView>();
+  if (matches.length > 0) for (const member of group.members) members.set(member.target, member);
+  return {
+    group: group.group,
+    epoch: BigInt(index.epoch),
+    tokensPerBlock: index.tokensPerBlock,
+    blockCount: hashes.length / 8,
+    matches: matches.map(({ target, rank, blocks }) => ({
+      target,
+      workerId: members.get(target)?.workerId ?? '',
+      dataParallelRank: rank,
+      deviceBlocks: blocks[0] ?? 0,
+      hostBlocks: blocks[1] ?? 0,
+      diskBlocks: blocks[2] ?? 0,
+      externalBlocks: blocks[3] ?? 0,
+      picture: toWire(index.pictureOfRank(target, rank)),
+    })),
+    routingMode: group.routingMode,
+  };
+}
+
+/** Sends all of an index, a part at a time, as fast as it is read; ends with an error when the epoch does. */
+async function dump(
+  group: GroupView,
+  index: AskedIndex,
+  stream: ServerStream<DumpResponse>,
+  isCurrent: () => boolean,
+): Promise<void> {
+  const holders = index.holdings().map(
+    ({ holder, target, rank, blocks }): IndexHolder => ({
+      holder,
+      target,
+      dataParallelRank: rank,
+      picture: toWire(index.pictureOfRank(target, rank)),
+      deviceBlocks: BigInt(blocks[0] ?? 0),
+      hostBlocks: BigInt(blocks[1] ?? 0),
+      diskBlocks: BigInt(blocks[2] ?? 0),
+      externalBlocks: BigInt(blocks[3] ?? 0),
+    }),
+  );
+  const { epoch, tokensPerBlock } = index;
+  const start = { group: group.group, epoch: BigInt(epoch), tokensPerBlock, holders };
+  await stream.write({ payload: { $case: 'start', value: start } });
+  for (const [at, tier] of TIERS.entries()) {
+    let cursor: number | undefined = 0;
+    do {
+      if (!stream.isOpen) return;
+      if (!isCurrent()) {
+        stream.end(new RpcError('unavailable', 'the epoch has ended, ask again', { reason: 'epoch_ended' }));
+        return;
+      }
+      const parts = new DumpParts((at + 1) as Tier);
+      cursor = index.scan(tier, cursor, DUMP_PART_BLOCKS, (low, high, held) => parts.add(low, high, held));
+      for (const part of parts.take()) await stream.write(part);
+    } while (cursor !== undefined);
+  }
+  stream.end();
+}
+
+/** Cuts what one scan gave into messages that stay below their bound. */
+class DumpParts {
+  readonly #tier: Tier;
+  readonly #done: DumpEntry[][] = [];
+  #entries: DumpEntry[] = [];
+  #holders = 0;
+
+  constructor(tier: Tier) {
+    this.#tier = tier;
+  }
+
+  add(low: number, high: number, holders: readonly number[]): void {
+    if (this.#holders + holders.length > DUMP_PART_HOLDERS) this.#cut();
+    this.#holders += holders.length;
+    this.#entries.push({
+      sequenceHash: (BigInt(high) << 32n) | BigInt(low),
+      holders: [...holders],
+    });
+  }
+
+  take(): DumpResponse[] {
+    this.#cut();
+    return this.#done.map((entries) => ({
+      payload: { $case: 'part', value: { tier: this.#tier, entries } },
+    }));
+  }
+
+  #cut(): void {
+    if (this.#entries.length > 0) this.#done.push(this.#entries);
+    this.#entries = [];
+    this.#holders = 0;
+  }
+}
+
+/** The group that is asked for; an empty name is the only one there is. */
+function findGroup(view: FleetView, name: string): GroupView {
+  const { groups, unassigned } = view;
+  const group = groups.find((candidate) => candidate.group === name);
+  if (group !== undefined) return group;
+  const names = groups.map((candidate) => candidate.group).join(', ');
+  const [only] = groups;
+  if (name === '' && only !== undefined) {
+    if (groups.length === 1) return only;
+    throw new RpcError('invalid_argument', `the fleet serves several models, name one as "group": ${names}`, {
+      reason: 'several_groups',
+    });
+  }
+  if (groups.length === 0 || unassigned.length > 0) {
+    const [first] = view.reasons;
+    throw new RpcError('unavailable', first?.text ?? 'no worker has reported that model yet', {
+      reason: first?.code ?? 'waiting_for_workers',
+    });
+  }
+  throw new RpcError('not_found', `nobody serves "${name.slice(0, 256)}"; the fleet serves ${names}`, {
+    reason: 'unknown_group',
+  });
+}
+
+function wordsOf({ group, reasons }: GroupView): string {
+  const why = reasons.map(({ text }) => text).join('; ');
+  return `the gate of "${group}" is shut: ${why === '' ? 'its epoch is just beginning' : why}`;
+}
+
+function toWire(picture: Picture): WirePicture {
+  switch (picture) {
+    case 'exact':
+      return WirePicture.PICTURE_EXACT;
+    case 'partial':
+      return WirePicture.PICTURE_PARTIAL;
+    case 'none':
+      return WirePicture.PICTURE_NONE;
+  }
+}

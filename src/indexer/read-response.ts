@@ -1,0 +1,136 @@
+import { TIERS, type Tier } from '../blocks/tier.js';
+import type { Picture } from '../contract/picture.js';
+import {
+  type Change,
+  type RankState,
+  SubscribeResponse,
+  Picture as WirePicture,
+  type Tier as WireTier,
+} from '../gen/kvaccord/v1/kv_events.js';
+import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
+import { describeError } from '../platform/describe-error.js';
+import { onOneLine } from '../platform/printable.js';
+import { FeedError } from './feed.js';
+
+/** Longest name (instance, stream) that is believed; ours have 32 characters. */
+const MAX_NAME_CHARS = 512;
+
+/** What is kept of a text for operators. */
+const MAX_REASON_CHARS = 512;
+
+/**
+ * Reads one message of a sidecar; undefined for one that says only that the
+ * stream lives. Throws a `FeedError` for what no sidecar says.
+ */
+export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
+  const { payload } = decode(bytes);
+  switch (payload?.$case) {
+    case 'start': {
+      const { instanceId, streamId, resumed, reason, ranks } = payload.value;
+      if (instanceId.length > MAX_NAME_CHARS || streamId.length > MAX_NAME_CHARS)
+        throw new FeedError('names itself with more characters than are taken');
+      if (streamId === '') throw new FeedError('has no stream_id');
+      return {
+        type: 'start',
+        instanceId,
+        streamId,
+        resumed,
+        reason: onOneLine(reason, MAX_REASON_CHARS),
+        ranks: ranks.map(readStatus),
+      };
+    }
+    case 'snapshotPart': {
+      const { dataParallelRank, tier, tokensPerBlock, sequenceHashes } = payload.value;
+      return {
+        type: 'snapshot_part',
+        rank: dataParallelRank,
+        tier: readTier(tier),
+        tokensPerBlock,
+        sequenceHashes: readHashes(sequenceHashes),
+      };
+    }
+    case 'snapshotEnd':
+      return { type: 'snapshot_end', sequence: readSequence(payload.value.sequence) };
+    case 'changes': {
+      const { sequence, dataParallelRank, changes, enginePublishedAt } = payload.value;
+      return {
+        type: 'changes',
+        sequence: readSequence(sequence),
+        rank: dataParallelRank,
+        changes: changes.map(readChange),
+        ...(enginePublishedAt === undefined ? {} : { publishedAtMs: enginePublishedAt.getTime() }),
+      };
+    }
+    case 'rankState':
+      return { type: 'rank_state', status: readStatus(payload.value) };
+    default:
+      // A heartbeat, or what a newer sidecar has to say: that it is there is all that we understand.
+      return undefined;
+  }
+}
+
+function decode(bytes: Uint8Array): SubscribeResponse {
+  try {
+    return SubscribeResponse.decode(bytes);
+  } catch (error) {
+    throw new FeedError(`has a message that cannot be read (${describeError(error)})`);
+  }
+}
+
+function readChange({ change }: Change): BlockChange {
+  switch (change?.$case) {
+    case 'stored': {
+      const { tier, tokensPerBlock, sequenceHashes } = change.value;
+      return {
+        type: 'stored',
+        tier: readTier(tier),
+        tokensPerBlock,
+        sequenceHashes: readHashes(sequenceHashes),
+      };
+    }
+    case 'removed': {
+      const { tier, sequenceHashes } = change.value;
+      return { type: 'removed', tier: readTier(tier), sequenceHashes: readHashes(sequenceHashes) };
+    }
+    case 'cleared':
+      return { type: 'cleared' };
+    default:
+      // To leave a change out could credit a worker with what it has lost.
+      throw new FeedError('tells of a change that this version does not know');
+  }
+}
+
+function readStatus(state: RankState): RankStatus {
+  const { dataParallelRank, picture, unknownBeforeSequence, engineSequence, reason, blockCount } = state;
+  return {
+    rank: dataParallelRank,
+    picture: readPicture(picture),
+    ...(unknownBeforeSequence === undefined ? {} : { unknownBeforeSequence: Number(unknownBeforeSequence) }),
+    ...(engineSequence === undefined ? {} : { engineSequence: Number(engineSequence) }),
+    reason: onOneLine(reason, MAX_REASON_CHARS),
+    blockCount: Number(blockCount),
+  };
+}
+
+function readPicture(picture: WirePicture): Picture {
+  if (picture === WirePicture.PICTURE_EXACT) return 'exact';
+  // What is not said, or said in words of a later version, is not taken for more than nothing.
+  return picture === WirePicture.PICTURE_PARTIAL ? 'partial' : 'none';
+}
+
+/** `TIERS` in the order of the wire's numbers, which begin with 1. */
+function readTier(tier: WireTier): Tier {
+  const read = TIERS[tier - 1];
+  if (read === undefined) throw new FeedError(`tells of a tier (${tier}) that this version does not know`);
+  return read;
+}
+
+function readHashes(packed: Uint8Array): Uint8Array {
+  if (packed.length % 8 === 0) return packed;
+  throw new FeedError(`has sequence_hashes of ${packed.length} bytes, which are no whole hashes of 8`);
+}
+
+function readSequence(sequence: bigint): number {
+  if (sequence <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(sequence);
+  throw new FeedError(`counts to ${sequence}, further than any stream comes`);
+}

@@ -1,6 +1,12 @@
-import type { BlockSize, Conflict, Evidence, ServingAddress } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  type BlockSize,
+  type Conflict,
+  type Evidence,
+  EvidenceSource,
+  type ServingAddress,
+} from '../gen/kvaccord/v1/capabilities.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
-import { blockSizeKindName } from './names.js';
+import { blockSizeKindName, evidenceSourceName } from './names.js';
 import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
 
 /** Longest raw text that is kept as evidence. */
@@ -80,6 +86,21 @@ function allAddresses(facts: readonly Fact[]): ServingAddress[] {
   return [...all.values()];
 }
 
+/** V4: an engine that cuts other blocks than somebody says is a fault of its own, and told where it is mended. */
+function contradictedByEvents(winner: BlockSizeFact, overruled: readonly BlockSizeFact[]): Set<string> {
+  if (winner.evidence.source !== EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT) return new Set();
+  const { size, evidence: shown } = winner;
+  return new Set(
+    overruled.map((fact) => {
+      const who = `${fact.evidence.origin} (${evidenceSourceName(fact.evidence.source)})`;
+      return (
+        `the engine cuts blocks of ${size.sizeTokens} tokens (${shown.origin}: ${shown.raw}), but ${who} says ` +
+        `${fact.size.sizeTokens}; correct it there: whoever goes by it cuts other blocks than the engine`
+      );
+    }),
+  );
+}
+
 /**
  * R2–R4: brings what all sources said about an engine to one value for each
  * field, keeping every source that differs as a conflict beside it. Absent
@@ -131,6 +152,7 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
         ),
       );
     }
+    warnings.push(...contradictedByEvents(verdict.winner, verdict.overruled));
   }
 
   const blockSizes: BlockSize[] = [];

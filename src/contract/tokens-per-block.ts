@@ -28,6 +28,9 @@ const {
   EVIDENCE_SOURCE_ENGINE_CONFIG,
 } = EvidenceSource;
 
+/** The tier of what a running engine answers when it is asked. */
+const LIVE_TIER = 2;
+
 /**
  * How far the sources are from the running engine. Inside a tier the kind of
  * size decides first, because a scheduler unit told over RPC is not nearer to
@@ -40,7 +43,7 @@ function tierOf(source: EvidenceSource): number {
     case EVIDENCE_SOURCE_ENGINE_RPC:
     case EVIDENCE_SOURCE_ENGINE_HTTP:
     case EVIDENCE_SOURCE_ENGINE_METRICS:
-      return 2;
+      return LIVE_TIER;
     case EVIDENCE_SOURCE_ENGINE_CONFIG:
       return 1;
     default:
@@ -105,10 +108,31 @@ export function judgeTokensPerBlock(facts: readonly BlockSizeFact[]): TokensPerB
       problem: `tokens_per_block is ${describeSize(winner)}, but must be an integer from 1 to 1,048,576`,
     };
   }
+  const isContradicted = (fact: BlockSizeFact): boolean => fact.size.sizeTokens !== winner.size.sizeTokens;
+  const confirmingKind = kindThatConfirms(candidates, winner);
   const overruled = candidates.filter((fact) => {
-    if (fact.size.sizeTokens === winner.size.sizeTokens) return false;
+    if (!isContradicted(fact)) return false;
+    const tier = tierOf(fact.evidence.source);
     // In the same tier another kind of size is another quantity, never a conflict.
-    return tierOf(fact.evidence.source) !== topTier || fact.size.kind === winner.size.kind;
+    if (tier === topTier) return fact.size.kind === winner.size.kind;
+    return tier !== LIVE_TIER || confirmingKind === undefined || fact.size.kind === confirmingKind;
   });
   return { winner, overruled };
+}
+
+/**
+ * The kind by which the running engine's own answers come to what an event
+ * showed. Where there is one, its sizes of other kinds are other quantities
+ * here, as they were before the event.
+ */
+function kindThatConfirms(
+  candidates: readonly BlockSizeFact[],
+  winner: BlockSizeFact,
+): BlockSizeKind | undefined {
+  const live = candidates.filter(({ evidence }) => tierOf(evidence.source) === LIVE_TIER);
+  const bestKind = Math.min(...live.map(({ size }) => kindRank(size.kind)));
+  const confirming = live.find(
+    ({ size }) => kindRank(size.kind) === bestKind && size.sizeTokens === winner.size.sizeTokens,
+  );
+  return confirming?.size.kind;
 }

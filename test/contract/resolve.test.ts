@@ -9,7 +9,9 @@ import {
   EFFECTIVE,
   field,
   HTTP,
+  KV_EVENT,
   METRICS,
+  OBSERVED,
   otherSize,
   REQUESTED,
   RPC,
@@ -52,6 +54,22 @@ describe('resolving what all sources say', () => {
     expect(resolved.tokensPerBlock).toBe(64);
     expect(resolved.conflicts).toMatchObject([
       { field: 'contract.tokens_per_block', keptValue: '64', otherValue: '32', otherSource: CONFIG },
+    ]);
+  });
+
+  it("says in words where a value is mended that the engine's own events contradict", () => {
+    const resolved = resolveFacts([
+      size(16, DECLARED, REQUESTED, '--tokens-per-block'),
+      size(32, METRICS, EFFECTIVE),
+      size(32, OBSERVED, KV_EVENT, 'KV events of tcp://e:1'),
+    ]);
+    expect(resolved.tokensPerBlock).toBe(32);
+    expect(resolved.conflicts).toMatchObject([
+      { keptValue: '32', keptSource: OBSERVED, otherValue: '16', otherOrigin: '--tokens-per-block' },
+    ]);
+    expect(resolved.warnings).toEqual([
+      'the engine cuts blocks of 32 tokens (KV events of tcp://e:1: block_size="32"), but --tokens-per-block ' +
+        '(declared) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
     ]);
   });
 

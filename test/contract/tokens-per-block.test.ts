@@ -93,6 +93,25 @@ describe('R3: several sources for one value', () => {
     expect(verdict.overruled).toEqual([]);
   });
 
+  it('takes a live size of another kind for another quantity where the nearest kind says what the event showed', () => {
+    const told = [size(32, METRICS, EFFECTIVE), size(4, METRICS, SCHEDULER), size(16, DECLARED, REQUESTED)];
+    const verdict = judgeTokensPerBlock([...told, size(32, OBSERVED, KV_EVENT)]);
+    expect(verdict.overruled.map((fact) => fact.size.sizeTokens)).toEqual([16]);
+    const contradicted = judgeTokensPerBlock([...told, size(64, OBSERVED, KV_EVENT)]);
+    expect(contradicted.overruled.map((fact) => fact.size.sizeTokens)).toEqual([32, 4, 16]);
+  });
+
+  it('gives no value when the events of two ranks differ, and names both', () => {
+    const verdict = judgeTokensPerBlock([
+      size(32, METRICS, EFFECTIVE),
+      size(16, OBSERVED, KV_EVENT, 'KV events of tcp://e:1'),
+      size(32, OBSERVED, KV_EVENT, 'KV events of tcp://e:2'),
+    ]);
+    expect(verdict.winner).toBeUndefined();
+    expect(verdict.problem).toContain('16 (observed_event, KV events of tcp://e:1');
+    expect(verdict.problem).toContain('32 (observed_event, KV events of tcp://e:2');
+  });
+
   it('does not let a quarrel among worse sources hide the better value', () => {
     const verdict = judgeTokensPerBlock([
       size(32, METRICS, EFFECTIVE),

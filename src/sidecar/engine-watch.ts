@@ -94,6 +94,9 @@ export class EngineWatch {
   #wasDown = false;
   #fastRoundsWhenReady = 0;
   #knowsBlockSize = false;
+  /** Ends the wait for the next round; absent while a round runs. */
+  #endWait: (() => void) | undefined;
+  #isHurried = false;
 
   constructor(options: EngineWatchOptions, modules: EngineWatchModules) {
     this.#options = options;
@@ -108,13 +111,39 @@ export class EngineWatch {
 
   /** Runs rounds until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#modules;
     while (!signal.aborted) {
+      this.#isHurried = false;
+      const startedMs = clock.monotonicMs();
       const view = await this.round(signal);
       // A round that was cut short says nothing about the engine.
       if (signal.aborted) return;
       this.#modules.onView(view);
-      await sleep(this.#modules.clock, this.#nextDelayMs(), signal);
+      await this.#wait(this.#nextDelayMs(), signal);
+      // Whoever hurries may be wrong all the time; the engine is not asked more often for it than while it starts.
+      if (this.#isHurried) await sleep(clock, startedMs + FAST_INTERVAL_MS - clock.monotonicMs(), signal);
     }
+  }
+
+  /**
+   * Begins the next round now, because something else shows that the engine may
+   * have been started anew; at most one round a second. What a running round
+   * finds may be of before, so another follows it.
+   */
+  lookNow(): void {
+    this.#isHurried = true;
+    this.#endWait?.();
+  }
+
+  async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#isHurried || signal.aborted) return;
+    const waiting = new AbortController();
+    const end = (): void => waiting.abort();
+    this.#endWait = end;
+    signal.addEventListener('abort', end, { once: true });
+    await sleep(this.#modules.clock, delayMs, waiting.signal);
+    signal.removeEventListener('abort', end);
+    this.#endWait = undefined;
   }
 
   /** One round: asks everything once and gives the view after it. */

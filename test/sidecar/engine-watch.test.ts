@@ -289,3 +289,53 @@ describe('what is there besides the engine', () => {
     expect(bench.views).toEqual([]);
   });
 });
+
+describe('a hint that the engine was started anew', () => {
+  it('has it asked at once, and again at the usual time', async () => {
+    const bench = new Bench();
+    await bench.start();
+    await bench.clock.advanceMs(4_000);
+    expect(bench.views).toHaveLength(1);
+    bench.watch.lookNow();
+    await bench.clock.advanceMs(1);
+    expect(bench.views).toHaveLength(2);
+    await bench.clock.advanceMs(9_998);
+    expect(bench.views).toHaveLength(2);
+    await bench.clock.advanceMs(2);
+    expect(bench.views).toHaveLength(3);
+    await bench.stop();
+  });
+
+  it('never has it asked more often than once a second', async () => {
+    const bench = new Bench();
+    await bench.start();
+    for (let step = 0; step < 100; step += 1) {
+      bench.watch.lookNow();
+      await bench.clock.advanceMs(50);
+    }
+    expect(bench.views.length).toBeLessThanOrEqual(6);
+    expect(bench.views.length).toBeGreaterThanOrEqual(5);
+    await bench.stop();
+  });
+
+  it('is followed by a round of its own when one is running', async () => {
+    const bench = new Bench();
+    bench.metrics.behaviour = { does: 'answer late', afterMs: 500, facts: [blockSize(32)] };
+    await bench.start();
+    bench.watch.lookNow();
+    await bench.clock.advanceMs(500);
+    expect(bench.views).toHaveLength(1);
+    await bench.clock.advanceMs(1_000);
+    expect(bench.views).toHaveLength(2);
+    await bench.stop();
+  });
+
+  it('means nothing to a watch that has ended', async () => {
+    const bench = new Bench();
+    await bench.start();
+    await bench.stop();
+    bench.watch.lookNow();
+    await bench.clock.advanceMs(20_000);
+    expect(bench.views).toHaveLength(1);
+  });
+});

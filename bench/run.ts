@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const BENCHES = ['agreement-reducer', 'block-hashing', 'sidecar-start', 'fan-out', 'fleet'];
+const BENCHES = ['agreement-reducer', 'block-hashing', 'prefix-index', 'sidecar-start', 'fan-out', 'fleet'];
 
 const [flags, names] = [true, false].map((isFlag) =>
   process.argv.slice(2).filter((word) => word.startsWith('--') === isFlag),

@@ -13,6 +13,10 @@ const PRIME64_5: u64 = 0x27d4eb2f165667c5;
 const PRIME_MX1: u64 = 0x165667919e3779f9;
 const PRIME_MX2: u64 = 0x9fb21c651e98df25;
 
+/** What the two hashes of a chain step are flipped with: `flipLowOf` and `flipHighOf` of the seed 1337. */
+const CHAIN_FLIP_LOW: u64 = 0x6782737bea423ef2;
+const CHAIN_FLIP_HIGH: u64 = 0xaf56bc3b09964d01;
+
 const SECRET_BYTES: usize = 192;
 const STRIPE_BYTES: u32 = 64;
 /** Stripes after which the accumulators are scrambled: (192 - 64) / 8. */
@@ -50,7 +54,11 @@ export function inputOffset(): usize {
   return (__heap_base + 63) & ~63;
 }
 
-/** Writes the XXH3-64 of `count` blocks of `bytes` each, `stride` bytes apart, to `out`. */
+/**
+ * Writes the block hash of each of `count` blocks, which are `bytes` long and begin `stride` bytes apart, to
+ * `out`, and their sequence hashes to `sequences`. The chain is one long wait for products, in which the
+ * processor hashes the next blocks: so both are made in one loop.
+ */
 export function hashBlocks(
   input: usize,
   bytes: u32,
@@ -58,54 +66,60 @@ export function hashBlocks(
   count: u32,
   seedLow: u32,
   seedHigh: u32,
+  hasParent: bool,
+  parentLow: u32,
+  parentHigh: u32,
   out: usize,
+  sequences: usize,
 ): void {
-  const seed = ((seedHigh as u64) << 32) | (seedLow as u64);
+  const seed = u64From(seedLow, seedHigh);
+  prepareKeys(seed);
+  let previous = u64From(parentLow, parentHigh);
   const end = out + ((count as usize) << 3);
-  if (bytes > 16) prepareKeys(seed);
-  if (bytes <= 16) {
-    for (; out < end; out += 8, input += stride) store<u64>(out, hashShort(input, bytes, seed));
-  } else if (bytes <= 128) {
-    for (; out < end; out += 8, input += stride) store<u64>(out, hash17To128(input, bytes));
-  } else if (bytes <= 240) {
-    for (; out < end; out += 8, input += stride) store<u64>(out, hash129To240(input, bytes));
-  } else {
-    for (; out < end; out += 8, input += stride) store<u64>(out, hashLong(input, bytes));
+  for (; out < end; out += 8) {
+    const block = hash(input, bytes, seed);
+    store<u64>(out, block);
+    const low = previous ^ CHAIN_FLIP_LOW;
+    const high = block ^ CHAIN_FLIP_HIGH;
+    previous = hasParent ? avalanche(16 + bswap<u64>(low) + high + foldedProduct(low, high)) : block;
+    hasParent = true;
+    store<u64>(sequences, previous);
+    input += stride;
+    sequences += 8;
   }
 }
 
-/**
- * Writes the sequence hash of each of `count` block hashes: the XXH3-64 of the one before it, then its own
- * block hash. The first sequence hash is the first block hash, when there is no parent.
- */
+/** Writes the sequence hash of each of `count` block hashes to `sequences`. */
 export function chainBlocks(
-  hashes: usize,
+  blocks: usize,
   count: u32,
   hasParent: bool,
   parentLow: u32,
   parentHigh: u32,
-  seedLow: u32,
-  seedHigh: u32,
-  out: usize,
+  sequences: usize,
 ): void {
-  if (count === 0) return;
-  const seed = ((seedHigh as u64) << 32) | (seedLow as u64);
-  const flipLow = (load<u64>(SECRET, 24) ^ load<u64>(SECRET, 32)) + seed;
-  const flipHigh = (load<u64>(SECRET, 40) ^ load<u64>(SECRET, 48)) - seed;
-  const end = out + ((count as usize) << 3);
-  let previous = ((parentHigh as u64) << 32) | (parentLow as u64);
-  if (!hasParent) {
-    previous = load<u64>(hashes);
-    store<u64>(out, previous);
-    hashes += 8;
-    out += 8;
+  let previous = u64From(parentLow, parentHigh);
+  const end = blocks + ((count as usize) << 3);
+  for (; blocks < end; blocks += 8) {
+    const block = load<u64>(blocks);
+    const low = previous ^ CHAIN_FLIP_LOW;
+    const high = block ^ CHAIN_FLIP_HIGH;
+    previous = hasParent ? avalanche(16 + bswap<u64>(low) + high + foldedProduct(low, high)) : block;
+    hasParent = true;
+    store<u64>(sequences, previous);
+    sequences += 8;
   }
-  for (; out < end; out += 8, hashes += 8) {
-    const low = previous ^ flipLow;
-    const high = load<u64>(hashes) ^ flipHigh;
-    previous = avalanche(16 + swapBytes(low) + high + foldedProduct(low, high));
-    store<u64>(out, previous);
-  }
+}
+
+function u64From(low: u32, high: u32): u64 {
+  return ((high as u64) << 32) | (low as u64);
+}
+
+function hash(input: usize, bytes: u32, seed: u64): u64 {
+  if (bytes <= 16) return hashShort(input, bytes, seed);
+  if (bytes <= 128) return hash17To128(input, bytes);
+  if (bytes <= 240) return hash129To240(input, bytes);
+  return hashLong(input, bytes);
 }
 
 /** Adds the seed to the secret's words at even places and takes it from those at odd ones. */
@@ -124,9 +138,9 @@ function seedKey(secret: usize, key: usize, seed: u64): void {
 
 function hashShort(input: usize, bytes: u32, seed: u64): u64 {
   if (bytes > 8) {
-    const low = load<u64>(input) ^ ((load<u64>(SECRET, 24) ^ load<u64>(SECRET, 32)) + seed);
-    const high = load<u64>(input + bytes - 8) ^ ((load<u64>(SECRET, 40) ^ load<u64>(SECRET, 48)) - seed);
-    return avalanche((bytes as u64) + swapBytes(low) + high + foldedProduct(low, high));
+    const low = load<u64>(input) ^ flipLowOf(seed);
+    const high = load<u64>(input + bytes - 8) ^ flipHighOf(seed);
+    return avalanche((bytes as u64) + bswap<u64>(low) + high + foldedProduct(low, high));
   }
   if (bytes >= 4) {
     const mixedSeed = seed ^ ((bswap<u32>(seed as u32) as u64) << 32);
@@ -150,23 +164,33 @@ function hashShort(input: usize, bytes: u32, seed: u64): u64 {
   return avalanche64(seed ^ load<u64>(SECRET, 56) ^ load<u64>(SECRET, 64));
 }
 
+/** What the first of 9 to 16 bytes are flipped with, and what the last are. */
+function flipLowOf(seed: u64): u64 {
+  return (load<u64>(SECRET, 24) ^ load<u64>(SECRET, 32)) + seed;
+}
+
+function flipHighOf(seed: u64): u64 {
+  return (load<u64>(SECRET, 40) ^ load<u64>(SECRET, 48)) - seed;
+}
+
 function hash17To128(input: usize, bytes: u32): u64 {
   const end = input + bytes;
-  let sum = (bytes as u64) * PRIME64_1;
+  let sums = mixedPair(input, end - 16, KEYS);
   if (bytes > 32) {
+    sums = i64x2.add(sums, mixedPair(input + 16, end - 32, KEYS + 32));
     if (bytes > 64) {
-      if (bytes > 96) sum += mixed(input + 48, KEYS + 96) + mixed(end - 64, KEYS + 112);
-      sum += mixed(input + 32, KEYS + 64) + mixed(end - 48, KEYS + 80);
+      sums = i64x2.add(sums, mixedPair(input + 32, end - 48, KEYS + 64));
+      if (bytes > 96) sums = i64x2.add(sums, mixedPair(input + 48, end - 64, KEYS + 96));
     }
-    sum += mixed(input + 16, KEYS + 32) + mixed(end - 32, KEYS + 48);
   }
-  return avalanche(sum + mixed(input, KEYS) + mixed(end - 16, KEYS + 16));
+  return avalanche((bytes as u64) * PRIME64_1 + laneSum(sums));
 }
 
 function hash129To240(input: usize, bytes: u32): u64 {
-  let sum = (bytes as u64) * PRIME64_1;
-  for (let at: usize = 0; at < 128; at += 16) sum += mixed(input + at, KEYS + at);
-  sum = avalanche(sum);
+  let sums = mixedPair(input, input + 16, KEYS);
+  for (let at: usize = 32; at < 128; at += 32)
+    sums = i64x2.add(sums, mixedPair(input + at, input + at + 16, KEYS + at));
+  let sum = avalanche((bytes as u64) * PRIME64_1 + laneSum(sums));
   const whole = (bytes & ~15) as usize;
   for (let at: usize = 128; at < whole; at += 16) sum += mixed(input + at, SHIFTED_KEYS + at - 128);
   return avalanche(sum + mixed(input + bytes - 16, LAST_KEY));
@@ -200,13 +224,9 @@ function hashLong(input: usize, bytes: u32): u64 {
   sums1 = accumulated(sums1, v128.load(lastStripe, 16), v128.load(KEYS, 137));
   sums2 = accumulated(sums2, v128.load(lastStripe, 32), v128.load(KEYS, 153));
   sums3 = accumulated(sums3, v128.load(lastStripe, 48), v128.load(KEYS, 169));
-  return avalanche(
-    (bytes as u64) * PRIME64_1 +
-      merged(sums0, v128.load(KEYS, 11)) +
-      merged(sums1, v128.load(KEYS, 27)) +
-      merged(sums2, v128.load(KEYS, 43)) +
-      merged(sums3, v128.load(KEYS, 59)),
-  );
+  const low = foldedProducts(v128.xor(sums0, v128.load(KEYS, 11)), v128.xor(sums1, v128.load(KEYS, 27)));
+  const high = foldedProducts(v128.xor(sums2, v128.load(KEYS, 43)), v128.xor(sums3, v128.load(KEYS, 59)));
+  return avalanche((bytes as u64) * PRIME64_1 + laneSum(i64x2.add(low, high)));
 }
 
 function accumulated(sums: v128, data: v128, key: v128): v128 {
@@ -223,9 +243,34 @@ function scrambled(sums: v128, key: v128): v128 {
   return i64x2.mul(keyed, i64x2.splat(PRIME32_1));
 }
 
-function merged(sums: v128, key: v128): u64 {
-  const keyed = v128.xor(sums, key);
-  return foldedProduct(i64x2.extract_lane(keyed, 0), i64x2.extract_lane(keyed, 1));
+/** The folded products of the 16 bytes at `first` with the key's first half, and of those at `second` with the rest. */
+function mixedPair(first: usize, second: usize, key: usize): v128 {
+  return foldedProducts(
+    v128.xor(v128.load(first), v128.load(key)),
+    v128.xor(v128.load(second), v128.load(key, 16)),
+  );
+}
+
+function laneSum(sums: v128): u64 {
+  return i64x2.extract_lane(sums, 0) + i64x2.extract_lane(sums, 1);
+}
+
+/** In the first lane the product of the two halves of `a`, folded, and in the second that of `b`. */
+function foldedProducts(a: v128, b: v128): v128 {
+  // Of a and b the words 0 and 1, then 2 and 3, then these the other way round.
+  const left = v128.shuffle<i32>(a, b, 0, 4, 1, 5);
+  const right = v128.shuffle<i32>(a, b, 2, 6, 3, 7);
+  const crossed = v128.shuffle<i64>(right, right, 1, 0);
+  const lowLow = i64x2.extmul_low_i32x4_u(left, right);
+  const highHigh = i64x2.extmul_high_i32x4_u(left, right);
+  const lowHigh = i64x2.extmul_low_i32x4_u(left, crossed);
+  const highLow = i64x2.extmul_high_i32x4_u(left, crossed);
+  const lowMask = i64x2.splat(0xffffffff);
+  const middle = i64x2.add(highLow, i64x2.shr_u(lowLow, 32));
+  const carried = i64x2.add(lowHigh, v128.and(middle, lowMask));
+  const high = i64x2.add(highHigh, i64x2.add(i64x2.shr_u(middle, 32), i64x2.shr_u(carried, 32)));
+  const low = v128.shuffle<i32>(lowLow, i64x2.shl(carried, 32), 0, 5, 2, 7);
+  return v128.xor(high, low);
 }
 
 function mixed(input: usize, key: usize): u64 {
@@ -256,8 +301,4 @@ function avalanche64(hash: u64): u64 {
   hash = (hash ^ (hash >> 33)) * PRIME64_2;
   hash = (hash ^ (hash >> 29)) * PRIME64_3;
   return hash ^ (hash >> 32);
-}
-
-function swapBytes(value: u64): u64 {
-  return bswap<u64>(value);
 }

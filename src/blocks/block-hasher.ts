@@ -42,6 +42,8 @@ const SEED: HashWords = { lo: 1337, hi: 0 };
 const NAME_SEED: HashWords = { lo: 0, hi: 0 };
 const SALT_SEED: HashWords = { lo: 1, hi: 0 };
 
+const NO_PARENT: HashWords = { lo: 0, hi: 0 };
+
 const MAX_TOKENS_PER_BLOCK = 1_048_576;
 const MAX_CALL_TOKENS = 16 * 1_048_576;
 const MAX_CALL_BYTES = 4 * MAX_CALL_TOKENS;
@@ -100,7 +102,12 @@ export class BlockHasher {
     const message = sequences + HASH_BYTES * count;
     const { functions, words } = this.#reserve(message + messageBytes);
     words.set(tokens, this.#input / 4);
-    functions.hashBlocks(this.#input, 4 * window, 4 * tokensPerBlock, count, seed.lo, seed.hi, blocks);
+    const hasParent = parent === undefined ? 0 : 1;
+    const { lo, hi } = parent ?? NO_PARENT;
+    // biome-ignore format: as many as they are, they are read in the order of the kernel
+    functions.hashBlocks(
+      this.#input, 4 * window, 4 * tokensPerBlock, count, seed.lo, seed.hi, hasParent, lo, hi, blocks, sequences,
+    );
     if (media !== undefined && messageBytes > 0) {
       for (let index = 0; index < count; index += 1) {
         const hashes = media[index];
@@ -108,8 +115,8 @@ export class BlockHasher {
         const start = this.#input + 4 * tokensPerBlock * index;
         this.#hashWithMedia(start, 4 * window, hashes, seed, message, blocks + HASH_BYTES * index);
       }
+      functions.chainBlocks(blocks, count, hasParent, lo, hi, sequences);
     }
-    this.#chain(blocks, count, parent, sequences);
     return {
       count,
       blockHashes: this.#view(blocks, count),
@@ -123,8 +130,10 @@ export class BlockHasher {
     if (count > MAX_CALL_TOKENS)
       throw new RangeError(`at most ${MAX_CALL_TOKENS} blocks can be chained at once, not ${count}`);
     const sequences = this.#input + HASH_BYTES * count;
-    this.#reserve(sequences + HASH_BYTES * count).bytes.set(blockHashes, this.#input);
-    this.#chain(this.#input, count, parent, sequences);
+    const { bytes, functions } = this.#reserve(sequences + HASH_BYTES * count);
+    bytes.set(blockHashes, this.#input);
+    const { lo, hi } = parent ?? NO_PARENT;
+    functions.chainBlocks(this.#input, count, parent === undefined ? 0 : 1, lo, hi, sequences);
     return this.#view(sequences, count);
   }
 
@@ -135,7 +144,7 @@ export class BlockHasher {
     const hash = aligned(this.#input + bytes.length);
     const kernel = this.#reserve(hash + HASH_BYTES);
     kernel.bytes.set(bytes, this.#input);
-    kernel.functions.hashBlocks(this.#input, bytes.length, 0, 1, seed.lo, seed.hi, hash);
+    this.#hashOne(this.#input, bytes.length, seed, hash);
     return { lo: kernel.words[hash / 4] as number, hi: kernel.words[hash / 4 + 1] as number };
   }
 
@@ -147,7 +156,7 @@ export class BlockHasher {
     message: number,
     hash: number,
   ): void {
-    const { bytes, words, functions } = this.#kernel;
+    const { bytes, words } = this.#kernel;
     bytes.copyWithin(message, tokens, tokens + tokenBytes);
     let at = (message + tokenBytes) / 4;
     for (const { lo, hi } of [...media].sort(compare)) {
@@ -155,14 +164,12 @@ export class BlockHasher {
       words[at + 1] = hi;
       at += 2;
     }
-    functions.hashBlocks(message, tokenBytes + HASH_BYTES * media.length, 0, 1, seed.lo, seed.hi, hash);
+    this.#hashOne(message, tokenBytes + HASH_BYTES * media.length, seed, hash);
   }
 
-  #chain(blocks: number, count: number, parent: HashWords | undefined, sequences: number): void {
-    const { functions } = this.#kernel;
-    const hasParent = parent === undefined ? 0 : 1;
-    const { lo, hi } = parent ?? SEED;
-    functions.chainBlocks(blocks, count, hasParent, lo, hi, SEED.lo, SEED.hi, sequences);
+  /** One block that begins a sequence: its sequence hash is its block hash. */
+  #hashOne(message: number, bytes: number, seed: HashWords, hash: number): void {
+    this.#kernel.functions.hashBlocks(message, bytes, 0, 1, seed.lo, seed.hi, 0, 0, 0, hash, hash);
   }
 
   #reserve(bytes: number): WasmKernel<HashFunctions> {

@@ -16,17 +16,23 @@ const OPTIONS = [
   ...['-O3', '--noAssert'],
   // No garbage collector and no runtime: a kernel lays its memory out itself.
   ...['--runtime', 'stub'],
-  // The memory is the caller's, and shared, so that other threads can read it.
-  ...['--importMemory', '--sharedMemory', '--enable', 'threads', '--enable', 'simd'],
+  ...['--importMemory', '--enable', 'simd'],
   // The largest that 32-bit addresses reach; what is not used costs addresses alone.
   ...['--initialMemory', '1', '--maximumMemory', '65536'],
 ];
+
+/** Kernels whose memory other threads read too. Copying to memory that is not shared takes half the time. */
+const SHARED = new Set(['index']);
+const SHARED_OPTIONS = ['--sharedMemory', '--enable', 'threads'];
 
 /** The compiled module of kernel/<name>/index.ts. */
 async function compile(name) {
   let bytes;
   const { error, stderr } = await asc.main(
-    [`kernel/${name}/index.ts`, '--outFile', 'kernel.wasm', ...OPTIONS],
+    [
+      ...[`kernel/${name}/index.ts`, '--outFile', 'kernel.wasm', ...OPTIONS],
+      ...(SHARED.has(name) ? SHARED_OPTIONS : []),
+    ],
     {
       readFile: (file, base) => {
         try {

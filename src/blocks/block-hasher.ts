@@ -24,7 +24,10 @@ export interface HashOptions {
   readonly media?: readonly (readonly HashWords[])[] | undefined;
 }
 
-/** Views into the kernel's memory, packed little-endian u64: valid until the next call of the same hasher. */
+/**
+ * Views into the kernel's memory, packed little-endian u64: valid until the
+ * next call of the same hasher, which overwrites them or leaves them empty.
+ */
 export interface HashedBlocks {
   readonly count: number;
   readonly blockHashes: Uint8Array;
@@ -130,8 +133,9 @@ export class BlockHasher {
     if (count > MAX_CALL_TOKENS)
       throw new RangeError(`at most ${MAX_CALL_TOKENS} blocks can be chained at once, not ${count}`);
     const sequences = this.#input + HASH_BYTES * count;
+    const source = this.#kept(blockHashes);
     const { bytes, functions } = this.#reserve(sequences + HASH_BYTES * count);
-    bytes.set(blockHashes, this.#input);
+    bytes.set(source, this.#input);
     const { lo, hi } = parent ?? NO_PARENT;
     functions.chainBlocks(this.#input, count, parent === undefined ? 0 : 1, lo, hi, sequences);
     return this.#view(sequences, count);
@@ -142,8 +146,9 @@ export class BlockHasher {
     if (bytes.length > MAX_CALL_BYTES)
       throw new RangeError(`at most ${MAX_CALL_BYTES} bytes can be hashed at once, not ${bytes.length}`);
     const hash = aligned(this.#input + bytes.length);
+    const source = this.#kept(bytes);
     const kernel = this.#reserve(hash + HASH_BYTES);
-    kernel.bytes.set(bytes, this.#input);
+    kernel.bytes.set(source, this.#input);
     this.#hashOne(this.#input, bytes.length, seed, hash);
     return { lo: kernel.words[hash / 4] as number, hi: kernel.words[hash / 4 + 1] as number };
   }
@@ -178,6 +183,11 @@ export class BlockHasher {
       this.#kernel = new WasmKernel<HashFunctions>(MODULE, MAX_MEMORY_BYTES);
     this.#kernel.reserve(bytes);
     return this.#kernel;
+  }
+
+  /** `bytes`, whatever happens to the memory: what is a view of it would be empty once it grows. */
+  #kept(bytes: Uint8Array): Uint8Array {
+    return bytes.buffer === this.#kernel.bytes.buffer ? bytes.slice() : bytes;
   }
 
   #view(offset: number, count: number): Uint8Array {

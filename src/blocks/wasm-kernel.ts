@@ -8,15 +8,11 @@ interface WebAssemblyApi {
     module: object,
     imports: { readonly env: { readonly memory: WebAssemblyMemory } },
   ) => { readonly exports: object };
-  readonly Memory: new (limits: {
-    readonly initial: number;
-    readonly maximum: number;
-    readonly shared: true;
-  }) => WebAssemblyMemory;
+  readonly Memory: new (limits: { readonly initial: number; readonly maximum: number }) => WebAssemblyMemory;
 }
 
 interface WebAssemblyMemory {
-  readonly buffer: SharedArrayBuffer;
+  readonly buffer: ArrayBuffer;
   grow(pages: number): number;
 }
 
@@ -41,8 +37,8 @@ export class KernelModule {
 }
 
 /**
- * A kernel and its memory. Views of the memory stay readable when it grows,
- * since it is shared memory, which never moves; but they do not grow with it.
+ * A kernel and its memory, for one thread. When the memory grows, all views
+ * that were made of it before are empty.
  */
 export class WasmKernel<Functions> {
   readonly functions: Functions;
@@ -56,7 +52,7 @@ export class WasmKernel<Functions> {
     const maximum = Math.ceil(maximumBytes / PAGE_BYTES);
     this.#maximumBytes = maximum * PAGE_BYTES;
     try {
-      this.#memory = new WebAssembly.Memory({ initial: 1, maximum, shared: true });
+      this.#memory = new WebAssembly.Memory({ initial: 1, maximum });
     } catch (cause) {
       throw new Error(`cannot get addresses for ${this.#maximumBytes} bytes of kernel memory`, { cause });
     }

@@ -71,8 +71,8 @@ export function toMember(view: MemberView): Member {
 /** Members as an agreement names them: all, or the first of them with those that something is said of. */
 export function toMembers(views: readonly MemberView[]): Member[] {
   if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views.map(toMember);
-  const isPlain = ({ reason, declaredTokensPerBlock }: MemberView): boolean =>
-    reason === '' && declaredTokensPerBlock === undefined;
+  const isPlain = ({ reason, pictureReason, declaredTokensPerBlock }: MemberView): boolean =>
+    reason === '' && pictureReason === '' && declaredTokensPerBlock === undefined;
   const special = views.filter((view) => !isPlain(view));
   return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT).map(toMember);
 }

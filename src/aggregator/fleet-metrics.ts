@@ -40,7 +40,7 @@ export class FleetMetrics {
     const registers = [registry];
     this.#mismatches = new Counter({
       name: 'kv_router_block_size_mismatch_total',
-      help: 'Worker instances whose contract differs from the agreed one.',
+      help: 'Worker instances whose reports, and KV events whose width, differ from what is agreed.',
       labelNames: ['group', 'worker', 'source'],
       registers,
     });

@@ -25,6 +25,10 @@ export function fleetStatus(view: FleetView): StatusContent {
         'Workers',
         String(view.groups.reduce((sum, { members }) => sum + members.length, view.unassigned.length)),
       ],
+      ...view.groups.map(({ group, routingMode, routingReason }): readonly [string, string] => [
+        `Routing of ${group}`,
+        `${routingMode}: ${routingReason}`,
+      ]),
     ],
     tables: [
       ...view.groups.map((group) => membersTable(group.group, group.members)),
@@ -52,7 +56,7 @@ function byTarget(a: MemberView, b: MemberView): number {
 function membersTable(title: string, members: readonly MemberView[]): StatusTable {
   return {
     title,
-    columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Why'],
+    columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Picture', 'Why'],
     rows: [...members]
       .sort(byTarget)
       .map((member) => [
@@ -61,7 +65,8 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
         sourceWords(member),
         member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',
-        member.reason,
+        member.picture ?? '',
+        member.reason || member.pictureReason,
       ]),
   };
 }

@@ -1,5 +1,5 @@
 import type { Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
-import { AgreementState, MemberOffer } from '../gen/kvaccord/v1/fleet.js';
+import { AgreementState, MemberState } from '../gen/kvaccord/v1/fleet.js';
 
 /** What the agreements of all groups come to for somebody who needs one answer. */
 export type Verdict =
@@ -10,9 +10,16 @@ export type Verdict =
   /** Not yet; `text` says what is missing. */
   | { readonly type: 'pending'; readonly text: string };
 
-/** A worker that gets requests, and declares another size than its engine has. */
+/** States of workers that a frontend which goes by declarations would use, whatever is offered here. */
+const SERVING: ReadonlySet<MemberState> = new Set([
+  MemberState.MEMBER_STATE_CONFORMING,
+  MemberState.MEMBER_STATE_VERIFIED,
+  MemberState.MEMBER_STATE_DISSENTING,
+]);
+
+/** A worker that serves, and declares another size than its engine has. */
 function declaresAnother(member: Member): boolean {
-  return member.offer === MemberOffer.MEMBER_OFFER_FULL && member.declaredTokensPerBlock !== undefined;
+  return SERVING.has(member.state) && member.declaredTokensPerBlock !== undefined;
 }
 
 function reasonsText(agreement: Agreement): string {
@@ -54,7 +61,7 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
   }
   if (agreed.length === 0) return { type: 'pending', text: nobodyServes(group, agreements) };
   if (frontendUses === 'declared') {
-    // An aggregator that goes by what it observes offers them all the same.
+    // An aggregator that goes by what it observes agrees all the same.
     const contradicting = agreed.flatMap(({ members }) => members).filter(declaresAnother);
     if (contradicting.length > 0) {
       return { type: 'conflict', text: contradicting.map(({ reason }) => reason).join('\n') };

@@ -24,7 +24,7 @@ export type AgreementEvent =
   /**
    * The index says how much it knows of what a member holds; it counts for
    * `instanceId` in the running epoch alone, and is to be said anew after
-   * `epoch_started` and after `forget_instance`.
+   * `epoch_started`.
    */
   | {
       readonly type: 'picture';

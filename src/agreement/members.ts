@@ -11,7 +11,6 @@ export function forget(member: Member, effects: AgreementEffect[]): void {
   const { group, target, held } = member;
   if (held === '') return;
   member.held = '';
-  member.picture = undefined;
   effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: held });
 }
 

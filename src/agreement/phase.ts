@@ -316,7 +316,10 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   const { phase } = group;
   if (phase.state !== 'agreed') return;
   if (conforms(state, member)) {
-    member.held = report.instanceId;
+    if (member.held !== report.instanceId) {
+      member.held = report.instanceId;
+      countStanding(state, member);
+    }
     remark(state, group, member, report, phase.values, effects);
     return;
   }

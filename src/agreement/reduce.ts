@@ -246,9 +246,6 @@ function picture(
 ): void {
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.picture, instanceId)) return;
-  // Nothing of a worker that differs is applied, whatever was on its way.
-  if (member.tally !== undefined && !conforms(state, member) && member.report?.instanceId === instanceId)
-    return;
   const reason = known === 'exact' ? '' : told.slice(0, MAX_TEXT_CHARS);
   const held = member.picture;
   if (held?.instanceId === instanceId && held.picture === known && held.reason === reason) return;

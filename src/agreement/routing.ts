@@ -57,9 +57,10 @@ export class Standings {
   }
 }
 
-/** What the index said of the present instance of a member; undefined while it has said nothing. */
-export function pictureOf(member: Member): Member['picture'] {
-  return member.picture?.instanceId === member.report?.instanceId ? member.picture : undefined;
+/** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
+export function pictureOf({ picture, held, report }: Member): Member['picture'] {
+  const present = report?.instanceId;
+  return picture?.instanceId === present && held === present ? picture : undefined;
 }
 
 /** Counts a member among the offered ones of its group, by what is known of its cache. */

@@ -58,7 +58,7 @@ export interface MemberView {
   readonly unverifiedFields: readonly ContractField[];
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
-  /** How much the index knows of what it holds; undefined where no index tells. */
+  /** How much the index knows of what it holds; undefined where no index tells, or follows it. */
   readonly picture: Picture | undefined;
   /** Why the picture is not exact; empty when it is. */
   readonly pictureReason: string;
@@ -168,8 +168,11 @@ function whyNot(
       (m) => decides(m) && contradictsItself(m, state.options),
     );
     const field = tallies.union().difference;
+    // As it was logged: who contradicts itself is to be mended first (V5).
     const text =
-      field === undefined ? contradictionsWords(contradicting, group.name) : conflictWords(group, field);
+      contradicting.length > 0 || field === undefined
+        ? contradictionsWords(contradicting, group.name)
+        : conflictWords(group, field);
     reasons.push({ code: 'conflict', text });
   }
   if (waitsForMissing(state, group, nowMs)) {
@@ -209,7 +212,9 @@ function viewMember(state: AgreementState, member: Member): MemberView {
   const phase = group?.phase;
   const epoch = phase?.state === 'agreed' ? phase : undefined;
   const agreed = epoch?.values;
-  const picture = pictureOf(member);
+  const offer = epoch === undefined ? 'none' : offerOf(state, member);
+  // An index follows those alone that are offered fully.
+  const picture = offer === 'full' ? pictureOf(member) : undefined;
   const at = memberState(state, member);
   const fields = comparedFields(state.options);
   return {
@@ -217,7 +222,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     workerId: report?.workerId ?? '',
     instanceId: report?.instanceId ?? '',
     state: at,
-    offer: epoch === undefined ? 'none' : offerOf(state, member),
+    offer,
     tokensPerBlock: report?.values.tokens_per_block as number | undefined,
     source: report?.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED,
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,

@@ -32,7 +32,7 @@ export interface Member {
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
   picture: { readonly instanceId: string; readonly picture: Picture; readonly reason: string } | undefined;
-  /** The instance that somebody may hold entries of; empty once they are to be dropped. */
+  /** The instance that an index may hold entries of; empty once they were to be dropped. */
   held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */
   toldDissent: string;

@@ -4,6 +4,7 @@ import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities
 import { EngineKind, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
+import { Picture } from '../gen/kvaccord/v1/kv_events.js';
 import { onOneLine } from '../platform/printable.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
 
@@ -25,6 +26,14 @@ const OFFERS: Readonly<Record<number, string>> = {
   [MemberOffer.MEMBER_OFFER_NONE]: 'no',
   [MemberOffer.MEMBER_OFFER_LOAD_ONLY]: 'load only',
   [MemberOffer.MEMBER_OFFER_FULL]: 'yes',
+};
+
+/** How much is known of a worker's cache; a fleet without an index tells nothing. */
+const PICTURES: Readonly<Record<number, string>> = {
+  [Picture.PICTURE_UNSPECIFIED]: '-',
+  [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_PARTIAL]: 'partial',
+  [Picture.PICTURE_EXACT]: 'exact',
 };
 
 /** The fleet, or one sidecar's report, for a person. */
@@ -51,7 +60,7 @@ function headline(agreement: Agreement): string {
   if (agreement.state === AgreementState.AGREEMENT_STATE_AGREED && contract !== undefined) {
     const by = contract.isOverride ? 'set by override' : 'agreed';
     const ready = agreement.ready ? 'ready' : 'not ready';
-    return `${name}: gate open, ${contract.tokensPerBlock} tokens per block (${by}), epoch ${agreement.epoch}, ${ready}`;
+    return `${name}: gate open, ${contract.tokensPerBlock} tokens per block (${by}), epoch ${agreement.epoch}, ${ready}, routing ${onOneLine(agreement.routingMode)}`;
   }
   const state = agreement.state === AgreementState.AGREEMENT_STATE_CONFLICT ? 'conflict' : 'collecting';
   return `${name}: gate shut, ${state}`;
@@ -63,7 +72,17 @@ function reasonLines(agreement: Agreement): string[] {
 
 function tableOf(workers: readonly Worker[]): string {
   if (workers.length === 0) return '';
-  const table = plainTable(['WORKER', 'STATE', 'TOKENS/BLOCK', 'FROM', 'ENGINE', 'GPUS', 'REQUESTS', 'WHY']);
+  const table = plainTable([
+    'WORKER',
+    'STATE',
+    'TOKENS/BLOCK',
+    'FROM',
+    'ENGINE',
+    'GPUS',
+    'REQUESTS',
+    'PICTURE',
+    'WHY',
+  ]);
   for (const { member, report } of workers) {
     pushRow(table, [
       member?.target ?? '',
@@ -73,7 +92,9 @@ function tableOf(workers: readonly Worker[]): string {
       engineOf(report),
       gpusOf(report?.topology),
       OFFERS[member?.offer ?? 0] ?? 'unknown',
-      member?.reason ?? '',
+      PICTURES[member?.picture ?? 0] ?? 'unknown',
+      // What keeps it from requests matters more than what is known of its cache.
+      member?.reason || member?.pictureReason || '',
     ]);
   }
   return trimLines(table.toString());

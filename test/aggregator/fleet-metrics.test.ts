@@ -75,6 +75,29 @@ it('count one worker that differs once for each of its instances', async () => {
   ]);
 });
 
+it('count every event of another width, apart from reports', async () => {
+  const stage = conflictOf();
+  stage.take(stage.fleet.mismatched('a', 16));
+  stage.take(stage.fleet.mismatched('a', 16, 4_812));
+  expect(await stage.series('kv_router_block_size_mismatch_total{')).toEqual([
+    'kv_router_block_size_mismatch_total{group="tiny",worker="c",source="engine_metrics"} 1',
+    'kv_router_block_size_mismatch_total{group="tiny",worker="a",source="observed_event"} 4813',
+  ]);
+  stage.take(stage.fleet.list('b'));
+  expect(await stage.series('kv_router_block_size_mismatch_total{')).toEqual([]);
+});
+
+it('follow the routing mode', async () => {
+  const stage = conflictOf();
+  const mode = async (): Promise<string[]> =>
+    (await stage.series('kv_accord_routing_mode{')).filter((line) => line.endsWith(' 1'));
+  expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="load_only"} 1']);
+  stage.take(stage.fleet.pictured('a', 'exact'));
+  expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="mixed"} 1']);
+  stage.take(stage.fleet.pictured('b', 'exact'));
+  expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="exact"} 1']);
+});
+
 it('take the series of a worker back when it leaves, and keep those of the others', async () => {
   const stage = conflictOf();
   stage.take(stage.fleet.list('a', 'c'));

@@ -45,6 +45,25 @@ describe('FleetRunner', () => {
     runner.close();
   });
 
+  it('names the worker beside the words of V3, which are the same for all', async () => {
+    const { runner, logger } = makeRunner({ isStaticDiscovery: true, overrideTokensPerBlock: 16 });
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a', { size: 16 }));
+    runner.mismatchedEvents('a', 'a-1', 32, 1);
+    runner.mismatchedEvents('a', 'a-1', 32, 10);
+    const told = logger.lines.filter(({ fields }) => fields['code'] === 'block_size_mismatch');
+    expect(told).toMatchObject([
+      {
+        level: 'error',
+        fields: { group: 'tiny', worker: 'a' },
+        message: expect.stringMatching(
+          /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\n/,
+        ),
+      },
+    ]);
+    runner.close();
+  });
+
   it('refuses a report that breaks a bound, says which, and goes on with the others', () => {
     const { runner, logger } = makeRunner({ isStaticDiscovery: true });
     runner.listed(list('a', 'b'));

@@ -35,8 +35,22 @@ describe('readiness', () => {
     const fleet = fleetOf('a');
     fleet.report('a');
     expect(checksOf(fleet)).toEqual([
-      { name: 'gate:tiny', ok: true, text: 'open: 32 tokens per block, epoch 1' },
+      { name: 'gate:tiny', ok: true, text: 'open: 32 tokens per block, epoch 1, routing load_only' },
     ]);
+  });
+
+  it('names the routing mode, which a mismatch takes from exact', () => {
+    const fleet = fleetOf('a', 'b', 'c');
+    for (const target of ['a', 'b', 'c']) {
+      fleet.report(target);
+      fleet.pictured(target, 'exact');
+    }
+    // Before agreement nobody has a picture.
+    expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing mixed');
+    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing exact');
+    fleet.broken('a');
+    expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing mixed');
   });
 
   it('is no while the gate is open and nobody can be offered', () => {
@@ -56,7 +70,7 @@ describe('readiness', () => {
     fleet.report('c', { model: 'qwen', size: 64 });
     expect(checksOf(fleet)).toEqual([
       { name: 'gate:qwen', ok: true, text: expect.stringMatching(/^closed, not ready: .*disagree/) },
-      { name: 'gate:llama', ok: true, text: 'open: 32 tokens per block, epoch 1' },
+      { name: 'gate:llama', ok: true, text: 'open: 32 tokens per block, epoch 1, routing load_only' },
     ]);
   });
 

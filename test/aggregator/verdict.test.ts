@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toAgreement } from '../../src/aggregator/fleet-messages.js';
 import type { Verdict } from '../../src/aggregator/verdict.js';
 import { judgeAgreements } from '../../src/aggregator/verdict.js';
+import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../support/fleet.js';
 
@@ -50,6 +51,35 @@ describe('one answer for one frontend', () => {
       type: 'conflict',
       text: expect.stringContaining('Worker a declares 16 (its model card) but its engine cuts 32'),
     });
+  });
+
+  it('V5: is one as soon as the first is seen to cut another width than it declares, also while it is kept out', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c');
+    const source = EvidenceSource.EVIDENCE_SOURCE_DECLARED;
+    for (const target of ['a', 'b', 'c']) fleet.report(target, { size: 16, source });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({ type: 'agreed', tokensPerBlock: 16 });
+    fleet.mismatched('a', 32);
+    expect(judge(fleet)).toMatchObject({ type: 'agreed', tokensPerBlock: 16 });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
+      type: 'conflict',
+      text: expect.stringMatching(/Worker a has .* 32, .*declares 16 .* but cuts 32/),
+    });
+    fleet.mismatched('b', 32);
+    fleet.advance(2_000);
+    expect(judge(fleet)).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
+      type: 'conflict',
+      text: expect.stringMatching(/Worker a declares 16 .*\nWorker b declares 16 /),
+    });
+  });
+
+  it('V5: is none while the worker that declares something else is going away', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { size: 32, declares: 16, draining: true });
+    fleet.report('b', { size: 32 });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
   });
 });
 

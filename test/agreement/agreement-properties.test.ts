@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgreementEvent } from '../../src/agreement/events.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import type { GroupView } from '../../src/agreement/snapshot.js';
+import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { ReportSketch } from '../support/fleet.js';
 import { makeReport, TestFleet } from '../support/fleet.js';
 
@@ -16,6 +17,11 @@ const sketch = fc.record({
     { hash_algorithm: 'xxhash' },
     { hash_unit: 'token' },
   ),
+  source: fc.constantFrom(
+    EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+    EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+    EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+  ),
   draining: fc.boolean(),
   unusable: fc.option(fc.constant('the engine is starting'), { nil: undefined, freq: 6 }),
 });
@@ -26,12 +32,15 @@ const options = fc.record({
   overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
   onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
   mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
+  frontendUses: fc.constantFrom('observed' as const, 'declared' as const),
+  kvEvents: fc.constantFrom('exact' as const, 'approximate' as const),
   isStaticDiscovery: fc.boolean(),
 });
 
 function asReport(made: {
   size: number;
   values: object;
+  source: EvidenceSource;
   draining: boolean;
   unusable: string | undefined;
 }): ReportSketch {
@@ -45,6 +54,8 @@ function essence(group: GroupView | undefined): unknown {
   const members = [...group.members].sort((x, y) => x.target.localeCompare(y.target));
   return { ...group, epoch: undefined, members };
 }
+
+const picture = fc.constantFrom('exact' as const, 'partial' as const, 'none' as const);
 
 const anyEvent = (
   targets: readonly string[],
@@ -66,6 +77,28 @@ const anyEvent = (
       members: listed.map((name) => ({ target: name, draining: false })),
     })),
     target.map((name) => ({ type: 'alive' as const, target: name })),
+    fc
+      .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: picture })
+      .map(({ name, instance, known }) => ({
+        type: 'picture' as const,
+        target: name,
+        instanceId: `${name}-${instance}`,
+        picture: known,
+        reason: 'a gap',
+      })),
+    fc
+      .record({
+        name: target,
+        instance: fc.integer({ min: 1, max: 3 }),
+        width: fc.constantFrom(0, 16, 32, 64),
+      })
+      .map(({ name, instance, width }) => ({
+        type: 'mismatched_events' as const,
+        target: name,
+        instanceId: `${name}-${instance}`,
+        tokensPerBlock: width,
+        count: 3,
+      })),
     target.map((name) => ({ type: 'broken' as const, target: name, reason: 'refused' })),
     target.map((name) => ({ type: 'report_refused' as const, target: name, problems: ['too long'] })),
     fc.constant({ type: 'tick' as const }),
@@ -124,6 +157,45 @@ describe('A11: the order and duplication of reports never change the outcome', (
     );
   });
 
+  it('after agreement neither does that of reports, pictures and mismatching events of a minority', () => {
+    const story = fc.record({
+      instance: fc.integer({ min: 1, max: 2 }),
+      told: sketch,
+      known: picture,
+      pictured: fc.integer({ min: 1, max: 2 }),
+      width: fc.constantFrom(16, 32, 64),
+      mismatched: fc.integer({ min: 1, max: 2 }),
+    });
+    const steps = ['a', 'b'].flatMap((target) =>
+      (['report', 'picture', 'mismatch'] as const).map((step) => [target, step] as const),
+    );
+    fc.assert(
+      fc.property(
+        fc.record({ a: story, b: story }),
+        fc.shuffledSubarray(steps, { minLength: steps.length }),
+        options,
+        (stories, order, made) => {
+          const run = (sequence: typeof order): unknown => {
+            const fleet = new TestFleet({ ...made, minWorkers: 1, isStaticDiscovery: true });
+            fleet.list(...TARGETS);
+            for (const target of TARGETS) fleet.report(target);
+            for (const [target, step] of sequence) {
+              const { instance, told, known, pictured, width, mismatched } = stories[target as 'a' | 'b'];
+              if (step === 'report') {
+                fleet.report(target, { ...asReport(told), instance: `${target}-${instance}`, revision: 2 });
+              } else if (step === 'picture') {
+                fleet.pictured(target, known, 'a gap', `${target}-${pictured}`);
+              } else fleet.mismatched(target, width, 3, `${target}-${mismatched}`);
+            }
+            return fleet.view().groups.map(essence);
+          };
+          expect(run(order)).toEqual(run(steps));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
   it('a duplicate of any event right after it changes nothing and says nothing', () => {
     fc.assert(
       fc.property(options, fc.array(anyEvent(TARGETS), { maxLength: 40 }), (made, events) => {
@@ -136,7 +208,8 @@ describe('A11: the order and duplication of reports never change the outcome', (
           }
           fleet.do(event);
           const before = JSON.stringify(fleet.view(), bigintText);
-          expect(fleet.do(event)).toEqual([]);
+          // Events that were not applied are counted each time: twice as many came.
+          expect(fleet.do(event).filter(({ type }) => type !== 'mismatch')).toEqual([]);
           expect(JSON.stringify(fleet.view(), bigintText)).toBe(before);
         }
       }),
@@ -188,6 +261,11 @@ describe('whatever happens', () => {
             expect(group.members.size).toBe(own.length);
             expect(group.tallies.deciding).toBe(deciding.length);
             expect(group.tallies.dissenting).toBe(deciding.filter((m) => m.tally?.conforms === false).length);
+            expect(group.contradicting).toBe(
+              deciding.filter((m) => m.report?.declared !== undefined && made.frontendUses === 'declared')
+                .length,
+            );
+            checkMode(fleet, group.name, made);
             expect(group.missing).toBe(own.filter((m) => m.tally === undefined && !drains(m)).length);
           }
         }
@@ -195,6 +273,21 @@ describe('whatever happens', () => {
     );
   });
 });
+
+/** G7: the mode, worked out anew from what is said of each member. */
+function checkMode(fleet: TestFleet, name: string, made: Partial<AgreementOptions>): void {
+  const { routingMode, gateOpen, members } = fleet.group(name);
+  const offered = members.filter(({ offer }) => offer !== 'none');
+  const known = offered.filter(
+    ({ offer, picture: of }) => offer === 'full' && of !== undefined && of !== 'none',
+  );
+  const exact = known.filter(({ picture: of, state }) => of === 'exact' && state !== 'lost');
+  const byPicture =
+    exact.length === offered.length ? 'exact' : known.length > 0 ? ('mixed' as const) : 'load_only';
+  const byOffer =
+    offered.length === 0 ? 'load_only' : made.kvEvents === 'approximate' ? 'approximate' : byPicture;
+  expect(routingMode).toBe(gateOpen ? byOffer : 'closed');
+}
 
 /** When an epoch begins, no majority of those who reported may hold another contract. */
 function checkOpening(

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { TestFleet } from '../support/fleet.js';
+
+const OBSERVED = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
+const DECLARED = EvidenceSource.EVIDENCE_SOURCE_DECLARED;
 
 describe('R5', () => {
   it('R5: an older revision that arrives late is dropped', () => {
@@ -156,6 +159,29 @@ describe('before agreement', () => {
     for (let revision = 2; revision < 20; revision += 1) fleet.report('b', { size: 64, revision });
     fleet.advance(300_000);
     expect(fleet.logs('conflict')).toHaveLength(1);
+  });
+
+  it('A4: once the workers have stood still, one more ERROR names those who joined since, and then no more', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('a', { size: 32 });
+    fleet.report('b', { size: 64 });
+    fleet.report('c', { size: 64 });
+    fleet.advance(1_000);
+    fleet.report('d', { size: 64 });
+    fleet.advance(1_999);
+    expect(fleet.logs('conflict')).toHaveLength(1);
+    fleet.advance(1);
+    expect(fleet.logs('conflict')).toHaveLength(2);
+    expect(fleet.logs('conflict')[1]).toContain('64: b, c, d (');
+    // A worker that comes and goes does not fill the log.
+    for (let revision = 2; revision < 20; revision += 1) {
+      fleet.report('d', { size: 64, revision, ...(revision % 2 === 0 ? { unusable: 'restarting' } : {}) });
+      fleet.advance(20_000);
+    }
+    expect(fleet.logs('conflict')).toHaveLength(2);
+    fleet.report('d', { size: 128, instance: 'd-2' });
+    expect(fleet.logs('conflict')).toHaveLength(3);
   });
 
   it('A5: a value that one side does not know does not conflict; the member is unverified for that field', () => {
@@ -401,11 +427,173 @@ describe('after agreement', () => {
   });
 });
 
-describe('live verification, as far as reports tell it', () => {
+/** Three workers of which nobody could ask the engine: each declares 16. */
+function declaredFleet(options: ConstructorParameters<typeof TestFleet>[0] = {}): TestFleet {
+  const fleet = new TestFleet(options);
+  fleet.list('a', 'b', 'c');
+  for (const target of ['a', 'b', 'c'])
+    fleet.report(target, { size: 16, source: DECLARED, kind: EngineKind.ENGINE_KIND_DYNAMO });
+  fleet.advance(2_000);
+  expect(fleet.group()).toMatchObject({ state: 'agreed', values: { tokens_per_block: 16 } });
+  return fleet;
+}
+
+describe('live verification', () => {
+  it('V1: events of another width than the agreed one make their worker dissenting, whatever it reports', () => {
+    const fleet = agreedFleet();
+    fleet.mismatched('a', 16);
+    expect(fleet.member('a')).toMatchObject({
+      state: 'dissenting',
+      offer: 'none',
+      tokensPerBlock: 16,
+      source: OBSERVED,
+      reason: expect.stringContaining(
+        'Worker a has KV block size (tokens_per_block) 16, the fleet agreed on 32',
+      ),
+    });
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch: 1 });
+    fleet.report('a', { revision: 2 });
+    expect(fleet.member('a').state).toBe('dissenting');
+  });
+
+  it('V1: it stays so until its instance changes, or its own sidecar saw the agreed width', () => {
+    const fleet = agreedFleet();
+    fleet.mismatched('a', 16);
+    fleet.mismatched('b', 16);
+    fleet.report('a', { instance: 'a-2' });
+    expect(fleet.member('a')).toMatchObject({ state: 'conforming', offer: 'full' });
+    fleet.report('b', { revision: 2, source: OBSERVED });
+    expect(fleet.member('b')).toMatchObject({ state: 'verified', offer: 'full' });
+  });
+
+  it('V1: what comes late of an instance that is gone is counted, and held against nobody', () => {
+    const fleet = agreedFleet();
+    fleet.report('a', { instance: 'a-2' });
+    const effects = fleet.mismatched('a', 16, 3);
+    expect(effects).toEqual([{ type: 'mismatch', group: 'tiny', worker: 'a', source: OBSERVED, count: 3 }]);
+    expect(fleet.member('a').state).toBe('conforming');
+  });
+
+  it('V1: a width that no engine can have agrees with nobody', () => {
+    const fleet = agreedFleet();
+    for (const target of ['a', 'b', 'c']) fleet.mismatched(target, 0, 5);
+    fleet.advance(10_000);
+    expect(fleet.group()).toMatchObject({ epoch: 1, values: { tokens_per_block: 32 } });
+  });
+
   it('V2: a member whose size was seen in its events is verified', () => {
     const fleet = agreedFleet();
-    fleet.report('a', { revision: 2, source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT });
+    fleet.report('a', { revision: 2, source: OBSERVED });
     expect(fleet.member('a').state).toBe('verified');
+  });
+
+  it('V3: under an override the three lines name the variable that decides, and the worker is offered without cache knowledge', () => {
+    const fleet = new TestFleet({
+      isStaticDiscovery: true,
+      overrideTokensPerBlock: 16,
+      mismatchedWorkers: 'load-only',
+    });
+    fleet.list('a', 'b');
+    fleet.report('a', { size: 32 });
+    fleet.report('b', { size: 16 });
+    expect(fleet.logs('override_differs')).toHaveLength(1);
+    expect(fleet.logs('block_size_mismatch')).toEqual([]);
+    fleet.report('a', { size: 32, revision: 2, source: OBSERVED });
+    for (let revision = 3; revision < 9; revision += 1)
+      fleet.report('a', { size: 32, revision, source: OBSERVED });
+    fleet.mismatched('b', 32);
+    const lines = [
+      'ERROR Frontend KV block size (16) does not match worker block size (32).',
+      'Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend or configure tokens_per_block=16 on workers.',
+      'KV-aware routing will not function until block sizes match.',
+    ].join('\n');
+    expect(fleet.logs('block_size_mismatch')).toEqual([lines, lines]);
+    expect(
+      fleet.effects.flatMap((effect) =>
+        effect.type === 'log' && effect.code === 'block_size_mismatch' ? [effect.worker] : [],
+      ),
+    ).toEqual(['a', 'b']);
+    expect(fleet.logs('override_differs')).toHaveLength(1);
+    expect(fleet.member('a')).toMatchObject({
+      state: 'dissenting',
+      offer: 'load_only',
+      reason: expect.stringContaining(
+        'Worker a has KV block size (tokens_per_block) 32, the explicit override is 16',
+      ),
+    });
+    expect(fleet.group()).toMatchObject({ gateOpen: true, routingMode: 'load_only' });
+  });
+
+  it('V3: of a worker that differs from an agreed fleet they name the worker and the setting of its engine', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd');
+    fleet.report('d', { size: 16, source: OBSERVED, kind: EngineKind.ENGINE_KIND_SGLANG });
+    expect(fleet.logs('block_size_mismatch')).toEqual([
+      [
+        'ERROR Frontend KV block size (32) does not match worker block size (16).',
+        'Worker d cuts 16 and the fleet agreed on 32: restart it with --page-size 32.',
+        'KV-aware routing will not function until block sizes match.',
+      ].join('\n'),
+    ]);
+    expect(fleet.logs('worker_dissents')).toEqual([]);
+  });
+
+  it('V3: every mismatching event is counted, and the ERROR is said once for each instance', () => {
+    const fleet = agreedFleet();
+    fleet.mismatched('a', 16);
+    for (let times = 0; times < 5; times += 1) fleet.mismatched('a', 16, 1_000);
+    fleet.report('a', { size: 16, revision: 2, source: OBSERVED });
+    fleet.report('a', { size: 16, revision: 3, source: OBSERVED });
+    const counted = fleet.effects.flatMap((effect) =>
+      effect.type === 'mismatch' && effect.source === OBSERVED ? [effect.count] : [],
+    );
+    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(5_001);
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(1);
+    fleet.report('a', { instance: 'a-2' });
+    fleet.mismatched('a', 16, 1, 'a-2');
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(2);
+  });
+
+  it('V3: what the index holds of a worker is dropped once when it becomes dissenting', () => {
+    const fleet = agreedFleet();
+    fleet.pictured('a', 'exact');
+    const forgets = (): unknown[] => fleet.effects.filter(({ type }) => type === 'forget_instance');
+    fleet.mismatched('a', 16);
+    fleet.mismatched('a', 16);
+    fleet.report('a', { size: 16, revision: 2, source: OBSERVED });
+    expect(forgets()).toEqual([{ type: 'forget_instance', group: 'tiny', target: 'a', instanceId: 'a-1' }]);
+    expect(fleet.member('a').picture).toBeUndefined();
+    fleet.list('b', 'c');
+    expect(forgets()).toHaveLength(1);
+  });
+
+  it('V4: all declare 16 and their engines cut 32: the first is named, and the fleet follows what most were seen to do', () => {
+    const fleet = declaredFleet();
+    fleet.mismatched('a', 32);
+    expect(fleet.logs('block_size_mismatch')).toEqual([
+      [
+        'ERROR Frontend KV block size (16) does not match worker block size (32).',
+        'Worker a declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.',
+        'KV-aware routing will not function until block sizes match.',
+      ].join('\n'),
+    ]);
+    expect(fleet.member('a')).toMatchObject({
+      state: 'dissenting',
+      declaredTokensPerBlock: 16,
+      reason: expect.stringContaining('set --kv-block-size=32 on the worker, which declares 16'),
+    });
+    fleet.mismatched('b', 32);
+    fleet.advance(1_999);
+    expect(fleet.group().epoch).toBe(1);
+    fleet.advance(1);
+    expect(fleet.group()).toMatchObject({ epoch: 2, gateOpen: true, values: { tokens_per_block: 32 } });
+    expect(fleet.member('a').state).toBe('verified');
+    expect(fleet.member('c').state).toBe('dissenting');
+    // The third is seen to do the same, as its sidecar reports.
+    fleet.report('c', { size: 32, revision: 2, source: OBSERVED, declares: 16 });
+    expect(fleet.member('c').state).toBe('verified');
+    expect(fleet.logs('worker_contradicts_itself')).toHaveLength(3);
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(2);
   });
 
   it('V4: a worker that declares another size than its engine has is told so although all declare the same', () => {
@@ -426,6 +614,44 @@ describe('live verification, as far as reports tell it', () => {
     expect(fleet.group().reasons[0]?.text).toContain('Worker a declares 16');
     fleet.report('a', { size: 32, instance: 'a-2' });
     expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('V5: a fleet that goes by declarations is in conflict once most contradict themselves, and recovers when they are mended', () => {
+    const fleet = declaredFleet({ frontendUses: 'declared' });
+    fleet.mismatched('a', 32);
+    fleet.advance(60_000);
+    // One is kept out while the others serve (A7).
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch: 1 });
+    expect(fleet.member('a')).toMatchObject({ state: 'dissenting', offer: 'none' });
+    fleet.mismatched('b', 32);
+    fleet.advance(1_999);
+    expect(fleet.group().gateOpen).toBe(true);
+    const effects = fleet.advance(1);
+    expect(effects.filter(({ type }) => type !== 'log')).toEqual([
+      { type: 'gate', group: 'tiny', open: false },
+      { type: 'epoch_ended', group: 'tiny', epoch: 1 },
+    ]);
+    expect(fleet.group()).toMatchObject({ state: 'conflict', gateOpen: false, routingMode: 'closed' });
+    for (const target of ['a', 'b']) {
+      expect(fleet.logs('conflict')[0]).toContain(`Worker ${target} declares 16`);
+      expect(fleet.group().reasons[0]?.text).toContain(`Worker ${target} declares 16`);
+    }
+    expect(fleet.logs('conflict')[0]).toContain('set --kv-block-size=32 on the worker');
+    fleet.advance(60_000);
+    expect(fleet.logs('conflict')).toHaveLength(1);
+    for (const target of ['a', 'b', 'c']) fleet.report(target, { instance: `${target}-2` });
+    fleet.advance(2_000);
+    expect(fleet.group()).toMatchObject({ state: 'agreed', epoch: 2, values: { tokens_per_block: 32 } });
+  });
+
+  it('V5: one worker that contradicts itself alone shuts the gate too: nobody else would serve', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true, frontendUses: 'declared' });
+    fleet.list('a');
+    fleet.report('a', { size: 16, source: DECLARED });
+    expect(fleet.group().gateOpen).toBe(true);
+    fleet.mismatched('a', 32);
+    fleet.advance(2_000);
+    expect(fleet.group()).toMatchObject({ state: 'conflict', gateOpen: false });
   });
 
   it('V5: after agreement such a late joiner is quarantined', () => {
@@ -458,6 +684,31 @@ describe('gate', () => {
       return effect.type === 'gate' ? [effect.open ? 'open' : 'shut'] : [];
     });
     expect(story).toEqual(['start 1', 'open', 'shut', 'end 1', 'start 2', 'open']);
+  });
+
+  it('G2: pictures belong to the index of one epoch: with a new one nothing is known at first', () => {
+    const fleet = agreedFleet();
+    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    expect(fleet.group().routingMode).toBe('exact');
+    for (const target of ['a', 'b']) fleet.mismatched(target, 64);
+    fleet.advance(2_000);
+    expect(fleet.group()).toMatchObject({ epoch: 2, routingMode: 'load_only' });
+    expect(fleet.member('a').picture).toBeUndefined();
+    fleet.pictured('a', 'exact');
+    fleet.pictured('b', 'exact');
+    expect(fleet.group().routingMode).toBe('exact');
+  });
+
+  it('G3: what a worker stored before agreement is wanted: an epoch starts without dropping anything of those that conform', () => {
+    const fleet = new TestFleet();
+    fleet.list('a', 'b', 'c');
+    for (const target of ['a', 'b', 'c']) fleet.report(target);
+    for (const target of ['a', 'b']) fleet.report(target, { revision: 2, source: OBSERVED });
+    fleet.broken('c');
+    fleet.alive('c');
+    fleet.advance(2_000);
+    expect(fleet.group().gateOpen).toBe(true);
+    expect(fleet.effects.filter(({ type }) => type === 'forget_instance')).toEqual([]);
   });
 
   it('G4: ready means agreed and at least one worker that can be offered', () => {
@@ -505,6 +756,37 @@ describe('gate', () => {
     expect(fleet.group().gateOpen).toBe(true);
   });
 
+  it('G5: what it held is dropped once, however it goes: by departure, a new instance, or the end of grace', () => {
+    const fleet = agreedFleet();
+    const forgotten = (): string[] =>
+      fleet.effects.flatMap((effect) => (effect.type === 'forget_instance' ? [effect.instanceId] : []));
+    fleet.report('a', { instance: 'a-2' });
+    expect(forgotten()).toEqual(['a-1']);
+    fleet.broken('b');
+    fleet.advance(30_000);
+    fleet.list('a', 'c');
+    expect(forgotten()).toEqual(['a-1', 'b-1']);
+    fleet.list('a');
+    expect(forgotten()).toEqual(['a-1', 'b-1', 'c-1']);
+  });
+
+  it('G5: the picture of a lost worker is kept, and is not exact until it is back', () => {
+    const fleet = agreedFleet();
+    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    fleet.broken('a');
+    expect(fleet.member('a')).toMatchObject({ state: 'lost', picture: 'exact' });
+    expect(fleet.group()).toMatchObject({
+      routingMode: 'mixed',
+      routingReason: 'not exact: a (its sidecar is lost)',
+    });
+    fleet.alive('a');
+    expect(fleet.group().routingMode).toBe('exact');
+    fleet.broken('a');
+    fleet.advance(30_000);
+    expect(fleet.member('a')).toMatchObject({ offer: 'none', picture: undefined });
+    expect(fleet.group().routingMode).toBe('exact');
+  });
+
   it('G6: every answer that says no has a reason from the closed list', () => {
     const fleet = new TestFleet({ minWorkers: 3 });
     const codes = (): string[] => fleet.group().reasons.map(({ code }) => code);
@@ -521,6 +803,74 @@ describe('gate', () => {
     fleet.report('a');
     expect(fleet.group().routingMode).toBe('closed');
     fleet.report('b');
-    expect(fleet.group().routingMode).toBe('load_only');
+    expect(fleet.group()).toMatchObject({
+      routingMode: 'load_only',
+      routingReason: 'the gate is open, and no picture of any cache is held here',
+    });
+  });
+
+  it('G7: it follows the pictures of the offered workers, and each change is logged once with its reason', () => {
+    const fleet = agreedFleet();
+    fleet.pictured('a', 'none', 'its sidecar has no KV events');
+    fleet.pictured('a', 'partial', 'unknown before sequence 12');
+    fleet.pictured('b', 'exact');
+    fleet.pictured('b', 'exact');
+    fleet.pictured('c', 'exact');
+    expect(fleet.member('a')).toMatchObject({
+      picture: 'partial',
+      pictureReason: 'unknown before sequence 12',
+    });
+    fleet.pictured('a', 'exact', 'a reason that an exact picture does not need');
+    expect(fleet.member('a').pictureReason).toBe('');
+    fleet.report('a', { instance: 'a-2' });
+    fleet.pictured('a', 'exact', '', 'a-1');
+    expect(fleet.logs('routing_mode')).toEqual([
+      'INFO Routing mode of "tiny" is now load_only: the gate is open, and no picture of any cache is held here.',
+      'INFO Routing mode of "tiny" is now mixed: not exact: b (no picture yet), c (no picture yet), a (partial: unknown before sequence 12).',
+      'INFO Routing mode of "tiny" is now exact: the picture of every offered worker is exact.',
+      'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',
+    ]);
+    fleet.pictured('a', 'exact', '', 'a-2');
+    expect(fleet.group().routingMode).toBe('exact');
+  });
+
+  it('G7: a worker that is offered without cache knowledge keeps the mode from exact, and one that is not offered does not', () => {
+    const differs = (mismatchedWorkers: 'quarantine' | 'load-only'): TestFleet => {
+      const fleet = agreedFleet({ mismatchedWorkers });
+      for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+      fleet.mismatched('c', 16);
+      return fleet;
+    };
+    expect(differs('quarantine').group().routingMode).toBe('exact');
+    expect(differs('load-only').group()).toMatchObject({
+      routingMode: 'mixed',
+      routingReason: 'not exact: c (offered without cache knowledge)',
+    });
+  });
+
+  it('G7: without live events the mode is approximate, whatever the pictures', () => {
+    const fleet = agreedFleet({ kvEvents: 'approximate' });
+    expect(fleet.group()).toMatchObject({
+      routingMode: 'approximate',
+      routingReason: 'caches are guessed from what was sent where',
+    });
+    expect(fleet.logs('routing_mode')).toHaveLength(1);
+  });
+
+  it('G7: the reason names a bounded number of workers', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    const targets = Array.from({ length: 30 }, (_, index) => `w-${index + 10}`);
+    fleet.list(...targets);
+    for (const target of targets) fleet.report(target);
+    fleet.pictured('w-10', 'exact');
+    expect(fleet.group().routingReason).toMatch(/w-20 \(no picture yet\) and 19 more$/);
+  });
+
+  it('G7: a picture that is told again changes nothing that anybody could see', () => {
+    const fleet = agreedFleet();
+    fleet.pictured('a', 'partial', 'a gap');
+    const { version } = fleet.state;
+    expect(fleet.pictured('a', 'partial', 'a gap')).toEqual([]);
+    expect(fleet.state.version).toBe(version);
   });
 });

@@ -64,12 +64,12 @@ describe('status of an aggregator', () => {
     const { code, stdout, stderr } = await run([aggregator.grpc]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [head, titles, ...rows] = stdout.trimEnd().split('\n');
-    expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready');
-    expect(titles).toMatch(/^WORKER +STATE +TOKENS\/BLOCK +FROM +ENGINE +GPUS +REQUESTS +WHY$/);
+    expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing load_only');
+    expect(titles).toMatch(/^WORKER +STATE +TOKENS\/BLOCK +FROM +ENGINE +GPUS +REQUESTS +PICTURE +WHY$/);
     const sorted = [a, b].map(({ address }) => address).sort();
     expect(rows).toHaveLength(2);
     for (const [index, address] of sorted.entries()) {
-      expect(rows[index]).toMatch(/ conforming +32 +engine_metrics +vLLM 0\.32\.0 +- +yes$/);
+      expect(rows[index]).toMatch(/ conforming +32 +engine_metrics +vLLM 0\.32\.0 +- +yes +(-|none)( |$)/);
       expect(rows[index]?.startsWith(`${address} `)).toBe(true);
     }
   });

@@ -2,6 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { AgreementOptions } from '../../src/agreement/options.js';
+import { evidenceSourceName } from '../../src/contract/names.js';
+import type { Picture } from '../../src/contract/picture.js';
+import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { TestFleet } from '../support/fleet.js';
 
 /**
@@ -28,7 +31,17 @@ function readOptions(words: readonly string[]): Partial<AgreementOptions> {
   return options as Partial<AgreementOptions>;
 }
 
-/** `a 32 model=tiny instance=a-2 rev=3 unusable=starting draining=true declares=16`. */
+const SOURCES: Readonly<Record<string, EvidenceSource>> = {
+  declared: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+  observed: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+};
+
+const KINDS: Readonly<Record<string, EngineKind>> = {
+  dynamo: EngineKind.ENGINE_KIND_DYNAMO,
+  trtllm: EngineKind.ENGINE_KIND_TENSORRT_LLM,
+};
+
+/** `a 32 model=tiny instance=a-2 rev=3 unusable=starting draining=true declares=16 source=observed kind=dynamo`. */
 function report(fleet: TestFleet, words: readonly string[]): void {
   const [target = '', size = '32', ...rest] = words;
   const told = Object.fromEntries(rest.map((word) => word.split('=') as [string, string]));
@@ -40,7 +53,16 @@ function report(fleet: TestFleet, words: readonly string[]): void {
     ...(told['unusable'] === undefined ? {} : { unusable: told['unusable'] }),
     ...(told['draining'] === undefined ? {} : { draining: true }),
     ...(told['declares'] === undefined ? {} : { declares: Number(told['declares']) }),
+    ...optional('source', SOURCES[told['source'] ?? '']),
+    ...optional('kind', KINDS[told['kind'] ?? '']),
   });
+}
+
+function optional<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): Partial<Record<Key, Value>> {
+  return value === undefined ? {} : ({ [key]: value } as Record<Key, Value>);
 }
 
 function show(fleet: TestFleet): string[] {
@@ -52,10 +74,12 @@ function show(fleet: TestFleet): string[] {
     lines.push(
       `group ${group.group}: ${group.state}, epoch ${group.epoch}, tokens_per_block ${size}, ${gate}`,
     );
+    if (group.gateOpen) lines.push(`  routing ${group.routingMode}: ${group.routingReason}`);
     for (const reason of group.reasons) lines.push(`  because ${reason.code}`);
     for (const member of group.members) {
+      const picture = member.picture === undefined ? '' : `, picture ${member.picture}`;
       lines.push(
-        `  ${member.target} ${member.state} ${member.tokensPerBlock ?? '-'} offered ${member.offer}`,
+        `  ${member.target} ${member.state} ${member.tokensPerBlock ?? '-'} offered ${member.offer}${picture}`,
       );
     }
   }
@@ -94,6 +118,12 @@ function play(script: string): string {
       case 'alive':
         fleet.alive(words[0] ?? '');
         break;
+      case 'picture':
+        fleet.pictured(words[0] ?? '', (words[1] ?? '') as Picture, words.slice(2).join(' '));
+        break;
+      case 'mismatch':
+        fleet.mismatched(words[0] ?? '', Number(words[1]), Number(words[2] ?? 1));
+        break;
       case 'wait':
         fleet.advance(milliseconds(words[0] ?? ''));
         break;
@@ -110,6 +140,8 @@ function play(script: string): string {
       else if (effect.type === 'epoch_started') lines.push(`epoch ${effect.epoch} of ${effect.group} starts`);
       else if (effect.type === 'epoch_ended') lines.push(`epoch ${effect.epoch} of ${effect.group} ends`);
       else if (effect.type === 'forget_instance') lines.push(`forget ${effect.instanceId}`);
+      else if (effect.type === 'mismatch')
+        lines.push(`mismatches of ${effect.worker} + ${effect.count} (${evidenceSourceName(effect.source)})`);
       else if (effect.type === 'refuse') lines.push('the process ends');
     }
     out.push(...lines.map((text) => `    ${text}`));

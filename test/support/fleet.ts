@@ -8,6 +8,7 @@ import type { AgreementState } from '../../src/agreement/state.js';
 import { createAgreement } from '../../src/agreement/state.js';
 import type { ContractValues } from '../../src/contract/contract-values.js';
 import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
+import type { Picture } from '../../src/contract/picture.js';
 import type { WorkerReport } from '../../src/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -22,6 +23,7 @@ export interface ReportSketch {
   readonly values?: ContractValues;
   readonly source?: EvidenceSource;
   readonly declares?: number;
+  readonly kind?: EngineKind;
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -34,7 +36,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     instanceId: instance,
     revision: BigInt(revision),
     group: model,
-    engineKind: EngineKind.ENGINE_KIND_VLLM,
+    engineKind: sketch.kind ?? EngineKind.ENGINE_KIND_VLLM,
     draining: sketch.draining === true,
     usable,
     reasons: usable ? [] : [unusable],
@@ -83,6 +85,21 @@ export class TestFleet {
 
   alive(target: string): AgreementEffect[] {
     return this.do({ type: 'alive', target });
+  }
+
+  /** The index says what it knows of a worker's cache. */
+  pictured(target: string, picture: Picture, reason = '', instanceId = `${target}-1`): AgreementEffect[] {
+    return this.do({ type: 'picture', target, instanceId, picture, reason });
+  }
+
+  /** The index met events of another width and did not apply them. */
+  mismatched(
+    target: string,
+    tokensPerBlock: number,
+    count = 1,
+    instanceId = `${target}-1`,
+  ): AgreementEffect[] {
+    return this.do({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });
   }
 
   /** Moves time on, ticking whenever the agreement asked to be ticked. */

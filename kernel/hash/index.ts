@@ -1,6 +1,6 @@
 // XXH3-64 as its specification says (xxHash 0.8, doc/xxhash_spec.md), over many blocks of tokens in one call.
 // All numbers are little-endian, as WebAssembly's memory is.
-// biome-ignore-all lint/correctness/noPrecisionLoss: these are 64-bit integers, which AssemblyScript has.
+// biome-ignore-all lint/correctness/noPrecisionLoss: AssemblyScript has integers of 64 bits.
 
 const PRIME32_1: u64 = 0x9e3779b1;
 const PRIME32_2: u64 = 0x85ebca77;
@@ -57,7 +57,8 @@ export function inputOffset(): usize {
 /**
  * Writes the block hash of each of `count` blocks, which are `bytes` long and begin `stride` bytes apart, to
  * `out`, and their sequence hashes to `sequences`. The chain is one long wait for products, in which the
- * processor hashes the next blocks: so both are made in one loop.
+ * processor hashes the next blocks: so both are made in one loop. The chain step is written out in each loop, and
+ * `hash` has one caller: else they would be calls, which keep the loop's variables in memory meanwhile.
  */
 export function hashBlocks(
   input: usize,

@@ -77,7 +77,7 @@ function flagOf(name, setting, words) {
     duration: 'DURATION',
     size: 'SIZE',
     integer: 'N',
-    list: setting.item === 'url' ? 'URL,…' : setting.item === 'target' ? 'TARGET,…' : 'NAME,…',
+    list: { url: 'URL,…', target: 'TARGET,…', zmq: 'ENDPOINT,…' }[setting.item] ?? 'NAME,…',
     address: 'HOST:PORT',
     file: setting.mustBe === 'folder' ? 'DIR' : 'FILE',
     string: 'TEXT',

@@ -1,5 +1,6 @@
-import type { CommandDescription } from './command.js';
+import type { CommandContext, CommandDescription, WithCommon } from './command.js';
 import { checkListen } from './common-settings.js';
+import type { SettingsOf } from './settings/setting.js';
 
 /** The settings of `kv-accord sidecar`. */
 export const sidecarSettings = {
@@ -50,6 +51,25 @@ export const sidecarSettings = {
     max: '1h',
     group: 'Engine',
     help: 'Time between two looks at the engine; 1s until it is ready.',
+  },
+  'kv-event-sources': {
+    kind: 'list',
+    item: 'zmq',
+    words: ['auto', 'off'],
+    default: ['auto'],
+    group: 'KV events',
+    help: 'Where the engine publishes its KV events, one for each data-parallel rank, in order; an @ in front binds. auto takes what the engine says; off reads none, and then nothing proves the block size.',
+  },
+  'kv-replay-sources': {
+    kind: 'list',
+    item: 'zmq',
+    group: 'KV events',
+    help: 'Where the engine gives old KV events again, one for each of --kv-event-sources, in the same order.',
+  },
+  'trtllm-drain-events': {
+    kind: 'boolean',
+    group: 'KV events',
+    help: 'Read a TensorRT-LLM that publishes no KV events by its draining endpoint. This process must then be the only one that reads it: what one reader gets is gone for every other.',
   },
   'worker-id': {
     kind: 'string',
@@ -133,6 +153,35 @@ export const sidecarSettings = {
   },
 } as const;
 
+type Settings = SettingsOf<WithCommon<typeof sidecarSettings>>;
+type Reject = CommandContext<typeof sidecarSettings>['reject'];
+
+/** Looks whether the settings of KV events make sense together. */
+function checkEvents(settings: Settings, reject: Reject): void {
+  const { kvEventSources, kvReplaySources, trtllmDrainEvents } = settings;
+  const [word] = kvEventSources;
+  const isNamed = word !== 'auto' && word !== 'off';
+  const twice = kvEventSources.find((source, index) => kvEventSources.indexOf(source) !== index);
+  if (twice !== undefined) throw reject('kv-event-sources', 'a list that names each source once', twice);
+  if (trtllmDrainEvents && word !== 'auto') {
+    throw reject('trtllm-drain-events', 'left out unless --kv-event-sources is auto', 'true');
+  }
+  if (kvReplaySources.length === 0) return;
+  if (!isNamed) {
+    throw reject(
+      'kv-replay-sources',
+      `left out while --kv-event-sources is ${word}: the engine names its own`,
+    );
+  }
+  const bound = kvReplaySources.find((source) => source.startsWith('@'));
+  if (bound !== undefined) {
+    throw reject('kv-replay-sources', 'without @: a replay socket is bound by the engine', bound);
+  }
+  if (kvReplaySources.length !== kvEventSources.length) {
+    throw reject('kv-replay-sources', `as many as --kv-event-sources: ${kvEventSources.length}`);
+  }
+}
+
 /** `kv-accord sidecar`. */
 export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
   name: 'sidecar',
@@ -151,5 +200,8 @@ export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
       line: 'grpcurl -plaintext 127.0.0.1:50061 kvaccord.v1.Capabilities/GetCapabilities',
     },
   ],
-  check: checkListen,
+  check(settings, reject) {
+    checkListen(settings, reject);
+    checkEvents(settings, reject);
+  },
 };

@@ -4,7 +4,7 @@ import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { explainSystemError, readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
-import { createHttpGet } from '../platform/http-get.js';
+import { createHttpGet, createHttpPost } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
 import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
@@ -14,6 +14,7 @@ import { EngineLocator, fixedLocation } from '../sidecar/engine-locator.js';
 import type { EngineLocation } from '../sidecar/engine-watch.js';
 import { declaredFacts } from '../sidecar/engines/declared.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
+import type { EventSettings } from '../sidecar/kv-events-sources.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
@@ -80,6 +81,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         probeModules,
         loadProbes: async () => (await import('../sidecar/engines/index.js')).ENGINE_PROBES,
         locate: locationOf(settings, context, probeModules),
+        ...eventReadingOf(settings, context, bearerKey),
         ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
       },
     );
@@ -140,6 +142,42 @@ function locationOf(
   // that two of them share is asked once.
   const location = fixedLocation(settings.engine.map((httpBaseUrl) => ({ ...named, httpBaseUrl })));
   return async () => location;
+}
+
+/** How KV events are read; the library that reads them is loaded when there is something to read. */
+function eventReadingOf(
+  settings: Settings,
+  { clock }: Context,
+  bearerKey: string | undefined,
+): Pick<SidecarModules, 'eventReading'> {
+  const eventSettings = eventSettingsOf(settings);
+  if (eventSettings === undefined) return {};
+  const postJson = createHttpPost(bearerKey === undefined ? {} : { bearerKey }, { clock });
+  return {
+    eventReading: {
+      settings: eventSettings,
+      async loadFeed(modules) {
+        const { EngineFeed } = await import('../kv-events/engine-feed.js');
+        return new EngineFeed({}, { ...modules, postJson });
+      },
+    },
+  };
+}
+
+function eventSettingsOf({
+  kvEventSources,
+  kvReplaySources,
+  trtllmDrainEvents,
+}: Settings): EventSettings | undefined {
+  const [word] = kvEventSources;
+  if (word === 'off') return undefined;
+  if (word === 'auto') return { from: 'engine', drainsTrtllm: trtllmDrainEvents };
+  const sources = kvEventSources.map((endpoint, rank) => {
+    const replayEndpoint = kvReplaySources[rank];
+    const replay = replayEndpoint === undefined ? {} : { replayEndpoint };
+    return { kind: 'zmq', rank, endpoint, topic: '', ...replay } as const;
+  });
+  return { from: 'operator', sources };
 }
 
 async function readDeclaration(settings: Settings, nowMs: number): Promise<readonly Fact[]> {

@@ -88,13 +88,35 @@ export function createHttpGet(
   };
 }
 
+/**
+ * Makes a client that posts nothing and takes the answer's text, for an
+ * endpoint that loses what it answers. Rejects with a `ProbeError` for anything
+ * but a success: a redirect might lead where something else is lost.
+ */
+export function createHttpPost(
+  options: HttpGetOptions,
+  modules: { readonly clock: Clock },
+): (url: string, signal: AbortSignal) => Promise<string> {
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
+  return async (address, signal) => {
+    const url = checkedUrl(address);
+    const limits = { remainingMs: totalTimeoutMs, totalTimeoutMs, method: 'POST' } as const;
+    const { status, body } = await exchange(url, options, limits, modules.clock, signal);
+    if (status < 200 || status > 299) {
+      const message = `answers with status ${status}: ${excerpt(body)}`;
+      throw new ProbeError('bad_answer', askedUrl(url, 'POST'), message);
+    }
+    return body;
+  };
+}
+
 /** `GET http://127.0.0.1:8000/metrics`: an address as reports and messages name it, without credentials. */
-export function askedUrl(url: URL | string): string {
+export function askedUrl(url: URL | string, method: 'GET' | 'POST' = 'GET'): string {
   if (typeof url === 'string') {
-    if (!URL.canParse(url)) return `GET ${excerpt(url)}`;
+    if (!URL.canParse(url)) return `${method} ${excerpt(url)}`;
     url = new URL(url);
   }
-  return `GET ${url.origin}${url.pathname}${url.search}`;
+  return `${method} ${url.origin}${url.pathname}${url.search}`;
 }
 
 function checkedUrl(address: string): URL {
@@ -137,11 +159,11 @@ interface Exchange extends HttpAnswer {
 function exchange(
   url: URL,
   options: HttpGetOptions,
-  limits: { readonly remainingMs: number; readonly totalTimeoutMs: number },
+  limits: { readonly remainingMs: number; readonly totalTimeoutMs: number; readonly method?: 'POST' },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Exchange> {
-  const origin = askedUrl(url);
+  const origin = askedUrl(url, limits.method);
   const maxBodyBytes = options.maxBodyBytes ?? MAX_BODY_BYTES;
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   return new Promise((resolve, reject) => {
@@ -149,6 +171,7 @@ function exchange(
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       // No agent: a connection for this request alone, closed after it.
       agent: false,
+      method: limits.method ?? 'GET',
       headers: {
         accept: 'application/json, text/plain;q=0.9, */*;q=0.1',
         // A compressed body could unpack to any size.

@@ -1,8 +1,9 @@
 import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import type { CapabilityReport, Conflict } from '../gen/kvaccord/v1/capabilities.js';
-import { EngineState, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
 import type { LogFields, Logger } from '../platform/logger.js';
 
+const TOKENS_PER_BLOCK = 'contract.tokens_per_block';
 /** Sentences that were told once and are not told again; more than a sidecar ever has. */
 const MAX_TOLD = 1_000;
 
@@ -30,6 +31,8 @@ export class ReportLog {
     this.#tellState(report, fields);
     this.#tellTruth(report, fields);
     for (const conflict of report.conflicts) {
+      // What the engine's own events contradict has a warning with the cure in the report itself.
+      if (isOfEvents(conflict)) continue;
       this.#warnOnce({ ...fields, field: conflict.field }, describeConflict(conflict));
     }
     for (const warning of report.warnings) this.#warnOnce(fields, `${warning}.`);
@@ -55,9 +58,13 @@ export class ReportLog {
     const reasons = report.completeness?.reasons ?? [];
     const truth = reasons.length > 0 ? `Incomplete: ${reasons.join('; ')}.` : describeTruth(report);
     if (truth === this.#truth) return;
+    const proof = this.#truth === '' || reasons.length > 0 ? undefined : describeProof(report);
     this.#truth = truth;
     if (reasons.length > 0) this.#logger.warn(fields, truth);
-    else this.#logger.info({ ...fields, tokens_per_block: report.contract?.tokensPerBlock }, truth);
+    else {
+      const size = report.contract?.tokensPerBlock;
+      this.#logger.info({ ...fields, tokens_per_block: size }, proof ?? truth);
+    }
   }
 
   #warnOnce(fields: LogFields, sentence: string): void {
@@ -81,9 +88,20 @@ export function describeTruth(report: CapabilityReport): string {
   const { engine, contract } = report;
   const kind = engine === undefined || engine.kind === 0 ? '' : ` ${engineKindName(engine.kind)}`;
   const version = engine === undefined || engine.version === '' ? '' : ` ${engine.version}`;
-  const from = report.evidence.find(({ field }) => field === 'contract.tokens_per_block');
+  const from = report.evidence.find(({ field }) => field === TOKENS_PER_BLOCK);
   const why = from === undefined ? '' : ` (${evidenceSourceName(from.source)}: ${from.raw})`;
   return `Engine${kind}${version}${addressOf(report)} cuts KV blocks of ${contract?.tokensPerBlock} tokens${why}`;
+}
+
+/** `Tokens per block 32 proven by KV events of tcp://…: block_size=32.`; undefined when none proves it. */
+function describeProof(report: CapabilityReport): string | undefined {
+  const from = report.evidence.find(({ field }) => field === TOKENS_PER_BLOCK);
+  if (from?.source !== EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT) return undefined;
+  return `Tokens per block ${report.contract?.tokensPerBlock} proven by ${from.origin}: ${from.raw}.`;
+}
+
+function isOfEvents({ field, keptSource }: Conflict): boolean {
+  return field === TOKENS_PER_BLOCK && keptSource === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
 }
 
 function describeConflict(conflict: Conflict): string {

@@ -24,6 +24,7 @@ export class ReportStore {
   #view: EngineView;
   #topology: Topology | undefined;
   #extraFacts: readonly Fact[] = [];
+  #observedFacts: readonly Fact[] = [];
   #isDraining = false;
   #current: CapabilityReport;
 
@@ -48,6 +49,8 @@ export class ReportStore {
 
   /** What a round found out about the engine. */
   setView(view: EngineView): void {
+    // An event proves something of the engine start that sent it, and of no other.
+    if (view.instanceId !== this.#view.instanceId) this.#observedFacts = [];
     this.#view = view;
     this.#renew();
   }
@@ -61,6 +64,12 @@ export class ReportStore {
   /** Facts that no probe gives, such as the tokenizer's fingerprint; they replace the ones before. */
   setExtraFacts(facts: readonly Fact[]): void {
     this.#extraFacts = facts;
+    this.#renew();
+  }
+
+  /** What the KV events of the current instance prove; dropped with the instance. They replace the ones before. */
+  setObservedFacts(facts: readonly Fact[]): void {
+    this.#observedFacts = facts;
     this.#renew();
   }
 
@@ -86,7 +95,7 @@ export class ReportStore {
       sidecarVersion: this.#options.sidecarVersion,
       engineState: this.#isDraining ? EngineState.ENGINE_STATE_DRAINING : view.state,
       engineTrouble: view.trouble,
-      facts: [...view.facts, ...this.#extraFacts],
+      facts: [...view.facts, ...this.#extraFacts, ...(isDown(view) ? [] : this.#observedFacts)],
       warnings: view.warnings,
       topology: this.#topology,
       probes: view.probes,
@@ -102,4 +111,9 @@ export class ReportStore {
     if (!changed) return;
     for (const listener of this.#listeners) listener(next, previous);
   }
+}
+
+/** What was true of an engine that is not there says nothing that could be used. */
+function isDown({ state }: EngineView): boolean {
+  return state === EngineState.ENGINE_STATE_UNREACHABLE || state === EngineState.ENGINE_STATE_STARTING;
 }

@@ -1,6 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { Completeness_State, EngineState } from '../gen/kvaccord/v1/capabilities.js';
 import type { CapabilitiesEndpoint } from './capabilities-service.js';
+import type { KvEventsIntake } from './kv-events-intake.js';
+import { registerEventMetrics } from './kv-events-metrics.js';
+import type { KvEventsEndpoint } from './kv-events-service.js';
 import type { ProbeRound } from './probe-round.js';
 import type { ReportStore } from './report-store.js';
 
@@ -11,6 +14,8 @@ export interface SidecarMetricsModules {
   readonly registry: Registry;
   readonly store: ReportStore;
   readonly endpoint: CapabilitiesEndpoint;
+  readonly events: KvEventsEndpoint;
+  readonly intake: KvEventsIntake;
 }
 
 /**
@@ -24,12 +29,14 @@ export interface SidecarMetricsModules {
  * | `report_revision` | revision of the current report |
  * | `report_conflicts` | values that differ between sources now |
  * | `watchers` | open `WatchCapabilities` streams |
+ * | `kv_event_subscribers` | open `KvEvents.Subscribe` streams |
  * | `probe_rounds_total` | rounds of questions to the engine |
  * | `engine_requests_total` | requests that the engine saw from this sidecar |
  * | `probe_requests_total{probe,result}` | results by source: `answered` or the code of the failure |
  * | `probe_duration_seconds{probe}` | time until a source answered |
  *
  * Labels come from closed lists: the names of the probes and of their failures.
+ * What the KV events tell is in `kv-events-metrics.ts`.
  */
 export class SidecarMetrics {
   readonly #rounds: Counter;
@@ -37,7 +44,7 @@ export class SidecarMetrics {
   readonly #results: Counter<'probe' | 'result'>;
   readonly #durations: Histogram<'probe'>;
 
-  constructor({ registry, store, endpoint }: SidecarMetricsModules) {
+  constructor({ registry, store, endpoint, events, intake }: SidecarMetricsModules) {
     const registers = [registry];
     this.#rounds = new Counter({
       name: 'kv_accord_probe_rounds_total',
@@ -89,6 +96,8 @@ export class SidecarMetrics {
     gauge('report_revision', 'Revision of the current report.', () => Number(report().revision));
     gauge('report_conflicts', 'Values that differ between sources.', () => report().conflicts.length);
     gauge('watchers', 'Open WatchCapabilities streams.', () => endpoint.watchers);
+    gauge('kv_event_subscribers', 'Open KvEvents streams.', () => events.subscribers);
+    registerEventMetrics(registry, intake);
   }
 
   /** Counts one round. */

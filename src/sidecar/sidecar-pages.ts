@@ -3,6 +3,8 @@ import { CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.j
 import type { ApiRoute, JsonSchema } from '../http/api.js';
 import type { ProbeBoard } from '../http/probe-board.js';
 import type { StatusContent, StatusTable, Tone } from '../http/status-page.js';
+import type { EventSource } from './kv-events-feed.js';
+import type { KvEventsIntake } from './kv-events-intake.js';
 import { describeTruth } from './report-log.js';
 import type { ReportStore } from './report-store.js';
 
@@ -27,14 +29,62 @@ const REPORT_SCHEMA: JsonSchema = {
   },
 };
 
+/** What `/api/v1/kv-events` answers with. */
+const EVENTS_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['reason', 'sources', 'ranks'],
+  properties: {
+    reason: { type: 'string', description: 'Why no KV events are read; empty when they are.' },
+    sources: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['rank'],
+        properties: {
+          kind: { type: 'string', enum: ['zmq', 'trtllm-drain'] },
+          rank: { type: 'integer' },
+          endpoint: { type: 'string' },
+          topic: { type: 'string' },
+          replayEndpoint: { type: 'string' },
+          url: { type: 'string' },
+        },
+      },
+    },
+    ranks: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['rank', 'picture', 'reason', 'blockCount'],
+        properties: {
+          rank: { type: 'integer' },
+          picture: { type: 'string', enum: ['exact', 'partial', 'none'] },
+          reason: { type: 'string', description: 'Why the picture is not exact; empty when it is.' },
+          blockCount: { type: 'integer', description: 'Blocks in the picture, all tiers.' },
+          engineSequence: { type: 'integer' },
+          unknownBeforeSequence: { type: 'integer' },
+        },
+      },
+    },
+  },
+};
+
+/** What the pages show of the KV events. */
+type Events = Pick<KvEventsIntake, 'reason' | 'sources' | 'relay'>;
+
 /** What can be asked below `/api/v1`. */
-export function sidecarApi(store: ReportStore): ApiRoute[] {
+export function sidecarApi(store: ReportStore, events: Events): ApiRoute[] {
   return [
     {
       path: '/capabilities',
       summary: 'The current report, as GetCapabilities gives it.',
       response: REPORT_SCHEMA,
       handle: () => CapabilityReport.toJSON(store.current),
+    },
+    {
+      path: '/kv-events',
+      summary: 'Which KV events are read, and how much they show of each data-parallel rank.',
+      response: EVENTS_SCHEMA,
+      handle: () => ({ reason: events.reason, sources: events.sources, ranks: events.relay.ranks }),
     },
   ];
 }
@@ -64,15 +114,17 @@ export function setProbes(board: ProbeBoard, store: ReportStore): void {
 }
 
 /** What a person sees in a browser. */
-export function sidecarStatus(store: ReportStore): StatusContent {
+export function sidecarStatus(store: ReportStore, events: Events): StatusContent {
   const report = store.current;
   return {
     title: `kv-accord sidecar ${report.sidecarVersion}`,
     headline: headlineOf(report),
-    facts: factsOf(report),
+    facts: [...factsOf(report), ['KV events', events.reason === '' ? 'read' : events.reason]],
     tables: [
       sizesOf(report),
       conflictsOf(report),
+      ranksOf(events),
+      eventSourcesOf(events),
       sourcesOf(report),
       gpusOf(report),
       evidenceOf(report),
@@ -147,6 +199,34 @@ function sourcesOf(report: CapabilityReport): StatusTable {
       String(factCount),
       answered ? { text: 'answered', tone: 'good' } : { text: error, tone: 'warn' },
     ]),
+  };
+}
+
+function ranksOf({ relay }: Events): StatusTable {
+  return {
+    title: 'KV cache by data-parallel rank',
+    columns: ['rank', 'picture', 'blocks', 'engine sequence', 'why not exact'],
+    rows: relay.ranks
+      .slice(0, MAX_ROWS)
+      .map(({ rank, picture, blockCount, engineSequence, reason }) => [
+        String(rank),
+        { text: picture, tone: picture === 'exact' ? 'good' : 'warn' },
+        String(blockCount),
+        engineSequence?.toString() ?? '',
+        reason,
+      ]),
+  };
+}
+
+function eventSourcesOf({ sources }: Events): StatusTable {
+  const cellsOf = (source: EventSource): string[] =>
+    source.kind === 'zmq'
+      ? [source.endpoint, source.topic, source.replayEndpoint ?? '']
+      : [source.url, '', ''];
+  return {
+    title: 'Sources of KV events',
+    columns: ['rank', 'read from', 'topic', 'replayed from'],
+    rows: sources.slice(0, MAX_ROWS).map((source) => [String(source.rank), ...cellsOf(source)]),
   };
 }
 

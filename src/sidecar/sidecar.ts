@@ -15,6 +15,10 @@ import {
   type EngineWatchModules,
   type EngineWatchOptions,
 } from './engine-watch.js';
+import { observedFacts } from './kv-events-facts.js';
+import type { ObservedSize } from './kv-events-feed.js';
+import { type EventReading, KvEventsIntake } from './kv-events-intake.js';
+import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
 import { ReportLog } from './report-log.js';
 import { ReportStore } from './report-store.js';
 import { SidecarMetrics } from './sidecar-metrics.js';
@@ -44,6 +48,8 @@ export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'loa
   /** Reads what the worker runs on, after the first look at the engine and at each engine start; absent when that is switched off. */
   readonly readTopology?: (signal: AbortSignal) => Promise<Topology>;
   readonly openFile: FingerprintModules['openFile'];
+  /** How the engine's KV events are read; absent when that is switched off. */
+  readonly eventReading?: EventReading;
   /** How the HTTP port is protected; absent: plain, and open to everybody who reaches it. */
   readonly httpSecurity?: Pick<HttpServerModules, 'access' | 'tls'>;
 }
@@ -58,6 +64,8 @@ export interface SidecarAddresses {
 const ENGINE_HEALTH = 'engine';
 /** Name under which gRPC health tells of the reports. */
 const CAPABILITIES_HEALTH = 'kvaccord.v1.Capabilities';
+/** Name under which gRPC health tells whether KV events are read. */
+const KV_EVENTS_HEALTH = 'kvaccord.v1.KvEvents';
 
 /**
  * The process beside a worker. It serves from the first moment, whether or
@@ -73,6 +81,11 @@ export class Sidecar {
   readonly #http: HttpServer;
   readonly #probes = new ProbeBoard();
   readonly #log: ReportLog;
+  readonly #events: KvEventsIntake;
+  /** What the events of each rank of the current instance showed. */
+  #observed = new Map<number, ObservedSize>();
+  /** Of these, what was shown after a publisher began anew: it may be of an instance that no round has seen yet. */
+  #observedSinceRestart: Map<number, ObservedSize> | undefined;
   #hasLooked = false;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
@@ -94,11 +107,27 @@ export class Sidecar {
       { clock, view: this.#watch.firstView },
     );
     const endpoint = new CapabilitiesEndpoint({}, { store: this.#store });
-    metrics = new SidecarMetrics({ registry, store: this.#store, endpoint });
+    this.#events = new KvEventsIntake(
+      { reading: modules.eventReading, instanceId: this.#store.current.instanceId },
+      {
+        clock,
+        random,
+        logger,
+        onObserved: (observed) => this.#onObserved(observed),
+        onPublisherRestart: () => {
+          this.#observedSinceRestart ??= new Map();
+          this.#watch.lookNow();
+        },
+      },
+    );
+    const events = new KvEventsEndpoint(options, { relay: this.#events.relay, store: this.#store });
+    metrics = new SidecarMetrics({ registry, store: this.#store, endpoint, events, intake: this.#events });
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
     this.#server.addService(CapabilitiesService, endpoint.createHandlers(this.#server.edge));
+    this.#server.addService(ENCODED_KV_EVENTS_SERVICE, { ...events.createHandlers(this.#server.edge) });
     this.#server.health.setStatus(CAPABILITIES_HEALTH, 'SERVING');
     this.#server.health.setStatus(ENGINE_HEALTH, 'NOT_SERVING');
+    this.#server.health.setStatus(KV_EVENTS_HEALTH, 'NOT_SERVING');
     this.#http = new HttpServer(
       { listen: options.httpListen, title: 'kv-accord sidecar', version: options.version },
       {
@@ -106,8 +135,8 @@ export class Sidecar {
         logger,
         registry,
         probes: this.#probes,
-        status: () => sidecarStatus(this.#store),
-        api: sidecarApi(this.#store),
+        status: () => sidecarStatus(this.#store, this.#events),
+        api: sidecarApi(this.#store, this.#events),
         ...modules.httpSecurity,
       },
     );
@@ -145,12 +174,25 @@ export class Sidecar {
     this.#store.drain();
     const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
     await this.#server.stop(graceMs);
+    // After its readers, so that none is told that nothing is read any more.
+    await this.#events.close();
     // Last, so that a platform can ask until the end why this is not ready any more.
     await this.#http.stop(Math.min(graceMs, DRAIN_MARGIN_MS));
   }
 
   #onView(view: EngineView): void {
+    const isNewInstance = view.instanceId !== this.#store.current.instanceId;
     this.#store.setView(view);
+    if (isNewInstance) {
+      this.#observed = this.#observedSinceRestart ?? new Map();
+      this.#observedSinceRestart = undefined;
+      this.#store.setObservedFacts(observedFacts(this.#observed.values()));
+    }
+    this.#events.follow(this.#store.current, view.state);
+    this.#server.health.setStatus(
+      KV_EVENTS_HEALTH,
+      this.#events.sources.length > 0 ? 'SERVING' : 'NOT_SERVING',
+    );
     const isReady = view.state === EngineState.ENGINE_STATE_READY;
     this.#server.health.setStatus(ENGINE_HEALTH, isReady ? 'SERVING' : 'NOT_SERVING');
     this.#log.tell(this.#store.current, view.restart);
@@ -158,6 +200,13 @@ export class Sidecar {
     if (view.restart !== undefined || !this.#hasLooked) void this.#readTopology();
     this.#hasLooked = true;
     void this.#fingerprint(view.instanceId);
+  }
+
+  #onObserved(observed: ObservedSize): void {
+    this.#observed.set(observed.rank, observed);
+    this.#observedSinceRestart?.set(observed.rank, observed);
+    this.#store.setObservedFacts(observedFacts(this.#observed.values()));
+    this.#log.tell(this.#store.current, undefined);
   }
 
   async #readTopology(): Promise<void> {

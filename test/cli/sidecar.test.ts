@@ -109,6 +109,24 @@ async function reportOf(
   }
 }
 
+interface Events {
+  readonly reason: string;
+  readonly sources: readonly unknown[];
+  readonly ranks: readonly unknown[];
+}
+
+/** What is said of the KV events when it is as wanted; asked over HTTP. */
+async function eventsOf(
+  sidecar: { readonly http: string },
+  isWanted: (events: Events) => boolean = () => true,
+): Promise<Events> {
+  for (;;) {
+    const response = await fetch(`${sidecar.http}/api/v1/kv-events`, { headers: { connection: 'close' } });
+    const events = (await response.json()) as Events;
+    if (isWanted(events)) return events;
+  }
+}
+
 const isComplete = ({ completeness }: Report): boolean => completeness.state === 'STATE_COMPLETE';
 
 describe('kv-accord sidecar', () => {
@@ -146,6 +164,43 @@ describe('kv-accord sidecar', () => {
     const sidecar = await start(['--engine', 'http://127.0.0.1:9']);
     const report = await reportOf(sidecar, (each) => each.engine?.state === 'ENGINE_STATE_UNREACHABLE');
     expect(report.completeness.reasons?.[0]).toContain('http://127.0.0.1:9');
+  });
+
+  it('reads no KV events when it is told so, and says why nothing is read otherwise', async () => {
+    const none = ['--engine', 'none'];
+    expect(await eventsOf(await start([...none, '--kv-event-sources', 'off']))).toEqual({
+      reason: 'KV events are not read here (--kv-event-sources off)',
+      sources: [],
+      ranks: [],
+    });
+    const auto = await eventsOf(await start(none), ({ reason }) => reason.includes('--kv-event-sources'));
+    expect(auto.reason).toContain('the engine names no source of KV events');
+  });
+
+  it('reads the KV events that are named, rank by rank', async () => {
+    const { sources } = await eventsOf(
+      await start([
+        ...['--engine', 'none', '--kv-event-sources', 'tcp://127.0.0.1:9,tcp://127.0.0.1:10'],
+        ...['--kv-replay-sources', 'tcp://127.0.0.1:19,tcp://127.0.0.1:20'],
+      ]),
+      (each) => each.ranks.length > 0,
+    );
+    expect(sources).toEqual([
+      {
+        kind: 'zmq',
+        rank: 0,
+        endpoint: 'tcp://127.0.0.1:9',
+        topic: '',
+        replayEndpoint: 'tcp://127.0.0.1:19',
+      },
+      {
+        kind: 'zmq',
+        rank: 1,
+        endpoint: 'tcp://127.0.0.1:10',
+        topic: '',
+        replayEndpoint: 'tcp://127.0.0.1:20',
+      },
+    ]);
   });
 
   it('takes a recorded topology as it is', async () => {
@@ -203,5 +258,35 @@ describe('a setting of kv-accord sidecar that cannot be used', () => {
     const text = await refusal('--engine-api-key-file', path);
     expect(text).toContain('--engine-api-key-file');
     expect(text).not.toContain('two words');
+  });
+
+  it.each([
+    [
+      ['--kv-event-sources', 'tcp://127.0.0.1'],
+      '--kv-event-sources "tcp://127.0.0.1" (on the command line): must be auto, or off, or a comma-separated list of ' +
+        'ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
+    ],
+    [
+      ['--kv-event-sources', 'tcp://a:1,tcp://a:1'],
+      '"tcp://a:1" (on the command line): must be a list that names each source once',
+    ],
+    [
+      ['--kv-replay-sources', 'tcp://a:2'],
+      '--kv-replay-sources "tcp://a:2" (on the command line): must be left out while --kv-event-sources is auto',
+    ],
+    [
+      ['--kv-event-sources', 'tcp://a:1,tcp://b:1', '--kv-replay-sources', 'tcp://a:2'],
+      '"tcp://a:2" (on the command line): must be as many as --kv-event-sources: 2',
+    ],
+    [
+      ['--kv-event-sources', 'tcp://a:1', '--kv-replay-sources', '@tcp://a:2'],
+      '"@tcp://a:2" (on the command line): must be without @',
+    ],
+    [
+      ['--kv-event-sources', 'off', '--trtllm-drain-events'],
+      '--trtllm-drain-events "true" (on the command line): must be left out unless --kv-event-sources is auto',
+    ],
+  ])('names what is wrong about sources of KV events: %j', async (flags, expected) => {
+    expect(await refusal(...flags)).toContain(expected);
   });
 });

@@ -52,7 +52,7 @@ describe('metrics.md', () => {
     const registry = new Registry();
     const none = {} as never;
     new FleetMetrics(registry, () => none);
-    new SidecarMetrics({ registry, store: none, endpoint: none });
+    new SidecarMetrics({ registry, store: none, endpoint: none, events: none, intake: none });
     const served = (registry.getMetricsAsArray() as unknown as { name: string }[])
       .map(({ name }) => name)
       .filter((name) => name.startsWith('kv_'));

@@ -1,9 +1,11 @@
+import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
   askedUrl,
   createHttpGet,
+  createHttpPost,
   type HttpAnswer,
   type HttpGetOptions,
 } from '../../src/platform/http-get.js';
@@ -256,5 +258,32 @@ describe('an address', () => {
 
   it('is named without credentials', () => {
     expect(askedUrl('http://user:secret@h:1/x?y=1')).toBe('GET http://h:1/x?y=1');
+  });
+});
+
+describe('a post that takes what an endpoint gives away', () => {
+  const post = (url: string): Promise<string> =>
+    createHttpPost({}, { clock: new FakeClock() })(url, new AbortController().signal);
+
+  it('posts nothing and gives the text of the answer', async () => {
+    let asked = '';
+    const http = createHttpServer((request, response) => {
+      asked = `${request.method} ${request.url} ${request.headers['content-length']}`;
+      response.end('[1]');
+    });
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/kv_cache_events`;
+    expect(await post(url)).toBe('[1]');
+    expect(asked).toBe('POST /kv_cache_events 0');
+    await new Promise((resolve) => http.close(resolve));
+  });
+
+  it('follows no redirect and takes no refusal for an answer', async () => {
+    await using server = await rawServer((socket) => {
+      socket.end('HTTP/1.1 307 Temporary Redirect\r\nlocation: /metrics/\r\ncontent-length: 0\r\n\r\n');
+    });
+    const { message, code } = await failure(post(server.url));
+    expect(code).toBe('bad_answer');
+    expect(message).toContain('status 307');
   });
 });

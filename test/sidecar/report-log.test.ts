@@ -8,9 +8,10 @@ import {
   ServingAddress_Protocol,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../src/sidecar/engine-watch.js';
+import { observedFacts } from '../../src/sidecar/kv-events-facts.js';
 import { ReportLog } from '../../src/sidecar/report-log.js';
 import { RecordingLogger } from '../support/recording-logger.js';
-import { blockSize, declared, servedModel } from './support/scripted-probe.js';
+import { blockSize, declared, observedSize, servedModel } from './support/scripted-probe.js';
 import { downView, readyView } from './support/views.js';
 
 function reportOf(view: EngineView): CapabilityReport {
@@ -88,6 +89,30 @@ describe('the log of a sidecar', () => {
     expect(told(view, view).slice(1)).toEqual([
       'warn: Sources differ for contract.tokens_per_block: 32 (engine_metrics) is used, ' +
         '16 (declared, GET metrics) is not.',
+    ]);
+  });
+
+  it('says once that events prove the size', () => {
+    const view = readyView([...vllm, blockSize(32), servedModel()]);
+    const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(32)])] };
+    expect(told(view, proven, proven)).toEqual([
+      expect.stringContaining('cuts KV blocks of 32 tokens (engine_metrics'),
+      'info: Tokens per block 32 proven by KV events of tcp://e:5557: block_size=32.',
+    ]);
+    expect(told(proven)).toEqual([
+      'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 cuts KV blocks of 32 tokens (observed_event: block_size=32)',
+    ]);
+  });
+
+  it('warns of a declared value that events contradict, with both and the cure, and of nothing twice', () => {
+    const view = readyView([blockSize(32), declared(blockSize(16)), servedModel()]);
+    const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(64)])] };
+    expect(told(view, proven, proven).slice(2)).toEqual([
+      'info: Tokens per block 64 proven by KV events of tcp://e:5557: block_size=64.',
+      'warn: the engine cuts blocks of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
+        '(engine_metrics) says 32; correct it there: whoever goes by it cuts other blocks than the engine.',
+      'warn: the engine cuts blocks of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
+        '(declared) says 16; correct it there: whoever goes by it cuts other blocks than the engine.',
     ]);
   });
 

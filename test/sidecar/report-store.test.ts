@@ -5,12 +5,14 @@ import {
   Completeness_State,
   EngineState,
   EvidenceSource,
+  HashUnit,
   Topology,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../src/sidecar/engine-watch.js';
+import { observedFacts } from '../../src/sidecar/kv-events-facts.js';
 import { ReportStore } from '../../src/sidecar/report-store.js';
 import { FakeClock } from '../support/fake-clock.js';
-import { blockSize, servedModel } from './support/scripted-probe.js';
+import { blockSize, observedSize, servedModel } from './support/scripted-probe.js';
 import { downView, readyView } from './support/views.js';
 
 function open(view: EngineView = readyView()): {
@@ -23,6 +25,11 @@ function open(view: EngineView = readyView()): {
   const told: CapabilityReport[] = [];
   store.subscribe((report) => told.push(report));
   return { store, clock, told };
+}
+
+/** Who has the word on `tokens_per_block`. */
+function sourceOfSize({ evidence }: CapabilityReport): EvidenceSource | undefined {
+  return evidence.find(({ field }) => field === 'contract.tokens_per_block')?.source;
 }
 
 describe('the current report', () => {
@@ -84,6 +91,32 @@ describe('the current report', () => {
     expect(store.current.model?.tokenizerFingerprint).toBe('ab');
     store.setView(readyView());
     expect(told).toHaveLength(2);
+  });
+
+  it('takes in what the events of this instance prove, hides it while the engine is down, and drops it with the instance', () => {
+    const { store, told } = open();
+    const { revision } = store.current;
+    store.setObservedFacts(observedFacts([{ ...observedSize(32), unit: 'bigram' }]));
+    expect(store.current.revision).toBe(revision + 1n);
+    expect(sourceOfSize(store.current)).toBe(EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT);
+    expect(store.current.contract?.hashUnit).toBe(HashUnit.HASH_UNIT_BIGRAM);
+    store.setView(downView());
+    expect(store.current.contract?.tokensPerBlock).toBeUndefined();
+    store.setView(readyView());
+    expect(sourceOfSize(store.current)).toBe(EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT);
+    store.setView({ ...readyView(), instanceId: 'i-2' });
+    expect(sourceOfSize(store.current)).toBe(EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS);
+    expect(store.current.contract?.hashUnit).toBe(HashUnit.HASH_UNIT_UNSPECIFIED);
+    expect(told.map((report) => report.revision)).toEqual([1n, 2n, 3n, 4n].map((step) => revision + step));
+  });
+
+  it('is incomplete while the events of two ranks differ', () => {
+    const { store } = open();
+    store.setObservedFacts(observedFacts([observedSize(16, 0), observedSize(32, 1)]));
+    expect(store.current.completeness?.state).toBe(Completeness_State.STATE_INCOMPLETE);
+    expect(store.current.completeness?.reasons[0]).toContain('16 (observed_event, KV events of tcp://e:5557');
+    store.setObservedFacts(observedFacts([observedSize(32, 0), observedSize(32, 1)]));
+    expect(store.current.contract?.tokensPerBlock).toBe(32);
   });
 
   it('says DRAINING from then on, whatever the engine does', () => {

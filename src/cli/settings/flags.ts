@@ -57,7 +57,12 @@ function placeholderOf(setting: Setting): string {
   return [...completionWords(setting), word].join('|');
 }
 
-const LIST_PLACEHOLDERS = { url: 'URL,…', target: 'TARGET,…', 'env-name': 'NAME,…' } as const;
+const LIST_PLACEHOLDERS = {
+  url: 'URL,…',
+  target: 'TARGET,…',
+  'env-name': 'NAME,…',
+  zmq: 'ENDPOINT,…',
+} as const;
 
 function helpOf(setting: Setting): string {
   const notes: string[] = [];

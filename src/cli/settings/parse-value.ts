@@ -1,6 +1,7 @@
 import type { StringValue } from 'ms';
 import ms from 'ms';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../platform/address.js';
+import { isEventEndpoint } from '../../sidecar/kv-events-endpoint.js';
 import type {
   AddressSetting,
   DurationSetting,
@@ -198,6 +199,7 @@ const ITEM_WORDS: Readonly<Record<ListSetting['item'], string>> = {
   url: 'URLs such as http://127.0.0.1:8000',
   target: 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT',
   'env-name': 'names of environment variables',
+  zmq: 'ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
 };
 
 function parseItem(item: ListSetting['item'], text: string): string | undefined {
@@ -209,6 +211,8 @@ function parseItem(item: ListSetting['item'], text: string): string | undefined 
       return text;
     case 'env-name':
       return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) ? text : undefined;
+    case 'zmq':
+      return isEventEndpoint(text) ? text : undefined;
   }
 }
 

@@ -62,9 +62,10 @@ export interface ListSetting extends Described {
 /**
  * `url`: http or https, kept without a trailing slash. `target`: the form is
  * checked by discovery, which knows the schemes. `env-name`: a name that an
- * environment variable can have.
+ * environment variable can have. `zmq`: `tcp://HOST:PORT` or `ipc://PATH`, with
+ * an `@` in front where the socket is to be bound.
  */
-export type ListItem = 'url' | 'target' | 'env-name';
+export type ListItem = 'url' | 'target' | 'env-name' | 'zmq';
 
 /** `HOST:PORT`, `[::1]:PORT` or `unix:/path`. */
 export interface AddressSetting extends Described {

@@ -22,6 +22,7 @@ const table = {
   workers: { kind: 'list', item: 'target', help: '.' },
   engine: { kind: 'list', item: 'url', words: ['auto', 'none'], default: ['auto'], help: '.' },
   env: { kind: 'list', item: 'env-name', help: '.' },
+  events: { kind: 'list', item: 'zmq', words: ['auto', 'off'], default: ['auto'], help: '.' },
   listen: { kind: 'address', use: 'listen', default: '127.0.0.1:1', help: '.' },
   peer: { kind: 'address', use: 'dial', help: '.' },
   topology: { kind: 'file', mustBe: 'file', words: ['auto', 'off'], default: 'auto', help: '.' },
@@ -77,6 +78,7 @@ describe('the values of a table', () => {
       workers: [],
       engine: ['auto'],
       env: [],
+      events: ['auto'],
       listen: { type: 'tcp', host: '127.0.0.1', port: 1, text: '127.0.0.1:1' },
       peer: undefined,
       topology: 'auto',
@@ -196,6 +198,10 @@ describe('a wrong value is told in one line, with field, value, source and what 
     [
       { flags: { env: ['A,1B'] } },
       '--env "1B" (on the command line): must be a comma-separated list of names of environment variables',
+    ],
+    [
+      { flags: { events: ['http://a:1'] } },
+      '--events "http://a:1" (on the command line): must be auto, or off, or a comma-separated list of ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
     ],
     [
       { flags: { topology: ['x.xml'] }, findPathProblem: () => 'does not exist' },

@@ -7,6 +7,8 @@ import type { AddressInfo } from 'node:net';
  */
 export class FakeVllm {
   tokensPerBlock: number;
+  /** What `/kv_event_sources` answers; undefined as of one that has no such endpoint. */
+  kvEventSources: object | undefined;
   /** Paths that were asked, in order. */
   readonly asked: string[] = [];
   #server: Server | undefined;
@@ -41,6 +43,9 @@ export class FakeVllm {
         '',
       ].join('\n'),
     };
+    if (this.kvEventSources !== undefined) {
+      answers['/kv_event_sources'] = JSON.stringify(this.kvEventSources);
+    }
     const server = createServer((request, response) => {
       const path = request.url ?? '';
       this.asked.push(path);

@@ -16,6 +16,8 @@ import {
   type ProbeModules,
 } from '../../../src/sidecar/engines/probe.js';
 
+import type { ObservedSize } from '../../../src/sidecar/kv-events-feed.js';
+
 /** What a scripted source does when it is asked. */
 export type Behaviour =
   | { readonly does: 'answer'; readonly facts: readonly Fact[]; readonly warnings?: readonly string[] }
@@ -118,4 +120,16 @@ export function statedState(state: EngineState): Fact {
 /** The same facts as the operator would declare them. */
 export function declared(fact: Fact): Fact {
   return { ...fact, evidence: { ...fact.evidence, source: EvidenceSource.EVIDENCE_SOURCE_DECLARED } };
+}
+
+/** A block size as an event of the engine shows it. */
+export function observedSize(tokensPerBlock: number, rank = 0): ObservedSize {
+  return {
+    tokensPerBlock,
+    unit: 'token',
+    rank,
+    origin: `KV events of tcp://e:${5557 + rank}`,
+    raw: `block_size=${tokensPerBlock}`,
+    observedAtMs: 0,
+  };
 }

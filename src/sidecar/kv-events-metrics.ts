@@ -1,0 +1,134 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { type FeedCounts, LAG_BUCKETS_MS } from '../kv-events/feed-counts.js';
+import type { KvEventsIntake } from './kv-events-intake.js';
+
+/**
+ * The metrics of an engine's KV events, all beginning with `kv_accord_`:
+ *
+ * | name | meaning |
+ * |---|---|
+ * | `kv_events_total{type,result}` | events by what they say and what came of them |
+ * | `kv_event_lag_seconds` | from the engine's own time of publishing to applying |
+ * | `kv_gaps_total{outcome}` | gaps in an engine's stream by how they ended |
+ * | `kv_messages_refused_total{reason}` | messages of a publisher that are no batch of events |
+ * | `kv_publisher_restarts_total` | times that a publisher began to count anew |
+ * | `kv_disconnects_total` | connections to publishers that were lost |
+ * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `none` |
+ * | `kv_blocks{rank}` | blocks in the picture of the rank, all tiers |
+ *
+ * The numbers are kept where the events are read and taken over when somebody
+ * asks for them: an event costs no work here. Labels come from closed lists and
+ * from the ranks that are read now.
+ */
+export function registerEventMetrics(registry: Registry, intake: KvEventsIntake): void {
+  const registers = [registry];
+  const counter = (
+    name: string,
+    help: string,
+    label: string | undefined,
+    read: (counts: FeedCounts) => Readonly<Record<string, number>>,
+  ): void => {
+    new Counter({
+      name: `kv_accord_${name}`,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+      collect() {
+        this.reset();
+        const totals = intake.feed === undefined ? {} : read(intake.feed.feedCounts);
+        for (const [value, total] of Object.entries(totals)) {
+          this.inc(label === undefined ? {} : { [label]: value }, total);
+        }
+      },
+    });
+  };
+  new Counter({
+    name: 'kv_accord_kv_events_total',
+    help: 'KV events of the engine, by what they say and what came of them.',
+    labelNames: ['type', 'result'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { type, result, total } of intake.feed?.counts.entries() ?? []) {
+        this.inc({ type, result }, total);
+      }
+    },
+  });
+  counter(
+    'kv_gaps_total',
+    'Gaps in a stream of KV events, by how they ended.',
+    'outcome',
+    ({ gaps }) => gaps,
+  );
+  counter(
+    'kv_messages_refused_total',
+    'Messages of a publisher that are no batch of KV events.',
+    'reason',
+    ({ refused }) => refused,
+  );
+  counter(
+    'kv_publisher_restarts_total',
+    'Times that a publisher began to count anew.',
+    undefined,
+    (counts) => ({
+      all: counts.publisherRestarts,
+    }),
+  );
+  counter('kv_disconnects_total', 'Connections to publishers that were lost.', undefined, (counts) => ({
+    all: counts.disconnects,
+  }));
+  new LagHistogram(registry, () => intake.feed?.feedCounts);
+  new Gauge({
+    name: 'kv_accord_kv_picture',
+    help: 'Always 1; the label tells how much is known of what the rank holds.',
+    labelNames: ['rank', 'picture'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, picture } of intake.relay.ranks) this.set({ rank, picture }, 1);
+    },
+  });
+  new Gauge({
+    name: 'kv_accord_kv_blocks',
+    help: 'Blocks that the rank is known to hold, in all tiers.',
+    labelNames: ['rank'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, blockCount } of intake.relay.ranks) this.set({ rank }, blockCount);
+    },
+  });
+}
+
+/** A histogram whose buckets are counted elsewhere, so that a batch costs no look-up of labels. */
+class LagHistogram extends Histogram {
+  readonly #read: () => FeedCounts | undefined;
+
+  constructor(registry: Registry, read: () => FeedCounts | undefined) {
+    super({
+      name: 'kv_accord_kv_event_lag_seconds',
+      help: 'Time from publishing a batch of KV events to applying it, by the clocks of both hosts.',
+      buckets: LAG_BUCKETS_MS.map((boundMs) => boundMs / 1_000),
+      registers: [registry],
+    });
+    this.#read = read;
+  }
+
+  override async get(): ReturnType<Histogram['get']> {
+    const metric = await super.get();
+    const { lagBuckets = [], lagCount = 0, lagSumMs = 0 } = this.#read() ?? {};
+    const name = metric.name;
+    let below = 0;
+    const buckets = LAG_BUCKETS_MS.map((boundMs, index) => {
+      below += lagBuckets[index] ?? 0;
+      return { metricName: `${name}_bucket`, labels: { le: boundMs / 1_000 }, value: below };
+    });
+    const values = [
+      ...buckets,
+      { metricName: `${name}_bucket`, labels: { le: '+Inf' }, value: lagCount },
+      { metricName: `${name}_sum`, labels: {}, value: lagSumMs / 1_000 },
+      { metricName: `${name}_count`, labels: {}, value: lagCount },
+    ];
+    return { ...metric, values };
+  }
+}

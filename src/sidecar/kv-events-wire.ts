@@ -1,0 +1,145 @@
+import type { Picture as PictureName } from '../contract/picture.js';
+import {
+  type Change,
+  Picture,
+  type RankState,
+  SubscribeResponse,
+  Tier,
+} from '../gen/kvaccord/v1/kv_events.js';
+import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
+
+type TierName = Extract<BlockChange, { readonly type: 'stored' }>['tier'];
+
+const TIERS: Readonly<Record<TierName, Tier>> = {
+  device: Tier.TIER_DEVICE,
+  host: Tier.TIER_HOST,
+  disk: Tier.TIER_DISK,
+  external: Tier.TIER_EXTERNAL,
+};
+
+const PICTURES: Readonly<Record<PictureName, Picture>> = {
+  exact: Picture.PICTURE_EXACT,
+  partial: Picture.PICTURE_PARTIAL,
+  none: Picture.PICTURE_NONE,
+};
+
+/** Last instant that a Timestamp can tell: the end of the year 9999. */
+const MAX_TIMESTAMP_MS = 253_402_300_799_999;
+
+/** Writes what a relay says as the bytes of a `SubscribeResponse`, for one worker. */
+export class KvEventsEncoder {
+  readonly #workerId: string;
+  /**
+   * Every subscriber is told the same changes, which are written once. The
+   * entries go with the messages, and those with the relay's bounded history.
+   */
+  readonly #written = new WeakMap<RelayMessage, Buffer>();
+
+  constructor(options: { readonly workerId: string }) {
+    this.#workerId = options.workerId;
+  }
+
+  /** The same bytes for the same `changes`; anything else is written anew, for it is told to one subscriber. */
+  encode(message: RelayMessage): Buffer {
+    if (message.type !== 'changes') return write(this.#payloadOf(message));
+    const known = this.#written.get(message);
+    if (known !== undefined) return known;
+    const bytes = write(this.#payloadOf(message));
+    this.#written.set(message, bytes);
+    return bytes;
+  }
+
+  /** What is said while there is nothing else to say. */
+  encodeHeartbeat(heartbeat: {
+    readonly sentAtMs: number;
+    readonly instanceId: string;
+    readonly revision: bigint;
+  }): Buffer {
+    const { sentAtMs, instanceId, revision } = heartbeat;
+    return write({ $case: 'heartbeat', value: { sentAt: new Date(sentAtMs), instanceId, revision } });
+  }
+
+  #payloadOf(message: RelayMessage): SubscribeResponse['payload'] {
+    switch (message.type) {
+      case 'start': {
+        const { instanceId, streamId, resumed, reason } = message;
+        const ranks = message.ranks.map(rankStateOf);
+        return {
+          $case: 'start',
+          value: { workerId: this.#workerId, instanceId, streamId, resumed, reason, ranks },
+        };
+      }
+      case 'snapshot_part': {
+        const { rank, tier, tokensPerBlock, sequenceHashes } = message;
+        const value = { dataParallelRank: rank, tier: TIERS[tier], tokensPerBlock };
+        return { $case: 'snapshotPart', value: { ...value, sequenceHashes: bytesOf(sequenceHashes) } };
+      }
+      case 'snapshot_end':
+        return { $case: 'snapshotEnd', value: { sequence: BigInt(message.sequence) } };
+      case 'changes': {
+        const { sequence, rank, changes, publishedAtMs } = message;
+        return {
+          $case: 'changes',
+          value: {
+            sequence: BigInt(sequence),
+            dataParallelRank: rank,
+            changes: changes.map(changeOf),
+            enginePublishedAt: dateOf(publishedAtMs),
+          },
+        };
+      }
+      case 'rank_state':
+        return { $case: 'rankState', value: rankStateOf(message.status) };
+    }
+  }
+}
+
+function write(payload: SubscribeResponse['payload']): Buffer {
+  const { buffer, byteOffset, byteLength } = SubscribeResponse.encode({ payload }).finish();
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function rankStateOf(status: RankStatus): RankState {
+  const unknownBeforeSequence = sequenceOf(status.unknownBeforeSequence);
+  const engineSequence = sequenceOf(status.engineSequence);
+  return {
+    dataParallelRank: status.rank,
+    picture: PICTURES[status.picture],
+    ...(unknownBeforeSequence === undefined ? {} : { unknownBeforeSequence }),
+    ...(engineSequence === undefined ? {} : { engineSequence }),
+    reason: status.reason,
+    blockCount: BigInt(status.blockCount),
+  };
+}
+
+function changeOf(change: BlockChange): Change {
+  switch (change.type) {
+    case 'stored': {
+      const { tier, tokensPerBlock, sequenceHashes } = change;
+      const value = { tier: TIERS[tier], tokensPerBlock, sequenceHashes: bytesOf(sequenceHashes) };
+      return { change: { $case: 'stored', value } };
+    }
+    case 'removed': {
+      const value = { tier: TIERS[change.tier], sequenceHashes: bytesOf(change.sequenceHashes) };
+      return { change: { $case: 'removed', value } };
+    }
+    case 'cleared':
+      return { change: { $case: 'cleared', value: {} } };
+  }
+}
+
+/** An engine's own number; one that is no number of the wire is left out. */
+function sequenceOf(sequence: number | undefined): bigint | undefined {
+  return sequence !== undefined && Number.isSafeInteger(sequence) && sequence >= 0
+    ? BigInt(sequence)
+    : undefined;
+}
+
+/** An engine's own time; one that no calendar has is left out. */
+function dateOf(timeMs: number | undefined): Date | undefined {
+  return timeMs !== undefined && timeMs >= 0 && timeMs <= MAX_TIMESTAMP_MS ? new Date(timeMs) : undefined;
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

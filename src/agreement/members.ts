@@ -14,10 +14,9 @@ export function forget(member: Member, effects: AgreementEffect[]): void {
   effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: held });
 }
 
-/** Takes a member out of all counts, before it changes. */
+/** Takes a member out of the counts, before it changes. Its standing is set anew afterwards, or ends when it leaves. */
 export function uncount(state: AgreementState, member: Member): void {
   const { group } = member;
-  group?.standings.set(member, undefined);
   if (member.tally !== undefined && group !== undefined) {
     group.tallies.remove(member.tally);
     member.tally = undefined;
@@ -70,6 +69,7 @@ export function leave(member: Member, nowMs: number): void {
   const { group } = member;
   if (group === undefined) return;
   group.members.delete(member.target);
+  group.standings.set(member, undefined);
   if (group.members.size === 0) group.emptySinceMs = nowMs;
   member.group = undefined;
 }

@@ -1,7 +1,6 @@
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { nameSome } from './words.js';
 
 /** G7: how well a router could decide. */
 export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
@@ -122,21 +121,29 @@ export function modeWords(state: AgreementState, group: Group, inexact: Iterable
 
 function noPictureWords(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
   const held = 'no picture of any cache is held here';
-  for (const member of group.standings.inexact) {
-    if (whyInexact(state, member) !== NOTHING_TOLD) return `${held}: ${nameInexact(state, group, inexact)}`;
+  const first = firstOf(inexact, MAX_NAMED);
+  // Where nobody told anything, as where there is no index, there is nothing to say of each.
+  return first.every((member) => whyInexact(state, member) === NOTHING_TOLD)
+    ? held
+    : `${held}: ${nameInexact(state, group, first)}`;
+}
+
+/** Never walks all of a large fleet. */
+function firstOf(members: Iterable<Member>, count: number): Member[] {
+  const first: Member[] = [];
+  for (const member of members) {
+    if (first.length >= count) break;
+    first.push(member);
   }
-  return held;
+  return first;
 }
 
 function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
-  const named: string[] = [];
-  for (const member of inexact) {
-    // One more than are named is enough to be told from all.
-    if (named.length > MAX_NAMED) break;
-    named.push(`${member.target} (${whyInexact(state, member)})`);
-  }
-  const rest = group.standings.inexact.size - MAX_NAMED;
-  return rest > 0 ? `${nameSome(named.slice(0, MAX_NAMED))} and ${rest} more` : nameSome(named);
+  const named = firstOf(inexact, MAX_NAMED).map(
+    (member) => `${member.target} (${whyInexact(state, member)})`,
+  );
+  const rest = group.standings.inexact.size - named.length;
+  return `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 /** Members that a reason names. */

@@ -826,7 +826,7 @@ describe('gate', () => {
     fleet.pictured('a', 'exact', '', 'a-1');
     expect(fleet.logs('routing_mode')).toEqual([
       'INFO Routing mode of "tiny" is now load_only: the gate is open, and no picture of any cache is held here.',
-      'INFO Routing mode of "tiny" is now mixed: not exact: b (no picture yet), c (no picture yet), a (partial: unknown before sequence 12).',
+      'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no picture yet), c (no picture yet).',
       'INFO Routing mode of "tiny" is now exact: the picture of every offered worker is exact.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',
     ]);

@@ -39,6 +39,8 @@ export interface RankFeedListener {
 export interface RankFeedOptions extends ReplayLimits {
   /** Milliseconds without a connection until the picture is dropped. Default 10,000. */
   readonly lostAfterMs?: number;
+  /** Milliseconds without a connection until the socket is opened anew. Default 3,000. */
+  readonly reopenAfterMs?: number;
   /**
    * Milliseconds between two looks at the replay socket for batches that were
    * lost at the end, after which nothing came. Default 30,000.
@@ -62,6 +64,7 @@ export interface RankFeedModules {
 }
 
 const LOST_AFTER_MS = 10_000;
+const REOPEN_AFTER_MS = 3_000;
 const AUDIT_INTERVAL_MS = 30_000;
 const FIRST_AUDIT_MS = 1_000;
 const HEAL_INTERVAL_MS = 30_000;
@@ -104,6 +107,9 @@ export class RankFeed implements Feed {
   readonly #closing = new AbortController();
   readonly #inbox: Frames[] = [];
   #subscription: Subscription | undefined;
+  #receiving: Promise<void> = Promise.resolve();
+  /** Of the socket: what an older one tells late does not count. */
+  #generation = 0;
   #done: Promise<void> | undefined;
   #onWork: (() => void) | undefined;
   #onRoom: (() => void) | undefined;
@@ -116,6 +122,7 @@ export class RankFeed implements Feed {
   #isCheckDue = false;
   #isRebuildDue = false;
   #isHealDue = false;
+  #isReopenDue = false;
   /** A connection was lost and came back, and nobody has told yet what was missed. */
   #isSuspect = false;
   /** Blocks that were refused because what they follow is not known. */
@@ -127,6 +134,7 @@ export class RankFeed implements Feed {
   #toldRank = false;
   #busySinceMs = 0;
   #lostTimer: Timer | undefined;
+  #reopenTimer: Timer | undefined;
   #auditTimer: Timer | undefined;
   #healTimer: Timer | undefined;
 
@@ -171,7 +179,6 @@ export class RankFeed implements Feed {
   beginAnew(reason: string): void {
     this.#hasRestarted = false;
     this.#heals = 0;
-    this.#anchor = undefined;
     this.#watch.forgetPublisher();
     this.#drop(reason);
     this.#requestRebuild();
@@ -180,6 +187,7 @@ export class RankFeed implements Feed {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#lostTimer?.clear();
+    this.#reopenTimer?.clear();
     this.#auditTimer?.clear();
     this.#healTimer?.clear();
     this.#subscription?.close();
@@ -193,28 +201,58 @@ export class RankFeed implements Feed {
   }
 
   async #run(): Promise<void> {
+    await this.#open();
+    this.#busySinceMs = this.#modules.clock.monotonicMs();
+    while (!this.#isClosed) await this.#step();
+    this.#subscription?.close();
+    await this.#receiving;
+  }
+
+  /**
+   * Opens the socket, for the first time or again. libzmq comes back by itself
+   * after a connection broke, but never after a peer broke the protocol, as
+   * one does that announces too large a message.
+   */
+  async #open(): Promise<void> {
     const { clock, logger, sockets } = this.#modules;
+    this.#subscription?.close();
+    await this.#receiving;
+    this.#generation += 1;
+    const generation = this.#generation;
+    this.#linksUp = 0;
     try {
-      this.#subscription = await sockets.subscribe(this.#source, this.#onLink);
+      this.#subscription = await sockets.subscribe(this.#source, (isUp) => {
+        if (generation === this.#generation) this.#onLink(isUp);
+      });
+      this.#receiving = this.#receive(this.#subscription);
     } catch (error) {
       const reason = `cannot read ${this.#source.endpoint}: ${describeError(error)}`;
-      logger.warn({ rank: this.#rank, error }, 'The KV events of a rank cannot be read.');
-      this.#know({ picture: 'none', reason });
-      return;
+      if (this.status.reason !== reason) {
+        logger.warn({ rank: this.#rank, error }, 'The KV events of a rank cannot be read.');
+        this.#know({ picture: 'none', reason });
+      }
     }
-    if (this.#isClosed) {
-      this.#subscription.close();
-      return;
-    }
-    const received = this.#receive(this.#subscription);
-    this.#busySinceMs = clock.monotonicMs();
-    while (!this.#isClosed) await this.#step();
-    await received;
+    if (!this.#isClosed)
+      this.#reopenTimer ??= clock.setTimer(this.#options.reopenAfterMs ?? REOPEN_AFTER_MS, this.#look);
   }
+
+  /** Now and then: is there a connection? */
+  readonly #look = (): void => {
+    const { clock } = this.#modules;
+    this.#reopenTimer = clock.setTimer(this.#options.reopenAfterMs ?? REOPEN_AFTER_MS, this.#look);
+    // One that binds waits for its publishers.
+    const waits = this.#source.endpoint.startsWith('@') && this.#subscription !== undefined;
+    if (this.#linksUp > 0 || waits) return;
+    this.#isReopenDue = true;
+    this.#wakeUp();
+  };
 
   /** One piece of work; waits when there is none. */
   async #step(): Promise<void> {
-    if (this.#isRebuildDue && this.#linksUp > 0) {
+    if (this.#isReopenDue) {
+      this.#isReopenDue = false;
+      if (this.#linksUp === 0) await this.#open();
+    } else if (this.#isRebuildDue && this.#linksUp > 0) {
       this.#isRebuildDue = false;
       this.#isCheckDue = false;
       await this.#rebuild();
@@ -259,6 +297,7 @@ export class RankFeed implements Feed {
         'The KV events of a rank cannot be read any more.',
       );
       this.#drop(`cannot read ${this.#source.endpoint}: ${describeError(error)}`);
+      this.#linksUp = 0;
     }
   }
 
@@ -405,6 +444,8 @@ export class RankFeed implements Feed {
     if (this.#isClosed) return;
     if (result.outcome === 'failed') {
       // A look that finds nobody proves nothing; after an interruption it leaves the question open.
+      // Live batches come first; one that does not follow asks for what is missing by itself.
+      this.#isCheckDue = false;
       if (!this.#isSuspect) return;
       this.#setDoubt(`the connection to ${this.#source.endpoint} was interrupted, and ${result.reason}`);
       this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
@@ -432,7 +473,7 @@ export class RankFeed implements Feed {
       for (let round = 1; ; round += 1) {
         const last = this.#watch.last;
         if (last === undefined) return { outcome: 'lost' };
-        const from = Math.max(0, Math.min(this.#anchor ?? last, last) - OVERLAP);
+        const from = Math.max(this.#watch.first, Math.min(this.#anchor ?? last, last) - OVERLAP);
         const result = await this.#catchUpOnce(from);
         // A reply that was dropped on the way is asked for again, as long as that brings more.
         const hasMoved = this.#watch.last !== last;
@@ -446,7 +487,8 @@ export class RankFeed implements Feed {
 
   async #catchUpOnce(from: number): Promise<CatchUp | 'hole'> {
     let answers = 0;
-    let isConfirmed = false;
+    const hadNone = this.#watch.last === -1;
+    let isConfirmed = hadNone;
     let hasHole = false;
     try {
       for await (const { sequence, payload } of this.#ask(from)) {
@@ -465,7 +507,7 @@ export class RankFeed implements Feed {
     } catch (error) {
       return this.#failed(error);
     }
-    if (answers === 0) return { outcome: 'restarted' };
+    if (answers === 0 && !hadNone) return { outcome: 'restarted' };
     return hasHole ? 'hole' : { outcome: 'caught_up' };
   }
 
@@ -512,7 +554,7 @@ export class RankFeed implements Feed {
       this.#watch.forgetPlace();
     };
     for (let round = 1; ; round += 1) {
-      const from = isBegun ? (this.#watch.last ?? 0) : 0;
+      const from = isBegun ? Math.max(0, this.#watch.last ?? 0) : 0;
       const last = this.#watch.last;
       let answers = 0;
       let hasHole = false;
@@ -544,8 +586,9 @@ export class RankFeed implements Feed {
       }
       if (failed === undefined && answers === 0 && !isBegun) {
         // It publishes nothing yet; when batches of it were seen, it began anew.
-        if (last !== undefined) this.#onRestart();
+        if (last !== undefined && last >= 0) this.#onRestart();
         begin();
+        this.#watch.acceptNone();
         this.#know({ picture: 'exact' });
       }
       if (failed === undefined && !hasHole) return { outcome: 'caught_up' };
@@ -574,7 +617,9 @@ export class RankFeed implements Feed {
   #failed(error: unknown): CatchUp {
     const failure = error instanceof ReplayError ? error.failure : 'replay_unreachable';
     const reason = `the replay endpoint ${this.#source.replayEndpoint} ${describeError(error)}`;
-    this.#modules.logger.debug({ rank: this.#rank, failure }, `A replay failed: ${reason}.`);
+    if (!this.#isClosed) {
+      this.#modules.logger.debug({ rank: this.#rank, failure }, `A replay failed: ${reason}.`);
+    }
     return { outcome: 'failed', failure, reason };
   }
 
@@ -653,7 +698,6 @@ export class RankFeed implements Feed {
     const { counts, listener, logger } = this.#modules;
     counts.publisherRestarts += 1;
     this.#hasRestarted = true;
-    this.#anchor = undefined;
     this.#heals = 0;
     this.#watch.forgetPublisher();
     logger.info(
@@ -671,6 +715,8 @@ export class RankFeed implements Feed {
     this.#watch.forgetPlace();
     this.#appliedSequence = undefined;
     this.#orphans = 0;
+    this.#anchor = undefined;
+    this.#isSuspect = false;
     this.#doubt = undefined;
     this.#knowledge = { picture, reason };
     if (hadSomething) listener.onDropped(reason);

@@ -24,10 +24,16 @@ export class SequenceWatch {
   readonly #digests = new Int32Array(KEPT_DIGESTS);
   #last: number | undefined;
   #isPlaced = false;
+  #first = 0;
 
-  /** The newest batch that was accepted from this publisher; undefined before the first. */
+  /** The newest batch that was accepted from this publisher; -1 when it has published none, undefined when nothing is known. */
   get last(): number | undefined {
     return this.#last;
+  }
+
+  /** The oldest batch of the unbroken run that ends with `last`; 0 before the first. */
+  get first(): number {
+    return this.#first;
   }
 
   judge(sequence: number, digest: number): Judgement {
@@ -45,7 +51,15 @@ export class SequenceWatch {
     const slot = sequence % KEPT_DIGESTS;
     this.#sequences[slot] = sequence;
     this.#digests[slot] = digest;
+    if (!this.#isPlaced) this.#first = sequence;
     this.#last = sequence;
+    this.#isPlaced = true;
+  }
+
+  /** The publisher has published nothing yet: its batch 0 is next. */
+  acceptNone(): void {
+    this.forgetPublisher();
+    this.#last = -1;
     this.#isPlaced = true;
   }
 
@@ -58,6 +72,7 @@ export class SequenceWatch {
   forgetPublisher(): void {
     this.#sequences.fill(-1);
     this.#last = undefined;
+    this.#first = 0;
     this.#isPlaced = false;
   }
 }

@@ -10,6 +10,7 @@ import {
   NO_MEMORY,
   OWN_AREA,
 } from './layout';
+import { ENTRY, hashOf, isNext } from './pool';
 import {
   COUNT,
   forgetMemo,
@@ -29,7 +30,6 @@ import {
   endOfSegment,
   entriesOf,
   erase,
-  hashAt,
   insert,
   isSparse,
   MAX_DEPTH,
@@ -68,14 +68,19 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
   isOutOfMemory = !openTier(tier);
   forgetMemo();
   let added: u32 = 0;
+  let cell: usize = 0;
   for (let at: u32 = 0; at < count && !isOutOfMemory; at++) {
     const hash = load<u64>(OWN_AREA + AREA_INPUT + (at << 3));
-    const mixed = mix(hash);
-    const cell = cellOf(segmentOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
-    if (cell === 0) {
-      if (insert(tier, hash, mixed, holder + 1)) added++;
-      else isOutOfMemory = true;
-      continue;
+    if (isNext(cell, hash)) cell += ENTRY;
+    else {
+      const mixed = mix(hash);
+      cell = cellOf(segmentOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
+      if (cell === 0) {
+        cell = insert(tier, hash, mixed, holder + 1);
+        if (cell !== 0) added++;
+        else isOutOfMemory = true;
+        continue;
+      }
     }
     const from = load<u32>(cell);
     const to = memoisedUnion(from, holder);
@@ -170,8 +175,8 @@ export function sweepSegment(): u32 {
   for (let bucket: u32 = 0; bucket < BUCKETS_PER_SEGMENT; bucket++) {
     for (let index: u32 = 0; index < PLACES_PER_BUCKET; index++) {
       const cell = cellAt(segment, bucket, index);
+      if (cell === 0) continue;
       const from = load<u32>(cell);
-      if (from === 0) continue;
       const to = memoisedLiving(from);
       if (to === from) continue;
       if (to === NO_MEMORY) {
@@ -179,7 +184,7 @@ export function sweepSegment(): u32 {
         continue;
       }
       gone += uncountDead(from, tier);
-      if (to === 0) erase(tier, segment, mix(hashAt(cell)), cell);
+      if (to === 0) erase(tier, segment, mix(hashOf(cell)), cell);
       else {
         store<u32>(cell, to);
         retain(to);

@@ -19,6 +19,7 @@ import {
   FIRST_SHARED_ID,
   MAX_HOLDERS,
 } from './layout';
+import { ENTRY, isNext } from './pool';
 import { COUNT, isDead, MEMBERS, rank } from './sets';
 import { cellOf, directoryOf, entriesOf, mix, segmentOf, shiftOf } from './table';
 
@@ -61,12 +62,16 @@ function findInTier(area: usize, count: u32, tier: u32): u32 {
   const shift = shiftOf(tier);
   const input = area + AREA_INPUT;
   let last = load<u32>(area, AREA_LAST);
+  let cell: usize = 0;
   let at: u32 = 0;
   for (; at < count; at++) {
     const hash = load<u64>(input + (at << 3));
-    const mixed = mix(hash);
-    const cell = cellOf(segmentOf(directory, shift, mixed), hash, mixed);
-    if (cell === 0) break;
+    if (isNext(cell, hash)) cell += ENTRY;
+    else {
+      const mixed = mix(hash);
+      cell = cellOf(segmentOf(directory, shift, mixed), hash, mixed);
+      if (cell === 0) break;
+    }
     const id = load<u32>(cell);
     if (id === last) continue;
     if (!narrowToSet(area, id, load<u32>(area, AREA_DEPTH) + at)) break;

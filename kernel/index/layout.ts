@@ -15,6 +15,8 @@ export const VERSION: usize = 64;
 export const WAITING: usize = 128;
 /** Four tiers, 16 bytes each: address of the directory, its depth in bits, entries. */
 export const TIERS_AT: usize = 192;
+/** Four tiers, 8 bytes each: the page that is being filled with entries, and the first with many free ones. */
+export const POOLS_AT: usize = 320;
 /** Holders that were taken out and still have entries. */
 export const DEAD_COUNT: usize = 256;
 /** One bit a holder: it was taken out. */

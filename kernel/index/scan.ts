@@ -1,11 +1,11 @@
 // Going over a table for debugging, a piece at a time.
 import { AREA_DEPTHS, AREA_HOLDERS, AREA_LIST, OWN_AREA } from './layout';
+import { hashOf } from './pool';
 import {
   BUCKETS_PER_SEGMENT,
   cellAt,
   directoryOf,
   endOfSegment,
-  hashAt,
   MAX_DEPTH,
   PLACES_PER_BUCKET,
   segmentAt,
@@ -34,13 +34,12 @@ export function scan(tier: u32, cursor: u32, most: u32): u32 {
       if (scanned !== 0 && scanned + PLACES_PER_BUCKET > most) return (position << 8) | bucket;
       for (let index: u32 = 0; index < PLACES_PER_BUCKET; index++) {
         const cell = cellAt(segment, bucket, index);
-        const id = load<u32>(cell);
-        if (id === 0) continue;
-        const hash = hashAt(cell);
+        if (cell === 0) continue;
+        const hash = hashOf(cell);
         const at = OWN_AREA + (scanned << 2);
         store<u32>(at, <u32>hash, AREA_HOLDERS);
         store<u32>(at, <u32>(hash >> 32), AREA_DEPTHS);
-        store<u32>(at, id, AREA_LIST);
+        store<u32>(at, load<u32>(cell), AREA_LIST);
         scanned++;
       }
     }

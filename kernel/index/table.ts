@@ -1,17 +1,16 @@
-// One table a tier, hash -> holder set, by extendible hashing: a directory
-// that the top bits of the mixed hash index, of segments of one page. A full
-// segment splits in two, two that are nearly empty become one, so that no
-// change ever costs more than a page of work, or a longer directory.
+// One table a tier, hash -> entry, by extendible hashing: a directory that the
+// top bits of the mixed hash index, of segments of one page. A full segment
+// splits in two, two that are nearly empty become one, so that no change ever
+// costs more than a page of work, or a longer directory.
 //
-// A segment has 256 buckets of one cache line: five hashes (low halves, high
-// halves), five set ids, the number of entries that wanted into this bucket
-// and went further, and a word of the segment's own. An id of 0 is a free
-// place, whatever hash stands there.
+// A segment has 256 buckets of one cache line: the cells of twelve entries (0:
+// a free place), eight bits of the hash of each, the number of entries that
+// wanted into this bucket and went further, and a word of the segment's own.
 import { PAGE, PAGE_BITS, SCRATCH_PAGE, TIERS_AT } from './layout';
 import { giveBackPages, takePages } from './pages';
+import { giveBackEntry, hashOf, takeEntry } from './pool';
 
-const HIGHS: usize = 20;
-const IDS: usize = 40;
+const TAGS: usize = 48;
 const PASSED: usize = 60;
 /** In the first bucket: entries of the segment. */
 const ENTRIES: usize = 62;
@@ -19,14 +18,15 @@ const ENTRIES: usize = 62;
 const DEPTH: usize = 126;
 
 const BUCKETS: u32 = 256;
-const PLACES: u32 = 5;
-/** Entries from which on a segment splits, of 1,280 places. */
-const FULL: u32 = 1120;
+const PLACES: u32 = 12;
+const ALL_PLACES: i32 = 4095;
 const CAPACITY: u32 = BUCKETS * PLACES;
+/** Entries from which on a segment splits. */
+const FULL: u32 = 2640;
 /** Entries up to which two segments become one, and those of one of them at which that is looked at. */
-const MERGED: u32 = 640;
-const SPARSE: u32 = 384;
-const SPARSE_MASK: u32 = 63;
+const MERGED: u32 = 1408;
+const SPARSE: u32 = 896;
+const SPARSE_MASK: u32 = 127;
 
 /** Odd, near 2^64 divided by the golden ratio. */
 const SPREAD: u64 = ((<u64>0x9e3779b9) << 32) | 0x7f4a7c15;
@@ -66,18 +66,20 @@ function homeOf(mixed: u64): u32 {
   return <u32>(mixed >> 32) & (BUCKETS - 1);
 }
 
-/** The address of the set id of `hash` in its segment; 0 when it is not there. Ends, whatever lies in memory. */
+function tagOf(mixed: u64): u32 {
+  return <u32>(mixed >> 24) & 255;
+}
+
+/** The cell of `hash` in its segment; 0 when it is not there. Ends, whatever lies in memory. */
 export function cellOf(segment: usize, hash: u64, mixed: u64): usize {
-  const low = <u32>hash;
-  const high = <u32>(hash >> 32);
-  const lows = i32x4.splat(low);
+  const tags = i8x16.splat(<i8>tagOf(mixed));
   let bucket = homeOf(mixed);
   for (let passed: u32 = 0; passed < BUCKETS; passed++) {
     const at = segment + (bucket << 6);
-    let alike = i32x4.bitmask(i32x4.eq(v128.load(at), lows)) | (i32(load<u32>(at, 16) === low) << 4);
+    let alike = i8x16.bitmask(i8x16.eq(v128.load(at, TAGS), tags)) & ALL_PLACES;
     while (alike !== 0) {
-      const cell = at + (ctz(alike) << 2);
-      if (load<u32>(cell, HIGHS) === high && load<u32>(cell, IDS) !== 0) return cell + IDS;
+      const cell: usize = load<u32>(at + (ctz(alike) << 2));
+      if (cell !== 0 && hashOf(cell) === hash) return cell;
       alike &= alike - 1;
     }
     if (load<u16>(at, PASSED) === 0) return 0;
@@ -103,32 +105,32 @@ export function openTier(tier: u32): bool {
   return true;
 }
 
-/** Adds a hash that the table does not have; false when there is no room. */
-export function insert(tier: u32, hash: u64, mixed: u64, id: u32): bool {
+/** Adds a hash that the table does not have: its cell, or 0 when there is no room. */
+export function insert(tier: u32, hash: u64, mixed: u64, id: u32): usize {
   let segment = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
   while (load<u16>(segment, ENTRIES) >= FULL) {
     if (!split(tier, mixed)) {
-      if (load<u16>(segment, ENTRIES) === CAPACITY) return false;
+      if (load<u16>(segment, ENTRIES) === CAPACITY) return 0;
       break;
     }
     segment = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
   }
-  place(segment, hash, mixed, id);
+  const cell = takeEntry(tier, hash, id);
+  if (cell === 0) return 0;
+  place(segment, mixed, cell);
   addEntries(tier, 1);
-  return true;
+  return cell;
 }
 
 /** Puts an entry into a segment that has room. */
-function place(segment: usize, hash: u64, mixed: u64, id: u32): void {
+function place(segment: usize, mixed: u64, cell: usize): void {
   let at = segment + (homeOf(mixed) << 6);
   for (;;) {
-    const free =
-      i32x4.bitmask(i32x4.eq(v128.load(at, IDS), i32x4.splat(0))) | (i32(load<u32>(at, IDS + 16) === 0) << 4);
+    const free = freePlaces(at);
     if (free !== 0) {
-      const cell = at + (ctz(free) << 2);
-      store<u32>(cell, <u32>hash);
-      store<u32>(cell, <u32>(hash >> 32), HIGHS);
-      store<u32>(cell, id, IDS);
+      const index = ctz(free);
+      store<u32>(at + (index << 2), cell);
+      store<u8>(at + index, tagOf(mixed), TAGS);
       store<u16>(segment, load<u16>(segment, ENTRIES) + 1, ENTRIES);
       return;
     }
@@ -137,16 +139,35 @@ function place(segment: usize, hash: u64, mixed: u64, id: u32): void {
   }
 }
 
-/** Takes out the entry whose set id lies at `cell`. The segment may be merged afterwards with `mergeSparse`. */
+/** One bit for each free place of the bucket. */
+function freePlaces(at: usize): i32 {
+  const zero = i32x4.splat(0);
+  return (
+    i32x4.bitmask(i32x4.eq(v128.load(at), zero)) |
+    (i32x4.bitmask(i32x4.eq(v128.load(at, 16), zero)) << 4) |
+    (i32x4.bitmask(i32x4.eq(v128.load(at, 32), zero)) << 8)
+  );
+}
+
+/** Takes out the entry at `cell`. The segment may be merged afterwards with `mergeSparse`. */
 export function erase(tier: u32, segment: usize, mixed: u64, cell: usize): void {
-  store<u32>(cell, 0);
-  const last = cell & ~(<usize>63);
-  for (let at = segment + (homeOf(mixed) << 6); at !== last; ) {
+  const cells = i32x4.splat(<i32>cell);
+  let at = segment + (homeOf(mixed) << 6);
+  for (;;) {
+    const here =
+      i32x4.bitmask(i32x4.eq(v128.load(at), cells)) |
+      (i32x4.bitmask(i32x4.eq(v128.load(at, 16), cells)) << 4) |
+      (i32x4.bitmask(i32x4.eq(v128.load(at, 32), cells)) << 8);
+    if (here !== 0) {
+      store<u32>(at + (ctz(here) << 2), 0);
+      break;
+    }
     store<u16>(at, load<u16>(at, PASSED) - 1, PASSED);
     at = segment + ((at + 64 - segment) & (PAGE - 1));
   }
   store<u16>(segment, load<u16>(segment, ENTRIES) - 1, ENTRIES);
   addEntries(tier, -1);
+  giveBackEntry(tier, cell);
 }
 
 /** Whether it is time to look whether a segment and its neighbour fit into one. */
@@ -182,12 +203,10 @@ function split(tier: u32, mixed: u64): bool {
 function placeAll(from: usize, lower: usize, upper: usize, bit: u64): void {
   for (let at = from; at < from + PAGE; at += 64) {
     for (let index: u32 = 0; index < PLACES; index++) {
-      const cell = at + (index << 2);
-      const id = load<u32>(cell, IDS);
-      if (id === 0) continue;
-      const hash = <u64>load<u32>(cell) | ((<u64>load<u32>(cell, HIGHS)) << 32);
-      const mixed = mix(hash);
-      place(((mixed >> bit) & 1) !== 0 ? upper : lower, hash, mixed, id);
+      const cell: usize = load<u32>(at + (index << 2));
+      if (cell === 0) continue;
+      const mixed = mix(hashOf(cell));
+      place(((mixed >> bit) & 1) !== 0 ? upper : lower, mixed, cell);
     }
   }
 }
@@ -242,13 +261,9 @@ export function segmentAt(tier: u32, position: u32): usize {
   return segmentOf(directoryOf(tier), shiftOf(tier), (<u64>position) << (64 - <u64>MAX_DEPTH));
 }
 
-// Single places of a segment, for those who go over all of them.
+/** The cell of one place of a segment, for those who go over all of them; 0 when the place is free. */
 export function cellAt(segment: usize, bucket: u32, index: u32): usize {
-  return segment + (bucket << 6) + (index << 2) + IDS;
-}
-
-export function hashAt(cell: usize): u64 {
-  return <u64>load<u32>(cell - IDS) | ((<u64>load<u32>(cell - IDS + HIGHS)) << 32);
+  return load<u32>(segment + (bucket << 6) + (index << 2));
 }
 
 export const BUCKETS_PER_SEGMENT: u32 = BUCKETS;

@@ -1,6 +1,8 @@
 import { checkFleet, collectionSettings } from './collection-settings.js';
-import type { CommandDescription } from './command.js';
+import type { CommandContext, CommandDescription, WithCommon } from './command.js';
 import { checkListen } from './common-settings.js';
+import { readDirectSources } from './direct-sources.js';
+import type { SettingsOf } from './settings/setting.js';
 
 const ownSettings = {
   'on-change': {
@@ -16,6 +18,58 @@ const ownSettings = {
     default: 'observed',
     group: 'Agreement',
     help: 'Whether the frontend goes by what engines do or by what workers declare.',
+  },
+  'kv-events': {
+    kind: 'boolean',
+    default: true,
+    dynamo: 'DYN_KV_EVENTS',
+    group: 'Index',
+    help: 'Know what workers hold from their KV events. --no-kv-events guesses it from where requests are sent.',
+  },
+  'kv-event-sources': {
+    kind: 'list',
+    item: 'target',
+    placeholder: 'WORKER=URL,…',
+    group: 'Index',
+    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. Needs --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
+  },
+  'kv-replay-sources': {
+    kind: 'list',
+    item: 'target',
+    placeholder: 'WORKER=URL,…',
+    group: 'Index',
+    help: 'Where these engines give old KV events again, in the same form and order.',
+  },
+  model: {
+    kind: 'string',
+    group: 'Index',
+    help: 'The served model of the engines of --kv-event-sources: their events do not name it.',
+  },
+  'router-ttl-secs': {
+    kind: 'integer',
+    min: 1,
+    max: 2_073_600,
+    default: 120,
+    dynamo: 'DYN_ROUTER_TTL_SECS',
+    group: 'Index',
+    help: 'With --no-kv-events: seconds after which a block is no longer expected where it was sent.',
+  },
+  'router-max-tree-size': {
+    kind: 'integer',
+    min: 1,
+    max: 67_108_864,
+    default: 1_048_576,
+    dynamo: 'DYN_ROUTER_MAX_TREE_SIZE',
+    group: 'Index',
+    help: 'With --no-kv-events: blocks that are expected somewhere; beyond it the oldest go.',
+  },
+  'router-prune-target-ratio': {
+    kind: 'string',
+    default: '0.8',
+    placeholder: 'RATIO',
+    dynamo: 'DYN_ROUTER_PRUNE_TARGET_RATIO',
+    group: 'Index',
+    help: 'With --no-kv-events: the part of --router-max-tree-size that is left when the oldest go, above 0 and at most 1.',
   },
   listen: {
     kind: 'address',
@@ -39,6 +93,37 @@ export const aggregatorSettings: typeof collectionSettings & typeof ownSettings 
   ...ownSettings,
 };
 
+type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
+type Reject = CommandContext<typeof aggregatorSettings>['reject'];
+
+/** Looks whether the engines that are read directly are named as they must be. */
+function checkDirect(settings: Settings, reject: Reject): void {
+  const { kvEventSources, kvReplaySources, kvEvents, model } = settings;
+  const sources = readDirectSources(kvEventSources);
+  if ('allowed' in sources) throw reject('kv-event-sources', sources.allowed, sources.part);
+  const replays = readDirectSources(kvReplaySources);
+  if ('allowed' in replays) throw reject('kv-replay-sources', replays.allowed, replays.part);
+  for (const [worker, urls] of replays) {
+    const ranks = sources.get(worker)?.length;
+    if (ranks === undefined) throw reject('kv-replay-sources', 'of workers of --kv-event-sources', worker);
+    if (urls.length !== ranks)
+      throw reject('kv-replay-sources', `as many for ${worker} as its --kv-event-sources: ${ranks}`);
+    const bound = urls.find((url) => url.startsWith('@'));
+    if (bound !== undefined)
+      throw reject('kv-replay-sources', 'without @: a replay socket is bound by the engine', bound);
+  }
+  if (sources.size === 0) return;
+  if (!kvEvents) throw reject('kv-event-sources', 'left out with --no-kv-events');
+  if (model === undefined)
+    throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
+}
+
+function checkRatio({ routerPruneTargetRatio: text }: Settings, reject: Reject): void {
+  const ratio = /^\d*\.?\d+$/.test(text) ? Number(text) : 0;
+  if (ratio <= 0 || ratio > 1)
+    throw reject('router-prune-target-ratio', 'a number above 0 and at most 1, such as 0.8');
+}
+
 /** `kv-accord aggregator`. */
 export const aggregatorDescription: CommandDescription<typeof aggregatorSettings> = {
   name: 'aggregator',
@@ -52,10 +137,18 @@ export const aggregatorDescription: CommandDescription<typeof aggregatorSettings
       says: 'Every pod behind a headless Service',
       line: 'kv-accord aggregator --workers dns:///workers:50061 --min-workers 4 --tls-cert tls.crt --tls-key tls.key --tls-ca ca.crt',
     },
+    {
+      says: 'An engine without a sidecar',
+      line: 'kv-accord aggregator --kv-event-sources w-1=tcp://10.0.0.1:5557 --model llama',
+    },
     { says: 'Is the gate open, and if not, why?', line: "curl '127.0.0.1:9463/readyz?verbose'" },
   ],
   check(settings, reject) {
-    checkFleet(settings, reject);
+    const hasList = settings.workers.length > 0 || settings.workersFile !== undefined;
+    // Engines that are read directly need no sidecar beside them.
+    if (hasList || settings.kvEventSources.length === 0) checkFleet(settings, reject);
+    checkDirect(settings, reject);
+    checkRatio(settings, reject);
     checkListen(settings, reject);
   },
 };

@@ -4,13 +4,13 @@ import type { Tier } from '../blocks/tier.js';
 import type { Picture } from '../contract/picture.js';
 import type { Clock } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
-import type { AskedIndex } from './asked-index.js';
 import type { Feed } from './feed.js';
 import { FleetIndex, type PictureWords, type RankHolding, type RankMatch } from './fleet-index.js';
+import type { GroupIndex } from './group-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { Intake, Worked } from './intake.js';
 import { MismatchReporter } from './mismatch-reporter.js';
-import { WorkerFollower } from './worker-follower.js';
+import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
 /** What the index tells the agreement; `FleetRunner` is one. */
 export interface IndexListener {
@@ -45,7 +45,7 @@ interface Followed {
 }
 
 /** The exact index of one group in one epoch: one `FleetIndex`, and who follows each worker for it. */
-export class EpochIndex implements AskedIndex {
+export class EpochIndex implements GroupIndex {
   readonly epoch: number;
   readonly tokensPerBlock: number;
   readonly hashUnit: HashUnitName;
@@ -76,7 +76,6 @@ export class EpochIndex implements AskedIndex {
     });
   }
 
-  /** Different blocks that anybody holds. */
   get blocks(): number {
     return this.#index.blocks;
   }
@@ -85,11 +84,10 @@ export class EpochIndex implements AskedIndex {
     return this.#index.memoryBytes;
   }
 
-  get followers(): readonly WorkerFollower[] {
-    return [...this.#followed.values()].map(({ follower }) => follower);
+  get followerStates(): readonly FollowerStateName[] {
+    return [...this.#followed.values()].map(({ follower }) => follower.state);
   }
 
-  /** Takes the group's members: those that are offered fully are followed, the others are not in the index. */
   setMembers(members: readonly MemberView[]): void {
     const wanted = new Map<string, string>();
     for (const { target, offer, instanceId } of members) {
@@ -105,12 +103,10 @@ export class EpochIndex implements AskedIndex {
     }
   }
 
-  /** The way to a worker's events is another one, or none. */
   setFeed(target: string, feed: Feed | undefined): void {
     this.#followed.get(target)?.follower.setFeed(feed);
   }
 
-  /** A8, G5: everything held for this instance is dropped. */
   forget(target: string, instanceId: string): void {
     const followed = this.#followed.get(target);
     if (followed === undefined) return;
@@ -148,7 +144,6 @@ export class EpochIndex implements AskedIndex {
     return false;
   }
 
-  /** Ends all following; the index goes with it. */
   close(): void {
     for (const [target, { follower }] of this.#followed) this.#unfollow(target, follower);
     this.#mismatches.close();

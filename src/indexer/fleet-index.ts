@@ -420,7 +420,7 @@ function tooManyRanks(count: number): string {
 }
 
 /** The longest match first, all tiers together, then the nearest; then by name, so that answers do not jump. */
-function byLength(a: RankMatch, b: RankMatch): number {
+export function byLength(a: RankMatch, b: RankMatch): number {
   const all = TIERS.length - 1;
   const longer = (b.blocks[all] ?? 0) - (a.blocks[all] ?? 0);
   if (longer !== 0) return longer;

@@ -2,30 +2,39 @@ import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import type { ContractValues } from '../contract/contract-values.js';
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../gen/kvaccord/v1/indexer.js';
 import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { SilenceWatch } from '../platform/silence-watch.js';
 import type { Turns } from '../platform/turns.js';
 import type { RpcChannel } from '../rpc/channel.js';
 import type { RpcEdge } from '../rpc/handlers.js';
+import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
+import type { DirectWorker, DirectWorkerModules, DirectWorkerOptions } from './direct-worker.js';
 import { EpochIndex, type IndexListener } from './epoch-index.js';
 import type { Feed } from './feed.js';
+import type { GroupIndex } from './group-index.js';
 import { IndexMetrics } from './index-metrics.js';
 import { IndexTally } from './index-tally.js';
 import { createIndexerService } from './indexer-service.js';
-import { Intake } from './intake.js';
+import { Intake, type Worked } from './intake.js';
 import { SidecarFeed } from './sidecar-feed.js';
 
 /** The agreement as the index needs it; `FleetRunner` is one. */
 export interface IndexedFleet extends IndexListener {
   readonly view: FleetView;
+  /** A member's report; false when it was not taken, because the member is not listed. */
+  reported(target: string, report: CapabilityReport): boolean;
 }
 
 export interface FleetIndexingOptions {
-  /** Bound of each group's index in memory; default that of `PrefixIndex`. */
-  readonly maxBytes?: number;
+  /** Learns from routing decisions in place of KV events; by default it learns from KV events. */
+  readonly approximate?: ApproximateOptions;
+  /** Engines that are read here because they have no sidecar. Default none. */
+  readonly directWorkers?: readonly DirectWorkerOptions[];
 }
 
 export interface FleetIndexingModules {
@@ -35,6 +44,9 @@ export interface FleetIndexingModules {
   readonly registry: Registry;
   readonly fleet: IndexedFleet;
   readonly edge: RpcEdge;
+  readonly logger: Logger;
+  /** Makes a direct worker: ZeroMQ and all that reads with it are loaded only where there is one. */
+  readonly createDirectWorker?: (options: DirectWorkerOptions, modules: DirectWorkerModules) => DirectWorker;
 }
 
 /**
@@ -47,17 +59,21 @@ export class FleetIndexing implements IndexDirectory {
     readonly definition: typeof IndexerService;
     readonly implementation: ReturnType<typeof createIndexerService>;
   }[];
-  readonly targets: readonly string[] = [];
+  readonly targets: readonly string[];
   readonly #options: FleetIndexingOptions;
   readonly #modules: FleetIndexingModules;
   readonly #intake: Intake;
   readonly #silence: SilenceWatch;
   readonly #metrics: IndexMetrics;
-  readonly #epochs = new Map<string, EpochIndex>();
+  readonly #epochs = new Map<string, GroupIndex>();
   /** Outlive epochs: counters of a group only grow as long as it is there. */
   readonly #tallies = new Map<string, IndexTally>();
   /** The ways to workers' events. */
   readonly #feeds = new Map<string, Feed>();
+  readonly #directWorkers: readonly DirectWorker[];
+  /** Direct workers whose report is another one than the agreement has. */
+  readonly #unreported = new Set<DirectWorker>();
+  readonly #reporting: Worked = { step: () => this.#reportOne() };
 
   constructor(options: FleetIndexingOptions, modules: FleetIndexingModules) {
     this.#options = options;
@@ -66,6 +82,8 @@ export class FleetIndexing implements IndexDirectory {
     this.#intake = new Intake({ clock, turns });
     this.#silence = new SilenceWatch({ clock });
     this.#metrics = new IndexMetrics(registry, { epochs: this.#epochs, tallies: this.#tallies });
+    this.#directWorkers = (options.directWorkers ?? []).map((worker) => this.#createDirect(worker));
+    this.targets = this.#directWorkers.map(({ target }) => target);
     this.services = [
       {
         definition: IndexerService,
@@ -79,7 +97,11 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   start(): void {
-    // Everything begins with the first epoch.
+    for (const worker of this.#directWorkers) {
+      this.#feeds.set(worker.target, worker.feed);
+      this.#unreported.add(worker);
+      worker.start();
+    }
   }
 
   onEffect(effect: AgreementEffect): void {
@@ -102,6 +124,8 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   onView(view: FleetView): void {
+    // A report is taken only of who is listed, and that shows here.
+    if (this.#unreported.size > 0) this.#intake.add(this.#reporting);
     for (const { group, epoch, members } of view.groups) {
       const index = this.#epochs.get(group);
       if (index?.epoch === epoch) index.setMembers(members);
@@ -116,10 +140,10 @@ export class FleetIndexing implements IndexDirectory {
     this.#setFeed(target, undefined);
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     for (const group of [...this.#epochs.keys()]) this.#end(group);
     this.#intake.close();
-    return Promise.resolve();
+    await Promise.all(this.#directWorkers.map((worker) => worker.close()));
   }
 
   #setFeed(target: string, feed: Feed | undefined): void {
@@ -133,24 +157,51 @@ export class FleetIndexing implements IndexDirectory {
     this.#end(group);
     const tally = this.#tallies.get(group) ?? new IndexTally();
     this.#tallies.set(group, tally);
-    const index = new EpochIndex(
-      {
-        ...this.#options,
-        epoch,
-        tokensPerBlock: Number(values.tokens_per_block),
-        hashUnit: values.hash_unit === 'bigram' ? 'bigram' : 'token',
-      },
-      {
-        clock,
-        random,
-        tally,
-        intake: this.#intake,
-        listener: fleet,
-        feedOf: (target) => this.#feeds.get(target),
-        onLag: (lagMs) => this.#metrics.observeLag(lagMs),
-      },
-    );
+    const contract = {
+      epoch,
+      tokensPerBlock: Number(values.tokens_per_block),
+      hashUnit: values.hash_unit === 'bigram' ? ('bigram' as const) : ('token' as const),
+    };
+    const { approximate } = this.#options;
+    const intake = this.#intake;
+    const index: GroupIndex =
+      approximate === undefined
+        ? new EpochIndex(contract, {
+            clock,
+            random,
+            tally,
+            intake,
+            listener: fleet,
+            feedOf: (target) => this.#feeds.get(target),
+            onLag: (lagMs) => this.#metrics.observeLag(lagMs),
+          })
+        : new ApproximateIndex({ ...contract, ...approximate }, { clock, intake });
     this.#epochs.set(group, index);
+  }
+
+  #createDirect(options: DirectWorkerOptions): DirectWorker {
+    const { clock, random, logger, createDirectWorker } = this.#modules;
+    if (createDirectWorker === undefined) throw new Error('nothing makes direct workers');
+    const worker: DirectWorker = createDirectWorker(options, {
+      clock,
+      random,
+      logger,
+      onReport: () => {
+        this.#unreported.add(worker);
+        this.#intake.add(this.#reporting);
+      },
+    });
+    return worker;
+  }
+
+  /** Reports for one direct worker; those that are not listed yet wait for the next view. */
+  #reportOne(): boolean {
+    for (const worker of this.#unreported) {
+      if (!this.#modules.fleet.reported(worker.target, worker.report)) continue;
+      this.#unreported.delete(worker);
+      return true;
+    }
+    return false;
   }
 
   #end(group: string): void {

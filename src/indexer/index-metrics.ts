@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { EpochIndex } from './epoch-index.js';
+import type { GroupIndex } from './group-index.js';
 import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index-tally.js';
 import type { FollowerStateName } from './worker-follower.js';
 
@@ -17,7 +17,7 @@ const LAG_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
 
 export interface IndexMetricsModules {
   /** By group. */
-  readonly epochs: ReadonlyMap<string, EpochIndex>;
+  readonly epochs: ReadonlyMap<string, GroupIndex>;
   /** By group. */
   readonly tallies: ReadonlyMap<string, IndexTally>;
 }
@@ -67,7 +67,7 @@ export class IndexMetrics {
         this.reset();
         for (const [group, epoch] of epochs) {
           for (const state of FOLLOWER_STATES) this.set({ group, state }, 0);
-          for (const { state } of epoch.followers) this.inc({ group, state });
+          for (const state of epoch.followerStates) this.inc({ group, state });
         }
       },
     });

@@ -2,9 +2,11 @@ import { Registry } from 'prom-client';
 import type { AggregatorAddresses } from '../../src/aggregator/aggregator.js';
 import { Aggregator } from '../../src/aggregator/aggregator.js';
 import { createDiscoverySource } from '../../src/aggregator/discovery/create-source.js';
+import { StaticSource } from '../../src/aggregator/discovery/static.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
-import { FleetIndexing } from '../../src/indexer/fleet-indexing.js';
+import { DirectWorker } from '../../src/indexer/direct-worker.js';
+import { FleetIndexing, type FleetIndexingOptions } from '../../src/indexer/fleet-indexing.js';
 import type { Address } from '../../src/platform/address.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { systemRandom } from '../../src/platform/random.js';
@@ -18,10 +20,11 @@ import { RecordingLogger } from './recording-logger.js';
 /** Any free port of this machine. */
 const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
 
-/** Where it serves; a free port by default. */
+/** Where it serves, a free port by default, and what its index learns from. */
 interface Places {
   readonly listen?: Address | undefined;
   readonly httpListen?: Address | undefined;
+  readonly indexing?: FleetIndexingOptions;
 }
 
 /** A real aggregator on free ports, and what a test needs to watch it. */
@@ -39,7 +42,10 @@ export class AggregatorHarness {
     const security = createPlaintextSecurity();
     const modules = { clock: systemClock, random: systemRandom };
     this.dialer = new RpcDialer({}, { clock: systemClock, security });
-    const source = createDiscoverySource({ workers }, { ...modules, resolver: systemResolver });
+    const source =
+      workers.length === 0
+        ? new StaticSource({ addresses: [] })
+        : createDiscoverySource({ workers }, { ...modules, resolver: systemResolver });
     this.aggregator = new Aggregator(
       {
         agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: source.isStatic, ...options },
@@ -57,16 +63,15 @@ export class AggregatorHarness {
         dialer: this.dialer,
         parts: [
           (host) => {
-            const made = new FleetIndexing(
-              {},
-              {
-                ...modules,
-                turns: systemTurns,
-                registry: this.registry,
-                fleet: host.runner,
-                edge: host.edge,
-              },
-            );
+            const made = new FleetIndexing(places.indexing ?? {}, {
+              ...modules,
+              logger: this.logger,
+              turns: systemTurns,
+              registry: this.registry,
+              fleet: host.runner,
+              edge: host.edge,
+              createDirectWorker: (worker, its) => new DirectWorker(worker, its),
+            });
             this.indexing = made;
             return made;
           },

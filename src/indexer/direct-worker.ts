@@ -1,0 +1,108 @@
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineFeed, type EngineFeedModules, type ObservedSize } from '../kv-events/engine-feed.js';
+import type { FeedSource } from '../kv-events/feed-source.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Random } from '../platform/random.js';
+import { directReport } from './direct-report.js';
+import type { Feed } from './feed.js';
+import { RelayFeed } from './relay-feed.js';
+
+export interface DirectWorkerOptions {
+  /** Its name in the fleet, and its `worker_id`. */
+  readonly target: string;
+  /** The served model's name: events do not tell it. */
+  readonly model: string;
+  /** One for each data-parallel rank. */
+  readonly sources: readonly FeedSource[];
+  readonly declaredTokensPerBlock: number | undefined;
+  /** The product's version, for the report. */
+  readonly version: string;
+}
+
+export interface DirectWorkerModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Test sockets in place of ZeroMQ. */
+  readonly sockets?: EngineFeedModules['sockets'];
+  /** `report` is another one than before. */
+  onReport(): void;
+}
+
+/**
+ * An engine that is read with no sidecar beside it: its events come straight
+ * from its socket, and its report is made of what they tell.
+ */
+export class DirectWorker {
+  readonly target: string;
+  readonly feed: Feed;
+  readonly #options: DirectWorkerOptions;
+  readonly #modules: DirectWorkerModules;
+  readonly #engine: EngineFeed;
+  /** By rank. */
+  readonly #observed = new Map<number, ObservedSize>();
+  #instanceId: string;
+  #revision = 1n;
+
+  constructor(options: DirectWorkerOptions, modules: DirectWorkerModules) {
+    const { clock, random, logger, sockets } = modules;
+    this.target = options.target;
+    this.#options = options;
+    this.#modules = modules;
+    this.#instanceId = random.uniqueId();
+    this.#engine = new EngineFeed(
+      {},
+      {
+        clock,
+        random,
+        logger,
+        onObserved: (observed) => this.#observe(observed),
+        onPublisherRestart: () => this.#restart(),
+        ...(sockets === undefined ? {} : { sockets }),
+      },
+    );
+    this.#engine.setInstance(this.#instanceId);
+    this.feed = new RelayFeed(this.#engine);
+  }
+
+  /** What is known of it now. */
+  get report(): CapabilityReport {
+    const { target, model, declaredTokensPerBlock, version } = this.#options;
+    return directReport({
+      workerId: target,
+      model,
+      version,
+      declaredTokensPerBlock,
+      instanceId: this.#instanceId,
+      revision: this.#revision,
+      observed: [...this.#observed.values()],
+      nowMs: this.#modules.clock.wallMs(),
+    });
+  }
+
+  /** Begins to read. */
+  start(): void {
+    this.#engine.setSources(this.#options.sources);
+  }
+
+  /** Closes every socket. */
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+
+  #observe(observed: ObservedSize): void {
+    this.#observed.set(observed.rank, observed);
+    this.#revision += 1n;
+    this.#modules.onReport();
+  }
+
+  /** The publisher counts anew: so its engine was started anew, and what the old one told is no evidence. */
+  #restart(): void {
+    this.#instanceId = this.#modules.random.uniqueId();
+    this.#revision = 1n;
+    this.#observed.clear();
+    this.#engine.setInstance(this.#instanceId);
+    this.#modules.onReport();
+  }
+}

@@ -68,16 +68,20 @@ export class BatchDecoder {
     const { reader } = this;
     if (reader.kind === 'map') {
       const keys = reader.readMapHeader();
+      let hasEvents = false;
       for (let i = 0; i < keys; i++) {
         const key = this.#key();
+        hasEvents ||= key === 'events';
         if (key === 'ts') this.#time();
         else if (key === 'events') this.#events(onEvent, onUnreadable);
         else if (key === 'data_parallel_rank') this.#dataParallelRank();
         else reader.skip();
       }
+      if (!hasEvents) throw new UnreadableError('a batch without events');
       return;
     }
     const items = reader.readArrayHeader();
+    if (items < 2) throw new UnreadableError('a batch without events');
     for (let i = 0; i < items; i++) {
       if (i === 0) this.#time();
       else if (i === 1) this.#events(onEvent, onUnreadable);

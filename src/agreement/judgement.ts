@@ -1,7 +1,7 @@
 import type { ContractField } from '../contract/contract-values.js';
 import { CONTRACT_FIELDS, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import type { AgreementOptions } from './options.js';
-import type { AgreementState, Member } from './state.js';
+import type { AgreementState, Group, Member } from './state.js';
 
 /**
  * How engines hash their own blocks. An index that hashes the tokens of events
@@ -39,6 +39,13 @@ export function decides(member: Member): boolean {
 /** V5: the worker's own declaration is wrong, and this frontend goes by it. */
 export function contradictsItself(member: Member, options: AgreementOptions): boolean {
   return options.frontendUses === 'declared' && member.report?.declared !== undefined;
+}
+
+/** Who decides and contradicts itself, by name, so that the order of arrival does not show (A11). */
+export function contradictingMembers(group: Group, options: AgreementOptions): Member[] {
+  return [...group.members.values()]
+    .filter((member) => decides(member) && contradictsItself(member, options))
+    .sort((a, b) => (a.target < b.target ? -1 : 1));
 }
 
 /** Whether it fits the running epoch, its own declaration included where the frontend goes by it. */

@@ -3,7 +3,7 @@ import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, conforms, contradictsItself, decides } from './judgement.js';
+import { comparedFields, conforms, contradictingMembers } from './judgement.js';
 import { forget } from './members.js';
 import { isObserved } from './observed.js';
 import { countStanding, updateMode } from './routing.js';
@@ -64,7 +64,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
     };
   }
   if (group.contradicting > 0) {
-    const members = [...group.members.values()].filter((m) => decides(m) && contradictsItself(m, options));
+    const members = contradictingMembers(group, options);
     const substance = JSON.stringify(
       members.map(({ target, report }) => [target, report?.declared, report?.contractKey]),
     );

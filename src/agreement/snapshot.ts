@@ -4,7 +4,7 @@ import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Picture } from '../contract/picture.js';
 import type { MemberOffer } from './judgement.js';
-import { comparedFields, conforms, contradictsItself, decides, drains, offerOf } from './judgement.js';
+import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { isObserved } from './observed.js';
 import { settledAtMs, waitsForMissing } from './phase.js';
 import type { RoutingMode } from './routing.js';
@@ -164,9 +164,7 @@ function whyNot(
   }
   const reasons: Reason[] = [];
   if (phase.state === 'conflict') {
-    const contradicting = [...group.members.values()].filter(
-      (m) => decides(m) && contradictsItself(m, state.options),
-    );
+    const contradicting = contradictingMembers(group, state.options);
     const field = tallies.union().difference;
     // As it was logged: who contradicts itself is to be mended first (V5).
     const text =

@@ -22,6 +22,7 @@ const sketch = fc.record({
     EvidenceSource.EVIDENCE_SOURCE_DECLARED,
     EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
   ),
+  declares: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 3 }),
   draining: fc.boolean(),
   unusable: fc.option(fc.constant('the engine is starting'), { nil: undefined, freq: 6 }),
 });
@@ -41,11 +42,17 @@ function asReport(made: {
   size: number;
   values: object;
   source: EvidenceSource;
+  declares: number | undefined;
   draining: boolean;
   unusable: string | undefined;
 }): ReportSketch {
-  const { unusable, ...rest } = made;
-  return unusable === undefined ? { ...rest } : { ...rest, unusable };
+  const { unusable, declares, ...rest } = made;
+  return {
+    ...rest,
+    ...(unusable === undefined ? {} : { unusable }),
+    // What is declared is told only where it differs.
+    ...(declares === undefined || declares === made.size ? {} : { declares }),
+  };
 }
 
 /** What must be equal when two fleets came to the same: order of members left out. */

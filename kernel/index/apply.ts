@@ -37,9 +37,9 @@ import {
   mix,
   openTier,
   PLACES_PER_BUCKET,
-  segmentAt,
-  segmentOf,
   shiftOf,
+  wordAt,
+  wordOf,
 } from './table';
 
 /** Whether the last change found no memory. */
@@ -74,7 +74,7 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
     if (isNext(cell, hash)) cell += ENTRY;
     else {
       const mixed = mix(hash);
-      cell = cellOf(segmentOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
+      cell = cellOf(wordOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
       if (cell === 0) {
         cell = insert(tier, hash, mixed, holder + 1);
         if (cell !== 0) added++;
@@ -109,8 +109,8 @@ export function removeAll(holder: u32, tier: u32, count: u32): u32 {
   for (let at: u32 = 0; at < count; at++) {
     const hash = load<u64>(OWN_AREA + AREA_INPUT + (at << 3));
     const mixed = mix(hash);
-    const segment = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
-    const cell = cellOf(segment, hash, mixed);
+    const word = wordOf(directoryOf(tier), shiftOf(tier), mixed);
+    const cell = cellOf(word, hash, mixed);
     if (cell === 0) continue;
     const from = load<u32>(cell);
     const to = memoisedDifference(from, holder);
@@ -121,8 +121,8 @@ export function removeAll(holder: u32, tier: u32, count: u32): u32 {
     }
     gone++;
     if (to === 0) {
-      erase(tier, segment, mixed, cell);
-      if (isSparse(segment)) mergeSparse(tier, mixed);
+      erase(tier, word, mixed, cell);
+      if (isSparse(word)) mergeSparse(tier, mixed);
     } else {
       store<u32>(cell, to);
       retain(to);
@@ -168,13 +168,13 @@ export function sweepSegment(): u32 {
   const tier = sweepTier;
   const position = sweepPosition;
   const end = endOfSegment(tier, position);
-  const segment = segmentAt(tier, position);
+  const word = wordAt(tier, position);
   beginChange();
   forgetMemo();
   let gone: u32 = 0;
   for (let bucket: u32 = 0; bucket < BUCKETS_PER_SEGMENT; bucket++) {
     for (let index: u32 = 0; index < PLACES_PER_BUCKET; index++) {
-      const cell = cellAt(segment, bucket, index);
+      const cell = cellAt(word, bucket, index);
       if (cell === 0) continue;
       const from = load<u32>(cell);
       const to = memoisedLiving(from);
@@ -184,7 +184,7 @@ export function sweepSegment(): u32 {
         continue;
       }
       gone += uncountDead(from, tier);
-      if (to === 0) erase(tier, segment, mix(hashOf(cell)), cell);
+      if (to === 0) erase(tier, word, mix(hashOf(cell)), cell);
       else {
         store<u32>(cell, to);
         retain(to);

@@ -21,7 +21,7 @@ import {
 } from './layout';
 import { ENTRY, isNext } from './pool';
 import { COUNT, isDead, MEMBERS, rank } from './sets';
-import { cellOf, directoryOf, entriesOf, mix, segmentOf, shiftOf } from './table';
+import { cellOf, directoryOf, entriesOf, mix, shiftOf, wordOf } from './table';
 
 const NOTHING_YET: u32 = 0xffffffff;
 
@@ -69,7 +69,7 @@ function findInTier(area: usize, count: u32, tier: u32): u32 {
     if (isNext(cell, hash)) cell += ENTRY;
     else {
       const mixed = mix(hash);
-      cell = cellOf(segmentOf(directory, shift, mixed), hash, mixed);
+      cell = cellOf(wordOf(directory, shift, mixed), hash, mixed);
       if (cell === 0) break;
     }
     const id = load<u32>(cell);
@@ -92,7 +92,7 @@ function findInTiers(area: usize, count: u32, deepest: u32): u32 {
     for (let tier: u32 = 0; tier <= deepest; tier++) {
       let id: u32 = 0;
       if (entriesOf(tier) !== 0) {
-        const cell = cellOf(segmentOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
+        const cell = cellOf(wordOf(directoryOf(tier), shiftOf(tier), mixed), hash, mixed);
         if (cell !== 0) id = load<u32>(cell);
       }
       const seen = area + AREA_LAST + (tier << 2);

@@ -8,7 +8,7 @@ import {
   endOfSegment,
   MAX_DEPTH,
   PLACES_PER_BUCKET,
-  segmentAt,
+  wordAt,
 } from './table';
 
 let scanned: u32 = 0;
@@ -29,11 +29,11 @@ export function scan(tier: u32, cursor: u32, most: u32): u32 {
   let position = cursor >> 8;
   let bucket = cursor & (BUCKETS_PER_SEGMENT - 1);
   while (position < 1 << MAX_DEPTH) {
-    const segment = segmentAt(tier, position);
+    const word = wordAt(tier, position);
     for (; bucket < BUCKETS_PER_SEGMENT; bucket++) {
       if (scanned !== 0 && scanned + PLACES_PER_BUCKET > most) return (position << 8) | bucket;
       for (let index: u32 = 0; index < PLACES_PER_BUCKET; index++) {
-        const cell = cellAt(segment, bucket, index);
+        const cell = cellAt(word, bucket, index);
         if (cell === 0) continue;
         const hash = hashOf(cell);
         const at = OWN_AREA + (scanned << 2);

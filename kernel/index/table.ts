@@ -3,14 +3,18 @@
 // splits in two, two that are nearly empty become one, so that no change ever
 // costs more than a page of work, or a longer directory.
 //
-// A segment has 256 buckets of one cache line: the cells of twelve entries (0:
-// a free place), eight bits of the hash of each, the number of entries that
-// wanted into this bucket and went further, and a word of the segment's own.
+// A segment has 256 buckets of one cache line: the cells of ten entries (0: a
+// free place; odd: it belongs into a bucket before), sixteen bits of the mixed
+// hash of each, the number of entries that wanted into this bucket and went
+// further, and a word of the segment's own. The sixteen bits begin at or up to
+// seven bits before the first one that the directory has not seen: so they
+// tell what a split needs to know, and entries need not be read for it but
+// once in eight. The directory's low bits say where they begin.
 import { PAGE, PAGE_BITS, SCRATCH_PAGE, TIERS_AT } from './layout';
 import { giveBackPages, takePages } from './pages';
 import { giveBackEntry, hashOf, takeEntry } from './pool';
 
-const TAGS: usize = 48;
+const TAGS: usize = 40;
 const PASSED: usize = 60;
 /** In the first bucket: entries of the segment. */
 const ENTRIES: usize = 62;
@@ -18,15 +22,18 @@ const ENTRIES: usize = 62;
 const DEPTH: usize = 126;
 
 const BUCKETS: u32 = 256;
-const PLACES: u32 = 12;
-const ALL_PLACES: i32 = 4095;
+const PLACES: u32 = 10;
 const CAPACITY: u32 = BUCKETS * PLACES;
 /** Entries from which on a segment splits. */
-const FULL: u32 = 2640;
+const FULL: u32 = 2200;
 /** Entries up to which two segments become one, and those of one of them at which that is looked at. */
-const MERGED: u32 = 1408;
-const SPARSE: u32 = 896;
+const MERGED: u32 = 1152;
+const SPARSE: u32 = 768;
 const SPARSE_MASK: u32 = 127;
+/** Splits between which the sixteen bits stay the same; a power of two. */
+const LEVELS: u32 = 8;
+/** Set in the cell of an entry that was full of others where it belongs. */
+const DISPLACED: u32 = 1;
 
 /** Odd, near 2^64 divided by the golden ratio. */
 const SPREAD: u64 = ((<u64>0x9e3779b9) << 32) | 0x7f4a7c15;
@@ -53,32 +60,40 @@ export function addEntries(tier: u32, count: i32): void {
   store<u32>(TIERS_AT + (tier << 4), entriesOf(tier) + count, 8);
 }
 
-/** Spreads hashes that are alike: the top bits, and those from 32 on, depend on all others. */
+/** Spreads hashes that are alike: the top bits depend on all others, and each on all below it. */
 export function mix(hash: u64): u64 {
   return (hash ^ (hash >> 32)) * SPREAD;
 }
 
-export function segmentOf(directory: usize, shift: u64, mixed: u64): usize {
+/** The directory's word for a mixed hash: the address of its segment, and in the low bits where the tags begin. */
+export function wordOf(directory: usize, shift: u64, mixed: u64): u32 {
   return load<u32>(directory + ((<usize>(mixed >> shift)) << 2));
 }
 
-function homeOf(mixed: u64): u32 {
-  return <u32>(mixed >> 32) & (BUCKETS - 1);
+function segmentOf(word: u32): usize {
+  return word & ~(PAGE - 1);
 }
 
-function tagOf(mixed: u64): u32 {
-  return <u32>(mixed >> 24) & 255;
+function homeOf(mixed: u64): u32 {
+  return <u32>(mixed >> 24) & (BUCKETS - 1);
+}
+
+function tagOf(word: u32, mixed: u64): u32 {
+  return <u32>((mixed << (<u64>(word & 63))) >> 48);
 }
 
 /** The cell of `hash` in its segment; 0 when it is not there. Ends, whatever lies in memory. */
-export function cellOf(segment: usize, hash: u64, mixed: u64): usize {
-  const tags = i8x16.splat(<i8>tagOf(mixed));
+export function cellOf(word: u32, hash: u64, mixed: u64): usize {
+  const tags = i16x8.splat(<i16>tagOf(word, mixed));
+  const segment = segmentOf(word);
   let bucket = homeOf(mixed);
   for (let passed: u32 = 0; passed < BUCKETS; passed++) {
     const at = segment + (bucket << 6);
-    let alike = i8x16.bitmask(i8x16.eq(v128.load(at, TAGS), tags)) & ALL_PLACES;
+    let alike =
+      i16x8.bitmask(i16x8.eq(v128.load(at, TAGS), tags)) |
+      (i16x8.bitmask(i16x8.eq(v128.load(at, TAGS + 4), tags)) << 2);
     while (alike !== 0) {
-      const cell: usize = load<u32>(at + (ctz(alike) << 2));
+      const cell: usize = load<u32>(at + (ctz(alike) << 2)) & ~DISPLACED;
       if (cell !== 0 && hashOf(cell) === hash) return cell;
       alike &= alike - 1;
     }
@@ -107,57 +122,57 @@ export function openTier(tier: u32): bool {
 
 /** Adds a hash that the table does not have: its cell, or 0 when there is no room. */
 export function insert(tier: u32, hash: u64, mixed: u64, id: u32): usize {
-  let segment = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
-  while (load<u16>(segment, ENTRIES) >= FULL) {
+  let word = wordOf(directoryOf(tier), shiftOf(tier), mixed);
+  while (load<u16>(segmentOf(word), ENTRIES) >= FULL) {
     if (!split(tier, mixed)) {
-      if (load<u16>(segment, ENTRIES) === CAPACITY) return 0;
+      if (load<u16>(segmentOf(word), ENTRIES) === CAPACITY) return 0;
       break;
     }
-    segment = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
+    word = wordOf(directoryOf(tier), shiftOf(tier), mixed);
   }
   const cell = takeEntry(tier, hash, id);
   if (cell === 0) return 0;
-  place(segment, mixed, cell);
+  place(segmentOf(word), homeOf(mixed), tagOf(word, mixed), cell);
   addEntries(tier, 1);
   return cell;
 }
 
 /** Puts an entry into a segment that has room. */
-function place(segment: usize, mixed: u64, cell: usize): void {
-  let at = segment + (homeOf(mixed) << 6);
+function place(segment: usize, home: u32, tag: u32, cell: usize): void {
+  let at = segment + (home << 6);
+  let displaced: u32 = 0;
   for (;;) {
-    const free = freePlaces(at);
+    const free = placesOf(at, 0);
     if (free !== 0) {
       const index = ctz(free);
-      store<u32>(at + (index << 2), cell);
-      store<u8>(at + index, tagOf(mixed), TAGS);
+      store<u32>(at + (index << 2), cell | displaced);
+      store<u16>(at + (index << 1), tag, TAGS);
       store<u16>(segment, load<u16>(segment, ENTRIES) + 1, ENTRIES);
       return;
     }
     store<u16>(at, load<u16>(at, PASSED) + 1, PASSED);
     at = segment + ((at + 64 - segment) & (PAGE - 1));
+    displaced = DISPLACED;
   }
 }
 
-/** One bit for each free place of the bucket. */
-function freePlaces(at: usize): i32 {
-  const zero = i32x4.splat(0);
+/** One bit for each place of the bucket in which `cell` is. */
+function placesOf(at: usize, cell: usize): i32 {
+  const cells = i32x4.splat(<i32>cell);
+  const displaced = i32x4.splat(DISPLACED);
   return (
-    i32x4.bitmask(i32x4.eq(v128.load(at), zero)) |
-    (i32x4.bitmask(i32x4.eq(v128.load(at, 16), zero)) << 4) |
-    (i32x4.bitmask(i32x4.eq(v128.load(at, 32), zero)) << 8)
+    i32x4.bitmask(i32x4.eq(v128.andnot(v128.load(at), displaced), cells)) |
+    (i32x4.bitmask(i32x4.eq(v128.andnot(v128.load(at, 16), displaced), cells)) << 4) |
+    (i32x4.bitmask(i32x4.eq(v128.andnot(v128.load(at, 24), displaced), cells)) << 6)
   );
 }
 
 /** Takes out the entry at `cell`. The segment may be merged afterwards with `mergeSparse`. */
-export function erase(tier: u32, segment: usize, mixed: u64, cell: usize): void {
-  const cells = i32x4.splat(<i32>cell);
+export function erase(tier: u32, word: u32, mixed: u64, cell: usize): void {
+  const segment = segmentOf(word);
   let at = segment + (homeOf(mixed) << 6);
   for (;;) {
-    const here =
-      i32x4.bitmask(i32x4.eq(v128.load(at), cells)) |
-      (i32x4.bitmask(i32x4.eq(v128.load(at, 16), cells)) << 4) |
-      (i32x4.bitmask(i32x4.eq(v128.load(at, 32), cells)) << 8);
+    const here = placesOf(at, cell);
     if (here !== 0) {
       store<u32>(at + (ctz(here) << 2), 0);
       break;
@@ -171,42 +186,60 @@ export function erase(tier: u32, segment: usize, mixed: u64, cell: usize): void 
 }
 
 /** Whether it is time to look whether a segment and its neighbour fit into one. */
-export function isSparse(segment: usize): bool {
-  const entries = load<u16>(segment, ENTRIES);
+export function isSparse(word: u32): bool {
+  const entries = load<u16>(segmentOf(word), ENTRIES);
   return entries <= SPARSE && (entries & SPARSE_MASK) === 0;
 }
 
 /** Splits the segment of `mixed`; false when there is no memory, or hashes are so alike that it would not help. */
 function split(tier: u32, mixed: u64): bool {
-  const segmentBefore = segmentOf(directoryOf(tier), shiftOf(tier), mixed);
-  const depth = <u32>load<u16>(segmentBefore, DEPTH);
+  const lower = segmentOf(wordOf(directoryOf(tier), shiftOf(tier), mixed));
+  const depth = <u32>load<u16>(lower, DEPTH);
   if (depth === load<u32>(TIERS_AT + (tier << 4), 4) && !lengthenDirectory(tier)) return false;
   const upper = takePages(1);
   if (upper === 0) return false;
-  const directory = directoryOf(tier);
-  const shift = shiftOf(tier);
-  const lower = segmentOf(directory, shift, mixed);
   memory.copy(SCRATCH_PAGE, lower, PAGE);
   memory.fill(lower, 0, PAGE);
   memory.fill(upper, 0, PAGE);
-  placeAll(SCRATCH_PAGE, lower, upper, 63 - <u64>depth);
+  const tags = firstTagBit(depth + 1);
+  moveAll(SCRATCH_PAGE, depth, <u32>lower | tags, <u32>upper | tags, tags !== firstTagBit(depth));
   store<u16>(lower, depth + 1, DEPTH);
   store<u16>(upper, depth + 1, DEPTH);
-  // The directory's places of the segment, of which the upper half is now another's.
-  const half: u32 = 1 << (63 - <u32>shift - depth);
-  const first = (<u32>(mixed >> shift) & ~(half * 2 - 1)) + half;
-  for (let at = first; at < first + half; at++) store<u32>(directory + (at << 2), upper);
+  const directory = directoryOf(tier);
+  const shift = <u32>shiftOf(tier);
+  const half: u32 = 1 << (63 - shift - depth);
+  const first = <u32>(mixed >> shift) & ~(half * 2 - 1);
+  point(directory, first, half, <u32>lower | tags);
+  point(directory, first + half, half, <u32>upper | tags);
   return true;
 }
 
-/** Puts the entries of `from` into `lower` or `upper` by one bit of the mixed hash. */
-function placeAll(from: usize, lower: usize, upper: usize, bit: u64): void {
-  for (let at = from; at < from + PAGE; at += 64) {
+/** Where the tags of a segment begin of which all hashes share `depth` bits. */
+function firstTagBit(depth: u32): u32 {
+  return depth & ~(LEVELS - 1);
+}
+
+function point(directory: usize, first: u32, count: u32, word: u32): void {
+  for (let at = first; at < first + count; at++) store<u32>(directory + (at << 2), word);
+}
+
+/** Puts the entries of `from` into `lower` or `upper` by bit `level` of the mixed hash, of which the first is the top one. */
+function moveAll(from: usize, level: u32, lower: u32, upper: u32, isTaggedAnew: bool): void {
+  const tagBit = 15 - (level & (LEVELS - 1));
+  for (let bucket: u32 = 0; bucket < BUCKETS; bucket++) {
+    const at = from + (bucket << 6);
     for (let index: u32 = 0; index < PLACES; index++) {
-      const cell: usize = load<u32>(at + (index << 2));
+      const cell = load<u32>(at + (index << 2));
       if (cell === 0) continue;
-      const mixed = mix(hashOf(cell));
-      place(((mixed >> bit) & 1) !== 0 ? upper : lower, mixed, cell);
+      if (!isTaggedAnew && (cell & DISPLACED) === 0) {
+        const tag = <u32>load<u16>(at + (index << 1), TAGS);
+        place(segmentOf(((tag >> tagBit) & 1) !== 0 ? upper : lower), bucket, tag, cell);
+        continue;
+      }
+      const entry = cell & ~DISPLACED;
+      const mixed = mix(hashOf(entry));
+      const word = ((mixed >> (63 - <u64>level)) & 1) !== 0 ? upper : lower;
+      place(segmentOf(word), homeOf(mixed), tagOf(word, mixed), entry);
     }
   }
 }
@@ -235,35 +268,43 @@ export function mergeSparse(tier: u32, mixed: u64): void {
   const directory = directoryOf(tier);
   const shift = shiftOf(tier);
   for (;;) {
-    const here = segmentOf(directory, shift, mixed);
+    const here = segmentOf(wordOf(directory, shift, mixed));
     const depth = <u32>load<u16>(here, DEPTH);
     if (depth === 0) return;
     const width: u32 = 1 << (64 - <u32>shift - depth);
     const index = <u32>(mixed >> shift) & ~(width - 1);
-    const there: usize = load<u32>(directory + ((index ^ width) << 2));
+    const there = segmentOf(load<u32>(directory + ((index ^ width) << 2)));
     if (<u32>load<u16>(there, DEPTH) !== depth) return;
     if (<u32>load<u16>(here, ENTRIES) + <u32>load<u16>(there, ENTRIES) > MERGED) return;
-    placeAll(there, here, here, 0);
+    const tags = firstTagBit(depth - 1);
+    const word = <u32>here | tags;
+    const isTaggedAnew = tags !== firstTagBit(depth);
+    if (isTaggedAnew) {
+      memory.copy(SCRATCH_PAGE, here, PAGE);
+      memory.fill(here, 0, PAGE);
+      moveAll(SCRATCH_PAGE, depth, word, word, true);
+    }
+    moveAll(there, depth, word, word, isTaggedAnew);
     store<u16>(here, depth - 1, DEPTH);
-    for (let at = index ^ width, end = at + width; at < end; at++) store<u32>(directory + (at << 2), here);
+    point(directory, index & ~width, width * 2, word);
     giveBackPages(there, 1);
   }
 }
 
 /** Places in the directory of greatest length, of which `position` is one, up to the end of the segment there. */
 export function endOfSegment(tier: u32, position: u32): u32 {
-  const segment = segmentAt(tier, position);
+  const segment = segmentOf(wordAt(tier, position));
   const width: u32 = 1 << (MAX_DEPTH - <u32>load<u16>(segment, DEPTH));
   return (position & ~(width - 1)) + width;
 }
 
-export function segmentAt(tier: u32, position: u32): usize {
-  return segmentOf(directoryOf(tier), shiftOf(tier), (<u64>position) << (64 - <u64>MAX_DEPTH));
+export function wordAt(tier: u32, position: u32): u32 {
+  return wordOf(directoryOf(tier), shiftOf(tier), (<u64>position) << (64 - <u64>MAX_DEPTH));
 }
 
 /** The cell of one place of a segment, for those who go over all of them; 0 when the place is free. */
-export function cellAt(segment: usize, bucket: u32, index: u32): usize {
-  return load<u32>(segment + (bucket << 6) + (index << 2));
+export function cellAt(word: u32, bucket: u32, index: u32): usize {
+  return load<u32>(segmentOf(word) + (bucket << 6) + (index << 2)) & ~DISPLACED;
 }
 
 export const BUCKETS_PER_SEGMENT: u32 = BUCKETS;

@@ -1,0 +1,94 @@
+import type { ContractValues } from '../contract/contract-values.js';
+import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import { EvidenceSource } from '../contract/enums.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import type { AgreementEffect } from './events.js';
+import { comparedFields, conforms } from './judgement.js';
+import { forget } from './members.js';
+import { isObserved } from './observed.js';
+import { countStanding } from './routing.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { contradictionWords, dissentWords, evidenceWords, mismatchWords } from './words.js';
+
+/** Counts a member that differs, once per instance; false when it was counted before. */
+export function countDissent(group: Group, member: Member, effects: AgreementEffect[]): boolean {
+  const { report, tally, target } = member;
+  if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
+  member.toldDissent = report.instanceId;
+  const source = report.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
+  effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
+  return true;
+}
+
+/** A6, A7, V3, V4 and the topology policy: what must be said about one member, once per instance. */
+export function judgeMember(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
+  const { group, report, tally, target } = member;
+  if (group === undefined || report === undefined || tally === undefined) return;
+  const { phase } = group;
+  if (phase.state !== 'agreed') return;
+  if (conforms(state, member)) {
+    if (member.held !== report.instanceId) {
+      member.held = report.instanceId;
+      countStanding(state, member);
+    }
+    remark(state, group, member, report, phase.values, effects);
+    return;
+  }
+  forget(member, effects);
+  const log = (
+    level: 'warn' | 'error',
+    code: 'override_differs' | 'worker_dissents' | 'block_size_mismatch',
+    message: string,
+  ): void => {
+    effects.push({ type: 'log', level, code, group: group.name, worker: target, message });
+  };
+  const agreed = phase.values.tokens_per_block;
+  const isNews = countDissent(group, member, effects);
+  if (isObserved(report) && report.values.tokens_per_block !== agreed) {
+    if (member.toldMismatch === report.instanceId) return;
+    member.toldMismatch = report.instanceId;
+    log('error', 'block_size_mismatch', mismatchWords(member, phase));
+    return;
+  }
+  if (!isNews) return;
+  const loadOnly = state.options.mismatchedWorkers === 'load-only';
+  if (tally.conforms) {
+    log('error', 'worker_dissents', `${contradictionWords(member)}.`);
+  } else if (phase.isOverride) {
+    const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
+    log(
+      'warn',
+      'override_differs',
+      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceWords(report)}), ` +
+        `the explicit override is ${agreed}: the override is used, ` +
+        `the worker's KV events are not applied, and it is ${fate}.`,
+    );
+  } else {
+    log('error', 'worker_dissents', dissentWords(member, phase, comparedFields(state.options), loadOnly));
+  }
+}
+
+/** What is worth a WARN although the member conforms, once per instance. */
+function remark(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  report: WorkerReport,
+  agreed: ContractValues,
+  effects: AgreementEffect[],
+): void {
+  if (member.toldRemark === report.instanceId) return;
+  const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
+    member.toldRemark = report.instanceId;
+    effects.push({ type: 'log', level: 'warn', code, group: group.name, worker: member.target, message });
+  };
+  if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionWords(member)}.`);
+  if (state.options.topology !== 'warn') return;
+  const field = firstDifference(report.values, agreed, TOPOLOGY_FIELDS);
+  if (field === undefined) return;
+  warn(
+    'topology_differs',
+    `Worker ${member.target} has ${field} ${report.values[field]}, others of "${group.name}" have ${agreed[field]}: ` +
+      'they take different times for the same work. --topology=require would keep it out.',
+  );
+}

@@ -7,6 +7,17 @@ export const statusSettings = {
     group: 'Output',
     help: 'Stay, and show every change.',
   },
+  index: {
+    kind: 'boolean',
+    group: 'Output',
+    help: "Show what an aggregator's index holds in place of its fleet; with --json every entry, one a line.",
+  },
+  group: {
+    kind: 'string',
+    group: 'Output',
+    placeholder: 'MODEL',
+    help: 'With --index: the served model, when the fleet serves several.',
+  },
   timeout: {
     kind: 'duration',
     default: '5s',
@@ -32,5 +43,10 @@ export const statusDescription: CommandDescription<typeof statusSettings> = {
     { says: 'The aggregator on this machine', line: 'kv-accord status' },
     { says: 'One sidecar', line: 'kv-accord status 127.0.0.1:50061' },
     { says: 'For programs', line: 'kv-accord status --json' },
+    { says: 'Who holds how many blocks', line: 'kv-accord status --index' },
   ],
+  check({ index, watch, group }, reject) {
+    if (index && watch) throw reject('watch', 'left out with --index', 'true');
+    if (!index && group !== undefined) throw reject('group', 'left out without --index');
+  },
 };

@@ -1,4 +1,3 @@
-import Table from 'cli-table3';
 import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineKind, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
@@ -7,9 +6,7 @@ import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fle
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
 import { onOneLine } from '../platform/printable.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
-
-/** Longest text in a cell; the whole is in `--json`. */
-const MAX_CELL_CHARS = 200;
+import { plainTable, pushRow, trimLines } from './plain-table.js';
 
 const STATES: Readonly<Record<number, string>> = {
   [MemberState.MEMBER_STATE_DISCOVERED]: 'discovered',
@@ -135,40 +132,6 @@ function renderReport(report: CapabilityReport): string {
     ...report.warnings.map((warning) => `warning: ${warning}`),
   ].map((note) => onOneLine(note));
   return `${[trimLines(table.toString()), ...notes].join('\n')}\n`;
-}
-
-/** Workers name themselves: a name with line feeds or escape sequences must not look like more rows. */
-function pushRow(table: InstanceType<typeof Table>, cells: readonly string[]): void {
-  table.push(cells.map((cell) => onOneLine(cell, MAX_CELL_CHARS)));
-}
-
-function plainTable(head: string[]): InstanceType<typeof Table> {
-  const none = {
-    top: '',
-    'top-mid': '',
-    'top-left': '',
-    'top-right': '',
-    bottom: '',
-    'bottom-mid': '',
-    'bottom-left': '',
-    'bottom-right': '',
-    left: '',
-    'left-mid': '',
-    mid: '',
-    'mid-mid': '',
-    right: '',
-    'right-mid': '',
-    middle: '  ',
-  };
-  return new Table({
-    head,
-    chars: none,
-    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
-  });
-}
-
-function trimLines(text: string): string {
-  return text.replace(/[ ]+$/gm, '');
 }
 
 function sourceOf(source: EvidenceSource | undefined): string {

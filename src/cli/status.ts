@@ -8,6 +8,7 @@ import { ConnectError } from '../rpc/connect-error.js';
 import type { CommandBody } from './command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
 import { type FleetSnapshot, SnapshotError, takeSnapshot } from './fleet-snapshot.js';
+import { printIndex } from './index-dump.js';
 import { openSecurity } from './open-security.js';
 import { quote, SettingError } from './settings/setting-error.js';
 import type { statusSettings } from './status-settings.js';
@@ -34,6 +35,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
   const dialer = new RpcDialer({ connectTimeoutMs: timeoutMs }, { clock, security });
   let channel: RpcChannel | undefined;
   try {
+    if (settings.index) return await showIndex();
     let look: Look = await ask();
     if ('trouble' in look) {
       stderr.write(`kv-accord status: ${look.trouble}\n`);
@@ -57,6 +59,18 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     security.close();
   }
 
+  async function showIndex(): Promise<number> {
+    try {
+      channel = dialer.dial(address);
+      await printIndex(channel, { clock, signal, stdout, timeoutMs, json, group: settings.group ?? '' });
+      return EXIT_OK;
+    } catch (error) {
+      if (!isTrouble(error)) throw error;
+      stderr.write(`kv-accord status: ${withoutControls(error.message)}\n`);
+      return EXIT_TRANSPORT;
+    }
+  }
+
   function show(look: Look): void {
     const text = textOf(look);
     // On a terminal each look replaces the one before; elsewhere troubles are no data.
@@ -74,11 +88,16 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     } catch (error) {
       channel?.close();
       channel = undefined;
-      if (!(error instanceof SnapshotError) && !(error instanceof ConnectError)) throw error;
+      if (!isTrouble(error)) throw error;
       return { trouble: withoutControls(error.message) };
     }
   }
 };
+
+/** What an operator is told in one line. */
+function isTrouble(error: unknown): error is SnapshotError | ConnectError {
+  return error instanceof SnapshotError || error instanceof ConnectError;
+}
 
 function textOf(look: Look): string {
   return 'answer' in look ? look.answer : `kv-accord status: ${look.trouble}\n`;

@@ -1,0 +1,33 @@
+import type { DumpStart } from '../gen/kvaccord/v1/indexer.js';
+import { Picture } from '../gen/kvaccord/v1/kv_events.js';
+import { onOneLine } from '../platform/printable.js';
+import { plainTable, pushRow, trimLines } from './plain-table.js';
+
+const PICTURES: Readonly<Record<number, string>> = {
+  [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_PARTIAL]: 'partial',
+  [Picture.PICTURE_EXACT]: 'exact',
+};
+
+/** Who holds how many blocks, for a person. */
+export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart): string {
+  const who = holders.length === 1 ? '1 holder' : `${holders.length} holders`;
+  const headline = `${onOneLine(group)}: ${who}, ${tokensPerBlock} tokens per block, epoch ${epoch}`;
+  if (holders.length === 0) return `${headline}\n`;
+  const table = plainTable(['WORKER', 'RANK', 'PICTURE', 'DEVICE', 'HOST', 'DISK', 'EXTERNAL']);
+  const sorted = [...holders].sort((a, b) =>
+    a.target === b.target ? a.dataParallelRank - b.dataParallelRank : a.target < b.target ? -1 : 1,
+  );
+  for (const holder of sorted) {
+    pushRow(table, [
+      holder.target,
+      String(holder.dataParallelRank),
+      PICTURES[holder.picture] ?? 'unknown',
+      String(holder.deviceBlocks),
+      String(holder.hostBlocks),
+      String(holder.diskBlocks),
+      String(holder.externalBlocks),
+    ]);
+  }
+  return `${headline}\n${trimLines(table.toString())}\n`;
+}

@@ -82,6 +82,11 @@ function tagOf(word: u32, mixed: u64): u32 {
   return <u32>((mixed << (<u64>(word & 63))) >> 48);
 }
 
+/** Something of the bucket of a hash. */
+export function firstOfBucket(word: u32, mixed: u64): u32 {
+  return load<u32>(segmentOf(word) + (homeOf(mixed) << 6));
+}
+
 /** The cell of `hash` in its segment; 0 when it is not there. Ends, whatever lies in memory. */
 export function cellOf(word: u32, hash: u64, mixed: u64): usize {
   const tags = i16x8.splat(<i16>tagOf(word, mixed));

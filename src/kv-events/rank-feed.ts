@@ -73,6 +73,9 @@ const MAX_HEAL_DOUBLINGS = 5;
 /** Live messages between the socket and the picture; the socket's own queue holds the rest. */
 const MAX_INBOX = 64;
 
+/** Milliseconds between two lines of the log that tell of a restart. */
+const RESTART_TOLD_EVERY_MS = 10_000;
+
 /** Milliseconds of work after which others get their turn. */
 const WORK_SLICE_MS = 5;
 
@@ -116,7 +119,10 @@ export class RankFeed implements Feed {
   #knowledge: Knowledge;
   #appliedSequence: number | undefined;
   #linksUp = 0;
+  #hadLink = false;
   #wasLost = false;
+  /** A replay from 0 is under way, and the picture lacks what it has not given yet. */
+  #isBuilding = false;
   /** The last batch at the moment at which the connection was lost: surely of the old publisher. */
   #anchor: number | undefined;
   #isCheckDue = false;
@@ -132,6 +138,7 @@ export class RankFeed implements Feed {
   #heals = 0;
   #hasRestarted = false;
   #toldRank = false;
+  #restartToldAtMs = -Infinity;
   #busySinceMs = 0;
   #lostTimer: Timer | undefined;
   #reopenTimer: Timer | undefined;
@@ -216,6 +223,7 @@ export class RankFeed implements Feed {
   async #open(): Promise<void> {
     const { clock, logger, sockets } = this.#modules;
     this.#subscription?.close();
+    this.#onRoom?.();
     await this.#receiving;
     this.#generation += 1;
     const generation = this.#generation;
@@ -320,12 +328,16 @@ export class RankFeed implements Feed {
     if (isUp) {
       this.#lostTimer?.clear();
       this.#lostTimer = undefined;
-      if (this.#watch.last === undefined || this.#wasLost || this.#knowledge.picture === 'none') {
+      const last = this.#watch.last;
+      // The first batches may be read before their connection is told.
+      const isFirst = !this.#hadLink && (last === undefined || this.#hasReplay());
+      if (isFirst || last === undefined || this.#wasLost || this.#knowledge.picture === 'none') {
         this.#isRebuildDue = true;
-      } else {
+      } else if (this.#hadLink) {
         this.#isCheckDue = true;
         this.#isSuspect = true;
       }
+      this.#hadLink = true;
       this.#wasLost = false;
       this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
       this.#wakeUp();
@@ -447,7 +459,7 @@ export class RankFeed implements Feed {
       // Live batches come first; one that does not follow asks for what is missing by itself.
       this.#isCheckDue = false;
       if (!this.#isSuspect) return;
-      this.#setDoubt(`the connection to ${this.#source.endpoint} was interrupted, and ${result.reason}`);
+      this.#setDoubt(`what may have been missed could not be asked for: ${result.reason}`);
       this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
       return;
     }
@@ -527,15 +539,23 @@ export class RankFeed implements Feed {
     const { counts } = this.#modules;
     const result = await this.#modules.inTurn(() => this.#rebuildOnce(isHeal));
     if (this.#isClosed) return;
-    if (result.outcome === 'failed') {
-      if (this.#knowledge.picture === 'none') {
-        this.#know({ picture: 'partial', reason: result.reason });
-      }
-      this.#healLater(false);
+    const wasBegun = this.#isBuilding;
+    this.#isBuilding = false;
+    if (result.outcome !== 'failed') {
+      counts.rebuilds += 1;
+      this.#confirm();
+      this.#modules.listener.onStatus();
       return;
     }
-    counts.rebuilds += 1;
-    this.#confirm();
+    if (this.#knowledge.picture === 'none') {
+      this.#know({ picture: 'partial', reason: result.reason });
+    } else if (wasBegun) {
+      // It ended in the middle: what came after is asked for again.
+      this.#isSuspect = true;
+      this.#setDoubt(result.reason);
+      this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+    }
+    this.#healLater(false);
   }
 
   /** The publisher has told what was missed. */
@@ -549,6 +569,7 @@ export class RankFeed implements Feed {
     let isBegun = false;
     const begin = (): void => {
       isBegun = true;
+      this.#isBuilding = true;
       this.#drop('the picture is built anew from the batches that the engine keeps');
       this.#knowledge = { picture: 'none', reason: '' };
       this.#watch.forgetPlace();
@@ -593,7 +614,13 @@ export class RankFeed implements Feed {
       }
       if (failed === undefined && !hasHole) return { outcome: 'caught_up' };
       if (this.#watch.last !== last && round < MAX_ROUNDS && !this.#isClosed) continue;
-      return failed ?? { outcome: 'caught_up' };
+      return (
+        failed ?? {
+          outcome: 'failed',
+          failure: 'replay_incomplete',
+          reason: `the replay endpoint ${this.#source.replayEndpoint} leaves out batches`,
+        }
+      );
     }
   }
 
@@ -695,12 +722,16 @@ export class RankFeed implements Feed {
   }
 
   #onRestart(): void {
-    const { counts, listener, logger } = this.#modules;
+    const { clock, counts, listener, logger } = this.#modules;
     counts.publisherRestarts += 1;
     this.#hasRestarted = true;
     this.#heals = 0;
     this.#watch.forgetPublisher();
-    logger.info(
+    const nowMs = clock.monotonicMs();
+    // Two publishers at one address would be told as restarts without end.
+    const level = nowMs - this.#restartToldAtMs < RESTART_TOLD_EVERY_MS ? 'debug' : 'info';
+    if (level === 'info') this.#restartToldAtMs = nowMs;
+    logger[level](
       { rank: this.#rank },
       `The publisher of ${this.#source.endpoint} began anew: its sequence numbers stand for other batches.`,
     );
@@ -735,6 +766,7 @@ export class RankFeed implements Feed {
   }
 
   #flaw(): string | undefined {
+    if (this.#isBuilding) return 'it is being built from the batches that the engine keeps';
     if (this.#doubt !== undefined) return this.#doubt;
     if (this.#orphans > 0) return 'blocks were told that follow one that is not known';
     return this.#modules.picture.flaw;

@@ -209,6 +209,22 @@ describe('who follows a worker', () => {
     expect([follower.picture.picture, held()]).toEqual(['exact', [3]]);
   });
 
+  it('begins anew at once where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    follower.setFeed(undefined);
+    follower.setFeed(feed);
+    follower.setInstance('i-unseen');
+    feed.say(start({ stream: 's-2' }), part(2), end);
+    await settle();
+    expect([follower.state, held()]).toEqual(['outdated', []]);
+    follower.setInstance('i-1');
+    feed.say(start({ stream: 's-2' }), part(2), end);
+    await settle();
+    expect([follower.picture.picture, held(), feed.openReaders]).toEqual(['exact', [2], 1]);
+  });
+
   it('drops what the old instance held as soon as the stream tells of the next, before any report', async () => {
     const { follower, feed, held, settle } = follow();
     feed.say(start(), part(1), end);

@@ -58,6 +58,7 @@ type FollowerState =
       readonly type: 'outdated';
       readonly reader: FeedReader;
       readonly sinceMs: number;
+      readonly instanceId: string;
       readonly timer: Timer;
     }
   /** The feed broke; the timer leads back to `asking`. */
@@ -148,6 +149,10 @@ export class WorkerFollower implements Worked {
     if (index.instanceOf(this.target) !== instanceId) index.forget(this.target);
     const state = this.#state;
     if (state.type === 'held' && state.start.instanceId === instanceId) this.#begin(state.start, state);
+    // A sidecar that was restarted names its engine's instance only when it has asked the engine again:
+    // the instance was not over, and what the stream told of it meanwhile was left out.
+    else if (state.type === 'outdated' && state.instanceId === instanceId)
+      this.#ask('its instance is the one before again');
     this.#modules.onPicture(this.target);
   }
 
@@ -156,11 +161,11 @@ export class WorkerFollower implements Worked {
     if (instanceId === '') return;
     this.#pastInstanceId = instanceId;
     const state = this.#state;
-    if (state.type === 'held' && state.start.instanceId === instanceId) this.#outdate(state);
+    if (state.type === 'held' && state.start.instanceId === instanceId) this.#outdate(state, instanceId);
     this.#modules.onPicture(this.target);
     if (this.#modules.index.instanceOf(this.target) !== instanceId) return;
     this.#modules.index.forget(this.target);
-    if (state.type === 'applying') this.#outdate(state);
+    if (state.type === 'applying') this.#outdate(state, instanceId);
   }
 
   /** Ends it; the index's entries go too. */
@@ -209,7 +214,7 @@ export class WorkerFollower implements Worked {
     // Whatever comes next, what was told before does not hold any more.
     if (!message.resumed) index.forget(this.target);
     if (message.instanceId === this.#instanceId) this.#begin(message, state);
-    else if (message.instanceId === this.#pastInstanceId) this.#outdate(state);
+    else if (message.instanceId === this.#pastInstanceId) this.#outdate(state, message.instanceId);
     else {
       const { reader, sinceMs } = state;
       // The same engine start under another name: what is held is this instance's from now on.
@@ -237,11 +242,14 @@ export class WorkerFollower implements Worked {
     this.#modules.intake.add(this);
   }
 
-  #outdate({ reader, sinceMs }: { readonly reader: FeedReader; readonly sinceMs: number }): void {
+  #outdate(
+    { reader, sinceMs }: { readonly reader: FeedReader; readonly sinceMs: number },
+    instanceId: string,
+  ): void {
     const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
       this.#distrust('goes on with an instance that is over'),
     );
-    this.#setState({ type: 'outdated', reader, sinceMs, timer });
+    this.#setState({ type: 'outdated', reader, sinceMs, instanceId, timer });
     this.#modules.intake.add(this);
   }
 

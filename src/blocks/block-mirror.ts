@@ -8,7 +8,7 @@ const CHUNK_ENTRIES = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_ENTRIES - 1;
 /** The index is many small tables, so that no single store pays for growing all of it. */
 const SEGMENTS = 256;
-const FIRST_SLOTS = 8;
+const FIRST_SLOTS = 16;
 
 const ENGINE_LO = 0;
 const ENGINE_HI = 1;
@@ -23,19 +23,6 @@ const TIER_SHIFT = 20;
 const TIER_MASK = 0xf;
 const HIDDEN = 1 << 24;
 
-/** What identifies a block besides its engine hash. */
-export interface MirroredBlock {
-  readonly sequenceLo: number;
-  readonly sequenceHi: number;
-  readonly namespace: number;
-  /** 1 to 1,048,576. */
-  readonly tokensPerBlock: number;
-  /** A bit for each tier, by its place in `TIERS`. */
-  readonly tiers: number;
-  /** Held by the engine but not to be told: its sequence hash is not known. */
-  readonly hidden: boolean;
-}
-
 /** Blocks of one tier and width. */
 export interface MirrorPiece {
   readonly tier: Tier;
@@ -44,9 +31,18 @@ export interface MirrorPiece {
   readonly sequenceHashes: Uint8Array;
 }
 
-/** The bit of a tier in `MirroredBlock.tiers`. */
+/** The bit of a tier in a set of tiers. */
 export function tierBit(tier: Tier): number {
   return 1 << TIERS.indexOf(tier);
+}
+
+/**
+ * What a block is besides its hashes: `tokensPerBlock` from 1 to 1,048,576, the
+ * bits of its tiers, and whether it is hidden: held by the engine but not to be
+ * told, as its sequence hash is not known.
+ */
+export function traitsOf(tokensPerBlock: number, tiers: number, hidden: boolean): number {
+  return (tokensPerBlock - 1) | (tiers << TIER_SHIFT) | (hidden ? HIDDEN : 0);
 }
 
 /**
@@ -90,28 +86,39 @@ export class BlockMirror {
     if (segment === undefined) return -1;
     const mask = segment.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-      const at = (segment[slot] ?? 0) - 1;
+      const at = (segment[slot] as number) - 1;
       if (at < 0) return -1;
-      if (this.#word(at, ENGINE_LO) === lo && this.#word(at, ENGINE_HI) === hi) return at;
+      const chunk = this.#chunks[at >>> CHUNK_BITS] as Uint32Array;
+      const start = (at & CHUNK_MASK) * ENTRY_WORDS;
+      if (chunk[start + ENGINE_LO] === lo && chunk[start + ENGINE_HI] === hi) return at;
     }
   }
 
-  /** Adds a block that is not held; false when there is no more room. */
-  add(lo: number, hi: number, block: MirroredBlock): boolean {
-    if (this.#size >= this.#maxBlocks) return false;
+  /** Adds a block that is not held, with traits from `traitsOf`; false when there is no more room. */
+  add(
+    lo: number,
+    hi: number,
+    sequenceLo: number,
+    sequenceHi: number,
+    namespace: number,
+    traits: number,
+  ): boolean {
     const at = this.#size;
-    if (at >>> CHUNK_BITS === this.#chunks.length) {
-      this.#chunks.push(new Uint32Array(CHUNK_ENTRIES * ENTRY_WORDS));
+    if (at >= this.#maxBlocks) return false;
+    let chunk = this.#chunks[at >>> CHUNK_BITS];
+    if (chunk === undefined) {
+      chunk = new Uint32Array(CHUNK_ENTRIES * ENTRY_WORDS);
+      this.#chunks.push(chunk);
     }
-    this.#size += 1;
-    this.#set(at, ENGINE_LO, lo);
-    this.#set(at, ENGINE_HI, hi);
-    this.#set(at, SEQUENCE_LO, block.sequenceLo);
-    this.#set(at, SEQUENCE_HI, block.sequenceHi);
-    this.#set(at, NAMESPACE, block.namespace);
-    const traits = (block.tokensPerBlock - 1) | (block.tiers << TIER_SHIFT);
-    this.#set(at, TRAITS, block.hidden ? traits | HIDDEN : traits);
-    this.#countNamespace(block.namespace, 1);
+    this.#size = at + 1;
+    const start = (at & CHUNK_MASK) * ENTRY_WORDS;
+    chunk[start + ENGINE_LO] = lo;
+    chunk[start + ENGINE_HI] = hi;
+    chunk[start + SEQUENCE_LO] = sequenceLo;
+    chunk[start + SEQUENCE_HI] = sequenceHi;
+    chunk[start + NAMESPACE] = namespace;
+    chunk[start + TRAITS] = traits;
+    this.#countNamespace(namespace, 1);
     this.#index(at, mix(lo, hi));
     return true;
   }
@@ -156,7 +163,9 @@ export class BlockMirror {
     this.#unindex(at);
     const last = this.#size - 1;
     if (at !== last) {
-      this.#reindex(last, at);
+      const hash = this.#mixAt(last);
+      const segment = this.#segments[hash >>> 24] as Uint32Array;
+      segment[slotOf(segment, last, hash)] = at + 1;
       for (let field = 0; field < ENTRY_WORDS; field++) this.#set(at, field, this.#word(last, field));
     }
     this.#size = last;
@@ -228,12 +237,13 @@ export class BlockMirror {
   }
 
   #word(at: number, field: number): number {
-    return this.#chunks[at >>> CHUNK_BITS]?.[(at & CHUNK_MASK) * ENTRY_WORDS + field] ?? 0;
+    const chunk = this.#chunks[at >>> CHUNK_BITS] as Uint32Array;
+    return chunk[(at & CHUNK_MASK) * ENTRY_WORDS + field] as number;
   }
 
   #set(at: number, field: number, value: number): void {
-    const chunk = this.#chunks[at >>> CHUNK_BITS];
-    if (chunk !== undefined) chunk[(at & CHUNK_MASK) * ENTRY_WORDS + field] = value;
+    const chunk = this.#chunks[at >>> CHUNK_BITS] as Uint32Array;
+    chunk[(at & CHUNK_MASK) * ENTRY_WORDS + field] = value;
   }
 
   #mixAt(at: number): number {
@@ -269,28 +279,15 @@ export class BlockMirror {
     return segment;
   }
 
-  #slotOf(at: number): { segment: Uint32Array; slot: number; number: number } {
-    const hash = this.#mixAt(at);
-    const number = hash >>> 24;
-    const segment = this.#segments[number] ?? new Uint32Array([at + 1]);
-    const mask = segment.length - 1;
-    let slot = hash & mask;
-    while (segment[slot] !== at + 1) slot = (slot + 1) & mask;
-    return { segment, slot, number };
-  }
-
-  #reindex(from: number, to: number): void {
-    const { segment, slot } = this.#slotOf(from);
-    segment[slot] = to + 1;
-  }
-
   /** Takes the slot out and moves those after it up, so that no probe stops too early. */
   #unindex(at: number): void {
-    const { segment, slot, number } = this.#slotOf(at);
+    const hash = this.#mixAt(at);
+    const number = hash >>> 24;
+    const segment = this.#segments[number] as Uint32Array;
     const mask = segment.length - 1;
-    let hole = slot;
+    let hole = slotOf(segment, at, hash);
     for (let next = (hole + 1) & mask; ; next = (next + 1) & mask) {
-      const entry = segment[next] ?? 0;
+      const entry = segment[next] as number;
       if (entry === 0) break;
       const home = this.#mixAt(entry - 1) & mask;
       if (((next - home) & mask) >= ((next - hole) & mask)) {
@@ -299,12 +296,20 @@ export class BlockMirror {
       }
     }
     segment[hole] = 0;
-    const count = (this.#segmentCounts[number] ?? 1) - 1;
+    const count = (this.#segmentCounts[number] as number) - 1;
     this.#segmentCounts[number] = count;
     if (segment.length > FIRST_SLOTS && count * 8 < segment.length) {
       this.#segments[number] = this.#resized(segment, segment.length / 2);
     }
   }
+}
+
+/** The slot of an entry that is in the segment. */
+function slotOf(segment: Uint32Array, at: number, hash: number): number {
+  const mask = segment.length - 1;
+  let slot = hash & mask;
+  while (segment[slot] !== at + 1) slot = (slot + 1) & mask;
+  return slot;
 }
 
 function place(segment: Uint32Array, at: number, hash: number): void {

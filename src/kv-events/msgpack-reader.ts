@@ -169,27 +169,31 @@ export class MsgpackReader {
   /** Reads `count` integers of 32 bits into `target`. */
   readUint32s(count: number, target: Uint32Array): void {
     const bytes = this.#bytes;
-    const end = bytes.length;
+    const view = this.#view;
+    // Nearly all of a payload is token ids: up to here the longest of them needs no look at the end.
+    const safeEnd = bytes.length - 5;
     let at = this.offset;
-    for (let i = 0; i < count; i++) {
-      const head = bytes[at] ?? 0;
-      if (at >= end) throw tooShort();
+    let i = 0;
+    while (i < count && at <= safeEnd) {
+      const head = bytes[at] as number;
       if (head <= 0x7f) {
         target[i] = head;
         at += 1;
-      } else if (head === 0xcd && at + 3 <= end) {
-        target[i] = ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+      } else if (head === 0xcd) {
+        target[i] = view.getUint16(at + 1);
         at += 3;
-      } else if (head === 0xce && at + 5 <= end) {
-        target[i] = this.#view.getUint32(at + 1);
+      } else if (head === 0xce) {
+        target[i] = view.getUint32(at + 1);
         at += 5;
       } else {
         this.offset = at;
         target[i] = this.readUint32();
         at = this.offset;
       }
+      i += 1;
     }
     this.offset = at;
+    for (; i < count; i++) target[i] = this.readUint32();
   }
 
   /** Goes over one value, whatever it is, and tells nothing of it. */

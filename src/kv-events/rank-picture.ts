@@ -1,5 +1,5 @@
 import type { BlockHasher, HashWords } from '../blocks/block-hasher.js';
-import { BlockMirror, type MirrorPiece, tierBit } from '../blocks/block-mirror.js';
+import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../blocks/block-mirror.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
 import { ChangeWriter } from './change-writer.js';
 import { BatchDecoder } from './decode-batch.js';
@@ -288,6 +288,7 @@ export class RankPicture {
     const { hashes } = event;
     const { tier, tokensPerBlock, namespace } = plan;
     const tiers = tierBit(tier);
+    const traits = traitsOf(tokensPerBlock, tiers, false);
     const end = Math.min(event.hashCount, plan.hiddenFrom);
     let before = parent;
     let hashed: DataView | undefined;
@@ -317,8 +318,7 @@ export class RankPicture {
       }
       const sequenceLo = hashed.getUint32(8 * (i - hashedFrom), true);
       const sequenceHi = hashed.getUint32(8 * (i - hashedFrom) + 4, true);
-      const block = { sequenceLo, sequenceHi, namespace, tokensPerBlock, tiers, hidden: false };
-      if (!this.#mirror.add(lo, hi, block)) {
+      if (!this.#mirror.add(lo, hi, sequenceLo, sequenceHi, namespace, traits)) {
         this.#fill();
         return;
       }
@@ -383,6 +383,7 @@ export class RankPicture {
     const { hashes, hashCount, tokensPerBlock } = event;
     const mirror = this.#mirror;
     const tiers = tierBit(tier);
+    const traits = traitsOf(tokensPerBlock, tiers, true);
     this.#results.add(why);
     for (let i = start; i < hashCount; i++) {
       const lo = hashes[2 * i] ?? 0;
@@ -392,7 +393,7 @@ export class RankPicture {
         this.#tellGone(at);
         mirror.hide(at);
         mirror.setTiers(at, mirror.tiers(at) | tiers);
-      } else if (!mirror.add(lo, hi, { ...NOBODY, tokensPerBlock, tiers })) {
+      } else if (!mirror.add(lo, hi, 0, 0, 0, traits)) {
         this.#fill();
         return;
       }
@@ -452,9 +453,6 @@ export class RankPicture {
 }
 
 const EVERY_TIER = (1 << TIERS.length) - 1;
-
-/** Of a block that is kept out. */
-const NOBODY = { sequenceLo: 0, sequenceHi: 0, namespace: 0, hidden: true };
 
 function isWidth(value: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= MAX_TOKENS_PER_BLOCK;

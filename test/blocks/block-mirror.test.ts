@@ -1,21 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BlockMirror, type MirroredBlock, tierBit } from '../../src/blocks/block-mirror.js';
+import { BlockMirror, tierBit, traitsOf } from '../../src/blocks/block-mirror.js';
 import { TIERS } from '../../src/blocks/tier.js';
 
 const DEVICE = tierBit('device');
 const HOST = tierBit('host');
 
-function block(sequence: number, changes: Partial<MirroredBlock> = {}): MirroredBlock {
-  return {
-    sequenceLo: sequence,
-    sequenceHi: 0,
-    namespace: 0,
-    tokensPerBlock: 16,
-    tiers: DEVICE,
-    hidden: false,
-    ...changes,
-  };
+interface Block {
+  readonly sequence: number;
+  readonly tokensPerBlock: number;
+  readonly tiers: number;
+  readonly hidden: boolean;
+}
+
+/** Adds a block of sixteen tokens on the device, unless told otherwise. */
+function add(
+  mirror: BlockMirror,
+  lo: number,
+  hi: number,
+  sequence: number,
+  more: Partial<Block> = {},
+): boolean {
+  const { tokensPerBlock = 16, tiers = DEVICE, hidden = false } = more;
+  return mirror.add(lo, hi, sequence, 0, 0, traitsOf(tokensPerBlock, tiers, hidden));
 }
 
 /** Everything a snapshot tells, as `tier width sequence`. */
@@ -38,9 +45,9 @@ function told(mirror: BlockMirror, step: number, between: () => void = () => {})
 describe('a block mirror', () => {
   it('finds what was added and nothing else, also when hashes share their words', () => {
     const mirror = new BlockMirror(100);
-    mirror.add(1, 2, block(10));
-    mirror.add(2, 1, block(11, { sequenceHi: 0xffff_ffff, namespace: 7, tokensPerBlock: 1_048_576 }));
-    mirror.add(0, 0, block(12, { tiers: DEVICE | HOST, hidden: true, tokensPerBlock: 1 }));
+    add(mirror, 1, 2, 10);
+    mirror.add(2, 1, 11, 0xffff_ffff, 7, traitsOf(1_048_576, DEVICE, false));
+    add(mirror, 0, 0, 12, { tiers: DEVICE | HOST, hidden: true, tokensPerBlock: 1 });
     expect(mirror.find(1, 1)).toBe(-1);
     expect(mirror.find(2, 2)).toBe(-1);
     expect(mirror.sequenceLo(mirror.find(1, 2))).toBe(10);
@@ -54,18 +61,18 @@ describe('a block mirror', () => {
 
   it('takes no more than its bound, and does again after a removal', () => {
     const mirror = new BlockMirror(2);
-    expect(mirror.add(1, 0, block(1))).toBe(true);
-    expect(mirror.add(2, 0, block(2))).toBe(true);
-    expect(mirror.add(3, 0, block(3))).toBe(false);
+    expect(add(mirror, 1, 0, 1)).toBe(true);
+    expect(add(mirror, 2, 0, 2)).toBe(true);
+    expect(add(mirror, 3, 0, 3)).toBe(false);
     expect(mirror.size).toBe(2);
     mirror.remove(mirror.find(1, 0));
-    expect(mirror.add(3, 0, block(3))).toBe(true);
+    expect(add(mirror, 3, 0, 3)).toBe(true);
   });
 
   it('counts the blocks of each namespace', () => {
     const mirror = new BlockMirror(100);
-    mirror.add(1, 0, block(1, { namespace: 60_000 }));
-    mirror.add(2, 0, block(2, { namespace: 60_000 }));
+    mirror.add(1, 0, 1, 0, 60_000, traitsOf(16, DEVICE, false));
+    mirror.add(2, 0, 2, 0, 60_000, traitsOf(16, DEVICE, false));
     mirror.remove(mirror.find(1, 0));
     expect([mirror.countIn(60_000), mirror.countIn(0), mirror.countIn(70_000)]).toEqual([1, 0, 0]);
   });
@@ -73,7 +80,7 @@ describe('a block mirror', () => {
   it('gives memory back as blocks go, and all of it when cleared', () => {
     const mirror = new BlockMirror(1_000_000);
     const empty = mirror.byteLength;
-    for (let i = 0; i < 100_000; i++) mirror.add(i, 0, block(i));
+    for (let i = 0; i < 100_000; i++) add(mirror, i, 0, i);
     const full = mirror.byteLength;
     expect(full / 100_000).toBeLessThan(40);
     for (let i = 0; i < 99_000; i++) mirror.remove(mirror.find(i, 0));
@@ -84,8 +91,8 @@ describe('a block mirror', () => {
 
   it('tells hidden blocks to nobody', () => {
     const mirror = new BlockMirror(100);
-    mirror.add(1, 0, block(1));
-    mirror.add(2, 0, block(2, { hidden: true }));
+    add(mirror, 1, 0, 1);
+    add(mirror, 2, 0, 2, { hidden: true });
     mirror.hide(mirror.find(1, 0));
     expect(mirror.size).toBe(2);
     expect(told(mirror, 8)).toEqual([]);
@@ -124,7 +131,7 @@ function wordsOf(hash: number): [number, number] {
 }
 
 class Model {
-  readonly blocks = new Map<number, MirroredBlock>();
+  readonly blocks = new Map<number, Block>();
 
   take(mirror: BlockMirror, step: Step): void {
     if (step.do === 'clear') {
@@ -138,8 +145,9 @@ class Model {
     expect(at >= 0).toBe(held !== undefined);
     if (step.do === 'add') {
       if (held !== undefined) return;
-      const added = block(step.hash, { tiers: step.tiers, tokensPerBlock: step.width });
-      expect(mirror.add(lo, hi, added)).toBe(true);
+      const { tiers, width } = step;
+      const added = { sequence: step.hash, tiers, tokensPerBlock: width, hidden: false };
+      expect(add(mirror, lo, hi, step.hash, added)).toBe(true);
       this.blocks.set(step.hash, added);
     } else if (held === undefined) return;
     else if (step.do === 'remove') {
@@ -159,7 +167,7 @@ class Model {
       .filter((held) => !held.hidden)
       .flatMap((held) =>
         TIERS.filter((tier) => (held.tiers & tierBit(tier)) !== 0).map(
-          (tier) => `${tier} ${held.tokensPerBlock} ${held.sequenceLo}`,
+          (tier) => `${tier} ${held.tokensPerBlock} ${held.sequence}`,
         ),
       )
       .sort();

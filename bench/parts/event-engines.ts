@@ -1,0 +1,108 @@
+/**
+ * Many engines in one process, each with a publisher of its own on a real
+ * ZeroMQ socket: batches in vLLM's form, of one chain of blocks that grows and
+ * is evicted from its end once the cache is full.
+ */
+import { encode } from '@msgpack/msgpack';
+import { Publisher } from 'zeromq';
+import { servePart } from '../support/part.js';
+
+interface Engine {
+  readonly publisher: Publisher;
+  readonly number: number;
+  /** Engine hashes of what it holds, oldest first. */
+  readonly held: number[];
+  sequence: number;
+  blocks: number;
+  /** A socket takes one message at a time. */
+  sent: Promise<void>;
+}
+
+export interface EngineLoad {
+  readonly count: number;
+  readonly blocksPerBatch: number;
+  readonly tokensPerBlock: number;
+  /** Blocks that fit; the oldest go when there are more. */
+  readonly capacityBlocks: number;
+}
+
+const engines: Engine[] = [];
+let load: EngineLoad;
+let timer: NodeJS.Timeout | undefined;
+
+/** One batch: the oldest go when the cache is full, then a prompt of its own is stored. */
+function nextBatch(engine: Engine): Uint8Array {
+  const { blocksPerBatch, tokensPerBlock, capacityBlocks } = load;
+  const gone = engine.held.splice(0, Math.max(0, engine.held.length + blocksPerBatch - capacityBlocks));
+  const hashes = Array.from({ length: blocksPerBatch }, () => {
+    engine.blocks += 1;
+    return engine.blocks;
+  });
+  engine.held.push(...hashes);
+  const events: unknown[] = gone.map((hash) => ({
+    type: 'BlockRemoved',
+    block_hashes: [hash],
+    medium: 'GPU',
+    group_idx: 0,
+  }));
+  const token = engine.blocks * 1_000 + engine.number;
+  events.push({
+    type: 'BlockStored',
+    block_hashes: hashes,
+    parent_block_hash: null,
+    token_ids: Array.from({ length: blocksPerBatch * tokensPerBlock }, (_, at) => (token + at) % 128_000),
+    block_size: tokensPerBlock,
+    lora_id: null,
+    medium: 'GPU',
+    lora_name: null,
+    extra_keys: null,
+    group_idx: 0,
+    kv_cache_spec_kind: 'full_attention',
+  });
+  return encode([Date.now() / 1_000, events, 0]);
+}
+
+function publish(engine: Engine): void {
+  const sequence = Buffer.alloc(8);
+  sequence.writeBigUInt64BE(BigInt(engine.sequence));
+  engine.sequence += 1;
+  const payload = nextBatch(engine);
+  engine.sent = engine.sent.then(() => engine.publisher.send(['', sequence, payload]));
+}
+
+servePart({
+  /** Opens the publishers; their endpoints. */
+  async open(wanted: EngineLoad) {
+    load = wanted;
+    for (let number = 0; number < wanted.count; number += 1) {
+      const publisher = new Publisher({ linger: 0 });
+      await publisher.bind('tcp://127.0.0.1:0');
+      engines.push({ publisher, number, held: [], sequence: 0, blocks: 0, sent: Promise.resolve() });
+    }
+    return engines.map(({ publisher }) => publisher.lastEndpoint);
+  },
+  /** Each engine publishes `batches` at once. */
+  burst({ batches }: { batches: number }) {
+    for (let batch = 0; batch < batches; batch += 1) for (const engine of engines) publish(engine);
+  },
+  /** Each engine publishes `perSecond` batches, spread evenly over time, until `stop`. */
+  run({ perSecond }: { perSecond: number }) {
+    let due = 0;
+    let turn = 0;
+    let lastMs = performance.now();
+    timer = setInterval(() => {
+      const nowMs = performance.now();
+      due += ((nowMs - lastMs) / 1_000) * perSecond * engines.length;
+      lastMs = nowMs;
+      for (; due >= 1; due -= 1) {
+        publish(engines[turn % engines.length] as Engine);
+        turn += 1;
+      }
+    }, 1);
+  },
+  stop() {
+    clearInterval(timer);
+  },
+  /** What each holds, in blocks; and how many batches it has published. */
+  state: () => engines.map(({ held, sequence }) => ({ blocks: held.length, batches: sequence })),
+});

@@ -1,0 +1,86 @@
+/** Real sidecars in one process, each with the event source of one engine. */
+import { Registry } from 'prom-client';
+import { type Fact, type FactEvidence, fieldFact } from '../../src/contract/facts.js';
+import { BlockSizeKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineFeed } from '../../src/kv-events/engine-feed.js';
+import { parseAddress } from '../../src/platform/address.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { createLogger } from '../../src/platform/logger.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { fixedLocation } from '../../src/sidecar/engine-locator.js';
+import { Sidecar } from '../../src/sidecar/sidecar.js';
+import { servePart } from '../support/part.js';
+
+const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof parseAddress>>;
+
+/** What a probe of a ready engine gives. */
+function factsOf(tokensPerBlock: number): Fact[] {
+  const evidence: FactEvidence = {
+    source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+    origin: 'bench',
+    raw: String(tokensPerBlock),
+    observedAtMs: 0,
+  };
+  return [
+    fieldFact('model.served_names', ['bench'], evidence),
+    {
+      type: 'block_size',
+      size: { kind: BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION, sizeTokens: tokensPerBlock },
+      forContract: true,
+      evidence,
+    },
+  ];
+}
+
+servePart({
+  /** Starts a sidecar for each endpoint; the ports of their gRPC. */
+  async start({ endpoints, tokensPerBlock }: { endpoints: readonly string[]; tokensPerBlock: number }) {
+    const logger = await createLogger({ isTerminal: false, level: 'error' });
+    const refuse = (): Promise<never> => Promise.reject(new Error('nothing is asked in a bench'));
+    const ports: number[] = [];
+    for (const [number, endpoint] of endpoints.entries()) {
+      const sidecar = new Sidecar(
+        {
+          version: '0.0.0',
+          workerId: `worker-${number}`,
+          listen: anyPort,
+          httpListen: anyPort,
+          declaredFacts: [],
+        },
+        {
+          clock: systemClock,
+          random: systemRandom,
+          logger,
+          security: createPlaintextSecurity(),
+          registry: new Registry(),
+          openFile: async () => undefined,
+          locate: async () => fixedLocation([{ httpBaseUrl: 'http://bench' }]),
+          loadProbes: async () => [
+            {
+              name: 'bench',
+              engineKind: undefined,
+              origin: () => 'bench',
+              probe: async () => ({ facts: factsOf(tokensPerBlock) }),
+            },
+          ],
+          probeModules: {
+            clock: systemClock,
+            httpGet: refuse,
+            rpc: { call: refuse },
+            readFile: refuse,
+            listFiles: refuse,
+          },
+          eventReading: {
+            settings: { from: 'operator', sources: [{ kind: 'zmq', rank: 0, endpoint, topic: '' }] },
+            loadFeed: async (modules) => new EngineFeed({}, modules),
+          },
+        },
+      );
+      const { grpc } = await sidecar.start();
+      ports.push(Number(grpc.text.split(':').at(-1)));
+      void sidecar.run(new AbortController().signal);
+    }
+    return ports;
+  },
+});

@@ -1,5 +1,6 @@
 // Changing the index. One thread does this, the owner's.
 import {
+  AREA_BARRIER,
   AREA_INPUT,
   beginChange,
   COUNTS_AT,
@@ -65,7 +66,6 @@ export function blocksOf(holder: u32, tier: u32): u32 {
 
 /** Buckets that a removal fetches from memory together; a store has gained nothing by it. */
 const AHEAD: u32 = 16;
-let fetched: u32 = 0;
 
 /** Reads the buckets of some hashes, so that they come from memory all at the same time. */
 function lookAhead(tier: u32, from: u32, to: u32): void {
@@ -77,7 +77,7 @@ function lookAhead(tier: u32, from: u32, to: u32): void {
     read ^= firstOfBucket(wordOf(directory, shift, mixed), mixed);
   }
   // Kept, so that the compiler leaves the reading in.
-  fetched = read;
+  store<u32>(OWN_AREA, read, AREA_BARRIER);
 }
 
 /** The holder has the first `count` hashes of the owner's area: how many of them are new. */

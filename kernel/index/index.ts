@@ -79,6 +79,11 @@ export function readVersion(area: usize): u32 {
   return atomic.load<u32>(VERSION);
 }
 
+/** Where the version lies, for who waits for it to change. */
+export function versionAddress(): usize {
+  return VERSION;
+}
+
 /** A reader asks the writer to let it through before the next change. */
 export function askForQuiet(): void {
   atomic.store<u32>(WAITING, 1);

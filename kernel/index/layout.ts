@@ -48,7 +48,7 @@ export const AREA_HEADS: usize = 32;
 export const AREA_SINGLE_ACTIVE: usize = 64;
 /** As many as there are tiers. */
 export const AREA_SINGLES: usize = 80;
-/** Touched between what is read and the version. */
+/** Written so that something is read before what follows, or at all. */
 export const AREA_BARRIER: usize = 72;
 /** Hashes, 8 bytes each. */
 export const AREA_INPUT: usize = 128;

@@ -16,6 +16,7 @@ export interface IndexFunctions {
   readonly findMore: KernelFunction;
   readonly findEnd: KernelFunction;
   readonly readVersion: KernelFunction;
+  readonly versionAddress: KernelFunction;
   readonly askForQuiet: KernelFunction;
   readonly endQuiet: KernelFunction;
   readonly storeAll: KernelFunction;

@@ -65,7 +65,7 @@ export class FleetIndexing implements IndexDirectory {
   readonly #intake: Intake;
   readonly #silence: SilenceWatch;
   readonly #metrics: IndexMetrics;
-  readonly #epochs = new Map<string, GroupIndex>();
+  readonly #indexes = new Map<string, GroupIndex>();
   /** Outlive epochs: counters of a group only grow as long as it is there. */
   readonly #tallies = new Map<string, IndexTally>();
   /** The ways to workers' events. */
@@ -81,7 +81,7 @@ export class FleetIndexing implements IndexDirectory {
     this.#modules = modules;
     this.#intake = new Intake({ clock, turns });
     this.#silence = new SilenceWatch({ clock });
-    this.#metrics = new IndexMetrics(registry, { epochs: this.#epochs, tallies: this.#tallies });
+    this.#metrics = new IndexMetrics(registry, { indexes: this.#indexes, tallies: this.#tallies });
     this.#directWorkers = (options.directWorkers ?? []).map((worker) => this.#createDirect(worker));
     this.targets = this.#directWorkers.map(({ target }) => target);
     this.services = [
@@ -93,7 +93,7 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   of(group: string): AskedIndex | undefined {
-    return this.#epochs.get(group);
+    return this.#indexes.get(group);
   }
 
   start(): void {
@@ -113,7 +113,7 @@ export class FleetIndexing implements IndexDirectory {
         this.#end(effect.group);
         return;
       case 'forget_instance':
-        for (const epoch of this.#epochs.values()) epoch.forget(effect.target, effect.instanceId);
+        for (const epoch of this.#indexes.values()) epoch.forget(effect.target, effect.instanceId);
         return;
       case 'group_ended':
         this.#end(effect.group);
@@ -127,7 +127,7 @@ export class FleetIndexing implements IndexDirectory {
     // A report is taken only of who is listed, and that shows here.
     if (this.#unreported.size > 0) this.#intake.add(this.#reporting);
     for (const { group, epoch, members } of view.groups) {
-      const index = this.#epochs.get(group);
+      const index = this.#indexes.get(group);
       if (index?.epoch === epoch) index.setMembers(members);
     }
   }
@@ -141,7 +141,7 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   async close(): Promise<void> {
-    for (const group of [...this.#epochs.keys()]) this.#end(group);
+    for (const group of [...this.#indexes.keys()]) this.#end(group);
     this.#intake.close();
     await Promise.all(this.#directWorkers.map((worker) => worker.close()));
   }
@@ -149,7 +149,7 @@ export class FleetIndexing implements IndexDirectory {
   #setFeed(target: string, feed: Feed | undefined): void {
     if (feed === undefined) this.#feeds.delete(target);
     else this.#feeds.set(target, feed);
-    for (const epoch of this.#epochs.values()) epoch.setFeed(target, feed);
+    for (const epoch of this.#indexes.values()) epoch.setFeed(target, feed);
   }
 
   #begin(group: string, epoch: number, values: ContractValues): void {
@@ -176,7 +176,7 @@ export class FleetIndexing implements IndexDirectory {
             onLag: (lagMs) => this.#metrics.observeLag(lagMs),
           })
         : new ApproximateIndex({ ...contract, ...approximate }, { clock, intake });
-    this.#epochs.set(group, index);
+    this.#indexes.set(group, index);
   }
 
   #createDirect(options: DirectWorkerOptions): DirectWorker {
@@ -205,7 +205,7 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   #end(group: string): void {
-    this.#epochs.get(group)?.close();
-    this.#epochs.delete(group);
+    this.#indexes.get(group)?.close();
+    this.#indexes.delete(group);
   }
 }

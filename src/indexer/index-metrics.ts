@@ -17,7 +17,7 @@ const LAG_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
 
 export interface IndexMetricsModules {
   /** By group. */
-  readonly epochs: ReadonlyMap<string, GroupIndex>;
+  readonly indexes: ReadonlyMap<string, GroupIndex>;
   /** By group. */
   readonly tallies: ReadonlyMap<string, IndexTally>;
 }
@@ -30,7 +30,7 @@ export class IndexMetrics {
   readonly #lag: Histogram;
 
   constructor(registry: Registry, modules: IndexMetricsModules) {
-    const { epochs, tallies } = modules;
+    const { indexes, tallies } = modules;
     const registers = [registry];
     this.#lag = new Histogram({
       name: 'kv_accord_kv_event_lag_seconds',
@@ -45,7 +45,7 @@ export class IndexMetrics {
       registers,
       collect() {
         this.reset();
-        for (const [group, epoch] of epochs) this.set({ group }, epoch.blocks);
+        for (const [group, index] of indexes) this.set({ group }, index.blocks);
       },
     });
     new Gauge({
@@ -55,7 +55,7 @@ export class IndexMetrics {
       registers,
       collect() {
         this.reset();
-        for (const [group, epoch] of epochs) this.set({ group }, epoch.memoryBytes);
+        for (const [group, index] of indexes) this.set({ group }, index.memoryBytes);
       },
     });
     new Gauge({
@@ -65,9 +65,9 @@ export class IndexMetrics {
       registers,
       collect() {
         this.reset();
-        for (const [group, epoch] of epochs) {
+        for (const [group, index] of indexes) {
           for (const state of FOLLOWER_STATES) this.set({ group, state }, 0);
-          for (const state of epoch.followerStates) this.inc({ group, state });
+          for (const state of index.followerStates) this.inc({ group, state });
         }
       },
     });

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
+import { IndexMetrics } from '../../src/indexer/index-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -49,11 +50,15 @@ describe('links', () => {
 
 describe('metrics.md', () => {
   it('names every metric of its own, and none that is not there', () => {
-    const registry = new Registry();
+    const aggregator = new Registry();
+    const sidecar = new Registry();
     const none = {} as never;
-    new FleetMetrics(registry, () => none);
-    new SidecarMetrics({ registry, store: none, endpoint: none, events: none, intake: none });
-    const served = (registry.getMetricsAsArray() as unknown as { name: string }[])
+    new FleetMetrics(aggregator, () => none);
+    new IndexMetrics(aggregator, { indexes: none, tallies: none });
+    new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
+    // Some have the same name in both, with other labels.
+    const served = [aggregator, sidecar]
+      .flatMap((registry) => registry.getMetricsAsArray() as unknown as { name: string }[])
       .map(({ name }) => name)
       .filter((name) => name.startsWith('kv_'));
     const rows = [...read('docs/metrics.md').matchAll(/^\| `(kv_\w+)/gm)].map(([, name]) => name);

@@ -6,7 +6,7 @@ import type { Frames, Sockets } from './zmq-sockets.js';
 export interface ReplayLimits {
   /** Milliseconds for the whole replay. Default 30,000: 10,000 batches take about a second, and vLLM looks at its replay socket every 100 ms. */
   readonly totalTimeoutMs?: number;
-  /** Milliseconds until the next reply. Default 3,000. */
+  /** Milliseconds until the first reply. Default 3,000. Between two, 500 at most. */
   readonly silenceTimeoutMs?: number;
   /** Bytes of all replies. Default 1 GiB; they are applied as they come and not kept. */
   readonly maxBytes?: number;
@@ -14,6 +14,13 @@ export interface ReplayLimits {
 
 const TOTAL_TIMEOUT_MS = 30_000;
 const SILENCE_TIMEOUT_MS = 3_000;
+
+/**
+ * Milliseconds until the next reply, once there was one: the engine sends them
+ * in one go, and its ROUTER drops what its peer does not take in time, the end
+ * marker too. Who asks again loses nothing.
+ */
+const PAUSE_TIMEOUT_MS = 500;
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /** Why a replay ended before its end marker. */
@@ -110,7 +117,7 @@ function readReply(frames: Frames): ReplayedBatch | 'end' {
 /** The two timers of a replay: for all of it, and for the next reply. */
 class Patience {
   readonly #clock: Clock;
-  readonly #silenceMs: number;
+  #silenceMs: number;
   readonly #totalMs: number;
   readonly #giveUp: () => void;
   readonly #total: Timer;
@@ -130,6 +137,10 @@ class Patience {
 
   heard(): void {
     this.#heardAtMs = this.#clock.monotonicMs();
+    if (this.#silenceMs <= PAUSE_TIMEOUT_MS) return;
+    this.#silenceMs = PAUSE_TIMEOUT_MS;
+    this.#silence.clear();
+    this.#silence = this.#clock.setTimer(this.#silenceMs, this.#listen);
   }
 
   failure(): ReplayError {

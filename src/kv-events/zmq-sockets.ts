@@ -144,7 +144,7 @@ function readFrom(socket: {
 }
 
 /** Throws an `Error` for a person when the address is of no kind that events travel on. */
-export function parseEndpoint(endpoint: string): { readonly address: string; readonly binds: boolean } {
+function parseEndpoint(endpoint: string): { readonly address: string; readonly binds: boolean } {
   const binds = endpoint.startsWith('@');
   const address = binds ? endpoint.slice(1) : endpoint;
   if (!/^(tcp:\/\/.+:\d+|ipc:\/\/.+)$/.test(address)) {

@@ -144,6 +144,13 @@ describe('a replay', () => {
     const endless = read({ silenceTimeoutMs: 900, totalTimeoutMs: 500 });
     await clock.advanceMs(500);
     expect(await endless).toEqual(new ReplayError('replay_timeout', 'does not end within 500 ms'));
+    mute.connect();
+    mute.publish(Buffer.from('a'));
+    mute.dropsEnd = true;
+    const endsEarly = read({});
+    await clock.advanceMs(499);
+    await clock.advanceMs(1);
+    expect(await endsEarly).toEqual(new ReplayError('replay_timeout', 'does not answer within 500 ms'));
     expect(clock.pendingTimers).toBe(0);
   });
 

@@ -38,6 +38,8 @@ export class ScriptedPublisher implements Sockets {
   bufferSteps = 10_000;
   /** Whether replays are answered at all. */
   answers = true;
+  /** Whether the end marker of a replay is lost on the way. */
+  dropsEnd = false;
   isUp = false;
   #line: Line | undefined;
   #onLink: (isUp: boolean) => void = () => {};
@@ -66,6 +68,7 @@ export class ScriptedPublisher implements Sockets {
             this.payloads[sequence] as Uint8Array,
           ]);
         }
+        if (this.dropsEnd) return;
         line.push([new Uint8Array(), new Uint8Array(), Buffer.alloc(8, 0xff), new Uint8Array()]);
       },
     };

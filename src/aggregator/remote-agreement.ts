@@ -4,6 +4,7 @@ import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WatchAgreementResponse } from '../gen/kvaccord/v1/fleet.js';
 import { Agreement, AgreementState, FleetClient } from '../gen/kvaccord/v1/fleet.js';
 import type { Address } from '../platform/address.js';
+import { backoffMs } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
@@ -12,7 +13,6 @@ import type { RpcDialer } from '../rpc/channel.js';
 import { ConnectError } from '../rpc/connect-error.js';
 import { readPeerReason } from '../rpc/errors.js';
 import type { AgreementFeed } from './agreement-feed.js';
-import { backoffMs } from '../platform/backoff.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 

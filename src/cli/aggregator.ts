@@ -29,6 +29,10 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
   const directWorkers = directWorkersOf(settings, version);
   // ZeroMQ and all that reads with it is loaded only where there is something to read.
   const direct = directWorkers.length === 0 ? undefined : await import('../indexer/direct-worker.js');
+  const watched = [
+    ...(hasSidecars(settings) ? [source.name] : []),
+    ...(directWorkers.length > 0 ? [`engines read directly: ${directWorkers.length}`] : []),
+  ].join(', ');
   const aggregator = new Aggregator(
     {
       agreement: {
@@ -71,8 +75,8 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
   try {
     const { grpc, http } = await startOrExplain(aggregator);
     logger.info(
-      { grpc: grpc.text, http: http.text, workers: source.name },
-      `kv-accord aggregator ${version} watches ${source.name}`,
+      { grpc: grpc.text, http: http.text, workers: watched },
+      `kv-accord aggregator ${version} watches ${watched}`,
     );
     const stopped = new Promise<undefined>((resolve) => {
       if (signal.aborted) resolve(undefined);
@@ -86,10 +90,13 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
   }
 };
 
+function hasSidecars({ workers, workersFile }: Settings): boolean {
+  return workers.length > 0 || workersFile !== undefined;
+}
+
 /** The sidecars' discovery; with none named, a list that is empty for good. */
 function sourceOf(settings: Settings, clock: Clock): DiscoverySource {
-  const hasList = settings.workers.length > 0 || settings.workersFile !== undefined;
-  return hasList ? openSource(settings, clock) : new StaticSource({ addresses: [] });
+  return hasSidecars(settings) ? openSource(settings, clock) : new StaticSource({ addresses: [] });
 }
 
 /** The engines that are read directly; the settings were checked before. */

@@ -10,22 +10,15 @@ import type { GroupIndex } from './group-index.js';
 import type { Intake, Worked } from './intake.js';
 import type { FollowerStateName } from './worker-follower.js';
 
-/** How long guesses are believed and how many are kept; defaults of Dynamo's KV router. */
+/** How long guesses are believed and how many are kept; the settings' defaults are those of Dynamo's KV router. */
 export interface ApproximateOptions {
-  /** A block that was last sent to a worker so long ago is not expected there any more. Default 120 s. */
+  /** A block that was last sent to a worker so long ago is not expected there any more. */
   readonly ttlMs: number;
-  /** (block, rank) pairs that are kept. Default 1,048,576. */
+  /** (block, rank) pairs that are kept. */
   readonly maxBlocks: number;
-  /** When there are more, the oldest go until this part of `maxBlocks` is left. Above 0, at most 1; default 0.8. */
+  /** When there are more, the oldest go until this part of `maxBlocks` is left. Above 0, at most 1. */
   readonly pruneTargetRatio: number;
 }
-
-/** The defaults. */
-export const DEFAULT_APPROXIMATE_OPTIONS: ApproximateOptions = {
-  ttlMs: 120_000,
-  maxBlocks: 1_048_576,
-  pruneTargetRatio: 0.8,
-};
 
 interface ApproximateIndexOptions extends ApproximateOptions {
   readonly epoch: number;

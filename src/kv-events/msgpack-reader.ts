@@ -18,6 +18,19 @@ const MAX_DEPTH = 16;
 
 const NIL = 0xc0;
 
+/** By first byte: the bytes of an unsigned integer of at most 32 bits, its first included; 0 for all else. */
+const UNSIGNED_BYTES = new Uint8Array(256).fill(1, 0, 0x80);
+/** How far the four bytes at its value reach beyond it, in bits. */
+const UNSIGNED_SHIFT = new Uint8Array(256).fill(24, 0, 0x80);
+for (const [head, size] of [
+  [0xcc, 2],
+  [0xcd, 3],
+  [0xce, 5],
+] as const) {
+  UNSIGNED_BYTES[head] = size;
+  UNSIGNED_SHIFT[head] = 8 * (5 - size);
+}
+
 /**
  * A cursor over one MessagePack payload (msgpack.org, spec of 2013). It builds
  * no values but those asked for, never reads past the end, and takes no claimed
@@ -175,20 +188,16 @@ export class MsgpackReader {
     let at = this.offset;
     let i = 0;
     while (i < count && at <= safeEnd) {
+      // No branch on the width: vocabularies mix two and four bytes at random, which no processor foresees.
       const head = bytes[at] as number;
-      if (head <= 0x7f) {
-        target[i] = head;
-        at += 1;
-      } else if (head === 0xcd) {
-        target[i] = view.getUint16(at + 1);
-        at += 3;
-      } else if (head === 0xce) {
-        target[i] = view.getUint32(at + 1);
-        at += 5;
-      } else {
+      const size = UNSIGNED_BYTES[head] as number;
+      if (size === 0) {
         this.offset = at;
         target[i] = this.readUint32();
         at = this.offset;
+      } else {
+        target[i] = view.getUint32(at + (head >>> 7)) >>> (UNSIGNED_SHIFT[head] as number);
+        at += size;
       }
       i += 1;
     }

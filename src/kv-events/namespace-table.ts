@@ -20,6 +20,8 @@ export class NamespaceTable {
   readonly #namespaces: (Namespace | undefined)[] = [];
   #free: number[] = [];
   #sweepAt = FIRST_SWEEP;
+  /** New namespaces until the next sweep may be, so that a full table is not swept for each that it refuses. */
+  #pause = 0;
 
   /** `isUsed` tells whether any block is still in a namespace. */
   constructor(hasher: BlockHasher, isUsed: (id: number) => boolean) {
@@ -32,7 +34,8 @@ export class NamespaceTable {
     const key = `${loraName.length}:${loraName}${cacheSalt}`;
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
-    if (this.#ids.size >= this.#sweepAt) this.#sweep();
+    this.#pause -= 1;
+    if (this.#ids.size >= this.#sweepAt && this.#pause < 0) this.#sweep();
     if (this.#ids.size >= MAX_NAMESPACES) return undefined;
     const id = this.#free.pop() ?? this.#namespaces.length;
     this.#ids.set(key, id);
@@ -50,6 +53,7 @@ export class NamespaceTable {
     this.#namespaces.length = 0;
     this.#free = [];
     this.#sweepAt = FIRST_SWEEP;
+    this.#pause = 0;
   }
 
   #sweep(): void {
@@ -59,6 +63,7 @@ export class NamespaceTable {
       this.#namespaces[id] = undefined;
       this.#free.push(id);
     }
+    this.#pause = FIRST_SWEEP / 2;
     this.#sweepAt = Math.max(FIRST_SWEEP, Math.min(MAX_NAMESPACES, 2 * this.#ids.size));
   }
 }

@@ -290,7 +290,9 @@ export class RankPicture {
     const tiers = tierBit(tier);
     const traits = traitsOf(tokensPerBlock, tiers, false);
     const end = Math.min(event.hashCount, plan.hiddenFrom);
-    let before = parent;
+    let hasBefore = parent !== undefined;
+    let beforeLo = parent?.lo ?? 0;
+    let beforeHi = parent?.hi ?? 0;
     let hashed: DataView | undefined;
     let hashedFrom = 0;
     for (let i = 0; i < end; i++) {
@@ -309,10 +311,13 @@ export class RankPicture {
           return;
         }
         this.#addTier(at, tier, tiers);
-        if (hashed === undefined) before = this.#sequenceAt(at);
+        hasBefore = true;
+        beforeLo = this.#mirror.sequenceLo(at);
+        beforeHi = this.#mirror.sequenceHi(at);
         continue;
       }
       if (hashed === undefined) {
+        const before = hasBefore ? { lo: beforeLo, hi: beforeHi } : undefined;
         hashed = this.#hash(event, plan, i, end, before);
         hashedFrom = i;
       }

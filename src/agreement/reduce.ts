@@ -105,6 +105,7 @@ function list(
         picture: undefined,
         held: '',
         toldDissent: '',
+        provenDissent: '',
         toldMismatch: '',
         toldRemark: '',
         usableInstance: '',
@@ -278,7 +279,10 @@ function mismatchedEvents(
   });
   // The events themselves were counted above: the instance is not counted once more.
   const isCounted = member.tally !== undefined && !conforms(state, member);
-  if (isCounted && member.report?.instanceId === instanceId) member.toldDissent = instanceId;
+  if (isCounted && member.report?.instanceId === instanceId) {
+    member.toldDissent = instanceId;
+    member.provenDissent = instanceId;
+  }
   judgeMember(state, member, effects);
   settleGroups(state, group, group, nowMs, effects);
 }

@@ -72,6 +72,7 @@ export class EpochIndex implements GroupIndex {
     this.#index = new FleetIndex(options, {
       tally,
       onOtherWidth: (target, instanceId, width) => this.#mismatches.add(target, instanceId, width),
+      onRefused: (target) => this.#change(target),
       onSweepDue: () => intake.add(this.#sweeping),
     });
   }
@@ -145,7 +146,9 @@ export class EpochIndex implements GroupIndex {
   }
 
   close(): void {
-    for (const [target, { follower }] of this.#followed) this.#unfollow(target, follower);
+    // The whole index goes: to take out each worker first would be work for nothing.
+    for (const { follower } of this.#followed.values()) follower.close();
+    this.#followed.clear();
     this.#mismatches.close();
     this.#modules.intake.delete(this.#sweeping);
     this.#modules.intake.delete(this.#telling);
@@ -162,10 +165,7 @@ export class EpochIndex implements GroupIndex {
         tally,
         onLag,
         index: this.#index,
-        onPicture: () => {
-          this.#changed.add(target);
-          intake.add(this.#telling);
-        },
+        onPicture: () => this.#change(target),
       },
     );
     this.#followed.set(target, { follower, told: undefined });
@@ -173,10 +173,17 @@ export class EpochIndex implements GroupIndex {
     if (feed !== undefined) follower.setFeed(feed);
   }
 
+  /** What is known of a worker may be something else than was told. */
+  #change(target: string): void {
+    this.#changed.add(target);
+    this.#modules.intake.add(this.#telling);
+  }
+
   #unfollow(target: string, follower: WorkerFollower): void {
     this.#followed.delete(target);
     this.#mismatches.delete(target);
     follower.close();
+    this.#index.forget(target);
   }
 
   /** Tells the agreement of one worker, where there is news. */

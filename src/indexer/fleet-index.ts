@@ -27,6 +27,8 @@ export interface FleetIndexModules {
   readonly tally: IndexTally;
   /** V3: one more store of `tokensPerBlock` came, and was not applied. */
   onOtherWidth(target: string, instanceId: string, tokensPerBlock: number): void;
+  /** Some of what a worker told was not applied: its picture is another one. */
+  onRefused(target: string): void;
   /** Entries of somebody who has gone wait for `sweep`. */
   onSweepDue(): void;
 }
@@ -308,13 +310,18 @@ export class FleetIndex {
     const { tier, tokensPerBlock, sequenceHashes } = stored;
     if (tokensPerBlock !== this.tokensPerBlock) {
       tally.countEvent(type, 'other_width');
-      worker.refusal = `its KV events are ${tokensPerBlock} tokens wide, the epoch's ${this.tokensPerBlock}: they are not applied`;
+      const epochs = this.tokensPerBlock;
+      this.#refuse(
+        worker,
+        `its KV events are ${tokensPerBlock} tokens wide, the epoch's ${epochs}: they are not applied`,
+      );
       this.#modules.onOtherWidth(worker.target, worker.instanceId, tokensPerBlock);
       return;
     }
     if (worker.blocks + sequenceHashes.length / 8 > this.#maxBlocksPerWorker) {
       tally.countEvent(type, 'no_room');
-      worker.refusal = `it tells of more than ${this.#maxBlocksPerWorker} blocks: further ones are not applied`;
+      const most = this.#maxBlocksPerWorker;
+      this.#refuse(worker, `it tells of more than ${most} blocks: further ones are not applied`);
       return;
     }
     try {
@@ -326,7 +333,7 @@ export class FleetIndex {
       // A part of them may have found room: what a worker holds is credited, and what is missing is said.
       this.#recount(worker);
       tally.countEvent(type, 'no_room');
-      worker.refusal = `the index is full (${error.message}): some of its blocks are missing`;
+      this.#refuse(worker, `the index is full (${error.message}): some of its blocks are missing`);
     }
   }
 
@@ -349,8 +356,17 @@ export class FleetIndex {
       this.#recount(worker);
       this.#drop(worker, rank);
       tally.countEvent('removed', 'no_room');
-      worker.refusal = `the index is full (${error.message}): all of rank ${rank.rank} had to be left out`;
+      this.#refuse(
+        worker,
+        `the index is full (${error.message}): all of rank ${rank.rank} had to be left out`,
+      );
     }
+  }
+
+  #refuse(worker: Worker, words: string): void {
+    if (worker.refusal === words) return;
+    worker.refusal = words;
+    this.#modules.onRefused(worker.target);
   }
 
   #addHolder(worker: Worker, rank: number): number {

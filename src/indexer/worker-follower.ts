@@ -168,12 +168,11 @@ export class WorkerFollower implements Worked {
     if (state.type === 'applying') this.#outdate(state, instanceId);
   }
 
-  /** Ends it; the index's entries go too. */
+  /** Ends it; the index's entries stay, for whoever ends it knows what becomes of them. */
   close(): void {
     this.#leave();
     this.#setState({ type: 'closed' });
     this.#modules.intake.delete(this);
-    this.#modules.index.forget(this.target);
   }
 
   /** For the intake: takes one message. */
@@ -261,11 +260,7 @@ export class WorkerFollower implements Worked {
       return;
     }
     if (message.type !== 'changes') onPicture(this.target);
-    else {
-      if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
-      // Only a store that could not be applied changes what is known.
-      if (message.changes.some(({ type }) => type === 'stored')) onPicture(this.target);
-    }
+    else if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
   }
 
   /** The stream cannot be right: nothing of it is taken for a place to go on from. */

@@ -24,6 +24,7 @@ function make(options: Partial<FleetIndexOptions> = {}): Made {
     {
       tally,
       onOtherWidth: (target, instanceId, width) => mismatches.push(`${target} ${instanceId} ${width}`),
+      onRefused: () => undefined,
       onSweepDue: () => undefined,
     },
   );

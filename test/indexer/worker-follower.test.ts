@@ -87,7 +87,7 @@ function follow(instanceId = 'i-1'): Made {
   const intake = new Intake({ clock, turns });
   const index = new FleetIndex(
     { tokensPerBlock: 32 },
-    { tally, onOtherWidth: () => undefined, onSweepDue: () => undefined },
+    { tally, onOtherWidth: () => undefined, onRefused: () => undefined, onSweepDue: () => undefined },
   );
   const follower = new WorkerFollower(
     { target: 'w-1', instanceId },
@@ -270,12 +270,12 @@ describe('who follows a worker', () => {
   });
 
   it('leaves nothing behind when it is closed', async () => {
-    const { follower, feed, held, clock, settle } = follow();
+    const { follower, feed, clock, settle } = follow();
     feed.say(start(), part(1), end);
     await settle();
     feed.break();
     follower.close();
-    expect([held(), feed.openReaders, clock.pendingTimers]).toEqual([[], 0, 0]);
+    expect([feed.openReaders, clock.pendingTimers]).toEqual([0, 0]);
     follower.setFeed(feed);
     expect(feed.asked).toHaveLength(1);
   });

@@ -58,6 +58,7 @@ export class BlockMirror {
   readonly #segmentCounts = new Uint32Array(SEGMENTS);
   #perNamespace = new Uint32Array(16);
   #size = 0;
+  #hiddenCount = 0;
 
   constructor(maxBlocks: number) {
     this.#maxBlocks = maxBlocks;
@@ -66,6 +67,11 @@ export class BlockMirror {
   /** Blocks held, hidden ones included; one in several tiers counts once. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Those of them that are hidden. */
+  get hiddenCount(): number {
+    return this.#hiddenCount;
   }
 
   /** Bytes of its typed arrays. */
@@ -118,6 +124,7 @@ export class BlockMirror {
     chunk[start + SEQUENCE_HI] = sequenceHi;
     chunk[start + NAMESPACE] = namespace;
     chunk[start + TRAITS] = traits;
+    if ((traits & HIDDEN) !== 0) this.#hiddenCount += 1;
     this.#countNamespace(namespace, 1);
     this.#index(at, mix(lo, hi));
     return true;
@@ -154,11 +161,14 @@ export class BlockMirror {
 
   /** From now on the block is not told any more. */
   hide(at: number): void {
+    if (this.hidden(at)) return;
+    this.#hiddenCount += 1;
     this.#set(at, TRAITS, this.#word(at, TRAITS) | HIDDEN);
   }
 
   /** Takes a block out; the last one moves to its place. */
   remove(at: number): void {
+    if (this.hidden(at)) this.#hiddenCount -= 1;
     this.#countNamespace(this.namespace(at), -1);
     this.#unindex(at);
     const last = this.#size - 1;
@@ -175,6 +185,7 @@ export class BlockMirror {
 
   clear(): void {
     this.#size = 0;
+    this.#hiddenCount = 0;
     this.#chunks.length = 0;
     this.#segments.fill(undefined);
     this.#segmentCounts.fill(0);

@@ -82,7 +82,7 @@ export class RankPicture {
   #observed: ObservedWidth | undefined;
   #flaw: string | undefined;
 
-  /** `maxBlocks`: blocks that are held at most, default 16,777,216. */
+  /** `maxBlocks`: blocks that are held at most, those that are kept out included; default 16,777,216. */
   constructor(options: { readonly maxBlocks?: number }, modules: RankPictureModules) {
     this.#hasher = modules.hasher;
     this.#counts = modules.counts;
@@ -91,9 +91,9 @@ export class RankPicture {
     this.#namespaces = new NamespaceTable(modules.hasher, (id) => this.#mirror.countIn(id) > 0);
   }
 
-  /** Blocks held, those that are kept out included. */
+  /** Blocks that are told; one in several tiers counts once. */
   get size(): number {
-    return this.#mirror.size;
+    return this.#mirror.size - this.#mirror.hiddenCount;
   }
 
   /** Why the picture can no longer be exact; undefined when nothing speaks against it. A clear mends it. */

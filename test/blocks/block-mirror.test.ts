@@ -182,6 +182,7 @@ describe('a block mirror against a plain map', () => {
         const model = new Model();
         for (const each of steps) model.take(mirror, each);
         expect(mirror.size).toBe(model.blocks.size);
+        expect(mirror.hiddenCount).toBe([...model.blocks.values()].filter(({ hidden }) => hidden).length);
         for (const [held, expected] of model.blocks) {
           const [lo, hi] = wordsOf(held);
           const at = mirror.find(lo, hi);

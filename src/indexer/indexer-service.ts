@@ -22,6 +22,9 @@ import { PromptHashes } from './prompt-hashes.js';
 /** Blocks in one part of a dump: some tens of kilobytes, with a few holders each. */
 const DUMP_PART_BLOCKS = 1_024;
 
+/** Holders in one start of a dump: 3 MB with the longest names there can be. */
+const DUMP_START_HOLDERS = 8_192;
+
 /** Holders named in one part of a dump, so that blocks that a thousand workers share stay below a message's bound. */
 const DUMP_PART_HOLDERS = 256 * 1_024;
 
@@ -121,8 +124,11 @@ async function dump(
     }),
   );
   const { epoch, tokensPerBlock } = index;
-  const start = { group: group.group, epoch: BigInt(epoch), tokensPerBlock, holders };
-  await stream.write({ payload: { $case: 'start', value: start } });
+  for (let from = 0; from === 0 || from < holders.length; from += DUMP_START_HOLDERS) {
+    const some = holders.slice(from, from + DUMP_START_HOLDERS);
+    const start = { group: group.group, epoch: BigInt(epoch), tokensPerBlock, holders: some };
+    await stream.write({ payload: { $case: 'start', value: start } });
+  }
   for (const [at, tier] of TIERS.entries()) {
     let cursor: number | undefined = 0;
     do {

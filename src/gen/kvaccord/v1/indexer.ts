@@ -90,6 +90,10 @@ export interface DumpResponse {
   payload: { $case: "start"; value: DumpStart } | { $case: "part"; value: DumpPart } | undefined;
 }
 
+/**
+ * Comes first, and again with the rest where there are more holders than fit
+ * into one message.
+ */
 export interface DumpStart {
   group: string;
   epoch: bigint;

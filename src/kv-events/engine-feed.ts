@@ -3,9 +3,10 @@ import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { EventCounts } from './event-counts.js';
+import type { Feed, FeedListener } from './feed.js';
 import { FeedCounts } from './feed-counts.js';
 import { describeSource, type FeedSource, isSameSource } from './feed-source.js';
-import { type Feed, RankFeed, type RankFeedListener, type RankFeedOptions } from './rank-feed.js';
+import { RankFeed, type RankFeedOptions } from './rank-feed.js';
 import type { AppliedBatch, RankPicture } from './rank-picture.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
@@ -213,7 +214,7 @@ export class EngineFeed implements Relay {
     feed.start();
   }
 
-  #listenerOf(source: FeedSource): RankFeedListener {
+  #listenerOf(source: FeedSource): FeedListener {
     const { rank } = source;
     return {
       onApplied: (applied) => this.#onApplied(source, applied),

@@ -1,46 +1,18 @@
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
-import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
+import { EngineReplays } from './engine-replays.js';
+import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts, GapOutcome } from './feed-counts.js';
+import { FeedLink, type FeedLinkOptions } from './feed-link.js';
 import type { ZmqSource } from './feed-source.js';
-import type { AppliedBatch, RankPicture } from './rank-picture.js';
+import type { RankPicture } from './rank-picture.js';
+import { RankStanding } from './rank-standing.js';
 import type { RankStatus } from './relay.js';
-import { ReplayError, type ReplayLimits, replay } from './replay-client.js';
+import type { ReplayLimits } from './replay-client.js';
 import { digestOf, readSequence, SequenceWatch } from './sequence-watch.js';
-import type { Frames, Sockets, Subscription } from './zmq-sockets.js';
+import type { Frames, Sockets } from './zmq-sockets.js';
 
-/** What a rank's feed does with what the rank holds. */
-export type FedPicture = Pick<RankPicture, 'apply' | 'clear' | 'size' | 'flaw'>;
-
-/** The feed of one rank, whatever it reads. */
-export interface Feed {
-  readonly status: RankStatus;
-  /** Whether the publisher was seen to begin anew since `acceptInstance`. */
-  readonly hasRestarted: boolean;
-  /** Starts to follow; never throws. */
-  start(): void;
-  /** The new engine start has a name now; what was built since its restart stays. */
-  acceptInstance(): void;
-  /** Another engine start: all that is known is of the old one. */
-  beginAnew(reason: string): void;
-  close(): Promise<void>;
-}
-
-/** Who is told what a rank's feed finds. */
-export interface RankFeedListener {
-  onApplied(applied: AppliedBatch): void;
-  /** The rank's picture was emptied, and not by the engine. */
-  onDropped(reason: string): void;
-  /** Where the rank stands may have changed. */
-  onStatus(): void;
-  onPublisherRestart(): void;
-}
-
-export interface RankFeedOptions extends ReplayLimits {
-  /** Milliseconds without a connection until the picture is dropped. Default 10,000. */
-  readonly lostAfterMs?: number;
-  /** Milliseconds without a connection until the socket is opened anew. Default 3,000. */
-  readonly reopenAfterMs?: number;
+export interface RankFeedOptions extends ReplayLimits, FeedLinkOptions {
   /**
    * Milliseconds between two looks at the replay socket for batches that were
    * lost at the end, after which nothing came. Default 30,000.
@@ -48,7 +20,10 @@ export interface RankFeedOptions extends ReplayLimits {
   readonly auditIntervalMs?: number;
   /** Milliseconds until the first such look, when a connection is new. Default 1,000. */
   readonly firstAuditMs?: number;
-  /** Least milliseconds between two attempts to build a picture anew that lacks something. Default 30,000, doubled with each that does not help. */
+  /**
+   * Least milliseconds between two attempts to build a picture anew that lacks
+   * something. Default 30,000, doubled with each attempt up to 32 times that.
+   */
   readonly healIntervalMs?: number;
 }
 
@@ -56,22 +31,17 @@ export interface RankFeedModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sockets: Sockets;
-  readonly picture: FedPicture;
+  readonly picture: Pick<RankPicture, 'apply' | 'clear' | 'size' | 'flaw'>;
   readonly counts: FeedCounts;
-  readonly listener: RankFeedListener;
+  readonly listener: FeedListener;
   /** Runs one replay at a time for all ranks of an engine. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-const LOST_AFTER_MS = 10_000;
-const REOPEN_AFTER_MS = 3_000;
 const AUDIT_INTERVAL_MS = 30_000;
 const FIRST_AUDIT_MS = 1_000;
 const HEAL_INTERVAL_MS = 30_000;
 const MAX_HEAL_DOUBLINGS = 5;
-
-/** Live messages between the socket and the picture; the socket's own queue holds the rest. */
-const MAX_INBOX = 64;
 
 /** Milliseconds between two lines of the log that tell of a restart. */
 const RESTART_TOLD_EVERY_MS = 10_000;
@@ -79,22 +49,7 @@ const RESTART_TOLD_EVERY_MS = 10_000;
 /** Milliseconds of work after which others get their turn. */
 const WORK_SLICE_MS = 5;
 
-/** Batches before the last one that a replay is asked for too, to be compared with what was applied. */
-const OVERLAP = 16;
-
-/** Replays in a row for one gap: a busy ROUTER may drop replies in the middle. */
-const MAX_ROUNDS = 20;
-
-/** What a replay from known ground came to. */
-type CatchUp =
-  | { readonly outcome: 'caught_up' | 'restarted' | 'lost' }
-  | { readonly outcome: 'failed'; readonly failure: GapOutcome; readonly reason: string };
-
-/** What the rank's picture is worth, flaws aside. */
-type Knowledge =
-  | { readonly picture: 'exact' }
-  | { readonly picture: 'partial'; readonly reason: string; readonly unknownBefore?: number }
-  | { readonly picture: 'none'; readonly reason: string };
+const TOO_OLD = 'the engine does not keep the batches that were lost any more';
 
 /**
  * Follows one rank's publisher: every batch once and in order, gaps closed by
@@ -107,41 +62,28 @@ export class RankFeed implements Feed {
   readonly #options: RankFeedOptions;
   readonly #modules: RankFeedModules;
   readonly #watch = new SequenceWatch();
+  readonly #standing: RankStanding;
+  readonly #link: FeedLink;
+  readonly #replays: EngineReplays;
   readonly #closing = new AbortController();
-  readonly #inbox: Frames[] = [];
-  #subscription: Subscription | undefined;
-  #receiving: Promise<void> = Promise.resolve();
-  /** Of the socket: what an older one tells late does not count. */
-  #generation = 0;
   #done: Promise<void> | undefined;
   #onWork: (() => void) | undefined;
-  #onRoom: (() => void) | undefined;
-  #knowledge: Knowledge;
   #appliedSequence: number | undefined;
-  #linksUp = 0;
   #hadLink = false;
   #wasLost = false;
-  /** A replay from 0 is under way, and the picture lacks what it has not given yet. */
-  #isBuilding = false;
   /** The last batch at the moment at which the connection was lost: surely of the old publisher. */
   #anchor: number | undefined;
   #isCheckDue = false;
   #isRebuildDue = false;
   #isHealDue = false;
-  #isReopenDue = false;
-  /** A connection was lost and came back, and nobody has told yet what was missed. */
+  /** Batches may have been missed, and nobody has told yet which. */
   #isSuspect = false;
-  /** Blocks that were refused because what they follow is not known. */
-  #orphans = 0;
-  #doubt: string | undefined;
   #healAtMs = 0;
   #heals = 0;
   #hasRestarted = false;
-  #toldRank = false;
-  #restartToldAtMs = -Infinity;
+  #restartToldAtMs = Number.NEGATIVE_INFINITY;
+  #hasToldRank = false;
   #busySinceMs = 0;
-  #lostTimer: Timer | undefined;
-  #reopenTimer: Timer | undefined;
   #auditTimer: Timer | undefined;
   #healTimer: Timer | undefined;
 
@@ -149,7 +91,45 @@ export class RankFeed implements Feed {
     this.#source = source;
     this.#options = options;
     this.#modules = modules;
-    this.#knowledge = { picture: 'none', reason: `no connection to ${source.endpoint} yet` };
+    this.#standing = new RankStanding(`no connection to ${source.endpoint} yet`);
+    this.#link = new FeedLink(source, options, modules, {
+      onWork: () => this.#wakeUp(),
+      onUp: () => this.#onUp(),
+      onDown: () => {
+        modules.counts.disconnects += 1;
+        this.#anchor ??= this.#watch.last;
+      },
+      onLost: () => {
+        this.#wasLost = true;
+        this.#drop(`the connection to ${source.endpoint} is lost`);
+      },
+      onUnreadable: (reason) => {
+        if (this.status.reason === reason) return;
+        modules.logger.warn({ rank: this.#rank }, `The KV events of a rank are not read: ${reason}.`);
+        this.#drop(reason);
+      },
+    });
+    const replayModules = {
+      ...modules,
+      watch: this.#watch,
+      rest: () => this.#rest(),
+      signal: this.#closing.signal,
+    };
+    this.#replays = new EngineReplays(source, options, replayModules, {
+      knownFrom: () => this.#standing.knownFrom,
+      apply: (sequence, digest, payload) => this.#apply(sequence, digest, payload, false),
+      begin: () => {
+        this.#standing.building(true);
+        this.#drop('the picture is built anew from the batches that the engine keeps');
+        this.#standing.drop('');
+      },
+      beginWith: (sequence) => this.#standing.beginWith(sequence),
+      onNothingPublished: () => {
+        this.#watch.acceptNone();
+        this.#standing.complete();
+      },
+      onRestart: () => this.#onRestart(),
+    });
   }
 
   get #rank(): number {
@@ -161,17 +141,12 @@ export class RankFeed implements Feed {
   }
 
   get status(): RankStatus {
-    const knowledge = this.#knowledge;
-    const flaw = knowledge.picture === 'exact' ? this.#flaw() : undefined;
+    const { picture } = this.#modules;
     return {
       rank: this.#rank,
-      picture: flaw === undefined ? knowledge.picture : 'partial',
-      ...(knowledge.picture === 'partial' && knowledge.unknownBefore !== undefined
-        ? { unknownBeforeSequence: knowledge.unknownBefore }
-        : {}),
+      ...this.#standing.describe(picture.flaw),
       ...(this.#appliedSequence === undefined ? {} : { engineSequence: this.#appliedSequence }),
-      reason: flaw ?? (knowledge.picture === 'exact' ? '' : knowledge.reason),
-      blockCount: this.#modules.picture.size,
+      blockCount: picture.size,
     };
   }
 
@@ -188,18 +163,16 @@ export class RankFeed implements Feed {
     this.#heals = 0;
     this.#watch.forgetPublisher();
     this.#drop(reason);
-    this.#requestRebuild();
+    this.#isRebuildDue = true;
+    this.#wakeUp();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#lostTimer?.clear();
-    this.#reopenTimer?.clear();
     this.#auditTimer?.clear();
     this.#healTimer?.clear();
-    this.#subscription?.close();
+    await this.#link.close();
     this.#wakeUp();
-    this.#onRoom?.();
     await this.#done;
   }
 
@@ -208,105 +181,29 @@ export class RankFeed implements Feed {
   }
 
   async #run(): Promise<void> {
-    await this.#open();
+    await this.#link.open();
     this.#busySinceMs = this.#modules.clock.monotonicMs();
     while (!this.#isClosed) await this.#step();
-    this.#subscription?.close();
-    await this.#receiving;
   }
-
-  /**
-   * Opens the socket, for the first time or again. libzmq comes back by itself
-   * after a connection broke, but never after a peer broke the protocol, as
-   * one does that announces too large a message.
-   */
-  async #open(): Promise<void> {
-    const { clock, logger, sockets } = this.#modules;
-    this.#subscription?.close();
-    this.#onRoom?.();
-    await this.#receiving;
-    this.#generation += 1;
-    const generation = this.#generation;
-    this.#linksUp = 0;
-    try {
-      this.#subscription = await sockets.subscribe(this.#source, (isUp) => {
-        if (generation === this.#generation) this.#onLink(isUp);
-      });
-      this.#receiving = this.#receive(this.#subscription);
-    } catch (error) {
-      const reason = `cannot read ${this.#source.endpoint}: ${describeError(error)}`;
-      if (this.status.reason !== reason) {
-        logger.warn({ rank: this.#rank, error }, 'The KV events of a rank cannot be read.');
-        this.#know({ picture: 'none', reason });
-      }
-    }
-    if (!this.#isClosed)
-      this.#reopenTimer ??= clock.setTimer(this.#options.reopenAfterMs ?? REOPEN_AFTER_MS, this.#look);
-  }
-
-  /** Now and then: is there a connection? */
-  readonly #look = (): void => {
-    const { clock } = this.#modules;
-    this.#reopenTimer = clock.setTimer(this.#options.reopenAfterMs ?? REOPEN_AFTER_MS, this.#look);
-    // One that binds waits for its publishers.
-    const waits = this.#source.endpoint.startsWith('@') && this.#subscription !== undefined;
-    if (this.#linksUp > 0 || waits) return;
-    this.#isReopenDue = true;
-    this.#wakeUp();
-  };
 
   /** One piece of work; waits when there is none. */
   async #step(): Promise<void> {
-    if (this.#isReopenDue) {
-      this.#isReopenDue = false;
-      if (this.#linksUp === 0) await this.#open();
-    } else if (this.#isRebuildDue && this.#linksUp > 0) {
-      this.#isRebuildDue = false;
-      this.#isCheckDue = false;
-      await this.#rebuild();
-    } else if (this.#isHealDue && this.#linksUp > 0) {
-      await this.#rebuildNow(true);
-    } else if (this.#isCheckDue && this.#linksUp > 0) {
-      this.#isCheckDue = false;
-      await this.#checkPublisher();
-    } else if (this.#inbox.length > 0) {
-      const frames = this.#inbox.shift() as Frames;
-      this.#onRoom?.();
+    const { isUp } = this.#link;
+    if (this.#link.isReopenDue) return this.#link.open();
+    if (isUp && this.#isRebuildDue) return this.#rebuild();
+    if (isUp && this.#isHealDue) return this.#replayAll(true);
+    if (isUp && this.#isCheckDue) return this.#checkPublisher();
+    const frames = this.#link.take();
+    if (frames !== undefined) {
       await this.#take(frames);
-      await this.#rest();
-    } else {
-      await new Promise<void>((resolve) => {
-        this.#onWork = resolve;
-        if (this.#isClosed) resolve();
-      });
-      this.#onWork = undefined;
-      this.#busySinceMs = this.#modules.clock.monotonicMs();
+      return this.#rest();
     }
-  }
-
-  /** Moves messages from the socket to the inbox, which is small: while a replay runs, they wait in the socket. */
-  async #receive(subscription: Subscription): Promise<void> {
-    try {
-      for (;;) {
-        const frames = await subscription.receive();
-        if (frames === undefined) return;
-        this.#inbox.push(frames);
-        this.#wakeUp();
-        if (this.#inbox.length >= MAX_INBOX && !this.#isClosed) {
-          await new Promise<void>((resolve) => {
-            this.#onRoom = resolve;
-          });
-          this.#onRoom = undefined;
-        }
-      }
-    } catch (error) {
-      this.#modules.logger.warn(
-        { rank: this.#rank, error },
-        'The KV events of a rank cannot be read any more.',
-      );
-      this.#drop(`cannot read ${this.#source.endpoint}: ${describeError(error)}`);
-      this.#linksUp = 0;
-    }
+    await new Promise<void>((resolve) => {
+      this.#onWork = resolve;
+      if (this.#isClosed) resolve();
+    });
+    this.#onWork = undefined;
+    this.#busySinceMs = this.#modules.clock.monotonicMs();
   }
 
   #wakeUp(): void {
@@ -321,37 +218,21 @@ export class RankFeed implements Feed {
     this.#busySinceMs = clock.monotonicMs();
   }
 
-  readonly #onLink = (isUp: boolean): void => {
-    if (this.#isClosed) return;
-    const { clock, counts } = this.#modules;
-    this.#linksUp = Math.max(0, this.#linksUp + (isUp ? 1 : -1));
-    if (isUp) {
-      this.#lostTimer?.clear();
-      this.#lostTimer = undefined;
-      const last = this.#watch.last;
-      // The first batches may be read before their connection is told.
-      const isFirst = !this.#hadLink && (last === undefined || this.#hasReplay());
-      if (isFirst || last === undefined || this.#wasLost || this.#knowledge.picture === 'none') {
-        this.#isRebuildDue = true;
-      } else if (this.#hadLink) {
-        this.#isCheckDue = true;
-        this.#isSuspect = true;
-      }
-      this.#hadLink = true;
-      this.#wasLost = false;
-      this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
-      this.#wakeUp();
-      return;
+  #onUp(): void {
+    const isUnknown = this.#watch.last === undefined;
+    // The first batches may be read before their connection is told.
+    const isLate = !this.#hadLink && this.#replays.isPossible;
+    if (isUnknown || isLate || this.#wasLost || this.#standing.isNone) {
+      this.#isRebuildDue = true;
+    } else if (this.#hadLink) {
+      this.#isCheckDue = true;
+      this.#isSuspect = true;
     }
-    counts.disconnects += 1;
-    if (this.#linksUp > 0) return;
-    this.#anchor ??= this.#watch.last;
-    this.#lostTimer ??= clock.setTimer(this.#options.lostAfterMs ?? LOST_AFTER_MS, () => {
-      this.#lostTimer = undefined;
-      this.#wasLost = true;
-      this.#drop(`the connection to ${this.#source.endpoint} is lost`);
-    });
-  };
+    this.#hadLink = true;
+    this.#wasLost = false;
+    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+    this.#wakeUp();
+  }
 
   /** One message of the publisher. */
   async #take(frames: Frames): Promise<void> {
@@ -384,14 +265,14 @@ export class RankFeed implements Feed {
     let judgement = this.#watch.judge(sequence, digest);
     if (judgement === 'past') {
       // Older than all that can be compared: the engine's buffer tells whether it is the same publisher.
-      if (this.#hasReplay()) await this.#checkPublisher();
+      if (this.#replays.isPossible) await this.#checkPublisher();
       else this.#onRestart();
       judgement = this.#watch.judge(sequence, digest);
       if (judgement === 'past') judgement = 'duplicate';
     }
     if (judgement === 'restart') {
       this.#onRestart();
-      await this.#rebuildNow();
+      await this.#replayAll();
       judgement = this.#watch.judge(sequence, digest);
     }
     if (judgement === 'gap') {
@@ -413,54 +294,42 @@ export class RankFeed implements Feed {
       return;
     }
     if (this.#isClosed) return;
-    if (judgement === 'first') this.#knowFrom(sequence);
-    else if (!this.#hasReplay()) this.#doubt = undefined;
+    if (judgement === 'first') this.#standing.beginWith(sequence);
+    else if (!this.#replays.isPossible) this.#standing.doubt(undefined);
     this.#apply(sequence, digest, payload, true);
-  }
-
-  /** The picture begins with this batch. */
-  #knowFrom(sequence: number): void {
-    if (sequence === 0) this.#know({ picture: 'exact' });
-    else {
-      const before = `what the engine stored before its batch ${sequence} is unknown`;
-      const known = this.#knowledge;
-      const why = known.picture === 'exact' || known.reason === '' ? '' : ` (${bare(known.reason)})`;
-      this.#know({ picture: 'partial', reason: `${before}${why}`, unknownBefore: sequence });
-    }
   }
 
   /** Asks for what is missing before a live batch. */
   async #closeGap(): Promise<GapOutcome | 'restarted'> {
-    if (!this.#hasReplay()) return 'no_replay_endpoint';
-    const result = await this.#catchUp();
+    if (!this.#replays.isPossible) return 'no_replay_endpoint';
+    const result = await this.#replays.catchUp(this.#anchor);
     if (result.outcome === 'failed') return result.failure;
     if (result.outcome === 'caught_up') return 'replayed';
     if (result.outcome === 'restarted') this.#onRestart();
-    else this.#drop('the engine does not keep the batches that were lost any more');
-    await this.#rebuildNow();
+    else this.#drop(TOO_OLD);
+    await this.#replayAll();
     return result.outcome === 'lost' ? 'replay_incomplete' : 'restarted';
   }
 
   /** After a connection came back, and now and then: is it the same publisher, and did it say more than was heard? */
   async #checkPublisher(): Promise<void> {
+    this.#isCheckDue = false;
     const { counts } = this.#modules;
-    if (this.#watch.last === undefined) return this.#rebuildNow();
-    if (!this.#hasReplay()) {
-      this.#setDoubt(
+    const before = this.#watch.last;
+    if (before === undefined) return this.#replayAll();
+    if (!this.#replays.isPossible) {
+      this.#doubt(
         `the connection to ${this.#source.endpoint} was interrupted, and there is no replay endpoint to ask what was missed`,
       );
       return;
     }
-    const before = this.#watch.last;
-    const result = await this.#catchUp();
+    const result = await this.#replays.catchUp(this.#anchor);
     if (this.#isClosed) return;
     if (result.outcome === 'failed') {
-      // A look that finds nobody proves nothing; after an interruption it leaves the question open.
       // Live batches come first; one that does not follow asks for what is missing by itself.
       this.#isCheckDue = false;
-      if (!this.#isSuspect) return;
-      this.#setDoubt(`what may have been missed could not be asked for: ${result.reason}`);
-      this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+      // A look that finds nobody proves nothing; after an interruption it leaves the question open.
+      if (this.#isSuspect) this.#suspect(result.reason);
       return;
     }
     this.#confirm();
@@ -471,89 +340,42 @@ export class RankFeed implements Feed {
     if (result.outcome === 'restarted') this.#onRestart();
     else {
       counts.gaps.replay_incomplete += 1;
-      this.#drop('the engine does not keep the batches that were lost any more');
+      this.#drop(TOO_OLD);
     }
-    await this.#rebuildNow();
+    await this.#replayAll();
   }
 
-  /**
-   * Asks for what came after the last batch, and a few before it, which must
-   * be the ones that were applied; applies what is new.
-   */
-  #catchUp(): Promise<CatchUp> {
-    return this.#modules.inTurn(async () => {
-      for (let round = 1; ; round += 1) {
-        const last = this.#watch.last;
-        if (last === undefined) return { outcome: 'lost' };
-        const from = Math.max(this.#watch.first, Math.min(this.#anchor ?? last, last) - OVERLAP);
-        const result = await this.#catchUpOnce(from);
-        // A reply that was dropped on the way is asked for again, as long as that brings more.
-        const hasMoved = this.#watch.last !== last;
-        if (result === 'hole' || (typeof result === 'object' && result.outcome === 'failed')) {
-          if (hasMoved && round < MAX_ROUNDS && !this.#isClosed) continue;
-        }
-        return result === 'hole' ? { outcome: 'lost' } : result;
-      }
-    });
-  }
-
-  async #catchUpOnce(from: number): Promise<CatchUp | 'hole'> {
-    let answers = 0;
-    const hadNone = this.#watch.last === -1;
-    let isConfirmed = hadNone;
-    let hasHole = false;
-    try {
-      for await (const { sequence, payload } of this.#ask(from)) {
-        if (this.#isClosed) return { outcome: 'caught_up' };
-        answers += 1;
-        const digest = digestOf(payload);
-        const judgement = this.#watch.judge(sequence, digest);
-        if (judgement === 'restart') return { outcome: 'restarted' };
-        if (judgement === 'first') return { outcome: 'lost' };
-        if (judgement === 'duplicate') isConfirmed = true;
-        else if (judgement !== 'past' && !isConfirmed) return { outcome: 'lost' };
-        else if (judgement === 'gap') hasHole = true;
-        else if (judgement === 'next') this.#apply(sequence, digest, payload, false);
-        await this.#rest();
-      }
-    } catch (error) {
-      return this.#failed(error);
-    }
-    if (answers === 0 && !hadNone) return { outcome: 'restarted' };
-    return hasHole ? 'hole' : { outcome: 'caught_up' };
-  }
-
-  /** Builds the picture from the oldest batch that the engine keeps. */
+  /** Builds the picture from the oldest batch that the engine keeps, or from the next one. */
   async #rebuild(): Promise<void> {
-    if (this.#hasReplay()) {
-      await this.#rebuildNow();
-      return;
-    }
-    this.#drop('the source has no replay endpoint', 'partial');
+    this.#isRebuildDue = false;
+    this.#isCheckDue = false;
+    if (this.#replays.isPossible) return this.#replayAll();
+    const reason = 'the source has no replay endpoint';
+    this.#drop(reason);
+    this.#standing.limit(reason);
+    this.#modules.listener.onStatus();
   }
 
-  async #rebuildNow(isHeal = false): Promise<void> {
-    if (!this.#hasReplay()) return;
+  async #replayAll(isHeal = false): Promise<void> {
+    if (!this.#replays.isPossible) return;
     this.#isRebuildDue = false;
     this.#isHealDue = false;
-    const { counts } = this.#modules;
-    const result = await this.#modules.inTurn(() => this.#rebuildOnce(isHeal));
+    const result = await this.#replays.rebuild(isHeal);
     if (this.#isClosed) return;
-    const wasBegun = this.#isBuilding;
-    this.#isBuilding = false;
+    const wasBegun = this.#standing.isBuilding;
+    this.#standing.building(false);
     if (result.outcome !== 'failed') {
-      counts.rebuilds += 1;
+      if (!wasBegun) return;
+      this.#modules.counts.rebuilds += 1;
       this.#confirm();
-      this.#modules.listener.onStatus();
       return;
     }
-    if (this.#knowledge.picture === 'none') {
-      this.#know({ picture: 'partial', reason: result.reason });
+    if (this.#standing.isNone) {
+      this.#standing.limit(result.reason);
+      this.#modules.listener.onStatus();
     } else if (wasBegun) {
       // It ended in the middle: what came after is asked for again.
-      this.#isSuspect = true;
-      this.#setDoubt(result.reason);
-      this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+      this.#suspect(result.reason);
     }
     this.#healLater(false);
   }
@@ -562,96 +384,19 @@ export class RankFeed implements Feed {
   #confirm(): void {
     this.#anchor = undefined;
     this.#isSuspect = false;
-    this.#setDoubt(undefined);
+    this.#doubt(undefined);
   }
 
-  async #rebuildOnce(isHeal: boolean): Promise<CatchUp> {
-    let isBegun = false;
-    const begin = (): void => {
-      isBegun = true;
-      this.#isBuilding = true;
-      this.#drop('the picture is built anew from the batches that the engine keeps');
-      this.#knowledge = { picture: 'none', reason: '' };
-      this.#watch.forgetPlace();
-    };
-    for (let round = 1; ; round += 1) {
-      const from = isBegun ? Math.max(0, this.#watch.last ?? 0) : 0;
-      const last = this.#watch.last;
-      let answers = 0;
-      let hasHole = false;
-      let failed: CatchUp | undefined;
-      try {
-        for await (const { sequence, payload } of this.#ask(from)) {
-          if (this.#isClosed) return { outcome: 'caught_up' };
-          answers += 1;
-          const digest = digestOf(payload);
-          if (!isBegun) {
-            // What it keeps begins no earlier than what is known: nothing would be won.
-            if (isHeal && sequence >= this.#knownFrom()) return { outcome: 'caught_up' };
-            if (this.#watch.judge(sequence, digest) === 'restart') this.#onRestart();
-            begin();
-          }
-          let judgement = this.#watch.judge(sequence, digest);
-          if (judgement === 'restart') {
-            this.#onRestart();
-            begin();
-            judgement = 'first';
-          }
-          if (judgement === 'first') this.#knowFrom(sequence);
-          if (judgement === 'gap') hasHole = true;
-          if (judgement === 'first' || judgement === 'next') this.#apply(sequence, digest, payload, false);
-          await this.#rest();
-        }
-      } catch (error) {
-        failed = this.#failed(error);
-      }
-      if (failed === undefined && answers === 0 && !isBegun) {
-        // It publishes nothing yet; when batches of it were seen, it began anew.
-        if (last !== undefined && last >= 0) this.#onRestart();
-        begin();
-        this.#watch.acceptNone();
-        this.#know({ picture: 'exact' });
-      }
-      if (failed === undefined && !hasHole) return { outcome: 'caught_up' };
-      if (this.#watch.last !== last && round < MAX_ROUNDS && !this.#isClosed) continue;
-      return (
-        failed ?? {
-          outcome: 'failed',
-          failure: 'replay_incomplete',
-          reason: `the replay endpoint ${this.#source.replayEndpoint} leaves out batches`,
-        }
-      );
-    }
+  /** Batches may have been missed, and could not be asked for. */
+  #suspect(reason: string): void {
+    this.#isSuspect = true;
+    this.#doubt(`what may have been missed could not be asked for: ${reason}`);
+    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
   }
 
-  /** The oldest batch that is in the picture, or would be if the engine had told of it. */
-  #knownFrom(): number {
-    const known = this.#knowledge;
-    if (known.picture === 'exact') return 1;
-    return known.picture === 'partial' ? (known.unknownBefore ?? Infinity) : Infinity;
-  }
-
-  #ask(from: number): ReturnType<typeof replay> {
-    return replay(
-      this.#source.replayEndpoint ?? '',
-      from,
-      this.#options,
-      this.#modules,
-      this.#closing.signal,
-    );
-  }
-
-  #failed(error: unknown): CatchUp {
-    const failure = error instanceof ReplayError ? error.failure : 'replay_unreachable';
-    const reason = `the replay endpoint ${this.#source.replayEndpoint} ${describeError(error)}`;
-    if (!this.#isClosed) {
-      this.#modules.logger.debug({ rank: this.#rank, failure }, `A replay failed: ${reason}.`);
-    }
-    return { outcome: 'failed', failure, reason };
-  }
-
-  #hasReplay(): boolean {
-    return this.#source.replayEndpoint !== undefined;
+  #doubt(doubt: string | undefined): void {
+    this.#standing.doubt(doubt);
+    this.#modules.listener.onStatus();
   }
 
   #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): void {
@@ -669,29 +414,28 @@ export class RankFeed implements Feed {
         `A batch of KV events could not be read in full: ${applied.problem}.`,
       );
     }
-    if (applied.rank !== undefined && applied.rank !== this.#rank && !this.#toldRank) {
-      this.#toldRank = true;
-      logger.warn(
-        { rank: this.#rank, named_rank: applied.rank },
-        `The batches of ${this.#source.endpoint} name rank ${applied.rank}; they count as those of rank ${this.#rank}.`,
-      );
-    }
-    if (applied.changes.some(({ type }) => type === 'cleared')) {
-      this.#orphans = 0;
-      this.#doubt = undefined;
-      this.#knowledge = { picture: 'exact' };
-    }
+    if (applied.rank !== undefined && applied.rank !== this.#rank) this.#tellRank(applied.rank);
+    if (applied.changes.some(({ type }) => type === 'cleared')) this.#standing.complete();
     if (applied.orphans > 0) {
-      this.#orphans += applied.orphans;
-      if (isLive && this.#knowledge.picture === 'exact') this.#healLater(true);
+      this.#standing.orphaned();
+      if (isLive && this.#standing.isWhole) this.#healLater(true);
     }
     listener.onApplied(applied);
     listener.onStatus();
   }
 
+  #tellRank(named: number): void {
+    if (this.#hasToldRank) return;
+    this.#hasToldRank = true;
+    this.#modules.logger.warn(
+      { rank: this.#rank, named_rank: named },
+      `The batches of ${this.#source.endpoint} name rank ${named}; they count as those of rank ${this.#rank}.`,
+    );
+  }
+
   /** Builds the picture anew, not at once and less and less often: it costs every reader a snapshot. */
   #healLater(isUrgent: boolean): void {
-    if (!this.#hasReplay() || this.#healTimer !== undefined || this.#isClosed) return;
+    if (!this.#replays.isPossible || this.#healTimer !== undefined || this.#isClosed) return;
     const { clock } = this.#modules;
     const nowMs = clock.monotonicMs();
     const intervalMs = this.#options.healIntervalMs ?? HEAL_INTERVAL_MS;
@@ -706,16 +450,11 @@ export class RankFeed implements Feed {
     });
   }
 
-  #requestRebuild(): void {
-    this.#isRebuildDue = true;
-    this.#wakeUp();
-  }
-
   #auditSoon(delayMs: number): void {
-    if (!this.#hasReplay() || this.#isClosed) return;
+    if (!this.#replays.isPossible || this.#isClosed) return;
     this.#auditTimer?.clear();
     this.#auditTimer = this.#modules.clock.setTimer(delayMs, () => {
-      if (this.#linksUp > 0 && this.#knowledge.picture !== 'none') this.#isCheckDue = true;
+      if (this.#link.isUp && !this.#standing.isNone) this.#isCheckDue = true;
       this.#auditSoon(this.#options.auditIntervalMs ?? AUDIT_INTERVAL_MS);
       this.#wakeUp();
     });
@@ -739,41 +478,16 @@ export class RankFeed implements Feed {
     listener.onPublisherRestart();
   }
 
-  #drop(reason: string, picture: 'none' | 'partial' = 'none'): void {
-    const { listener } = this.#modules;
-    const hadSomething = this.#appliedSequence !== undefined || this.#modules.picture.size > 0;
-    this.#modules.picture.clear();
+  #drop(reason: string): void {
+    const { listener, picture } = this.#modules;
+    const hadSomething = this.#appliedSequence !== undefined || picture.size > 0;
+    picture.clear();
     this.#watch.forgetPlace();
     this.#appliedSequence = undefined;
-    this.#orphans = 0;
     this.#anchor = undefined;
     this.#isSuspect = false;
-    this.#doubt = undefined;
-    this.#knowledge = { picture, reason };
+    this.#standing.drop(reason);
     if (hadSomething) listener.onDropped(reason);
     listener.onStatus();
   }
-
-  #know(knowledge: Knowledge): void {
-    this.#knowledge = knowledge;
-    this.#modules.listener.onStatus();
-  }
-
-  #setDoubt(doubt: string | undefined): void {
-    if (this.#doubt === doubt) return;
-    this.#doubt = doubt;
-    this.#modules.listener.onStatus();
-  }
-
-  #flaw(): string | undefined {
-    if (this.#isBuilding) return 'it is being built from the batches that the engine keeps';
-    if (this.#doubt !== undefined) return this.#doubt;
-    if (this.#orphans > 0) return 'blocks were told that follow one that is not known';
-    return this.#modules.picture.flaw;
-  }
-}
-
-/** A reason without what was put behind it in parentheses. */
-function bare(reason: string): string {
-  return reason.replace(/ \(.*\)$/, '');
 }

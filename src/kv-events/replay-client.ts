@@ -24,7 +24,12 @@ const PAUSE_TIMEOUT_MS = 500;
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /** Why a replay ended before its end marker. */
-export type ReplayFailure = 'replay_timeout' | 'replay_too_large' | 'replay_bad_reply' | 'replay_unreachable';
+export type ReplayFailure =
+  | 'replay_incomplete'
+  | 'replay_timeout'
+  | 'replay_too_large'
+  | 'replay_bad_reply'
+  | 'replay_unreachable';
 
 export class ReplayError extends Error {
   readonly failure: ReplayFailure;

@@ -1,9 +1,9 @@
 import { type Clock, sleep } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
+import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts } from './feed-counts.js';
 import type { TrtllmDrainSource } from './feed-source.js';
-import type { Feed, RankFeedListener } from './rank-feed.js';
 import type { RankPicture } from './rank-picture.js';
 import type { RankStatus } from './relay.js';
 
@@ -23,7 +23,7 @@ export interface TrtllmDrainModules {
   readonly logger: Logger;
   readonly picture: DrainedPicture;
   readonly counts: FeedCounts;
-  readonly listener: RankFeedListener;
+  readonly listener: FeedListener;
   readonly postJson: PostJson | undefined;
 }
 

@@ -1,0 +1,107 @@
+import type { RankStatus } from './relay.js';
+
+/** What is known of a rank from its batches alone. */
+type Knowledge =
+  | { readonly picture: 'exact' }
+  | { readonly picture: 'partial'; readonly reason: string; readonly unknownBefore?: number }
+  | { readonly picture: 'none'; readonly reason: string };
+
+/** What one rank's picture is worth, and why not more, in words for an operator. */
+export class RankStanding {
+  #knowledge: Knowledge;
+  /** Why batches may have been missed, while nobody can tell. */
+  #doubt: string | undefined;
+  #hasOrphans = false;
+  #isBuilding = false;
+
+  constructor(reason: string) {
+    this.#knowledge = { picture: 'none', reason };
+  }
+
+  get isNone(): boolean {
+    return this.#knowledge.picture === 'none';
+  }
+
+  /** Whether every batch of the engine is in the picture, as far as was heard. */
+  get isWhole(): boolean {
+    return this.#knowledge.picture === 'exact';
+  }
+
+  /** Whether a replay from the oldest batch is under way. */
+  get isBuilding(): boolean {
+    return this.#isBuilding;
+  }
+
+  /** The picture would gain from a replay that begins before this batch. */
+  get knownFrom(): number {
+    const known = this.#knowledge;
+    if (known.picture === 'exact') return 1;
+    return (known.picture === 'partial' ? known.unknownBefore : undefined) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The picture is empty, and nothing is known. */
+  drop(reason: string): void {
+    this.#knowledge = { picture: 'none', reason };
+    this.#doubt = undefined;
+    this.#hasOrphans = false;
+  }
+
+  /** Something may be known, but never all. */
+  limit(reason: string): void {
+    this.#knowledge = { picture: 'partial', reason };
+  }
+
+  /** Every block of the engine is in the picture. */
+  complete(): void {
+    this.#knowledge = { picture: 'exact' };
+    this.#doubt = undefined;
+    this.#hasOrphans = false;
+  }
+
+  /** The picture begins with this batch. */
+  beginWith(sequence: number): void {
+    if (sequence === 0) {
+      this.#knowledge = { picture: 'exact' };
+      return;
+    }
+    const known = this.#knowledge;
+    const cause = known.picture === 'exact' ? '' : known.reason.replace(/ \(.*\)$/, '');
+    const why = cause === '' ? '' : ` (${cause})`;
+    this.#knowledge = {
+      picture: 'partial',
+      reason: `what the engine stored before its batch ${sequence} is unknown${why}`,
+      unknownBefore: sequence,
+    };
+  }
+
+  building(isBuilding: boolean): void {
+    this.#isBuilding = isBuilding;
+  }
+
+  doubt(doubt: string | undefined): void {
+    this.#doubt = doubt;
+  }
+
+  /** Blocks were told whose parents are not known. */
+  orphaned(): void {
+    this.#hasOrphans = true;
+  }
+
+  /** `flaw` is what the picture itself says against it. */
+  describe(flaw: string | undefined): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence'> {
+    const known = this.#knowledge;
+    if (known.picture === 'none') return known;
+    if (known.picture === 'partial') {
+      const { picture, reason, unknownBefore } = known;
+      return {
+        picture,
+        reason,
+        ...(unknownBefore === undefined ? {} : { unknownBeforeSequence: unknownBefore }),
+      };
+    }
+    const reason = this.#isBuilding
+      ? 'it is being built from the batches that the engine keeps'
+      : (this.#doubt ?? (this.#hasOrphans ? 'blocks were told that follow one that is not known' : flaw));
+    return reason === undefined ? { picture: 'exact', reason: '' } : { picture: 'partial', reason };
+  }
+}

@@ -102,6 +102,21 @@ describe('what a rank holds', () => {
     ]);
   });
 
+  it('is told in changes of at most 65,536 blocks', () => {
+    const { feed, held } = setUp();
+    const hashes = Array.from({ length: 70_000 }, (_, i) => i);
+    const { changes } = feed(store(hashes, hashes, { block_size: 1 }));
+    expect(
+      changes.map(
+        (change) => change.type === 'stored' && [change.tokensPerBlock, change.sequenceHashes.length / 8],
+      ),
+    ).toEqual([
+      [1, 65_536],
+      [1, 4_464],
+    ]);
+    expect(held()).toHaveLength(70_000);
+  });
+
   it('is given out in copies, which later batches leave as they are', () => {
     const { feed } = setUp();
     const [change] = feed(store([1], [10, 11])).changes;

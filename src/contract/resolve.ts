@@ -3,6 +3,7 @@ import {
   type Conflict,
   type Evidence,
   EvidenceSource,
+  type KvEventSource,
   type ServingAddress,
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
@@ -102,6 +103,33 @@ function contradictedByEvents(winner: BlockSizeFact, overruled: readonly BlockSi
 }
 
 /**
+ * Each frontend of an engine knows the ranks behind it, so the sources that
+ * are told by equally good sources add up; of several for one rank the first
+ * counts, as for any field.
+ */
+function allEventSources(facts: readonly Fact[], best: FieldFact): KvEventSource[] {
+  const rank = evidenceRank(best.evidence.source);
+  const told = facts.flatMap((fact) =>
+    fact.type === 'field' && fact.field === 'kv_event_sources' && evidenceRank(fact.evidence.source) === rank
+      ? [fact]
+      : [],
+  );
+  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  const byRank = new Map<number, KvEventSource>();
+  for (const source of told.flatMap(({ value }) => value)) {
+    if (!byRank.has(source.dataParallelRank)) byRank.set(source.dataParallelRank, source);
+  }
+  return [...byRank.values()].sort((a, b) => a.dataParallelRank - b.dataParallelRank);
+}
+
+/** What a field comes to of which `best` is the best source: lists that several sources know parts of add up. */
+function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
+  if (best.field === 'engine.serving_addresses') return allAddresses(facts);
+  if (best.field === 'kv_event_sources') return allEventSources(facts, best);
+  return best.value;
+}
+
+/**
  * R2–R4: brings what all sources said about an engine to one value for each
  * field, keeping every source that differs as a conflict beside it. Absent
  * stays absent; nothing is filled in.
@@ -134,7 +162,7 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
   const fields: Partial<Record<FactField, unknown>> = {};
   const evidence: Evidence[] = [];
   for (const [field, fact] of winners) {
-    fields[field] = fact.field === 'engine.serving_addresses' ? allAddresses(facts) : fact.value;
+    fields[field] = wholeValue(fact, facts);
     evidence.push(toEvidence(field, fact.evidence));
   }
 

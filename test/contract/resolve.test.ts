@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_RAW_CHARS, resolveFacts } from '../../src/contract/resolve.js';
-import type { ServingAddress } from '../../src/gen/kvaccord/v1/capabilities.js';
+import type { KvEventSource, ServingAddress } from '../../src/gen/kvaccord/v1/capabilities.js';
 import {
   anyFact,
   CONFIG,
@@ -71,6 +71,24 @@ describe('resolving what all sources say', () => {
       'the engine cuts blocks of 32 tokens (KV events of tcp://e:1: block_size="32"), but --tokens-per-block ' +
         '(declared) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
     ]);
+  });
+
+  it('adds up the event sources that the frontends of one engine know, and takes none of a worse source', () => {
+    const source = (dataParallelRank: number, endpoint: string): KvEventSource => ({
+      dataParallelRank,
+      endpoint,
+      transport: 'zmq',
+      topic: '',
+    });
+    const told = [
+      field('kv_event_sources', [source(1, 'tcp://b:1'), source(0, 'tcp://b:0')], HTTP, 'GET b'),
+      field('kv_event_sources', [source(0, 'tcp://a:0')], HTTP, 'GET a'),
+      field('kv_event_sources', [source(2, 'tcp://c:2')], CONFIG, 'GET a config'),
+    ];
+    for (const facts of [told, [...told].reverse()]) {
+      const { fields } = resolveFacts(facts);
+      expect(fields.kv_event_sources?.map(({ endpoint }) => endpoint)).toEqual(['tcp://a:0', 'tcp://b:1']);
+    }
   });
 
   it('does not call start markers of different sources a conflict', () => {

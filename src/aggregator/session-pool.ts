@@ -1,9 +1,9 @@
 import type { Clock } from '../platform/clock.js';
+import { ConnectGate } from '../platform/connect-gate.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { SilenceWatch } from '../platform/silence-watch.js';
 import type { RpcDialer } from '../rpc/channel.js';
-import { ConnectGate } from './connect-gate.js';
 import { DiscoveryError } from './discovery/discovery-error.js';
 import { parseWorkerAddress } from './discovery/parse-target.js';
 import type { Endpoint } from './discovery/source.js';

@@ -8,12 +8,12 @@ import {
 import type { Address } from '../platform/address.js';
 import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
+import type { ConnectGate } from '../platform/connect-gate.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import type { SilenceWatch } from '../platform/silence-watch.js';
 import type { RpcChannel, RpcDialer } from '../rpc/channel.js';
-import type { ConnectGate } from './connect-gate.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
 import type { SessionListener } from './session-listener.js';

@@ -3,6 +3,7 @@ import type { HashUnitName } from '../blocks/block-hasher.js';
 import type { Tier } from '../blocks/tier.js';
 import type { Picture } from '../contract/picture.js';
 import type { Clock } from '../platform/clock.js';
+import type { ConnectGate } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
 import type { Feed } from './feed.js';
 import { FleetIndex, type PictureWords, type RankHolding, type RankMatch } from './fleet-index.js';
@@ -30,6 +31,7 @@ export interface EpochIndexModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly intake: Intake;
+  readonly gate: ConnectGate;
   readonly tally: IndexTally;
   readonly listener: IndexListener;
   /** The way to a worker's events; undefined while there is none. */
@@ -155,13 +157,14 @@ export class EpochIndex implements GroupIndex {
   }
 
   #follow(target: string, instanceId: string): void {
-    const { clock, random, intake, tally, onLag, feedOf } = this.#modules;
+    const { clock, random, intake, gate, tally, onLag, feedOf } = this.#modules;
     const follower = new WorkerFollower(
       { target, instanceId },
       {
         clock,
         random,
         intake,
+        gate,
         tally,
         onLag,
         index: this.#index,

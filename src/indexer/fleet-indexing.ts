@@ -5,6 +5,7 @@ import type { ContractValues } from '../contract/contract-values.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../gen/kvaccord/v1/indexer.js';
 import type { Clock } from '../platform/clock.js';
+import { ConnectGate } from '../platform/connect-gate.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { SilenceWatch } from '../platform/silence-watch.js';
@@ -22,6 +23,16 @@ import { IndexTally } from './index-tally.js';
 import { createIndexerService } from './indexer-service.js';
 import { Intake, type Worked } from './intake.js';
 import { SidecarFeed } from './sidecar-feed.js';
+
+/**
+ * Snapshots that come in at a time: each may be read up to a megabyte ahead, so
+ * that a fleet of thousands that all began at once would fill the memory, and
+ * none would be through any sooner.
+ */
+const MAX_SNAPSHOTS = 32;
+
+/** How long one that does not come on may keep the others waiting. */
+const MAX_HOLD_MS = 5_000;
 
 /** The agreement as the index needs it; `FleetRunner` is one. */
 export interface IndexedFleet extends IndexListener {
@@ -64,6 +75,7 @@ export class FleetIndexing implements IndexDirectory {
   readonly #modules: FleetIndexingModules;
   readonly #intake: Intake;
   readonly #silence: SilenceWatch;
+  readonly #gate: ConnectGate;
   readonly #metrics: IndexMetrics;
   readonly #indexes = new Map<string, GroupIndex>();
   /** Outlive epochs: counters of a group only grow as long as it is there. */
@@ -81,6 +93,7 @@ export class FleetIndexing implements IndexDirectory {
     this.#modules = modules;
     this.#intake = new Intake({ clock, turns });
     this.#silence = new SilenceWatch({ clock });
+    this.#gate = new ConnectGate({ maxConnecting: MAX_SNAPSHOTS, maxHoldMs: MAX_HOLD_MS }, { clock });
     this.#metrics = new IndexMetrics(registry, { indexes: this.#indexes, tallies: this.#tallies });
     this.#directWorkers = (options.directWorkers ?? []).map((worker) => this.#createDirect(worker));
     this.targets = this.#directWorkers.map(({ target }) => target);
@@ -171,6 +184,7 @@ export class FleetIndexing implements IndexDirectory {
             random,
             tally,
             intake,
+            gate: this.#gate,
             listener: fleet,
             feedOf: (target) => this.#feeds.get(target),
             onLag: (lagMs) => this.#metrics.observeLag(lagMs),

@@ -5,6 +5,7 @@ import type { FollowerStateName } from './worker-follower.js';
 
 const FOLLOWER_STATES: readonly FollowerStateName[] = [
   'unconnected',
+  'queued',
   'asking',
   'applying',
   'held',

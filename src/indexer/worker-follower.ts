@@ -1,6 +1,7 @@
 import type { RelayMessage } from '../kv-events/relay.js';
 import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
+import type { ConnectGate, Connecting } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
 import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js';
 import type { FleetIndex, PictureWords } from './fleet-index.js';
@@ -25,6 +26,8 @@ export interface WorkerFollowerModules {
   readonly random: Random;
   readonly index: FleetIndex;
   readonly intake: Intake;
+  /** Lets a few at a time take their snapshot. */
+  readonly gate: ConnectGate;
   readonly tally: IndexTally;
   /** The engine published something so many milliseconds ago that is in the index now. */
   onLag(lagMs: number): void;
@@ -36,6 +39,8 @@ export interface WorkerFollowerModules {
 type FollowerState =
   /** There is no way to the worker now. */
   | { readonly type: 'unconnected'; readonly reason: string }
+  /** In the line of those that want a snapshot. */
+  | { readonly type: 'queued'; readonly reason: string }
   /** Asked; the feed has not said yet where it begins. */
   | {
       readonly type: 'asking';
@@ -74,7 +79,7 @@ export type FollowerStateName = FollowerState['type'];
  * Keeps the index's entries of one worker, in one epoch, at what its feed
  * tells: begins, resumes after a break, and begins anew where that cannot be.
  */
-export class WorkerFollower implements Worked {
+export class WorkerFollower implements Worked, Connecting {
   readonly target: string;
   readonly #modules: WorkerFollowerModules;
   #state: FollowerState = { type: 'unconnected', reason: 'there is no connection to its sidecar yet' };
@@ -253,12 +258,14 @@ export class WorkerFollower implements Worked {
   }
 
   #apply(message: RelayMessage): void {
-    const { clock, index, onLag, onPicture } = this.#modules;
+    const { clock, gate, index, onLag, onPicture } = this.#modules;
     const problem = index.apply(this.target, message);
     if (problem !== undefined) {
       this.#distrust(`makes no sense: ${problem}`);
       return;
     }
+    // The place is for those whose snapshot is under way: thousands of them at once would fill the memory.
+    if (message.type !== 'changes' && index.positionOf(this.target) !== undefined) gate.leave(this);
     if (message.type !== 'changes') onPicture(this.target);
     else if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
   }
@@ -282,9 +289,17 @@ export class WorkerFollower implements Worked {
   }
 
   #ask(reason: string): void {
-    const { clock, index, intake } = this.#modules;
     this.#leave();
     if (this.#feed === undefined) return;
+    this.#setState({ type: 'queued', reason });
+    this.#modules.gate.enter(this);
+  }
+
+  /** For the gate: the turn of this follower has come. */
+  connect(): void {
+    const { clock, index, intake } = this.#modules;
+    const state = this.#state;
+    if (this.#feed === undefined || state.type !== 'queued') return;
     let isOpen = false;
     const reader = this.#feed.open(index.positionOf(this.target), {
       onReadable: () => intake.add(this),
@@ -293,7 +308,7 @@ export class WorkerFollower implements Worked {
       },
     });
     isOpen = true;
-    this.#setState({ type: 'asking', reader, sinceMs: clock.monotonicMs(), reason });
+    this.#setState({ type: 'asking', reader, sinceMs: clock.monotonicMs(), reason: state.reason });
     intake.add(this);
   }
 
@@ -310,6 +325,8 @@ export class WorkerFollower implements Worked {
     if (old.type === 'closed') return;
     if ('timer' in old) old.timer.clear();
     this.#state = next;
+    if (next.type !== 'queued' && next.type !== 'asking' && next.type !== 'applying')
+      this.#modules.gate.leave(this);
     this.#modules.onPicture(this.target);
   }
 }

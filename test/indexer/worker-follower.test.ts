@@ -5,6 +5,7 @@ import { IndexTally } from '../../src/indexer/index-tally.js';
 import { Intake } from '../../src/indexer/intake.js';
 import { WorkerFollower } from '../../src/indexer/worker-follower.js';
 import type { RelayMessage, RelayPosition } from '../../src/kv-events/relay.js';
+import { ConnectGate } from '../../src/platform/connect-gate.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack } from '../support/kv-events.js';
 
@@ -96,6 +97,7 @@ function follow(instanceId = 'i-1'): Made {
       random: { fraction: () => 0.999_999, uniqueId: () => '0' },
       index,
       intake,
+      gate: new ConnectGate({}, { clock }),
       tally,
       onLag: () => undefined,
       onPicture: () => undefined,

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../platform/clock.js';
+import type { Clock, Timer } from './clock.js';
 
 /**
  * Sessions that may be on their way to their sidecar at a time. Connecting is
@@ -15,6 +15,13 @@ const MAX_CONNECTING = 64;
  */
 const MAX_HOLD_MS = 500;
 
+export interface ConnectGateOptions {
+  /** How many may be on their way at a time. Default 64. */
+  readonly maxConnecting?: number;
+  /** Milliseconds for which one may hold its place. Default 500. */
+  readonly maxHoldMs?: number;
+}
+
 /** What waits for its turn to connect. */
 export interface Connecting {
   /** Its turn has come. */
@@ -24,12 +31,14 @@ export interface Connecting {
 /** Lets sessions connect in the order in which they came, a few at a time. */
 export class ConnectGate {
   readonly #maxConnecting: number;
+  readonly #maxHoldMs: number;
   readonly #clock: Clock;
   readonly #queue = new Set<Connecting>();
   readonly #inside = new Map<Connecting, Timer>();
   #isAdmitting = false;
 
-  constructor(options: { readonly maxConnecting?: number }, modules: { readonly clock: Clock }) {
+  constructor(options: ConnectGateOptions, modules: { readonly clock: Clock }) {
+    this.#maxHoldMs = options.maxHoldMs ?? MAX_HOLD_MS;
     this.#maxConnecting = options.maxConnecting ?? MAX_CONNECTING;
     this.#clock = modules.clock;
   }
@@ -70,7 +79,7 @@ export class ConnectGate {
         this.#queue.delete(session);
         this.#inside.set(
           session,
-          this.#clock.setTimer(MAX_HOLD_MS, () => this.leave(session)),
+          this.#clock.setTimer(this.#maxHoldMs, () => this.leave(session)),
         );
         session.connect();
       }

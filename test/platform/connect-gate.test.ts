@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectGate, type Connecting } from '../../src/aggregator/connect-gate.js';
+import { ConnectGate, type Connecting } from '../../src/platform/connect-gate.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 function visitors(count: number): { sessions: Connecting[]; turns: number[] } {

@@ -27,3 +27,25 @@ export function observedFacts(observed: Iterable<ObservedSize>): readonly Fact[]
     return facts;
   });
 }
+
+/**
+ * Sizes of one rank that are kept. Two are a contradiction already, and a
+ * stream that shows ever new ones must not fill the report.
+ */
+const MAX_SIZES_OF_RANK = 4;
+
+/**
+ * `known` with one more, or `known` itself when that tells nothing new. An
+ * instance that shows several sizes on one rank keeps them all: which of them
+ * is right, nobody can say.
+ */
+export function withObserved(
+  known: readonly ObservedSize[],
+  observed: ObservedSize,
+): readonly ObservedSize[] {
+  const ofRank = known.filter(({ rank }) => rank === observed.rank);
+  const isKnown = ofRank.some(
+    ({ tokensPerBlock, unit }) => tokensPerBlock === observed.tokensPerBlock && unit === observed.unit,
+  );
+  return isKnown || ofRank.length >= MAX_SIZES_OF_RANK ? known : [...known, observed];
+}

@@ -15,7 +15,7 @@ import {
   type EngineWatchModules,
   type EngineWatchOptions,
 } from './engine-watch.js';
-import { observedFacts } from './kv-events-facts.js';
+import { observedFacts, withObserved } from './kv-events-facts.js';
 import type { ObservedSize } from './kv-events-feed.js';
 import { type EventReading, KvEventsIntake } from './kv-events-intake.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
@@ -82,10 +82,10 @@ export class Sidecar {
   readonly #probes = new ProbeBoard();
   readonly #log: ReportLog;
   readonly #events: KvEventsIntake;
-  /** What the events of each rank of the current instance showed. */
-  #observed = new Map<number, ObservedSize>();
+  /** What the events of the current instance showed. */
+  #observed: readonly ObservedSize[] = [];
   /** Of these, what was shown after a publisher began anew: it may be of an instance that no round has seen yet. */
-  #observedSinceRestart: Map<number, ObservedSize> | undefined;
+  #observedSinceRestart: readonly ObservedSize[] | undefined;
   #hasLooked = false;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
@@ -115,7 +115,7 @@ export class Sidecar {
         logger,
         onObserved: (observed) => this.#onObserved(observed),
         onPublisherRestart: () => {
-          this.#observedSinceRestart ??= new Map();
+          this.#observedSinceRestart ??= [];
           this.#watch.lookNow();
         },
       },
@@ -184,9 +184,9 @@ export class Sidecar {
     const isNewInstance = view.instanceId !== this.#store.current.instanceId;
     this.#store.setView(view);
     if (isNewInstance) {
-      this.#observed = this.#observedSinceRestart ?? new Map();
+      this.#observed = this.#observedSinceRestart ?? [];
       this.#observedSinceRestart = undefined;
-      this.#store.setObservedFacts(observedFacts(this.#observed.values()));
+      this.#store.setObservedFacts(observedFacts(this.#observed));
     }
     this.#events.follow(this.#store.current, view.state);
     this.#server.health.setStatus(
@@ -203,9 +203,11 @@ export class Sidecar {
   }
 
   #onObserved(observed: ObservedSize): void {
-    this.#observed.set(observed.rank, observed);
-    this.#observedSinceRestart?.set(observed.rank, observed);
-    this.#store.setObservedFacts(observedFacts(this.#observed.values()));
+    this.#observedSinceRestart &&= withObserved(this.#observedSinceRestart, observed);
+    const all = withObserved(this.#observed, observed);
+    if (all === this.#observed) return;
+    this.#observed = all;
+    this.#store.setObservedFacts(observedFacts(all));
     this.#log.tell(this.#store.current, undefined);
   }
 

@@ -266,6 +266,17 @@ describe('a sidecar of an engine that publishes KV events', () => {
     expect(pod.logger.messages('warn').filter((line) => line.includes('cuts blocks of 4'))).toHaveLength(1);
   });
 
+  it('believes no size of an engine whose events show two, and says which', async () => {
+    const pod = await Pod.start(4);
+    await pod.publisher.publish(batchOf(stored(1)));
+    await pod.proven();
+    await pod.publisher.publish(batchOf({ ...stored(9), block_size: 2, token_ids: [1, 2] }));
+    const report = await pod.reports.until((each) =>
+      each?.contract?.tokensPerBlock === undefined ? each : undefined,
+    );
+    expect(report.completeness?.reasons[0]).toMatch(/differ .* 4 \(observed_event.* and 2 \(observed_event/);
+  });
+
   it('begins anew with the engine: what events of the last start proved is forgotten', async () => {
     const pod = await Pod.start(8);
     await pod.publisher.publish(batchOf(stored(1)));

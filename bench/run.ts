@@ -6,24 +6,39 @@ import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const BENCHES = ['agreement-reducer', 'block-hashing', 'prefix-index', 'sidecar-start', 'fan-out', 'fleet'];
+const BENCHES = [
+  'agreement-reducer',
+  'block-hashing',
+  'block-mirror',
+  'prefix-index',
+  'sidecar-start',
+  'fan-out',
+  'fleet',
+  'event-to-index',
+];
+/** Too long to be run unless named or shortened. */
+const LONG_BENCHES = ['soak'];
 
 const [flags, names] = [true, false].map((isFlag) =>
   process.argv.slice(2).filter((word) => word.startsWith('--') === isFlag),
 );
 const unknown = [
   ...(flags ?? []).filter((flag) => flag !== '--quick'),
-  ...(names ?? []).filter((name) => !BENCHES.includes(name)),
+  ...(names ?? []).filter((name) => ![...BENCHES, ...LONG_BENCHES].includes(name)),
 ];
 if (unknown.length > 0) {
-  console.error(`bench: unknown ${unknown.join(', ')}; there are ${BENCHES.join(', ')}, and --quick`);
+  console.error(
+    `bench: unknown ${unknown.join(', ')}; there are ${[...BENCHES, ...LONG_BENCHES].join(', ')}, and --quick`,
+  );
   process.exit(2);
 }
 
 const { length: cores, 0: core } = cpus();
 console.log(`Node ${process.version}, ${cores} x ${core?.model.trim() ?? 'unknown processor'}`);
 let worst = 0;
-for (const name of BENCHES.filter((bench) => names?.length === 0 || names?.includes(bench))) {
+const isQuick = flags?.includes('--quick') === true || (process.env['KV_ACCORD_BENCH_QUICK'] ?? '') !== '';
+const wanted = names?.length === 0 ? [...BENCHES, ...(isQuick ? LONG_BENCHES : [])] : (names ?? []);
+for (const name of wanted) {
   const file = fileURLToPath(new URL(`${name}.js`, import.meta.url));
   const { status } = spawnSync(process.execPath, [file, ...(flags ?? [])], { stdio: 'inherit' });
   worst = Math.max(worst, status ?? 1);

@@ -45,12 +45,13 @@ function nextBatch(engine: Engine): Uint8Array {
     medium: 'GPU',
     group_idx: 0,
   }));
-  const token = engine.blocks * 1_000 + engine.number;
+  // No two prompts begin alike: which engine, which prompt of it, then anything.
+  const begin = [engine.number, engine.blocks];
   events.push({
     type: 'BlockStored',
     block_hashes: hashes,
     parent_block_hash: null,
-    token_ids: Array.from({ length: blocksPerBatch * tokensPerBlock }, (_, at) => (token + at) % 128_000),
+    token_ids: Array.from({ length: blocksPerBatch * tokensPerBlock }, (_, at) => begin[at] ?? at),
     block_size: tokensPerBlock,
     lora_id: null,
     medium: 'GPU',
@@ -62,11 +63,10 @@ function nextBatch(engine: Engine): Uint8Array {
   return encode([Date.now() / 1_000, events, 0]);
 }
 
-function publish(engine: Engine): void {
+function publish(engine: Engine, payload: Uint8Array = nextBatch(engine)): void {
   const sequence = Buffer.alloc(8);
   sequence.writeBigUInt64BE(BigInt(engine.sequence));
   engine.sequence += 1;
-  const payload = nextBatch(engine);
   engine.sent = engine.sent.then(() => engine.publisher.send(['', sequence, payload]));
 }
 
@@ -102,6 +102,12 @@ servePart({
   },
   stop() {
     clearInterval(timer);
+  },
+  /** One engine loses its whole cache. */
+  clear({ number }: { number: number }) {
+    const engine = engines[number] as Engine;
+    engine.held.length = 0;
+    publish(engine, encode([Date.now() / 1_000, [{ type: 'AllBlocksCleared' }], 0]));
   },
   /** What each holds, in blocks; and how many batches it has published. */
   state: () => engines.map(({ held, sequence }) => ({ blocks: held.length, batches: sequence })),

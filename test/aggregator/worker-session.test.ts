@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { HEARTBEAT_DEADLINE_S, MAX_REPORT_BYTES } from '../../src/aggregator/worker-session.js';
+import { KvEventsClient } from '../../src/gen/kvaccord/v1/kv_events.js';
 import { makeWireReport } from '../support/reports.js';
 import { createPool, findClosedPort, startSidecar } from './session-fixture.js';
 
@@ -32,6 +33,34 @@ describe('a session', () => {
     expect(sidecar.requests[1]).toEqual({ lastInstanceId: 'w-1-1', lastRevision: 1n });
     expect(recorder.reports).toHaveLength(1);
     expect(recorder.brokenReasons('w-1')[0]).toMatch(/the connection broke or the sidecar is going away/);
+  });
+
+  it('lends its connection to others for as long as it stands, and takes it back before it cuts it', async () => {
+    const sidecar = await startSidecar();
+    const { pool, recorder, clock } = createPool();
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
+    await recorder.until(() => recorder.channels.size === 1);
+    const client = recorder.channels.get('w-1')?.createClient(KvEventsClient);
+    const ended = new Promise<void>((resolve) => {
+      client
+        ?.subscribe({ resumeStreamId: '', resumeSequence: 0n })
+        .on('error', () => resolve())
+        .on('end', () => resolve());
+    });
+    await sidecar.until(() => sidecar.subscriptionRequests.length === 1);
+    await ended;
+    expect(sidecar.connectionsSeen).toBe(1);
+    sidecar.cutConnections();
+    await recorder.until(() => recorder.count('broken') === 1);
+    await clock.advanceMs(250);
+    await recorder.until(() => recorder.channels.size === 1);
+    pool.close();
+    expect(recorder.connections).toEqual([
+      'connected w-1',
+      'disconnected w-1',
+      'connected w-1',
+      'disconnected w-1',
+    ]);
   });
 
   it('asks for a report anew that its listener does not keep', async () => {

@@ -1,5 +1,6 @@
 import type { SessionListener } from '../../src/aggregator/session-listener.js';
 import type { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
+import type { RpcChannel } from '../../src/rpc/channel.js';
 import { Changes } from './changes.js';
 
 /** Keeps what sessions tell, and lets tests wait for it. */
@@ -9,6 +10,10 @@ export class SessionRecorder implements SessionListener {
   readonly events: string[] = [];
   readonly reports: CapabilityReport[] = [];
   readonly receivedAtMs: number[] = [];
+  /** Channels that may be used now. */
+  readonly channels: Map<string, RpcChannel> = new Map();
+  /** `connected w-1`, `disconnected w-1`, in order. */
+  readonly connections: string[] = [];
   /** What `onReport` answers. */
   answer = true;
 
@@ -41,6 +46,18 @@ export class SessionRecorder implements SessionListener {
 
   onBroken(target: string, reason: string): void {
     this.#record(`broken ${target}: ${reason}`);
+  }
+
+  onConnected(target: string, channel: RpcChannel): void {
+    this.channels.set(target, channel);
+    this.connections.push(`connected ${target}`);
+    this.changes.tell();
+  }
+
+  onDisconnected(target: string): void {
+    this.channels.delete(target);
+    this.connections.push(`disconnected ${target}`);
+    this.changes.tell();
   }
 
   #record(event: string): void {

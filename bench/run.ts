@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { IS_QUICK } from './support/figures.js';
 
 const BENCHES = [
   'agreement-reducer',
@@ -36,8 +37,7 @@ if (unknown.length > 0) {
 const { length: cores, 0: core } = cpus();
 console.log(`Node ${process.version}, ${cores} x ${core?.model.trim() ?? 'unknown processor'}`);
 let worst = 0;
-const isQuick = flags?.includes('--quick') === true || (process.env['KV_ACCORD_BENCH_QUICK'] ?? '') !== '';
-const wanted = names?.length === 0 ? [...BENCHES, ...(isQuick ? LONG_BENCHES : [])] : (names ?? []);
+const wanted = names?.length === 0 ? [...BENCHES, ...(IS_QUICK ? LONG_BENCHES : [])] : (names ?? []);
 for (const name of wanted) {
   const file = fileURLToPath(new URL(`${name}.js`, import.meta.url));
   const { status } = spawnSync(process.execPath, [file, ...(flags ?? [])], { stdio: 'inherit' });

@@ -16,7 +16,8 @@ type Step =
   | { readonly type: 'remove'; readonly pick: number; readonly lose: boolean }
   | { readonly type: 'clear' | 'again'; readonly lose: boolean; readonly pick: number }
   | { readonly type: 'disconnect' | 'connect' | 'restart' | 'mute' | 'unmute' | 'settle' | 'reader' }
-  | { readonly type: 'wait'; readonly ms: number };
+  | { readonly type: 'wait'; readonly ms: number }
+  | { readonly type: 'read'; readonly most: number };
 
 /** An engine with some blocks in chains of its own, that publishes what the steps say. */
 class ModelEngine {
@@ -78,6 +79,7 @@ const common: fc.Arbitrary<Step>[] = [
   fc.record({ type: fc.constantFrom('clear' as const, 'again' as const), pick: fc.nat(6), lose }),
   fc.record({ type: fc.constantFrom('disconnect' as const, 'connect' as const, 'connect' as const) }),
   fc.record({ type: fc.constantFrom('settle' as const, 'reader' as const) }),
+  fc.record({ type: fc.constant('read' as const), most: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ type: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 40_000 }) }),
 ];
 const withReplay = [
@@ -123,7 +125,11 @@ async function play(
     for (const step of steps) {
       if (step.type === 'wait') await advance(clock, step.ms);
       else if (step.type === 'settle') await settle();
-      else if (step.type === 'reader') replicas.push(new Replica(feed));
+      else if (step.type === 'reader') {
+        const replica = new Replica(feed);
+        replica.isSlow = replicas.length % 2 === 1;
+        replicas.push(replica);
+      } else if (step.type === 'read') for (const replica of replicas) replica.read(step.most);
       else engine.take(step);
     }
     engine.take({ type: 'unmute' });
@@ -131,6 +137,7 @@ async function play(
     await settle();
     engine.take({ type: 'store', chain: 9, lose: false });
     await advance(clock, 120_000);
+    for (const replica of replicas) replica.read();
     return { feed, truth: truthOf(engine.publisher.payloads), replicas };
   } finally {
     await feed.close();

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EngineFeed, type EngineFeedOptions, type ObservedSize } from '../../src/kv-events/engine-feed.js';
 import { systemClock } from '../../src/platform/clock.js';
@@ -409,12 +413,15 @@ describe('a feed', () => {
     await reach(followed, { picture: 'exact', engineSequence: 9_999 });
   });
 
-  it('binds for a publisher that connects', async () => {
-    const probe = await publisher({ replay: null });
-    const address = probe.endpoint;
-    probe.stop();
-    const engine = await publisher({ replay: null, connectTo: address });
-    const followed = follow(engine);
+  it('binds for a publisher that connects, as soon as the address is free', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const connectTo = `tcp://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const followed = follow(await publisher());
+    followed.feed.setSources([{ rank: 0, endpoint: `@${connectTo}`, topic: '' }]);
+    await reach(followed, { picture: 'none', reason: expect.stringContaining('Address already in use') });
+    await new Promise((resolve) => other.close(resolve));
+    const engine = await publisher({ replay: null, connectTo });
     await reach(followed, { picture: 'partial' });
     await vi.waitFor(async () => {
       await engine.publish(batchOf(cleared));
@@ -422,6 +429,41 @@ describe('a feed', () => {
     });
     await engine.publish(batchOf(stored(10)));
     await agree(engine, followed);
+  });
+
+  it('reads a socket file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kv-accord-feed-'));
+    open.add(() => rmSync(folder, { recursive: true }));
+    const engine = await publisher({ endpoint: `ipc://${folder}/events` });
+    await publishChain(engine, 1, 3);
+    const followed = follow(engine);
+    await agree(engine, followed);
+    await publishChain(engine, 4, 5);
+    await agree(engine, followed);
+  });
+
+  it('finds its engine at an address where something else listened before', async () => {
+    let greeted = 0;
+    const other = createServer((socket) => {
+      greeted += 1;
+      socket.on('error', () => {});
+      socket.write('HTTP/1.1 400 Bad Request\r\n\r\n', () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const endpoint = `tcp://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const followed = follow(await publisher());
+    followed.feed.setSources([{ rank: 0, endpoint, topic: '' }]);
+    await vi.waitFor(() => expect(greeted).toBeGreaterThan(0));
+    await new Promise((resolve) => other.close(resolve));
+    await reach(followed, { picture: 'none', reason: `no connection to ${endpoint} yet` });
+    const late = await publisher({ endpoint, replay: null });
+    await vi.waitFor(
+      async () => {
+        await late.publish(batchOf(cleared));
+        expect(followed.feed.ranks[0]?.picture).toBe('exact');
+      },
+      { timeout: 5_000 },
+    );
   });
 
   it('says why an address cannot be read', async () => {

@@ -15,6 +15,8 @@ export class Replica {
   readonly statuses: Map<number, RankStatus> = new Map();
   readonly reader: RelayReader;
   position: RelayPosition | undefined;
+  /** Reads only when the test says so. */
+  isSlow = false;
   instanceId = '';
   #blocks = new Map<string, Set<string>>();
   #streamId = '';
@@ -22,7 +24,9 @@ export class Replica {
   constructor(relay: Relay, position?: RelayPosition, blocks: readonly string[] = []) {
     for (const block of blocks)
       this.#set(block.slice(0, block.lastIndexOf('/'))).add(block.slice(block.lastIndexOf('/') + 1));
-    this.reader = relay.open(position, () => this.read());
+    this.reader = relay.open(position, () => {
+      if (!this.isSlow) this.read();
+    });
     this.read();
   }
 
@@ -40,9 +44,13 @@ export class Replica {
       .sort();
   }
 
-  read(): void {
-    for (let message = this.reader.next(); message !== undefined; message = this.reader.next())
+  /** Reads up to `most` messages. */
+  read(most: number = Number.POSITIVE_INFINITY): void {
+    for (let left = most; left > 0; left -= 1) {
+      const message = this.reader.next();
+      if (message === undefined) return;
       this.take(message);
+    }
   }
 
   take(message: RelayMessage): void {

@@ -70,7 +70,9 @@ function findOf(kind: FindFigures['kind'], holders: number, what: string): strin
   return `find ${kind.replaceAll('_', ' ')}, ${holders} holders, ${what}`;
 }
 
-function aimOfFind(holders: number): Aim {
+/** Of a look-up that finds something, and asks what the peer asks: block hashes cost us the chain over them. */
+function aimOfFind(kind: FindFigures['kind'], holders: number): Aim {
+  if (kind === 'miss' || kind === 'hit_with_chaining') return {};
   return holders === 4 ? AIMS.find4 : AIMS.find;
 }
 
@@ -79,7 +81,7 @@ function noteOurs(mode: string, figures: IndexFigures): void {
   note(changeOf('remove', mode), 'ours', 'ns', AIMS.change, figures.removeCpuNs);
   if (mode !== 'full') return;
   for (const { kind, holders, usP50, usP99, usEach } of figures.finds) {
-    note(findOf(kind, holders, 'p50'), 'ours', 'us', aimOfFind(holders), usP50);
+    note(findOf(kind, holders, 'p50'), 'ours', 'us', aimOfFind(kind, holders), usP50);
     note(findOf(kind, holders, 'p99'), 'ours', 'us', {}, usP99);
     note(findOf(kind, holders, 'each of many'), 'ours', 'us', {}, usEach);
   }
@@ -97,7 +99,7 @@ function notePeer(peer: (typeof PEERS)[number], mode: 'full' | 'tail'): void {
       const holders = Number(line['holders']);
       const kinds = line['kind'] === 'hit' ? (['hit', 'hit_with_chaining'] as const) : [line['kind']];
       for (const kind of kinds as readonly FindFigures['kind'][]) {
-        note(findOf(kind, holders, 'p50'), peer, 'us', aimOfFind(holders), Number(line['us_p50']));
+        note(findOf(kind, holders, 'p50'), peer, 'us', aimOfFind(kind, holders), Number(line['us_p50']));
         note(findOf(kind, holders, 'p99'), peer, 'us', {}, Number(line['us_p99']));
       }
     }

@@ -8,6 +8,7 @@ import {
   HOT_SEQUENCES,
   IndexWorkload,
   MISSED_SEQUENCES,
+  WORKLOAD,
   type WorkloadOptions,
 } from '../support/index-workload.js';
 import { servePart } from '../support/part.js';
@@ -49,7 +50,22 @@ interface Event {
   readonly sequenceHashes: Uint8Array;
 }
 
+/** Until the compilers are done with what is measured; what the peer is made of was compiled before. */
+function warmUp(): void {
+  const index = new PrefixIndex();
+  const [some, more] = [index.addHolder(), index.addHolder()];
+  const { sequenceHashes } = new IndexWorkload(WORKLOAD).sequence(0, 0);
+  for (let round = 0; round < 20_000; round += 1) {
+    index.store(some, 'device', sequenceHashes);
+    index.store(more, 'device', sequenceHashes);
+    index.find(sequenceHashes, 'external');
+    index.remove(some, 'device', sequenceHashes);
+    index.remove(more, 'device', sequenceHashes);
+  }
+}
+
 function measureIndex(workload: IndexWorkload, holders: readonly number[]): IndexFigures {
+  warmUp();
   const index = new PrefixIndex();
   const { workers, sequences, depth, shared, prefixes, mode } = workload.options;
   const slots = Array.from({ length: workers }, () => index.addHolder());

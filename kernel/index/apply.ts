@@ -64,7 +64,7 @@ export function blocksOf(holder: u32, tier: u32): u32 {
   return load<u32>(countAt(holder, tier));
 }
 
-/** Buckets that a removal fetches from memory together; a store has gained nothing by it. */
+/** Buckets that are fetched from memory together. */
 const AHEAD: u32 = 16;
 
 /** Reads the buckets of some hashes, so that they come from memory all at the same time. */
@@ -88,6 +88,7 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
   let added: u32 = 0;
   let cell: usize = 0;
   for (let at: u32 = 0; at < count && !isOutOfMemory; at++) {
+    if ((at & (AHEAD - 1)) === 0) lookAhead(tier, at, min(count, at + AHEAD));
     const hash = load<u64>(OWN_AREA + AREA_INPUT + (at << 3));
     if (isNext(cell, hash)) cell += ENTRY;
     else {

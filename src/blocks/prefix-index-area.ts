@@ -32,32 +32,36 @@ export class IndexArea {
     };
   }
 
-  /** Calls `apply` with the number of hashes in the area, once for each piece that fits into it. */
-  inPieces(sequenceHashes: Uint8Array, apply: (count: number) => boolean): void {
-    const count = packedCount(sequenceHashes);
-    if (sequenceHashes.length <= this.#inputBytes) {
-      this.#input.set(sequenceHashes);
-      apply(count);
-      return;
-    }
-    for (let at = 0; at < sequenceHashes.length; at += this.#inputBytes) {
-      const piece = sequenceHashes.subarray(at, at + this.#inputBytes);
-      this.#input.set(piece);
-      if (!apply(piece.length / HASH_BYTES)) return;
-    }
+  /** How many hashes fit into the area. */
+  get room(): number {
+    return this.#inputBytes / HASH_BYTES;
+  }
+
+  /** Puts in as many hashes as fit, from number `first` on; how many those are. */
+  put(sequenceHashes: Uint8Array, first: number): number {
+    const isWhole = first === 0 && sequenceHashes.length <= this.#inputBytes;
+    const piece = isWhole
+      ? sequenceHashes
+      : sequenceHashes.subarray(HASH_BYTES * first, HASH_BYTES * first + this.#inputBytes);
+    this.#input.set(piece);
+    return piece.length / HASH_BYTES;
   }
 
   /** `deepest` is the place of the tier in `TIERS`. */
   find(sequenceHashes: Uint8Array, deepest: number): Matches {
     const matches = this.#matches;
     const count = packedCount(sequenceHashes);
-    if (sequenceHashes.length <= this.#inputBytes) {
-      this.#input.set(sequenceHashes);
-      matches.count = this.#kernel.find(this.#address, count, deepest);
+    const kernel = this.#kernel;
+    if (count <= this.room) {
+      this.put(sequenceHashes, 0);
+      matches.count = kernel.find(this.#address, count, deepest);
     } else {
-      this.#kernel.findStart(this.#address);
-      this.inPieces(sequenceHashes, (piece) => this.#kernel.findMore(this.#address, piece, deepest) !== 0);
-      matches.count = this.#kernel.findEnd(this.#address);
+      kernel.findStart(this.#address);
+      for (let at = 0; at < count; at += this.room) {
+        const piece = this.put(sequenceHashes, at);
+        if (kernel.findMore(this.#address, piece, deepest) === 0) break;
+      }
+      matches.count = kernel.findEnd(this.#address);
     }
     return matches;
   }

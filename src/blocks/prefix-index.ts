@@ -1,3 +1,4 @@
+import { packedCount } from './packed-hashes.js';
 import { IndexArea, type Matches } from './prefix-index-area.js';
 import { PrefixIndexError } from './prefix-index-error.js';
 import {
@@ -180,13 +181,13 @@ export class PrefixIndex {
   ): number {
     this.#check(holder);
     const tierIndex = TIERS.indexOf(tier);
+    const count = packedCount(sequenceHashes);
     let changed = 0;
     let isFull = false;
-    this.#area.inPieces(sequenceHashes, (count) => {
-      changed += apply(holder, tierIndex, count);
+    for (let at = 0; at < count && !isFull; at += this.#area.room) {
+      changed += apply(holder, tierIndex, this.#area.put(sequenceHashes, at));
       isFull = this.#kernel.outOfMemory() !== 0;
-      return !isFull;
-    });
+    }
     this.#pairs += sign * changed;
     if (isFull) throw this.#noMemory();
     return changed;

@@ -90,7 +90,9 @@ describe('a prefix index', () => {
     for (const slot of slots) index.store(slot, 'device', hashes.subarray(0, 8 * (1 + (slot % 3))));
     const { count, holders, depths } = index.find(hashes, 'device');
     expect(count).toBe(20_000);
-    for (let at = 0; at < count; at += 1) expect(depths[at]).toBe(1 + ((holders[at] as number) % 3));
+    for (let at = 0; at < count; at += 1)
+      if (depths[at] !== 1 + ((holders[at] as number) % 3))
+        expect.fail(`holder ${holders[at]}: ${depths[at]}`);
     for (const slot of slots) if (slot % 2 === 0) index.remove(slot, 'device', hashes);
     expect(index.find(hashes, 'device').count).toBe(10_000);
     expect(index.pairs).toBe(
@@ -168,7 +170,7 @@ describe('a prefix index', () => {
   it('refuses memory in which it does not fit, and holders beyond 65,535', () => {
     expect(thrownBy(() => new PrefixIndex({ maxBytes: 1_000 }))).toBeInstanceOf(PrefixIndexError);
     const index = new PrefixIndex();
-    for (let slot = 0; slot < 65_535; slot += 1) expect(index.addHolder()).toBe(slot);
+    expect(Array.from({ length: 65_535 }, () => index.addHolder()).at(-1)).toBe(65_534);
     expect(thrownBy(() => index.addHolder())).toMatchObject({ code: 'too_many_holders' });
     index.store(65_534, 'device', packedFrom([1n]));
     index.store(0, 'device', packedFrom([1n]));

@@ -41,6 +41,17 @@ describe('what the tests start', () => {
     expect(pids.map(runs)).toEqual([false, false]);
   });
 
+  it('can be ended at once, without a word to anybody', async () => {
+    const program = new Program({ name: 'crashing', command: FAMILY });
+    const pids = await until(
+      'both processes',
+      () => (pidsIn(program.log).length === 2 ? pidsIn(program.log) : false),
+      { needs: [program] },
+    );
+    expect(await program.kill()).toBe(137);
+    expect(pids.map(runs)).toEqual([false, false]);
+  });
+
   it('ends also when the test run is killed', async () => {
     // Stands in for the test run: it starts a keeper and lives on until it is killed.
     const script =

@@ -12,6 +12,6 @@ version=1.6.1
 make_env "$1"
 "$py" -m uv pip install -q --python "$py" --no-deps "ai-dynamo==$version" "ai-dynamo-runtime==$version"
 "$py" -m uv pip install -q --python "$py" --constraint "$here/constraints/dynamo.txt" \
-  uvloop pydantic packaging pyyaml msgspec
+  uvloop pydantic packaging pyyaml msgspec pyzmq
 compile_modules
 "$py" -m dynamo.frontend --version

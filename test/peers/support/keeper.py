@@ -5,8 +5,9 @@ usage: keeper.py COMMAND [ARGUMENT...]
 
 The time has come when standard input closes (whoever started the keeper is gone, however it ended),
 when the keeper is told by TERM, INT or HUP, or when the program ends by itself and leaves others behind.
-First the program is asked, then what is left of its family, then all of it is ended hard. Standard output
-and error are the program's. The exit status is the program's own, or 128 plus the signal that ended it.
+First the program is asked, then what is left of its family, then all of it is ended hard. Told by USR1, the
+keeper ends the whole family hard at once, as a crash or a machine without memory does. Standard output and
+error are the program's. The exit status is the program's own, or 128 plus the signal that ended it.
 """
 
 import ctypes
@@ -75,11 +76,13 @@ def main():
     told = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: told.append(received))
+    signal.signal(signal.SIGUSR1, lambda _received, _frame: send(family(), signal.SIGKILL))
     libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     program = os.fork()
     if program == 0:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
         os.setsid()
         # The last resort, should the keeper itself be ended hard.
         libc.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)

@@ -59,6 +59,19 @@ export function startAggregator(
   return serve(name, 'aggregator', ['--workers', addressesOf(workers), ...flags]);
 }
 
+/** Starts an aggregator that reads one engine's KV events itself, with no sidecar, and waits until it answers. */
+export function startDirect(
+  name: string,
+  { worker, zmq }: { readonly worker: string; readonly zmq: number },
+  ...flags: readonly string[]
+): Promise<Served> {
+  return serve(name, 'aggregator', [
+    ...['--kv-event-sources', `${worker}=tcp://127.0.0.1:${zmq}`],
+    ...['--kv-replay-sources', `${worker}=tcp://127.0.0.1:${zmq + 1}`, '--model', 'tiny'],
+    ...flags,
+  ]);
+}
+
 /** `127.0.0.1:1234,127.0.0.1:1235`. */
 export function addressesOf(workers: readonly Served[]): string {
   return workers.map(({ grpcPort }) => `127.0.0.1:${grpcPort}`).join(',');

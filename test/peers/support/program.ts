@@ -75,4 +75,10 @@ export class Program {
     this.#keeper.stdin?.destroy();
     return this.ended;
   }
+
+  /** Ends it and everything that it started as `kill -9` does, with no time to say farewell to anybody. */
+  async kill(): Promise<number> {
+    this.#keeper.kill('SIGUSR1');
+    return this.ended;
+  }
 }

@@ -10,6 +10,8 @@ export interface SglangOptions {
   /** A folder that `tinyModel` made; its name is the served name. */
   readonly model: string;
   readonly pageSize: number;
+  /** Tokens in the cache, default 65,536. */
+  readonly tokens?: number;
   /** Ports to use again, of an engine that was stopped. */
   readonly ports?: SglangPorts;
 }
@@ -34,7 +36,7 @@ const START_LIMIT_MS = 240_000;
 
 /** Starts SGLang with HTTP and its native gRPC, and waits until it serves. It runs until `program.stop()`. */
 export async function startSglang(options: SglangOptions): Promise<Sglang> {
-  const { model, pageSize } = options;
+  const { model, pageSize, tokens = 65_536 } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -55,8 +57,8 @@ export async function startSglang(options: SglangOptions): Promise<Sglang> {
       ...['--device', 'cpu', '--attention-backend', 'torch_native', '--sampling-backend', 'pytorch'],
       ...['--grammar-backend', 'none', '--load-format', 'dummy', '--disable-overlap-schedule'],
       // Without this the cache takes most of the machine's memory.
-      ...['--max-total-tokens', '65536', '--page-size', String(pageSize)],
-      ...['--enable-metrics', '--kv-events-config', JSON.stringify(events)],
+      ...['--max-total-tokens', String(tokens), '--page-size', String(pageSize)],
+      ...['--enable-metrics', '--enable-cache-report', '--kv-events-config', JSON.stringify(events)],
     ],
     env: { SGLANG_USE_CPU_ENGINE: '1', HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1', OMP_NUM_THREADS: '1' },
   });

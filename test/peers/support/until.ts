@@ -7,6 +7,8 @@ export interface UntilOptions {
   readonly timeoutMs?: number;
   /** Programs without which there is nothing to wait for; their logs are shown when the wait fails. */
   readonly needs?: readonly Program[];
+  /** Time between two questions; default 250 ms. */
+  readonly pollMs?: number;
 }
 
 const POLL_MS = 250;
@@ -22,7 +24,7 @@ export async function until<T>(
   ask: () => T | undefined | false | Promise<T | undefined | false>,
   options: UntilOptions = {},
 ): Promise<T> {
-  const { timeoutMs = 60_000, needs = [] } = options;
+  const { timeoutMs = 60_000, needs = [], pollMs = POLL_MS } = options;
   const startedMs = performance.now();
   let progressMs = PROGRESS_MS;
   let cause: unknown;
@@ -47,6 +49,6 @@ export async function until<T>(
       console.log(`still waiting for ${what}, ${Math.round(tookMs / 1000)} s`);
       progressMs += PROGRESS_MS;
     }
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }

@@ -14,6 +14,10 @@ export interface VllmOptions {
   /** On a CPU a multiple of 32. */
   readonly blockSize: number;
   readonly frontend?: VllmFrontend;
+  /** Blocks in the cache; by default as many as fit into 256 MiB. */
+  readonly blocks?: number;
+  /** Serves `/reset_prefix_cache` and `/server_info` as well. */
+  readonly developerMode?: boolean;
   /** Ports to use again, of an engine that was stopped. */
   readonly ports?: VllmPorts;
 }
@@ -51,7 +55,7 @@ const ENVIRONMENT = {
 
 /** Starts vLLM and waits until it serves. It runs until `program.stop()`. */
 export async function startVllm(options: VllmOptions): Promise<Vllm> {
-  const { model, blockSize, frontend = 'python' } = options;
+  const { model, blockSize, frontend = 'python', blocks, developerMode = false } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -75,7 +79,9 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
       ...(frontend === 'grpc' ? ['--grpc'] : []),
       ...(frontend === 'rust' ? ['--grpc-port', String(ports.grpc)] : []),
       ...['--load-format', 'dummy', '--enforce-eager', '--max-model-len', '2048', '--dtype', 'bfloat16'],
-      ...['--enable-prefix-caching', '--kv-cache-memory-bytes', String(256 * 1024 * 1024)],
+      ...['--enable-prefix-caching', '--enable-prompt-tokens-details'],
+      ...['--kv-cache-memory-bytes', String(256 * 1024 * 1024)],
+      ...(blocks === undefined ? [] : ['--num-gpu-blocks-override', String(blocks)]),
       ...['--block-size', String(blockSize), '--kv-events-config', JSON.stringify(events)],
     ],
     env: {
@@ -83,6 +89,7 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
       ...(frontend === 'rust'
         ? { VLLM_USE_RUST_FRONTEND: '1', VLLM_RUST_FRONTEND_PATH: peerPath('vllm', 'bin', 'vllm-rs') }
         : {}),
+      ...(developerMode ? { VLLM_SERVER_DEV_MODE: '1' } : {}),
     },
   });
   const url = `http://127.0.0.1:${ports.http}`;

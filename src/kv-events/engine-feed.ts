@@ -106,18 +106,19 @@ export class EngineFeed implements Relay {
   setInstance(instanceId: string): void {
     if (instanceId === this.#instanceId || this.#isClosed) return;
     const isFirst = this.#instanceId === '';
+    const { streamId } = this.#log;
     this.#instanceId = instanceId;
-    if (isFirst) {
-      this.#log.rename(instanceId);
-      return;
-    }
-    const late = [...this.#running.values()].filter(({ feed }) => !feed.hasRestarted);
-    for (const { feed } of this.#running.values()) if (feed.hasRestarted) feed.acceptInstance();
-    this.#log.rename(instanceId);
-    for (const { feed, source } of late) {
+    this.#log.name(instanceId);
+    for (const { feed, source } of isFirst ? [] : this.#running.values()) {
+      if (feed.hasRestarted) {
+        feed.acceptInstance();
+        continue;
+      }
       this.#observed.delete(source.rank);
       feed.beginAnew('the engine was started anew');
     }
+    // Who starts anew is told the name by that.
+    if (this.#log.streamId === streamId) this.#log.tellName();
   }
 
   /** Idempotent; may be called with the same list at every probe round. The first source of a rank counts. */

@@ -42,7 +42,7 @@ export class FeedCounts {
   duplicates = 0;
   /** Payload bytes of the batches that were applied. */
   bytes = 0;
-  /** Pictures that were built anew from the first batch that the engine keeps, after something was missing. */
+  /** Times that a picture was built from the oldest batch that the engine keeps, the first time included. */
   rebuilds = 0;
   /** Live batches whose time of publishing is known. */
   lagCount = 0;

@@ -123,9 +123,13 @@ export class RelayLog {
     this.#wake();
   }
 
-  /** The engine start has another name than was told; what is held stays. */
-  rename(instanceId: string): void {
+  /** The engine start that every `start` names from now on. */
+  name(instanceId: string): void {
     this.#instanceId = instanceId;
+  }
+
+  /** Tells every reader the name of the engine start; what it holds stays. */
+  tellName(): void {
     this.#append(this.start(true, ''));
   }
 

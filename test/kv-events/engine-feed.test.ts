@@ -220,7 +220,14 @@ describe('a publisher that begins anew', () => {
     await publishChain(engine, 1, 3);
     const followed = follow(engine);
     await agree(engine, followed);
+    const told = followed.replica.messages.length;
     followed.feed.setInstance('i-2');
+    expect(followed.replica.messages[told]).toMatchObject({
+      type: 'start',
+      resumed: false,
+      instanceId: 'i-2',
+      reason: 'rank 0: the engine was started anew',
+    });
     expect(followed.replica.blocks).toEqual([]);
     await agree(engine, followed);
     await reach(followed, { picture: 'exact', blockCount: 3 });

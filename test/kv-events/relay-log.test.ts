@@ -15,7 +15,7 @@ class Told {
       { ranks: () => [this.status], snapshot: () => this.#snapshot() },
       { random: { fraction: () => 0.5, uniqueId: () => `stream-${++ids}` } },
     );
-    this.log.rename('i-1');
+    this.log.name('i-1');
   }
 
   store(...hashes: readonly bigint[]): void {
@@ -193,7 +193,8 @@ describe('a relay log', () => {
     told.store(1n);
     const reader = told.log.open(undefined, () => {});
     readAll(reader);
-    told.log.rename('i-2');
+    told.log.name('i-2');
+    told.log.tellName();
     expect(inShort(readAll(reader))).toEqual(['start i-2 stream-1 resumed']);
     expect(inShort(readAll(told.log.open(undefined, () => {})))).toEqual([
       'start i-2 stream-1',

@@ -1,6 +1,7 @@
 import type { MemberView } from '../agreement/snapshot.js';
 import type { HashUnitName } from '../blocks/block-hasher.js';
 import type { Tier } from '../blocks/tier.js';
+import { EvidenceSource } from '../contract/enums.js';
 import type { Picture } from '../contract/picture.js';
 import type { Clock } from '../platform/clock.js';
 import type { ConnectGate } from '../platform/connect-gate.js';
@@ -22,7 +23,8 @@ export interface IndexListener {
 export interface EpochIndexOptions {
   readonly epoch: number;
   readonly tokensPerBlock: number;
-  readonly hashUnit: HashUnitName;
+  /** Undefined where the agreement does not know it: engines tell it by their events alone. */
+  readonly hashUnit: HashUnitName | undefined;
   /** See `FleetIndexOptions`. */
   readonly maxBytes?: number;
 }
@@ -36,6 +38,8 @@ export interface EpochIndexModules {
   readonly listener: IndexListener;
   /** The way to a worker's events; undefined while there is none. */
   feedOf(target: string): Feed | undefined;
+  /** What a worker's report says of the unit; undefined when it says nothing. */
+  hashUnitOf(target: string): HashUnitName | undefined;
   /** See `WorkerFollowerModules`. */
   onLag(lagMs: number): void;
 }
@@ -50,10 +54,11 @@ interface Followed {
 export class EpochIndex implements GroupIndex {
   readonly epoch: number;
   readonly tokensPerBlock: number;
-  readonly hashUnit: HashUnitName;
   readonly #modules: EpochIndexModules;
   readonly #index: FleetIndex;
   readonly #mismatches: MismatchReporter;
+  /** Undefined until a worker's events have told it. */
+  #hashUnit: HashUnitName | undefined;
   readonly #followed = new Map<string, Followed>();
   /** Workers of which something else may be known than was told. */
   readonly #changed = new Set<string>();
@@ -64,7 +69,7 @@ export class EpochIndex implements GroupIndex {
     const { tally, intake, clock, listener } = modules;
     this.epoch = options.epoch;
     this.tokensPerBlock = options.tokensPerBlock;
-    this.hashUnit = options.hashUnit;
+    this.#hashUnit = options.hashUnit;
     this.#modules = modules;
     this.#mismatches = new MismatchReporter({
       clock,
@@ -77,6 +82,11 @@ export class EpochIndex implements GroupIndex {
       onRefused: (target) => this.#change(target),
       onSweepDue: () => intake.add(this.#sweeping),
     });
+  }
+
+  /** While nobody has told it, nothing is held, and either finds nothing. */
+  get hashUnit(): HashUnitName {
+    return this.#hashUnit ?? 'token';
   }
 
   get blocks(): number {
@@ -93,8 +103,12 @@ export class EpochIndex implements GroupIndex {
 
   setMembers(members: readonly MemberView[]): void {
     const wanted = new Map<string, string>();
-    for (const { target, offer, instanceId } of members) {
-      if (offer === 'full' && instanceId !== '') wanted.set(target, instanceId);
+    for (const { target, offer, instanceId, source } of members) {
+      if (offer !== 'full' || instanceId === '') continue;
+      wanted.set(target, instanceId);
+      // Its events told the size, and the unit with it.
+      if (source === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT)
+        this.#hashUnit ??= this.#modules.hashUnitOf(target);
     }
     for (const [target, { follower }] of this.#followed) {
       if (!wanted.has(target)) this.#unfollow(target, follower);

@@ -1,8 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
 import type { FleetView } from '../agreement/snapshot.js';
+import type { HashUnitName } from '../blocks/block-hasher.js';
 import type { ContractValues } from '../contract/contract-values.js';
-import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import { type CapabilityReport, HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../gen/kvaccord/v1/indexer.js';
 import type { Clock } from '../platform/clock.js';
 import { ConnectGate } from '../platform/connect-gate.js';
@@ -37,6 +38,8 @@ const MAX_HOLD_MS = 5_000;
 /** The agreement as the index needs it; `FleetRunner` is one. */
 export interface IndexedFleet extends IndexListener {
   readonly view: FleetView;
+  /** A member's last report; undefined before the first. */
+  reportOf(target: string): CapabilityReport | undefined;
   /** A member's report; false when it was not taken, because the member is not listed. */
   reported(target: string, report: CapabilityReport): boolean;
 }
@@ -170,11 +173,9 @@ export class FleetIndexing implements IndexDirectory {
     this.#end(group);
     const tally = this.#tallies.get(group) ?? new IndexTally();
     this.#tallies.set(group, tally);
-    const contract = {
-      epoch,
-      tokensPerBlock: Number(values.tokens_per_block),
-      hashUnit: values.hash_unit === 'bigram' ? ('bigram' as const) : ('token' as const),
-    };
+    const unit = values.hash_unit;
+    const hashUnit: HashUnitName | undefined = unit === 'bigram' || unit === 'token' ? unit : undefined;
+    const contract = { epoch, tokensPerBlock: Number(values.tokens_per_block), hashUnit };
     const { approximate } = this.#options;
     const intake = this.#intake;
     const index: GroupIndex =
@@ -187,9 +188,13 @@ export class FleetIndexing implements IndexDirectory {
             gate: this.#gate,
             listener: fleet,
             feedOf: (target) => this.#feeds.get(target),
+            hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
             onLag: (lagMs) => this.#metrics.observeLag(lagMs),
           })
-        : new ApproximateIndex({ ...contract, ...approximate }, { clock, intake });
+        : new ApproximateIndex(
+            { ...contract, hashUnit: hashUnit ?? 'token', ...approximate },
+            { clock, intake },
+          );
     this.#indexes.set(group, index);
   }
 
@@ -221,5 +226,16 @@ export class FleetIndexing implements IndexDirectory {
   #end(group: string): void {
     this.#indexes.get(group)?.close();
     this.#indexes.delete(group);
+  }
+}
+
+function unitOf(report: CapabilityReport | undefined): HashUnitName | undefined {
+  switch (report?.contract?.hashUnit) {
+    case HashUnit.HASH_UNIT_TOKEN:
+      return 'token';
+    case HashUnit.HASH_UNIT_BIGRAM:
+      return 'bigram';
+    default:
+      return undefined;
   }
 }

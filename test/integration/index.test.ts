@@ -1,6 +1,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../src/blocks/block-hasher.js';
+import { EvidenceSource, HashUnit } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { SubscribeRequest, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import { callUnary } from '../../src/rpc/call-unary.js';
 import { readPeerReason } from '../../src/rpc/errors.js';
@@ -258,6 +259,32 @@ describe('FindMatches', () => {
     });
     const form = { $case: 'blockHashes' as const, value: Buffer.from(blockHashes) };
     expect(await matches(indexer, { form, loraName: '', cacheSalt: '' })).toEqual(expected);
+  });
+
+  it('hashes pairs of tokens where the engines tell by their events that they do', async () => {
+    const hasher = new BlockHasher();
+    const seed = hasher.seedOf('', '');
+    const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(prompt), {
+      tokensPerBlock: 32,
+      unit: 'bigram',
+      seed,
+    });
+    const part = say.part([]);
+    if (part.payload?.$case === 'snapshotPart')
+      part.payload.value.sequenceHashes = Buffer.from(sequenceHashes);
+    const worker = await open.sidecar('w-1', {}, { kvEvents: () => [say.start(), part, say.end()] });
+    const harness = await open.aggregator([worker]);
+    await pictured(harness, 'exact');
+    const indexer = indexerOf(open, harness);
+    expect(await matches(indexer, tokens(prompt))).toEqual([]);
+    const report = makeWireReport('w-1', { revision: 2n });
+    const evidence = report.evidence.map((one) => ({
+      ...one,
+      source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+    }));
+    const contract = { tokensPerBlock: 32, hashUnit: HashUnit.HASH_UNIT_BIGRAM };
+    worker.setReport({ ...report, contract, evidence });
+    await expect.poll(() => matches(indexer, tokens(prompt))).toEqual([`${worker.address}/0 3,3,3,3 1`]);
   });
 
   it('answers with the reason of the gate while nothing is agreed, and never with a guess', async () => {

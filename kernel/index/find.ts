@@ -172,6 +172,20 @@ function narrow(area: usize, members: usize, count: u32, depth: u32): bool {
   }
   const list = area + AREA_LIST;
   const activeCount = load<u32>(area, AREA_ACTIVE_COUNT);
+  const kept =
+    count << 3 < activeCount
+      ? keepFew(area, active, activeCount, members, count, depth)
+      : keepMany(area, active, activeCount, members, count, depth);
+  if (kept !== activeCount) {
+    store<u32>(area, list, AREA_ACTIVE);
+    store<u32>(area, kept, AREA_ACTIVE_COUNT);
+  }
+  return kept !== 0;
+}
+
+/** Those that stay are put into the list, which may be where they come from; how many they are. */
+function keepMany(area: usize, active: usize, activeCount: u32, members: usize, count: u32, depth: u32): u32 {
+  const list = area + AREA_LIST;
   let kept: u32 = 0;
   let other: u32 = 0;
   const isSearched = activeCount << 3 < count;
@@ -184,11 +198,26 @@ function narrow(area: usize, members: usize, count: u32, depth: u32): bool {
       kept++;
     } else answer(area, holder, depth);
   }
-  if (kept !== activeCount) {
-    store<u32>(area, list, AREA_ACTIVE);
-    store<u32>(area, kept, AREA_ACTIVE_COUNT);
+  return kept;
+}
+
+/** The same when hardly any stays: the others are answered by whole stretches. */
+function keepFew(area: usize, active: usize, activeCount: u32, members: usize, count: u32, depth: u32): u32 {
+  const list = area + AREA_LIST;
+  let kept: u32 = 0;
+  let from: u32 = 0;
+  for (let at: u32 = 0; at < count; at++) {
+    const holder = <u32>load<u16>(members + (at << 1));
+    const place = from + rank(active + (from << 1), activeCount - from, holder);
+    answerAll(area, active + (from << 1), place - from, depth);
+    from = place;
+    if (place === activeCount || <u32>load<u16>(active + (place << 1)) !== holder) continue;
+    store<u16>(list + (kept << 1), holder);
+    kept++;
+    from++;
   }
-  return kept !== 0;
+  answerAll(area, active + (from << 1), activeCount - from, depth);
+  return kept;
 }
 
 /** The holders of the first block. Shared sets stay where they are; what the next block overwrites is copied. */

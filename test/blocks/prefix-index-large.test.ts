@@ -79,6 +79,46 @@ describe('a large prefix index', () => {
     agree('device');
   });
 
+  it.each([1, 2])('does what the plainest one does with hundreds of holders (%i)', (seed) => {
+    const random = seededRandom(seed);
+    const upTo = (limit: number): number => Math.floor(random() * limit);
+    const hashes = Array.from({ length: 12 }, (_, index) => BigInt(index));
+    const index = new PrefixIndex();
+    const reference = new ReferenceIndex();
+    const slots = Array.from({ length: 700 }, () => index.addHolder());
+    for (let round = 0; round < 400; round += 1) {
+      // Some few or most holders, some or all hashes: sets of all sizes meet along a query.
+      const share = random() ** 4;
+      const tier: Tier = random() < 0.7 ? 'device' : 'host';
+      const from = upTo(hashes.length);
+      const piece = hashes.slice(from, from + 1 + upTo(4));
+      const isStore = random() < 0.6;
+      for (const slot of slots.filter(() => random() < share)) {
+        const changed = isStore
+          ? [index.store(slot, tier, packedFrom(piece)), reference.store(slot, tier, piece)]
+          : [index.remove(slot, tier, packedFrom(piece)), reference.remove(slot, tier, piece)];
+        if (changed[0] !== changed[1]) expect.fail(`round ${round}: ${changed.join(' is not ')}`);
+      }
+      if (round % 20 === 19) {
+        const which = upTo(slots.length);
+        const slot = slots[which] as number;
+        index.dropHolder(slot);
+        reference.drop(slot);
+        if (random() < 0.3) index.sweep(10);
+        slots[which] = index.addHolder();
+      }
+      const asked = hashes.slice(upTo(6));
+      for (const deepest of ['device', 'external'] as const) {
+        const { count, holders, depths } = index.find(packedFrom(asked), deepest);
+        const answer = new Map(Array.from({ length: count }, (_, at) => [holders[at], depths[at]]));
+        expect(answer.size).toBe(count);
+        expect(answer).toEqual(reference.find(asked, deepest));
+      }
+    }
+    while (!index.sweep(1));
+    expect([index.pairs, index.blocks]).toEqual([reference.pairs, reference.blocks]);
+  });
+
   it('refuses hashes that no table of its kind could take apart, and keeps the others', () => {
     const index = new PrefixIndex();
     const [holder, other] = [index.addHolder(), index.addHolder()];

@@ -70,6 +70,8 @@ interface Worker {
   /** Changes when the feed learns another name for the same engine start. */
   instanceId: string;
   readonly streamId: string;
+  /** Why its stream began anew, in the feed's words; may be empty. */
+  readonly startReason: string;
   /** The last change that was applied; undefined while the snapshot is under way. */
   sequence: number | undefined;
   readonly ranks: Map<number, Rank>;
@@ -132,8 +134,10 @@ export class FleetIndex {
     if (worker === undefined) return { picture: 'none', reason: 'it has not told yet what it holds' };
     if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
     const ranks = [...worker.ranks.values()];
-    if (ranks.length === 0)
-      return { picture: 'none', reason: 'its KV events are not read: it names no rank' };
+    if (ranks.length === 0) {
+      const { startReason } = worker;
+      return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
+    }
     const worst = this.#worstOf(ranks);
     if (worst.picture === 'none' || worker.refusal === '') return worst;
     return { picture: 'partial', reason: worker.refusal };
@@ -256,6 +260,7 @@ export class FleetIndex {
           target,
           instanceId: message.instanceId,
           streamId: message.streamId,
+          startReason: message.reason,
           sequence: undefined,
           ranks: new Map(),
           blocks: 0,
@@ -427,6 +432,9 @@ export class FleetIndex {
     return worst;
   }
 }
+
+/** Why nothing is known of a worker whose feed gives no reason itself. */
+const NO_RANKS = 'it names no rank whose KV events are read';
 
 /** Best first. */
 const PICTURE_ORDER: readonly Picture[] = ['exact', 'partial', 'none'];

@@ -186,6 +186,13 @@ describe('a fleet index', () => {
     expect(index.pictureOf('w-1').picture).toBe('exact');
   });
 
+  it('says in the words of the sidecar why nothing is read of its engine', () => {
+    const { index } = make();
+    const silent = { ...start({ ranks: [] }), reason: 'the engine publishes no KV events' } as RelayMessage;
+    applyAll(index, 'w-1', silent, end());
+    expect(index.pictureOf('w-1')).toEqual({ picture: 'none', reason: 'the engine publishes no KV events' });
+  });
+
   it('stops at the bound of a worker, credits what it has, and says that blocks are missing', () => {
     const { index, tally } = make({ maxBlocksPerWorker: 3 });
     applyAll(

@@ -77,7 +77,7 @@ export class PrefixIndex {
 
   /**
    * Drops entries of holders that were taken out, in at most `maxSegments`
-   * pieces of the table of up to 2,560 entries, some 0.1 ms each; true when
+   * pieces of the table of up to 2,560 entries, below a millisecond each; true when
    * nothing is left to do. Not in a loop without end: while memory is so short
    * that it cannot even be noted who is left, nothing is dropped.
    */

@@ -33,6 +33,45 @@ describe('aggregator with an index', () => {
     await sidecar.until(() => sidecar.openConnections === 0);
   });
 
+  it('takes from a sidecar what its engine publishes, and is exact again after the sidecar was started anew', async () => {
+    const engine = await FakePublisher.start();
+    open.add(() => engine.stop());
+    await engine.publish(batchOf(stored(10), stored(20, 10)));
+    const { endpoint, replayEndpoint = '' } = engine;
+    const about = ['--engine', 'none', '--model', 'tiny', '--tokens-per-block', '4', '--worker-id', 'w-1'];
+    const events = ['--kv-event-sources', endpoint, '--kv-replay-sources', replayEndpoint];
+    const sidecarAt = (listen: string): CliProcess => {
+      const made = new CliProcess([
+        'sidecar',
+        ...about,
+        ...events,
+        '--listen',
+        listen,
+        '--http-listen',
+        '127.0.0.1:0',
+      ]);
+      open.add(() => made.stop());
+      return made;
+    };
+    const first = sidecarAt('127.0.0.1:0');
+    await first.stdout.until((text) => text.includes('gRPC on'));
+    const address = /gRPC on (\S+),/.exec(first.stdout.text)?.[1] ?? '';
+    const cli = begin(['--workers', address]);
+    await cli.log.until((text) => text.includes('watches'));
+    const line = cli.log.text.split('\n').find((text) => text.includes('watches')) ?? '{}';
+    const { grpc } = JSON.parse(line) as { grpc: string };
+    const held = async (): Promise<string> => {
+      const status = new CliProcess(['status', '--index', grpc]);
+      await status.ended;
+      return status.stdout.text.split('\n')[2]?.replace(/ +/g, ' ') ?? '';
+    };
+    await expect.poll(held, { timeout: 10_000 }).toBe(`${address} 0 exact 2 0 0 0`);
+    await first.stop('SIGTERM');
+    await engine.publish(batchOf(stored(30, 20)));
+    sidecarAt(address);
+    await expect.poll(held, { timeout: 20_000 }).toBe(`${address} 0 exact 3 0 0 0`);
+  }, 40_000);
+
   it('guesses without KV events, and says so', async () => {
     const sidecar = await open.sidecar('w-1');
     const cli = begin([...workersOf(sidecar), '--no-kv-events', '--router-ttl-secs', '60']);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../src/platform/backoff.js';
 import { MessageBudget } from '../../src/aggregator/message-budget.js';
+import { backoffMs } from '../../src/platform/backoff.js';
 
 describe('the wait before an attempt', () => {
   const waits = (fraction: number): number[] =>

@@ -94,7 +94,7 @@ describe('a large prefix index', () => {
       const piece = hashes.slice(from, from + 1 + upTo(4));
       const isStore = random() < 0.6;
       for (const slot of slots.filter(() => random() < share)) {
-        const changed = isStore
+        const changed: readonly number[] = isStore
           ? [index.store(slot, tier, packedFrom(piece)), reference.store(slot, tier, piece)]
           : [index.remove(slot, tier, packedFrom(piece)), reference.remove(slot, tier, piece)];
         if (changed[0] !== changed[1]) expect.fail(`round ${round}: ${changed.join(' is not ')}`);

@@ -14,6 +14,7 @@ import { lacks } from './support/peers.js';
 import { completeReport, reportThat, sizeEvidence } from './support/report.js';
 import { type Sglang, startSglang } from './support/sglang.js';
 import { tinyModel } from './support/tiny-model.js';
+import { until } from './support/until.js';
 
 const WIDTH = 32;
 /** Five whole pages and ten tokens more. */
@@ -118,7 +119,17 @@ describe.skipIf(lacks('sglang', 'grpcurl'))(
     });
 
     it('are those of the new engine after the engine was killed', async () => {
+      await prefill(engine, { tokens: PROMPT });
+      await untilExact(aggregator, target, await truth.settled());
+      const killedMs = performance.now();
       expect(await engine.program.kill()).toBe(137);
+      await until(
+        'nothing to be expected of it',
+        async () => (await findMatches(aggregator, { tokens: PROMPT })).matches.length === 0,
+        { pollMs: 20, needs: [aggregator.program] },
+      );
+      const goneMs = Math.round(performance.now() - killedMs);
+      console.log(`nothing was expected of a killed SGLang ${goneMs} ms after its end`);
       engine = await startSglang({
         model: tinyModel('tiny'),
         pageSize: WIDTH,

@@ -17,6 +17,7 @@ import {
 } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { completeReport, reportThat, sizeEvidence } from './support/report.js';
+import { tinyLora } from './support/tiny-lora.js';
 import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';
 import { startVllm, type Vllm } from './support/vllm.js';
@@ -42,6 +43,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         blockSize: WIDTH,
         blocks: 65,
         developerMode: true,
+        adapters: { style: tinyLora('style') },
         ...(ports === undefined ? {} : { ports }),
       });
 
@@ -187,6 +189,23 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect((await findMatches(aggregator, { tokens: alone.tokens })).matches).toEqual([]);
     });
 
+    it('keep prompts for a LoRA adapter apart, with a salt and without', async () => {
+      const tokens = words(100, 1700);
+      for (const prompt of [
+        { tokens, adapter: 'style' },
+        { tokens, adapter: 'style', salt: 'tenant-1' },
+      ]) {
+        expect((await findMatches(aggregator, prompt)).matches).toEqual([]);
+        expect(await prefill(engine, prompt)).toBe(0);
+        await untilExact(aggregator, target, await truth.settled());
+        expect((await findMatches(aggregator, prompt)).matches).toMatchObject([{ target, deviceBlocks: 3 }]);
+        expect(await prefill(engine, prompt)).toBe(3 * WIDTH);
+      }
+      for (const prompt of [{ tokens }, { tokens, salt: 'tenant-1' }, { tokens, adapter: 'other' }]) {
+        expect((await findMatches(aggregator, prompt)).matches).toEqual([]);
+      }
+    });
+
     it('are read by an aggregator itself where there is no sidecar', async () => {
       const startedMs = performance.now();
       const direct = forThisTest(
@@ -255,7 +274,15 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect((await findMatches(aggregator, { tokens: PROMPT })).matches).toMatchObject([
         { deviceBlocks: 5 },
       ]);
+      const killedMs = performance.now();
       expect(await engine.program.kill()).toBe(137);
+      await until(
+        'nothing to be expected of it',
+        async () => (await findMatches(aggregator, { tokens: PROMPT })).matches.length === 0,
+        { pollMs: 20, needs: [aggregator.program] },
+      );
+      const goneMs = Math.round(performance.now() - killedMs);
+      console.log(`nothing was expected of a killed vLLM ${goneMs} ms after its end`);
       engine = await startEngine(engine.ports);
       const servesMs = performance.now();
       const other = words(200, 300);

@@ -7,16 +7,21 @@ interface Engine {
 export interface SentPrompt {
   /** Token ids, so that both sides know them. */
   readonly tokens: readonly number[];
+  /** The name of a LoRA adapter. */
+  readonly adapter?: string;
   /** The `cache_salt` of the request. */
   readonly salt?: string;
 }
 
 /** Sends a prompt, for one token of an answer; resolves with how many of its tokens the engine had in its cache. */
-export async function prefill({ url }: Engine, { tokens, salt }: SentPrompt): Promise<number> {
+export async function prefill(
+  { url }: Engine,
+  { tokens, adapter = 'tiny', salt }: SentPrompt,
+): Promise<number> {
   const answer = await fetch(`${url}/v1/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'tiny', prompt: tokens, max_tokens: 1, cache_salt: salt }),
+    body: JSON.stringify({ model: adapter, prompt: tokens, max_tokens: 1, cache_salt: salt }),
     signal: AbortSignal.timeout(60_000),
   });
   const body = await answer.text();

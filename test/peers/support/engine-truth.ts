@@ -4,12 +4,18 @@ import { createXXHash3, type IHasher } from 'hash-wasm';
 import { Dealer, Subscriber } from 'zeromq';
 import { until } from './until.js';
 
+/** What a block depends on besides the tokens up to its end; empty when it does not. */
+interface Namespace {
+  readonly adapter: string;
+  readonly salt: string;
+}
+
 /** A block that an engine holds, by its own account. */
 export interface HeldBlock {
   /** The engine's own hash of the block before; undefined for the first of a prompt. */
   readonly parent: string | undefined;
   readonly tokens: readonly number[];
-  readonly salt: string;
+  readonly namespace: Namespace;
   /** What everybody else calls the block; see `kv_events.proto`. */
   readonly sequenceHash: bigint;
 }
@@ -39,7 +45,8 @@ interface EngineEvent {
   readonly block_size?: number | bigint;
   /** Of all blocks of a store; SGLang tells it so. */
   readonly cache_salt?: string | null;
-  /** Of each block; vLLM puts the salt in that of a prompt's first. */
+  readonly lora_name?: string | null;
+  /** Of each block: vLLM puts the adapter in each, and then the salt in that of a prompt's first. */
   readonly extra_keys?: readonly (readonly string[] | null)[] | null;
 }
 
@@ -53,6 +60,7 @@ interface Batch {
 }
 
 const SEED = 1337n;
+const ADAPTER_SEED = 0;
 const SALT_SEED = 1;
 const MASK_64 = (1n << 64n) - 1n;
 const END_OF_REPLAY = MASK_64;
@@ -69,18 +77,16 @@ const SUBSCRIBE_MS = 200;
 export class EngineTruth {
   readonly #zmqPort: number;
   readonly #plain: IHasher;
-  readonly #forSalt: IHasher;
-  readonly #salted = new Map<string, IHasher>();
+  readonly #ofNamespaces = new Map<string, IHasher>();
 
-  private constructor(zmqPort: number, plain: IHasher, forSalt: IHasher) {
+  private constructor(zmqPort: number, plain: IHasher) {
     this.#zmqPort = zmqPort;
     this.#plain = plain;
-    this.#forSalt = forSalt;
   }
 
   /** Of the engine that publishes on this port of the loopback, and replays on the next. */
   static async of({ zmq }: { readonly zmq: number }): Promise<EngineTruth> {
-    return new EngineTruth(zmq, await hasherWith(SEED), await createXXHash3(SALT_SEED, 0));
+    return new EngineTruth(zmq, await hasherWith(SEED));
   }
 
   /** What it holds now, once it has been quiet for a moment. */
@@ -181,30 +187,39 @@ export class EngineTruth {
       const before = parent === undefined ? undefined : known.get(parent);
       if (parent !== undefined && before === undefined)
         throw new Error(`no store told of the parent ${parent}`);
-      const salt = before?.salt ?? event.cache_salt ?? event.extra_keys?.[i]?.[0] ?? '';
+      const namespace = before?.namespace ?? namespaceOf(event, i);
       const own = tokens.slice(i * width, (i + 1) * width);
-      const sequenceHash = await this.#chain(before?.sequenceHash, own, salt);
-      const block = { parent, tokens: own, salt, sequenceHash };
+      const sequenceHash = await this.#chain(before?.sequenceHash, own, namespace);
+      const block = { parent, tokens: own, namespace, sequenceHash };
       parent = keyOf(hash);
       known.set(parent, block);
       held.set(parent, block);
     }
   }
 
-  async #chain(before: bigint | undefined, tokens: readonly number[], salt: string): Promise<bigint> {
-    const block = digest(await this.#hasherFor(salt), Buffer.from(new Uint32Array(tokens).buffer));
+  async #chain(before: bigint | undefined, tokens: readonly number[], namespace: Namespace): Promise<bigint> {
+    const block = digest(await this.#hasherOf(namespace), Buffer.from(new Uint32Array(tokens).buffer));
     if (before === undefined) return block;
     return digest(this.#plain, Buffer.from(new BigUint64Array([before, block]).buffer));
   }
 
-  async #hasherFor(salt: string): Promise<IHasher> {
-    if (salt === '') return this.#plain;
-    const known = this.#salted.get(salt);
+  async #hasherOf({ adapter, salt }: Namespace): Promise<IHasher> {
+    const name = JSON.stringify([adapter, salt]);
+    const known = this.#ofNamespaces.get(name);
     if (known !== undefined) return known;
-    const made = await hasherWith((SEED + digest(this.#forSalt, Buffer.from(salt))) & MASK_64);
-    this.#salted.set(salt, made);
+    let seed = SEED;
+    if (adapter !== '') seed += digest(await createXXHash3(ADAPTER_SEED, 0), Buffer.from(adapter));
+    if (salt !== '') seed += digest(await createXXHash3(SALT_SEED, 0), Buffer.from(salt));
+    const made = await hasherWith(seed & MASK_64);
+    this.#ofNamespaces.set(name, made);
     return made;
   }
+}
+
+function namespaceOf({ lora_name, cache_salt, extra_keys }: EngineEvent, block: number): Namespace {
+  const adapter = lora_name ?? '';
+  const keys = extra_keys?.[block] ?? [];
+  return { adapter, salt: cache_salt ?? keys[adapter === '' ? 0 : 1] ?? '' };
 }
 
 function hasherWith(seed: bigint): Promise<IHasher> {

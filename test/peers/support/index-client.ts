@@ -19,6 +19,7 @@ import { until } from './until.js';
 /** A prompt by its tokens. */
 interface AskedPrompt {
   readonly tokens: readonly number[];
+  readonly adapter?: string;
   readonly salt?: string;
 }
 
@@ -39,13 +40,13 @@ export async function agreementOf(aggregator: Served): Promise<Agreement> {
 /** Who holds how much of a prompt. */
 export async function findMatches(
   aggregator: Served,
-  { tokens, salt = '' }: AskedPrompt,
+  { tokens, adapter = '', salt = '' }: AskedPrompt,
 ): Promise<FindMatchesResponse> {
   const client = new IndexerClient(addressOf(aggregator), ChannelCredentials.createInsecure());
   const form: Prompt['form'] = { $case: 'tokenIds', value: { ids: [...tokens] } };
   try {
     return await unary((done) =>
-      client.findMatches({ group: '', prompt: { form, loraName: '', cacheSalt: salt } }, done),
+      client.findMatches({ group: '', prompt: { form, loraName: adapter, cacheSalt: salt } }, done),
     );
   } finally {
     client.close();

@@ -17,6 +17,13 @@ const RESERVED = 16;
 const WORDS = 2032;
 const MAX_LENGTH = 8192;
 
+/** Of the tiny Llama: its layers, the width of its hidden state, and that of all heads together. */
+export const LAYERS = 2;
+export const HIDDEN_WIDTH = 64;
+const HEADS = 4;
+const HEAD_WIDTH = 32;
+export const HEADS_WIDTH: number = HEADS * HEAD_WIDTH;
+
 const CHAT_TEMPLATE =
   "{{ '<bos>' }}{% for m in messages %}{{ '<|' + m['role'] + '|> ' + m['content'] + ' <|end|> ' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}";
@@ -42,12 +49,12 @@ const LLAMA = {
   ...COMMON,
   architectures: ['LlamaForCausalLM'],
   model_type: 'llama',
-  hidden_size: 64,
+  hidden_size: HIDDEN_WIDTH,
   intermediate_size: 256,
-  num_hidden_layers: 2,
-  num_attention_heads: 4,
+  num_hidden_layers: LAYERS,
+  num_attention_heads: HEADS,
   num_key_value_heads: 2,
-  head_dim: 32,
+  head_dim: HEAD_WIDTH,
   tie_word_embeddings: true,
 };
 

@@ -16,6 +16,8 @@ export interface VllmOptions {
   readonly frontend?: VllmFrontend;
   /** Blocks in the cache; by default as many as fit into 256 MiB. */
   readonly blocks?: number;
+  /** Folders of LoRA adapters that it serves, by name. */
+  readonly adapters?: Readonly<Record<string, string>>;
   /** Serves `/reset_prefix_cache` and `/server_info` as well. */
   readonly developerMode?: boolean;
   /** Ports to use again, of an engine that was stopped. */
@@ -55,7 +57,7 @@ const ENVIRONMENT = {
 
 /** Starts vLLM and waits until it serves. It runs until `program.stop()`. */
 export async function startVllm(options: VllmOptions): Promise<Vllm> {
-  const { model, blockSize, frontend = 'python', blocks, developerMode = false } = options;
+  const { model, blockSize, frontend = 'python', blocks, adapters, developerMode = false } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -82,6 +84,9 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
       ...['--enable-prefix-caching', '--enable-prompt-tokens-details'],
       ...['--kv-cache-memory-bytes', String(256 * 1024 * 1024)],
       ...(blocks === undefined ? [] : ['--num-gpu-blocks-override', String(blocks)]),
+      ...(adapters === undefined
+        ? []
+        : ['--enable-lora', '--lora-modules', ...Object.entries(adapters).map((pair) => pair.join('='))]),
       ...['--block-size', String(blockSize), '--kv-events-config', JSON.stringify(events)],
     ],
     env: {

@@ -146,7 +146,12 @@ export class EngineReplays {
       if (!state.isBegun && isHeal && sequence >= target.knownFrom()) return { outcome: 'caught_up' };
       const isOther = watch.judge(sequence, digest) === 'restart';
       if (isOther) target.onRestart();
-      if (isOther || !state.isBegun) target.begin();
+      if (isOther && state.isBegun) {
+        // What came before it counts too, and is dropped: from the start, with nothing old to compare with.
+        state.isBegun = false;
+        return { outcome: 'restarted' };
+      }
+      if (!state.isBegun) target.begin();
       state.isBegun = true;
       const judgement = watch.judge(sequence, digest);
       if (judgement === 'first') target.beginWith(sequence);

@@ -9,7 +9,7 @@ import type { RankPicture } from './rank-picture.js';
 import { RankStanding } from './rank-standing.js';
 import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
-import { digestOf, readSequence, SequenceWatch } from './sequence-watch.js';
+import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
 export interface RankFeedOptions extends ReplayLimits, FeedLinkOptions {
@@ -192,7 +192,10 @@ export class RankFeed implements Feed {
     if (this.#link.isReopenDue) return this.#link.open();
     if (isUp && this.#isRebuildDue) return this.#rebuild();
     if (isUp && this.#isHealDue) return this.#replayAll(true);
-    if (isUp && this.#isCheckDue) return this.#checkPublisher();
+    if (isUp && this.#isCheckDue) {
+      await this.#checkPublisher();
+      return;
+    }
     const frames = this.#link.take();
     if (frames !== undefined) {
       await this.#take(frames);
@@ -265,21 +268,21 @@ export class RankFeed implements Feed {
     let judgement = this.#watch.judge(sequence, digest);
     if (judgement === 'past') {
       // Older than all that can be compared: the engine's buffer tells whether it is the same publisher.
-      if (this.#replays.isPossible) await this.#checkPublisher();
-      else this.#onRestart();
-      judgement = this.#watch.judge(sequence, digest);
-      if (judgement === 'past') judgement = 'duplicate';
+      const wasAnswered = this.#replays.isPossible && (await this.#checkPublisher());
+      // Where nobody can tell, what is held may be of a publisher that has gone.
+      if (!wasAnswered && !this.#isClosed) this.#onRestart();
+      judgement = this.#judgeAfterReplay(sequence, digest);
     }
     if (judgement === 'restart') {
       this.#onRestart();
       await this.#replayAll();
-      judgement = this.#watch.judge(sequence, digest);
+      judgement = this.#judgeAfterReplay(sequence, digest);
     }
     if (judgement === 'gap') {
       const outcome = await this.#closeGap();
       if (this.#isClosed) return;
-      judgement = this.#watch.judge(sequence, digest);
-      const isOpen = judgement === 'gap' || judgement === 'restart';
+      judgement = this.#judgeAfterReplay(sequence, digest);
+      const isOpen = judgement === 'gap';
       if (outcome !== 'restarted') {
         counts.gaps[isOpen && outcome === 'replayed' ? 'replay_incomplete' : outcome] += 1;
       }
@@ -299,6 +302,15 @@ export class RankFeed implements Feed {
     this.#apply(sequence, digest, payload, true);
   }
 
+  /**
+   * A live batch that has waited while the engine was asked. When the engine
+   * gave another one under its number, it is of the engine before that.
+   */
+  #judgeAfterReplay(sequence: number, digest: number): Judgement {
+    const judgement = this.#watch.judge(sequence, digest);
+    return judgement === 'restart' ? 'past' : judgement;
+  }
+
   /** Asks for what is missing before a live batch. */
   async #closeGap(): Promise<GapOutcome | 'restarted'> {
     if (!this.#replays.isPossible) return 'no_replay_endpoint';
@@ -311,31 +323,37 @@ export class RankFeed implements Feed {
     return result.outcome === 'lost' ? 'replay_incomplete' : 'restarted';
   }
 
-  /** After a connection came back, and now and then: is it the same publisher, and did it say more than was heard? */
-  async #checkPublisher(): Promise<void> {
+  /**
+   * After a connection came back, and now and then: is it the same publisher,
+   * and did it say more than was heard? False when nobody could tell.
+   */
+  async #checkPublisher(): Promise<boolean> {
     this.#isCheckDue = false;
     const { counts } = this.#modules;
     const before = this.#watch.last;
-    if (before === undefined) return this.#replayAll();
+    if (before === undefined) {
+      await this.#replayAll();
+      return true;
+    }
     if (!this.#replays.isPossible) {
       this.#doubt(
         `the connection to ${this.#source.endpoint} was interrupted, and there is no replay endpoint to ask what was missed`,
       );
-      return;
+      return false;
     }
     const result = await this.#replays.catchUp(this.#anchor);
-    if (this.#isClosed) return;
+    if (this.#isClosed) return false;
     if (result.outcome === 'failed') {
       // Live batches come first; one that does not follow asks for what is missing by itself.
       this.#isCheckDue = false;
       // A look that finds nobody proves nothing; after an interruption it leaves the question open.
       if (this.#isSuspect) this.#suspect(result.reason);
-      return;
+      return false;
     }
     this.#confirm();
     if (result.outcome === 'caught_up') {
       if (this.#watch.last !== before) counts.gaps.replayed += 1;
-      return;
+      return true;
     }
     if (result.outcome === 'restarted') this.#onRestart();
     else {
@@ -343,6 +361,7 @@ export class RankFeed implements Feed {
       this.#drop(TOO_OLD);
     }
     await this.#replayAll();
+    return true;
   }
 
   /** Builds the picture from the oldest batch that the engine keeps, or from the next one. */

@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { EngineFeed } from '../../src/kv-events/engine-feed.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { OpenThings } from '../support/open-things.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import { batchOf, stored } from './support/fake-publisher.js';
+import { Replica, truthOf } from './support/replica.js';
+import { ScriptedPublisher } from './support/scripted-sockets.js';
+
+const open = new OpenThings();
+afterEach(() => open.close());
+
+interface Followed {
+  readonly publisher: ScriptedPublisher;
+  readonly replica: Replica;
+  readonly feed: EngineFeed;
+  /** Lets time go by, and all that falls due in it. */
+  advance(ms: number): Promise<void>;
+  /** A batch arrives under a number, whatever the engine keeps under it. */
+  arrive(sequence: number, payload: Uint8Array): Promise<void>;
+}
+
+/** A feed of one rank with a replay socket, connected to an engine that has published nothing. */
+async function follow(): Promise<Followed> {
+  const clock = new FakeClock();
+  const publisher = new ScriptedPublisher();
+  const feed = new EngineFeed(
+    {},
+    {
+      clock,
+      random: systemRandom,
+      logger: new RecordingLogger(),
+      onObserved: () => {},
+      onPublisherRestart: () => {},
+      sockets: publisher,
+    },
+  );
+  open.add(async () => {
+    await feed.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+  feed.setInstance('i-1');
+  feed.setSources([
+    { rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', replayEndpoint: 'tcp://127.0.0.1:1' },
+  ]);
+  await vi.waitFor(() => expect(feed.ranks[0]?.reason).toContain('no connection'));
+  const replica = new Replica(feed);
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const advance = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 500) {
+      await settle();
+      await clock.advanceMs(Math.min(500, left));
+    }
+    await settle();
+  };
+  return {
+    publisher,
+    replica,
+    feed,
+    advance,
+    arrive: async (sequence, payload) => {
+      const kept = publisher.payloads;
+      publisher.payloads = [];
+      publisher.payloads[sequence] = payload;
+      publisher.again(sequence);
+      publisher.payloads = kept;
+      await settle();
+    },
+  };
+}
+
+describe('the feed of a rank at a restart of its engine', () => {
+  it('does not apply a batch of the old engine that arrives after the new one has been replayed', async () => {
+    const { publisher, replica, feed, advance, arrive } = await follow();
+    publisher.connect();
+    const old = batchOf(stored(10));
+    publisher.publish(old);
+    await advance(500);
+    publisher.restart();
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    await advance(500);
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+    await arrive(0, old);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 1 });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('holds nothing of an old engine on when the new one counts from 0 and answers no replay', async () => {
+    const { publisher, replica, feed, advance, arrive } = await follow();
+    publisher.answers = false;
+    publisher.connect();
+    await advance(10_000);
+    await arrive(5, batchOf(stored(10)));
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 5 });
+    publisher.restart();
+    publisher.connect();
+    await advance(10_000);
+    publisher.publish(batchOf(stored(20)));
+    await advance(10_000);
+    expect(feed.feedCounts.publisherRestarts).toBe(1);
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('is exact after a replay from 0 although the engine before was known from a later batch only', async () => {
+    const { publisher, replica, feed, advance, arrive } = await follow();
+    publisher.answers = false;
+    publisher.connect();
+    await advance(10_000);
+    await arrive(1, batchOf(stored(10)));
+    publisher.restart();
+    publisher.answers = true;
+    for (const hash of [20, 30, 40]) publisher.publish(batchOf(stored(hash)));
+    await advance(20_000);
+    publisher.connect();
+    await advance(500);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 3 });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+});

@@ -1,0 +1,91 @@
+import type { EngineFeed } from '../../../src/kv-events/engine-feed.js';
+import type { RelayMessage } from '../../../src/kv-events/relay.js';
+import type { Moment, RankEngine } from './kv-chain-engine.js';
+
+/** Where the picture of a rank stands in the life of its engine. */
+export interface Place {
+  /** In the timeline of the rank; undefined while no batch is in the picture. */
+  readonly at: number | undefined;
+  /** Places in earlier engine starts whose blocks may still be in it, because nobody could tell yet. */
+  readonly unverified: readonly number[];
+}
+
+const NOWHERE: Place = { at: undefined, unverified: [] };
+
+/**
+ * Reads along with a sidecar, without ever falling behind, and so knows which
+ * batches its pictures are made of.
+ */
+export class Ledger {
+  /** What pictures were made of and must not be. */
+  readonly problems: string[] = [];
+  readonly #engines: readonly RankEngine[];
+  readonly #places = new Map<number, Place>();
+  /** By stream, then by sequence. */
+  readonly #changes = new Map<string, Map<number, Place>>();
+  #stream = '';
+
+  constructor(feed: EngineFeed, engines: readonly RankEngine[]) {
+    this.#engines = engines;
+    const read = (): void => {
+      for (let message = reader.next(); message !== undefined; message = reader.next()) {
+        this.#take(message, feed);
+      }
+    };
+    let isOpen = false;
+    const reader = feed.open(undefined, () => {
+      if (isOpen) read();
+    });
+    isOpen = true;
+    read();
+  }
+
+  /** Where the picture of a rank stands now. */
+  placeOf(rank: number): Place {
+    return this.#places.get(rank) ?? NOWHERE;
+  }
+
+  /** Where a change leads that was told. */
+  placeAfter(streamId: string, sequence: number): Place {
+    return this.#changes.get(streamId)?.get(sequence) ?? NOWHERE;
+  }
+
+  #take(message: RelayMessage, feed: EngineFeed): void {
+    if (message.type === 'start') {
+      this.#stream = message.streamId;
+      if (message.resumed) return;
+      for (const { rank, engineSequence } of message.ranks) {
+        if (engineSequence === undefined) this.#places.delete(rank);
+      }
+    } else if (message.type === 'changes') {
+      const place = this.#next(message, feed);
+      this.#places.set(message.rank, place);
+      const told = this.#changes.get(this.#stream) ?? new Map<number, Place>();
+      this.#changes.set(this.#stream, told);
+      told.set(message.sequence, place);
+    }
+  }
+
+  #next({ rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' }, feed: EngineFeed): Place {
+    const engine = this.#engines[rank] as RankEngine;
+    const at = engine.momentOf(publishedAtMs ?? Number.NaN);
+    if (at === undefined) {
+      this.problems.push(`rank ${rank}: a change of a batch that nobody published`);
+      return this.placeOf(rank);
+    }
+    const before = this.placeOf(rank);
+    if (changes.some(({ type }) => type === 'cleared')) return { at, unverified: [] };
+    if (before.at === undefined) return { at, unverified: before.unverified };
+    if (at <= before.at) {
+      this.problems.push(`rank ${rank}: what led to ${at} was applied after what led to ${before.at}`);
+    }
+    const startOf = (place: number): number => (engine.timeline[place] as Moment).start;
+    if (startOf(at) === startOf(before.at)) return { at, unverified: before.unverified };
+    // Batches of two engine starts in one picture: only as long as it says itself that it is in doubt.
+    const picture = feed.ranks.find((status) => status.rank === rank)?.picture;
+    if (picture === 'exact') {
+      this.problems.push(`rank ${rank}: two engine starts in one picture that is exact`);
+    }
+    return { at, unverified: [...before.unverified, before.at] };
+  }
+}

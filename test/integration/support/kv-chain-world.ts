@@ -1,0 +1,390 @@
+import type { MemberView } from '../../../src/agreement/snapshot.js';
+import { TIERS } from '../../../src/blocks/tier.js';
+import { EpochIndex } from '../../../src/indexer/epoch-index.js';
+import { IndexTally } from '../../../src/indexer/index-tally.js';
+import { Intake } from '../../../src/indexer/intake.js';
+import { EngineFeed, type EngineFeedOptions } from '../../../src/kv-events/engine-feed.js';
+import type { Timer } from '../../../src/platform/clock.js';
+import { ConnectGate } from '../../../src/platform/connect-gate.js';
+import { systemRandom } from '../../../src/platform/random.js';
+import type { Turns } from '../../../src/platform/turns.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
+import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
+import { type CacheStep, type EngineStyle, type Moment, RankEngine } from './kv-chain-engine.js';
+import { Ledger } from './kv-chain-ledger.js';
+import { type Fate, RankPort, type ReplayMode, socketsTo } from './kv-chain-ports.js';
+import { ChainStream, ReadPlaces } from './kv-chain-stream.js';
+
+/** How one rank of a worker is made. */
+export interface RankSketch {
+  readonly style: EngineStyle;
+  readonly hasReplay: boolean;
+  readonly keptBatches: number;
+  readonly hasTopicFrame: boolean;
+  /** The sidecar binds, and publishers connect to it. */
+  readonly binds: boolean;
+}
+
+export interface WorkerSketch {
+  readonly ranks: readonly RankSketch[];
+  readonly feed: EngineFeedOptions;
+}
+
+/** One engine with all its ranks, the sidecar beside it, and what the fleet knows of both. */
+class ChainWorker {
+  readonly target: string;
+  readonly engines: readonly RankEngine[];
+  readonly ports: readonly RankPort[];
+  readonly sketch: WorkerSketch;
+  /** The start that the engine itself is in. */
+  engineStart: number = 1;
+  /** What the sidecar has last seen and reports. */
+  instanceId = 'i-1';
+  isListed = true;
+  isConnected = false;
+  reads: ReadPlaces = new ReadPlaces();
+  feed!: EngineFeed;
+  ledger!: Ledger;
+  stream!: ChainStream;
+
+  constructor(target: string, sketch: WorkerSketch, blocks: ChainBlocks) {
+    this.target = target;
+    this.sketch = sketch;
+    this.engines = sketch.ranks.map(({ style }) => new RankEngine(style, blocks));
+    this.ports = sketch.ranks.map(
+      ({ binds, hasReplay, keptBatches, hasTopicFrame }, rank) =>
+        new RankPort(
+          {
+            source: {
+              rank,
+              endpoint: `${binds ? '@' : ''}tcp://${target}:${5_557 + rank}`,
+              topic: '',
+              ...(hasReplay ? { replayEndpoint: `tcp://${target}:${6_557 + rank}` } : {}),
+            },
+            keptBatches,
+            hasTopicFrame,
+          },
+          () => (this.engines[rank] as RankEngine).payloads,
+        ),
+    );
+  }
+}
+
+/** All that can be done without time going by is done. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Turns that come when a test takes them. */
+class ManualTurns implements Turns {
+  readonly #due = new Set<() => void>();
+
+  soon(run: () => void): Timer {
+    this.#due.add(run);
+    return { clear: () => this.#due.delete(run) };
+  }
+
+  /** Takes turns until none is due. */
+  take(): void {
+    for (const run of this.#due) {
+      this.#due.delete(run);
+      run();
+    }
+  }
+}
+
+/** What an index credits: by worker and rank, `tier hash`. */
+type Credits = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** A fleet from its engines' caches to the index, in one process and on a clock of its own. */
+export class ChainWorld {
+  readonly clock: FakeClock = new FakeClock();
+  readonly workers: readonly ChainWorker[];
+  readonly #turns = new ManualTurns();
+  readonly #tally = new IndexTally();
+  readonly #intake = new Intake({ clock: this.clock, turns: this.#turns });
+  #epoch = 0;
+  #index!: EpochIndex;
+
+  private constructor(sketches: readonly WorkerSketch[], blocks: ChainBlocks) {
+    this.workers = sketches.map((sketch, at) => new ChainWorker(`w-${at}`, sketch, blocks));
+  }
+
+  static async start(sketches: readonly WorkerSketch[], blocks: ChainBlocks): Promise<ChainWorld> {
+    const world = new ChainWorld(sketches, blocks);
+    world.#beginEpoch();
+    for (const worker of world.workers) {
+      await world.#startSidecar(worker);
+      for (const port of worker.ports) port.link();
+      world.connect(worker);
+    }
+    await settle();
+    return world;
+  }
+
+  async close(): Promise<void> {
+    this.#index.close();
+    this.#intake.close();
+    for (const { feed } of this.workers) await feed.close();
+  }
+
+  async settle(): Promise<void> {
+    await settle();
+  }
+
+  async advance(ms: number): Promise<void> {
+    const stepMs = 1_000;
+    for (let left = ms; left > 0; left -= stepMs) {
+      await settle();
+      await this.clock.advanceMs(Math.min(stepMs, left));
+    }
+    await settle();
+  }
+
+  publish(worker: ChainWorker, rank: number, steps: readonly CacheStep[], fate: Fate): void {
+    const engine = worker.engines[rank] as RankEngine;
+    engine.publish(steps);
+    // Nobody but a replay socket can tell a batch that comes late from one of another start.
+    const canBeLate = worker.sketch.ranks[rank]?.hasReplay === true;
+    worker.ports[rank]?.send(engine.payloads.length - 1, fate === 'is_late' && !canBeLate ? 'arrives' : fate);
+  }
+
+  setReplay(worker: ChainWorker, mode: ReplayMode): void {
+    for (const port of worker.ports) port.replay = mode;
+  }
+
+  /** Engines take their time to start: what the last one said has been read, and what it was asked is given up. */
+  async restartEngine(worker: ChainWorker): Promise<void> {
+    for (const port of worker.ports) port.release();
+    await settle();
+    worker.engineStart += 1;
+    for (const port of worker.ports) port.unlink();
+    await this.advance(4_000);
+    for (const engine of worker.engines) engine.restart();
+    // Without a replay socket only the probes can tell one engine start from the next.
+    if (worker.sketch.ranks.some(({ hasReplay }) => !hasReplay)) this.probe(worker);
+  }
+
+  async restartSidecar(worker: ChainWorker): Promise<void> {
+    this.disconnect(worker);
+    await worker.feed.close();
+    await this.#startSidecar(worker);
+  }
+
+  /** The sidecar looks which start its engine is in. */
+  probe(worker: ChainWorker): void {
+    worker.instanceId = `i-${worker.engineStart}`;
+    worker.feed.setInstance(worker.instanceId);
+  }
+
+  /** The agreement learns what the sidecars have to report. */
+  report(): void {
+    for (const { target, instanceId } of this.workers) {
+      const known = this.#reported.get(target);
+      if (known !== undefined && known !== instanceId) this.#index.forget(target, known);
+      this.#reported.set(target, instanceId);
+    }
+    this.#setMembers();
+  }
+
+  readonly #reported = new Map<string, string>();
+
+  connect(worker: ChainWorker): void {
+    if (worker.isConnected) return;
+    worker.isConnected = true;
+    this.#index.setFeed(worker.target, worker.stream);
+  }
+
+  disconnect(worker: ChainWorker): void {
+    if (!worker.isConnected) return;
+    worker.isConnected = false;
+    this.#index.setFeed(worker.target, undefined);
+  }
+
+  setListed(worker: ChainWorker, isListed: boolean): void {
+    if (worker.isListed === isListed) return;
+    worker.isListed = isListed;
+    worker.reads = new ReadPlaces();
+    this.#setMembers();
+  }
+
+  renewIndex(): void {
+    this.#index.close();
+    this.#beginEpoch();
+  }
+
+  /** The index takes what has come. */
+  takeTurns(): void {
+    this.#turns.take();
+  }
+
+  /** What the index credits each rank of each worker with. */
+  credits(): Credits {
+    const credits = new Map<string, Set<string>>();
+    const names = new Map<number, string>();
+    for (const { holder, target, rank } of this.#index.holdings()) {
+      names.set(holder, `${target}/${rank}`);
+      credits.set(`${target}/${rank}`, new Set());
+    }
+    for (const tier of TIERS) {
+      let cursor: number | undefined = 0;
+      while (cursor !== undefined) {
+        cursor = this.#index.scan(tier, cursor, 4_096, (low, high, holders) => {
+          const hash = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+          for (const holder of holders) credits.get(names.get(holder) ?? '')?.add(`${tier} ${hash}`);
+        });
+      }
+    }
+    return credits;
+  }
+
+  /** What must hold at every moment; the problems, if there are any. */
+  problems(prompts: readonly (readonly ChainBlock[])[]): string[] {
+    const credits = this.credits();
+    return [
+      ...this.workers.flatMap(({ ledger, target }) =>
+        ledger.problems.map((problem) => `${target}, ${problem}`),
+      ),
+      ...this.workers.flatMap((worker) =>
+        worker.engines.flatMap((_, rank) => this.#problemsOf(worker, rank, credits)),
+      ),
+      ...this.#wrongAnswers(prompts, credits),
+    ];
+  }
+
+  /** What must hold when all was delivered and all replays are done. */
+  finalProblems(prompts: readonly (readonly ChainBlock[])[]): string[] {
+    const problems = this.problems(prompts);
+    const credits = this.credits();
+    for (const worker of this.workers) {
+      for (const [rank, engine] of worker.engines.entries()) {
+        const name = `${worker.target}/${rank}`;
+        const picture = this.#index.pictureOfRank(worker.target, rank);
+        const credited = credits.get(name) ?? new Set();
+        const extra = [...credited].filter((block) => !engine.held.has(block));
+        const missing = [...engine.held].filter((block) => !credited.has(block));
+        if (extra.length > 0) problems.push(`${name} (${picture}) is credited with ${extra.join(', ')}`);
+        if (picture === 'exact' && missing.length > 0)
+          problems.push(`${name} is exact and lacks ${missing.join(', ')}`);
+        if (picture === 'none' && credited.size > 0)
+          problems.push(`${name} is none and holds ${credited.size}`);
+        const port = worker.ports[rank] as RankPort;
+        const canBeExact =
+          port.source.replayEndpoint !== undefined &&
+          port.replay === 'answers' &&
+          port.keptBatches >= engine.payloads.length;
+        if (canBeExact && picture !== 'exact')
+          problems.push(`${name} is ${picture}: ${this.#why(worker, rank)}`);
+      }
+    }
+    return problems;
+  }
+
+  #why(worker: ChainWorker, rank: number): string {
+    const status = worker.feed.ranks[rank];
+    return `${this.#index.followerStates.join()}; the feed says ${status?.picture} ${status?.reason}`;
+  }
+
+  /** Every block that is credited was held at the place to which the index has read, or since its snapshot began. */
+  #problemsOf(worker: ChainWorker, rank: number, credits: Credits): string[] {
+    const name = `${worker.target}/${rank}`;
+    const credited = credits.get(name) ?? new Set<string>();
+    const { timeline } = worker.engines[rank] as RankEngine;
+    const { at, unverified, seenTo } = worker.reads.of(rank);
+    const moments = unverified.map((place) => timeline[place] as Moment);
+    if (at !== undefined) moments.push(...timeline.slice(at, Math.max(at, seenTo ?? at) + 1));
+    const problems = [...credited]
+      .filter((block) => !moments.some(({ held }) => held.has(block)))
+      .map((block) => `${name} is credited with ${block}, which it did not hold (place ${at} to ${seenTo})`);
+    if (this.#isCaughtUp(worker) && unverified.length === 0) {
+      const feedAt = worker.ledger.placeOf(rank).at;
+      const truth = feedAt === undefined ? new Set<string>() : (timeline[feedAt] as Moment).held;
+      const isExact = this.#index.pictureOfRank(worker.target, rank) === 'exact';
+      const missing = [...truth].filter((block) => !credited.has(block));
+      if (isExact && missing.length > 0)
+        problems.push(`${name} is exact at place ${feedAt} and lacks ${missing.join(', ')}`);
+    }
+    return problems;
+  }
+
+  #isCaughtUp({ stream, isConnected, isListed }: ChainWorker): boolean {
+    return isConnected && isListed && stream.isDrained;
+  }
+
+  /** `find` says for each prompt what the scan of the same index says block by block. */
+  #wrongAnswers(prompts: readonly (readonly ChainBlock[])[], credits: Credits): string[] {
+    return prompts.flatMap((prompt) => {
+      const expected = new Map<string, string>();
+      for (const [name, credited] of credits) {
+        const depths = TIERS.map((_, deepest) => {
+          const miss = prompt.findIndex(
+            ({ sequenceHash }) =>
+              !TIERS.slice(0, deepest + 1).some((tier) => credited.has(`${tier} ${sequenceHash}`)),
+          );
+          return miss === -1 ? prompt.length : miss;
+        });
+        if ((depths.at(-1) ?? 0) > 0) expected.set(name, depths.join());
+      }
+      const found = this.#index.find(packedHashes(prompt));
+      const wrong = found.filter(
+        ({ target, rank, blocks }) => expected.get(`${target}/${rank}`) !== blocks.join(),
+      );
+      return [
+        ...wrong.map(({ target, rank, blocks }) => `find says ${target}/${rank} holds ${blocks.join()}`),
+        ...(found.length === expected.size ? [] : [`find names ${found.length} of ${expected.size} holders`]),
+      ];
+    });
+  }
+
+  #beginEpoch(): void {
+    this.#epoch += 1;
+    for (const worker of this.workers) worker.reads = new ReadPlaces();
+    this.#index = new EpochIndex(
+      { epoch: this.#epoch, tokensPerBlock: TOKENS_PER_BLOCK, hashUnit: 'token', maxBytes: 4 * 1024 * 1024 },
+      {
+        clock: this.clock,
+        random: systemRandom,
+        intake: this.#intake,
+        gate: new ConnectGate({}, { clock: this.clock }),
+        tally: this.#tally,
+        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        feedOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,
+        hashUnitOf: () => undefined,
+        onLag: () => {},
+      },
+    );
+    this.report();
+  }
+
+  #setMembers(): void {
+    const members = this.workers
+      .filter(({ isListed }) => isListed)
+      .map(({ target }) => ({ target, offer: 'full', instanceId: this.#reported.get(target) ?? '' }));
+    this.#index.setMembers(members as unknown as readonly MemberView[]);
+  }
+
+  async #startSidecar(worker: ChainWorker): Promise<void> {
+    const { clock } = this;
+    const feed = new EngineFeed(worker.sketch.feed, {
+      clock,
+      random: systemRandom,
+      logger: new RecordingLogger(),
+      onObserved: () => {},
+      onPublisherRestart: () => {},
+      sockets: socketsTo(worker.ports),
+    });
+    worker.feed = feed;
+    worker.ledger = new Ledger(feed, worker.engines);
+    worker.stream = new ChainStream(
+      feed,
+      worker.ledger,
+      { ranks: worker.engines.length },
+      () => worker.reads,
+    );
+    this.probe(worker);
+    feed.setSources(worker.ports.map(({ source }) => source));
+    // The code that reads is loaded when the first source is set.
+    while (feed.ranks.some(({ reason }) => reason === 'its events are not read yet')) await settle();
+  }
+}

@@ -46,6 +46,8 @@ export interface EpochIndexModules {
 
 interface Followed {
   readonly follower: WorkerFollower;
+  /** V3: it dissents; its events are counted by their width, and nothing of them is applied. */
+  readonly isWatched: boolean;
   /** What the agreement was last told; undefined before it was told something. */
   told: (PictureWords & { readonly instanceId: string }) | undefined;
 }
@@ -102,20 +104,21 @@ export class EpochIndex implements GroupIndex {
   }
 
   setMembers(members: readonly MemberView[]): void {
-    const wanted = new Map<string, string>();
-    for (const { target, offer, instanceId, source } of members) {
-      if (offer !== 'full' || instanceId === '') continue;
-      wanted.set(target, instanceId);
+    const wanted = new Map<string, { readonly instanceId: string; readonly isWatched: boolean }>();
+    for (const { target, offer, state, instanceId, source } of members) {
+      if (instanceId === '' || (offer !== 'full' && state !== 'dissenting')) continue;
+      wanted.set(target, { instanceId, isWatched: offer !== 'full' });
+      if (offer !== 'full') continue;
       // Its events told the size, and the unit with it.
       if (source === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT)
         this.#hashUnit ??= this.#modules.hashUnitOf(target);
     }
-    for (const [target, { follower }] of this.#followed) {
-      if (!wanted.has(target)) this.#unfollow(target, follower);
+    for (const [target, { follower, isWatched }] of this.#followed) {
+      if (wanted.get(target)?.isWatched !== isWatched) this.#unfollow(target, follower);
     }
-    for (const [target, instanceId] of wanted) {
+    for (const [target, { instanceId, isWatched }] of wanted) {
       const followed = this.#followed.get(target);
-      if (followed === undefined) this.#follow(target, instanceId);
+      if (followed === undefined) this.#follow(target, instanceId, isWatched);
       else followed.follower.setInstance(instanceId);
     }
   }
@@ -170,7 +173,8 @@ export class EpochIndex implements GroupIndex {
     this.#modules.intake.delete(this.#telling);
   }
 
-  #follow(target: string, instanceId: string): void {
+  #follow(target: string, instanceId: string, isWatched: boolean): void {
+    this.#index.watchOnly(target, isWatched);
     const { clock, random, intake, gate, tally, onLag, feedOf } = this.#modules;
     const follower = new WorkerFollower(
       { target, instanceId },
@@ -185,7 +189,7 @@ export class EpochIndex implements GroupIndex {
         onPicture: () => this.#change(target),
       },
     );
-    this.#followed.set(target, { follower, told: undefined });
+    this.#followed.set(target, { follower, isWatched, told: undefined });
     const feed = feedOf(target);
     if (feed !== undefined) follower.setFeed(feed);
   }
@@ -201,6 +205,7 @@ export class EpochIndex implements GroupIndex {
     this.#mismatches.delete(target);
     follower.close();
     this.#index.forget(target);
+    this.#index.watchOnly(target, false);
   }
 
   /** Tells the agreement of one worker, where there is news. */

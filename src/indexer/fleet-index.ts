@@ -95,6 +95,8 @@ export class FleetIndex {
   readonly #modules: FleetIndexModules;
   readonly #index: PrefixIndex;
   readonly #workers = new Map<string, Worker>();
+  /** Workers of whose events only the width counts. */
+  readonly #watched = new Set<string>();
   /** By holder. */
   readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
   /** (block, holder) pairs by tier, in the order of `TIERS`. */
@@ -177,6 +179,16 @@ export class FleetIndex {
           rank.status = message.status;
         });
     }
+  }
+
+  /**
+   * A7: whether the events of a worker that differs are only looked at. Their
+   * widths are counted (V3), and nothing of them is applied. Not to be changed
+   * while something is held of it.
+   */
+  watchOnly(target: string, isWatched: boolean): void {
+    if (isWatched) this.#watched.add(target);
+    else this.#watched.delete(target);
   }
 
   /** What is known of the worker's stream is not trusted any more: it begins anew. Entries stay until then. */
@@ -313,6 +325,9 @@ export class FleetIndex {
   ): void {
     const { tally } = this.#modules;
     const { tier, tokensPerBlock, sequenceHashes } = stored;
+    const isWatched = this.#watched.has(worker.target);
+    // What it held before was counted when it came.
+    if (isWatched && type === 'snapshot') return;
     if (tokensPerBlock !== this.tokensPerBlock) {
       tally.countEvent(type, 'other_width');
       const epochs = this.tokensPerBlock;
@@ -321,6 +336,10 @@ export class FleetIndex {
         `its KV events are ${tokensPerBlock} tokens wide, the epoch's ${epochs}: they are not applied`,
       );
       this.#modules.onOtherWidth(worker.target, worker.instanceId, tokensPerBlock);
+      return;
+    }
+    if (isWatched) {
+      tally.countEvent(type, 'dissenting');
       return;
     }
     if (worker.blocks + sequenceHashes.length / 8 > this.#maxBlocksPerWorker) {

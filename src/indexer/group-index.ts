@@ -10,7 +10,7 @@ export interface GroupIndex extends AskedIndex {
   readonly memoryBytes: number;
   /** Where the following of each worker's KV events stands. */
   readonly followerStates: readonly FollowerStateName[];
-  /** Takes the group's members; those that are not offered fully have no place in the index. */
+  /** Takes the group's members; of those that are not offered fully nothing is in the index. */
   setMembers(members: readonly MemberView[]): void;
   /** The way to a worker's events is another one, or none. */
   setFeed(target: string, feed: Feed | undefined): void;

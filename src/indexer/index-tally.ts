@@ -1,8 +1,12 @@
 /** What a KV event is, for metrics. */
 export const EVENT_TYPES = ['snapshot', 'stored', 'removed', 'cleared'] as const;
 
-/** What became of a KV event, for metrics: taken, cut in another width (V3), or stopped by a bound. */
-export const EVENT_RESULTS = ['applied', 'other_width', 'no_room'] as const;
+/**
+ * What became of a KV event, for metrics: taken, cut in another width (V3), of
+ * the epoch's width but from a worker that differs otherwise (A7), or stopped
+ * by a bound.
+ */
+export const EVENT_RESULTS = ['applied', 'other_width', 'dissenting', 'no_room'] as const;
 
 /** How a broken stream of events came back: where it was left, or with a snapshot. */
 export const GAP_OUTCOMES = ['resumed', 'snapshot'] as const;

@@ -125,16 +125,41 @@ describe('the index of an aggregator, over real sockets', () => {
     await expect.poll(() => matches(indexer, hashed([7]))).toHaveLength(1);
   });
 
-  it('V3: names both numbers at the first event that is cut in another width, and applies none', async () => {
-    const worker = await open.sidecar('w-1', {}, { kvEvents: () => [say.start(), say.end()] });
+  it('V3: names both numbers at the first event that is cut in another width, counts all and applies none', async () => {
+    let asked = 0;
+    const kvEvents = (): SubscribeResponse[] => {
+      asked += 1;
+      return [say.start(), say.end()];
+    };
+    const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker]);
     await pictured(harness, 'exact');
+    let counted = 0;
+    const allCounted = new Promise<void>((resolve) => {
+      harness.aggregator.fleet.runner.listen({
+        onEffect: (effect) => {
+          if (effect.type === 'mismatch') counted += effect.count;
+          if (counted === 3) resolve();
+        },
+      });
+    });
     worker.sendEvents(say.stored(1, [1], 0, 'device', 16));
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.state === 'dissenting');
-    const [error] = harness.logger.lines.filter(({ level }) => level === 'error');
-    expect(error?.message).toContain('Frontend KV block size (32) does not match worker block size (16).');
-    expect(await metrics(harness)).toContain('source="observed_event"} 1');
-    await worker.until(() => worker.openSubscriptions === 0);
+    // It is asked anew: no more for what it holds, but for what it goes on doing wrong.
+    await worker.until(() => asked === 2 && worker.openSubscriptions === 1);
+    // Of the right width, and from a worker that dissents all the same.
+    worker.sendEvents(say.stored(1, [2], 0, 'device', 32));
+    worker.sendEvents(say.stored(2, [3], 0, 'device', 16));
+    worker.sendEvents(say.stored(3, [4], 0, 'device', 16));
+    await allCounted;
+    const scraped = await metrics(harness);
+    expect(scraped).toContain('source="observed_event"} 3');
+    expect(scraped).toContain('kv_accord_kv_events_total{group="tiny",type="stored",result="dissenting"} 1');
+    expect(scraped).toContain('kv_accord_index_blocks{group="tiny"} 0');
+    const errors = harness.logger.lines.filter(({ level }) => level === 'error');
+    expect(errors.map(({ message }) => message)).toEqual([
+      expect.stringContaining('Frontend KV block size (32) does not match worker block size (16).'),
+    ]);
   });
 
   it('A9: begins with nothing in a new epoch, and asks everybody anew', async () => {

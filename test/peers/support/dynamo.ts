@@ -14,6 +14,16 @@ export interface Mocker {
   readonly fileKv: string;
   /** `http://127.0.0.1:PORT` of its system status server. */
   readonly url: string;
+  /** The ports of each rank's KV events, and of their replay. */
+  readonly ranks: readonly { readonly zmq: number; readonly replay: number }[];
+}
+
+/** What a mocker plays. */
+interface MockerOptions {
+  /** Blocks in the cache of each rank, default 8,192. */
+  readonly blocks?: number;
+  /** Data-parallel ranks, default 1. */
+  readonly ranks?: number;
 }
 
 /** A worker whose engine cuts other blocks than it registers: see `dynamo-worker.py`. */
@@ -50,18 +60,24 @@ export function dynamoEnvironment(fileKv: string): Record<string, string> {
 }
 
 /** Starts a mocker that registers blocks of `blockSize`, and waits for its model card. */
-export async function startMocker(model: string, blockSize: number): Promise<Mocker> {
-  const fileKv = join(scratchFolder(), `dynamo-${blockSize}`);
+export async function startMocker(
+  model: string,
+  blockSize: number,
+  options: MockerOptions = {},
+): Promise<Mocker> {
+  const { blocks = 8_192, ranks = 1 } = options;
+  const fileKv = join(scratchFolder(), `dynamo-${blockSize}-${ranks}`);
   mkdirSync(fileKv, { recursive: true });
   const systemPort = await freePort();
-  const events = await freePortRange(2);
+  const events = await freePortRange(2 * ranks);
   const program = new Program({
     name: `mocker-${blockSize}`,
     command: [
       peerPath('dynamo', 'bin', 'python'),
       ...['-m', 'dynamo.mocker', '--model-path', model, '--model-name', basename(model)],
-      ...['--block-size', String(blockSize), '--num-gpu-blocks-override', '8192'],
-      ...['--zmq-kv-events-ports', String(events), '--zmq-replay-ports', String(events + 1)],
+      ...['--block-size', String(blockSize), '--num-gpu-blocks-override', String(blocks)],
+      ...['--data-parallel-size', String(ranks)],
+      ...['--zmq-kv-events-ports', String(events), '--zmq-replay-ports', String(events + ranks)],
     ],
     env: { ...dynamoEnvironment(fileKv), DYN_SYSTEM_PORT: String(systemPort) },
   });
@@ -73,7 +89,15 @@ export async function startMocker(model: string, blockSize: number): Promise<Moc
     await program.stop();
     throw error;
   }
-  return { program, fileKv, url: `http://127.0.0.1:${systemPort}` };
+  return {
+    program,
+    fileKv,
+    url: `http://127.0.0.1:${systemPort}`,
+    ranks: Array.from({ length: ranks }, (_, rank) => ({
+      zmq: events + rank,
+      replay: events + ranks + rank,
+    })),
+  };
 }
 
 /** Starts a worker that registers one block size and whose engine cuts another, and waits for its model card. */

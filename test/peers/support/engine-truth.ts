@@ -53,6 +53,12 @@ interface EngineEvent {
 /** vLLM's are unsigned integers, SGLang's signed ones. */
 type EngineHash = number | bigint;
 
+/** Where an engine publishes, and where it replays: by default on the next port. Both on the loopback. */
+interface EventPorts {
+  readonly zmq: number;
+  readonly replay?: number;
+}
+
 /** One batch as it was published: its number, and the msgpack of its events. */
 interface Batch {
   readonly sequence: bigint;
@@ -76,17 +82,18 @@ const SUBSCRIBE_MS = 200;
  */
 export class EngineTruth {
   readonly #zmqPort: number;
+  readonly #replayPort: number;
   readonly #plain: IHasher;
   readonly #ofNamespaces = new Map<string, IHasher>();
 
-  private constructor(zmqPort: number, plain: IHasher) {
-    this.#zmqPort = zmqPort;
+  private constructor(ports: Required<EventPorts>, plain: IHasher) {
+    this.#zmqPort = ports.zmq;
+    this.#replayPort = ports.replay;
     this.#plain = plain;
   }
 
-  /** Of the engine that publishes on this port of the loopback, and replays on the next. */
-  static async of({ zmq }: { readonly zmq: number }): Promise<EngineTruth> {
-    return new EngineTruth(zmq, await hasherWith(SEED));
+  static async of({ zmq, replay = zmq + 1 }: EventPorts): Promise<EngineTruth> {
+    return new EngineTruth({ zmq, replay }, await hasherWith(SEED));
   }
 
   /** What it holds now, once it has been quiet for a moment. */
@@ -126,7 +133,7 @@ export class EngineTruth {
   async #replay(): Promise<readonly Batch[]> {
     const socket = new Dealer({ linger: 0, receiveTimeout: SILENCE_MS });
     try {
-      socket.connect(`tcp://127.0.0.1:${this.#zmqPort + 1}`);
+      socket.connect(`tcp://127.0.0.1:${this.#replayPort}`);
       await socket.send([Buffer.alloc(0), Buffer.alloc(8)]);
       const batches: Batch[] = [];
       for (;;) {

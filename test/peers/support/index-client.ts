@@ -53,8 +53,8 @@ export async function findMatches(
   }
 }
 
-/** Sequence hashes that an index credits a worker's own device with, sorted. */
-async function heldBy(aggregator: Served, target: string): Promise<bigint[]> {
+/** Sequence hashes that an index credits the device of one rank of a worker with, sorted. */
+async function heldBy(aggregator: Served, target: string, rank: number): Promise<bigint[]> {
   const client = new IndexerClient(addressOf(aggregator), ChannelCredentials.createInsecure());
   try {
     const held: bigint[] = [];
@@ -62,7 +62,9 @@ async function heldBy(aggregator: Served, target: string): Promise<bigint[]> {
     const answers: AsyncIterable<DumpResponse> = client.dump({ group: '' });
     for await (const { payload } of answers) {
       if (payload?.$case === 'start') {
-        holder = payload.value.holders.find((candidate) => candidate.target === target)?.holder;
+        holder = payload.value.holders.find(
+          (candidate) => candidate.target === target && candidate.dataParallelRank === rank,
+        )?.holder;
       } else if (
         payload?.$case === 'part' &&
         payload.value.tier === Tier.TIER_DEVICE &&
@@ -107,7 +109,7 @@ export function untilVerified(aggregator: Served): Promise<boolean> {
 }
 
 /**
- * Waits until an index credits a worker with every block that its engine holds
+ * Waits until an index credits one rank of a worker with every block that its engine holds
  * and with no other; resolves with the milliseconds from `sinceMs` of
  * `performance.now()` to then.
  */
@@ -116,13 +118,14 @@ export async function untilExact(
   target: string,
   { sequenceHashes }: Truth,
   sinceMs: number = performance.now(),
+  rank = 0,
 ): Promise<number> {
   let held: readonly bigint[] = [];
   try {
     await until(
       `${aggregator.program.name} to know exactly what ${target} holds`,
       async () => {
-        held = await heldBy(aggregator, target);
+        held = await heldBy(aggregator, target, rank);
         return held.length === sequenceHashes.length && held.every((hash, i) => hash === sequenceHashes[i]);
       },
       { pollMs: 20, needs: [aggregator.program] },

@@ -43,6 +43,8 @@ export interface EngineFeedModules {
   readonly onObserved: (observed: ObservedSize) => void;
   /** The publisher was restarted (its sequence went back): the engine itself probably was. */
   readonly onPublisherRestart: () => void;
+  /** The connection to a publisher broke: the engine may have gone. Default: nobody is told. */
+  readonly onPublisherDown?: () => void;
   /** Needed for sources of the kind `trtllm-drain`. */
   readonly postJson?: PostJson;
   /** Default: ZeroMQ, loaded when the first source is set. */
@@ -228,6 +230,7 @@ export class EngineFeed implements Relay {
         this.#observed.delete(rank);
         this.#modules.onPublisherRestart();
       },
+      onPublisherDown: () => this.#modules.onPublisherDown?.(),
     };
   }
 

@@ -23,4 +23,6 @@ export interface FeedListener {
   /** Where the rank stands may have changed. */
   onStatus(): void;
   onPublisherRestart(): void;
+  /** The connection to the publisher broke: its engine may have gone. */
+  onPublisherDown(): void;
 }

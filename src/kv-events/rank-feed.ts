@@ -98,6 +98,7 @@ export class RankFeed implements Feed {
       onDown: () => {
         modules.counts.disconnects += 1;
         this.#anchor ??= this.#watch.last;
+        modules.listener.onPublisherDown();
       },
       onLost: () => {
         this.#wasLost = true;

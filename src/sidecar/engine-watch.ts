@@ -127,7 +127,7 @@ export class EngineWatch {
 
   /**
    * Begins the next round now, because something else shows that the engine may
-   * have been started anew; at most one round a second. What a running round
+   * have gone or been started anew; at most one round a second. What a running round
    * finds may be of before, so another follows it.
    */
   lookNow(): void {

@@ -17,6 +17,8 @@ export interface EventFeedModules {
   readonly onObserved: (observed: ObservedSize) => void;
   /** Called when a publisher begins to count anew: its engine may be another start. */
   readonly onPublisherRestart: () => void;
+  /** Called when the connection to a publisher broke: its engine may have gone. */
+  readonly onPublisherDown: () => void;
 }
 
 /** How KV events are read. */

@@ -118,6 +118,7 @@ export class Sidecar {
           this.#observedSinceRestart ??= [];
           this.#watch.lookNow();
         },
+        onPublisherDown: () => this.#watch.lookNow(),
       },
     );
     const events = new KvEventsEndpoint(options, { relay: this.#events.relay, store: this.#store });

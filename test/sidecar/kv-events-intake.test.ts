@@ -51,6 +51,7 @@ function open(options: Partial<EventReading> | 'off' = {}): {
       logger,
       onObserved: () => undefined,
       onPublisherRestart: () => undefined,
+      onPublisherDown: () => undefined,
     },
   );
   const ready = async (instanceId: string, endpoints: readonly string[] | undefined): Promise<void> => {

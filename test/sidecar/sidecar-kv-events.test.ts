@@ -71,7 +71,7 @@ class Pod {
   readonly http: string;
 
   /** `size` is what the engine says, its events have 4. */
-  static async start(size: number, declaredFacts: readonly Fact[] = []): Promise<Pod> {
+  static async start(size: number, declaredFacts: readonly Fact[] = [], probeIntervalMs = 20): Promise<Pod> {
     const publisher = await FakePublisher.start();
     open.push(() => publisher.stop());
     const engine = new FakeVllm(size);
@@ -92,7 +92,7 @@ class Pod {
         listen: FREE_PORT,
         httpListen: FREE_PORT,
         declaredFacts,
-        probeIntervalMs: 20,
+        probeIntervalMs,
       },
       {
         clock: systemClock,
@@ -301,6 +301,18 @@ describe('a sidecar of an engine that publishes KV events', () => {
 
     await pod.publisher.publish(batchOf(stored(5)));
     expect((await pod.proven()).instanceId).toBe(after.instanceId);
+  });
+
+  it('asks at once after an engine whose events break off, however long the next look is away', async () => {
+    const anHourMs = 3_600_000;
+    const pod = await Pod.start(4, [], anHourMs);
+    await pod.publisher.publish(batchOf(stored(1)));
+    await pod.proven();
+    await pod.engine.stop();
+    pod.publisher.stop();
+    await pod.reports.until((report) =>
+      report?.engine?.state === EngineState.ENGINE_STATE_UNREACHABLE ? true : undefined,
+    );
   });
 
   it('ends its subscribers in order and closes every socket', async () => {

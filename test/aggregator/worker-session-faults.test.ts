@@ -212,7 +212,8 @@ describe('on the real clock', () => {
     pool.close();
     await hole.until(() => hole.openConnections === 0);
     expect(recorder.events).toEqual([]);
-    expect(usedResources().timers).toBe(before.timers);
+    // Timers of tests before may have run out meanwhile.
+    expect(usedResources().timers).toBeLessThanOrEqual(before.timers);
   });
 });
 

@@ -1,15 +1,14 @@
 /**
  * Hashing the tokens of a request: 10,000 tokens in blocks of 16 and of 64,
  * block hashes and sequence hashes, against hash-wasm called block by block and
- * against the Rust crate of Dynamo's KV router, when the environment variable
- * `KV_ACCORD_INDEX_PEER` names the program that hashes the same tokens with it.
- * The sums of all hashes are those of that program.
+ * against the Rust crate of Dynamo's KV router, where that can be built. The
+ * sums of all hashes are those of that crate.
  */
-import { execFileSync } from 'node:child_process';
 import { createXXHash3 } from 'hash-wasm';
 import { BlockHasher, type HashedBlocks } from '../src/blocks/block-hasher.js';
 import { bigintAt } from '../src/blocks/packed-hashes.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
+import { findRustPeer } from './support/rust-peer.js';
 
 const ROUNDS = IS_QUICK ? 3 : 9;
 const CALLS = IS_QUICK ? 500 : 3_000;
@@ -18,7 +17,7 @@ const TOKENS = 10_000;
 /** Of bare Rust: what calling through Python or Go costs is more than this. */
 const PEER_AIM = 4;
 const HASH_WASM_AIM = 1;
-const PEER = process.env['KV_ACCORD_INDEX_PEER'] ?? '';
+const PEER = findRustPeer();
 
 const WORKLOADS = [
   { tokensPerBlock: 16, blockSum: 3785512097845751210n, sequenceSum: 6638660663906206709n },
@@ -87,12 +86,6 @@ function middleUs(calls: number, call: () => unknown): number {
   return median(times);
 }
 
-function askPeer(): readonly PeerFigures[] {
-  if (PEER === '') return [];
-  const lines = execFileSync(PEER, ['hash'], { encoding: 'utf8' }).trim().split('\n');
-  return lines.map((line) => JSON.parse(line) as PeerFigures);
-}
-
 const measured = WORKLOADS.map((workload) => ({
   ...workload,
   blockHashes: hashTokens(workload.tokensPerBlock).blockHashes.slice(),
@@ -111,7 +104,7 @@ for (const { tokensPerBlock, blockHashes, blockSum, sequenceSum } of measured) {
   middleUs(WARM_UP_CALLS / 10, () => hashByHashWasm(tokensPerBlock));
 }
 for (let round = 0; round < ROUNDS; round += 1) {
-  const peer = askPeer();
+  const peer = PEER.ask<PeerFigures>(['hash']);
   for (const { tokensPerBlock, blockHashes, blockSum, sequenceSum, ...times } of measured) {
     times.us.push(middleUs(CALLS, () => hashTokens(tokensPerBlock)));
     times.chainUs.push(middleUs(CALLS, () => hasher.chain(blockHashes)));
@@ -138,4 +131,4 @@ for (const { tokensPerBlock, blockHashes, us, chainUs, wasmUs, peerUs, peerChain
   ratio('a call, against block hashes alone in Rust', oursUs, rustUs, 'us', PEER_AIM);
   ratio('sequence hashes alone, against Rust', oursChainUs, rustChainUs, 'us', PEER_AIM);
 }
-if (PEER === '') console.log('  KV_ACCORD_INDEX_PEER is not set: without the figures of Rust');
+console.log(`  peer: ${PEER.says}`);

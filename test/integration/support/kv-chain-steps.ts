@@ -15,6 +15,7 @@ type ChainStep = { readonly worker: number } & (
     }
   | { readonly do: 'send_again'; readonly rank: number; readonly pick: number }
   | { readonly do: 'release' | 'unlink' | 'link'; readonly rank: number }
+  | { readonly do: 'restart_engine'; readonly isBackSoon: boolean }
   | { readonly do: 'set_replay'; readonly mode: ReplayMode }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'pump' | 'flow'; readonly count: number }
@@ -22,7 +23,6 @@ type ChainStep = { readonly worker: number } & (
       readonly do:
         | 'settle'
         | 'take_turns'
-        | 'restart_engine'
         | 'restart_sidecar'
         | 'probe'
         | 'report'
@@ -44,7 +44,7 @@ export interface ChainStory {
   readonly lastReplay: ReplayMode;
 }
 
-const MAX_WORKERS = 3;
+const MAX_WORKERS = 2;
 const MAX_RANKS = 2;
 
 const namespace = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 }));
@@ -102,7 +102,7 @@ const chainStep: fc.Arbitrary<ChainStep> = fc.oneof(
     arbitrary: fc.record({
       worker,
       do: fc.constantFrom('flow' as const, 'flow' as const, 'pump' as const),
-      count: fc.integer({ min: 1, max: 30 }),
+      count: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(30)),
     }),
   },
   { weight: 8, arbitrary: plain('take_turns', 'settle') },
@@ -128,7 +128,15 @@ const chainStep: fc.Arbitrary<ChainStep> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: plain('break_stream', 'disconnect', 'connect', 'connect') },
-  { weight: 2, arbitrary: plain('restart_engine', 'restart_sidecar', 'probe', 'report') },
+  { weight: 2, arbitrary: plain('restart_sidecar', 'probe', 'report') },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      worker,
+      do: fc.constant('restart_engine' as const),
+      isBackSoon: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: plain('leave', 'return', 'return', 'renew_index') },
 );
 
@@ -212,7 +220,9 @@ async function take(world: ChainWorld, step: ChainStep): Promise<void> {
     case 'take_turns':
       return world.takeTurns();
     case 'restart_engine':
-      return world.restartEngine(of);
+      await world.restartEngine(of);
+      if (step.isBackSoon) for (const port of of.ports) port.link();
+      return;
     case 'restart_sidecar':
       return world.restartSidecar(of);
     case 'probe':

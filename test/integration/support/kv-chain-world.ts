@@ -38,9 +38,9 @@ class ChainWorker {
   readonly ports: readonly RankPort[];
   readonly sketch: WorkerSketch;
   /** The start that the engine itself is in. */
-  engineStart: number = 1;
+  engineStart: number = 0;
   /** What the sidecar has last seen and reports. */
-  instanceId = 'i-1';
+  instanceId = 'i-0';
   isListed = true;
   isConnected = false;
   reads: ReadPlaces = new ReadPlaces();
@@ -103,6 +103,8 @@ export class ChainWorld {
   readonly workers: readonly ChainWorker[];
   readonly #turns = new ManualTurns();
   readonly #tally = new IndexTally();
+  /** The instance that the agreement knows, by worker. */
+  readonly #reported = new Map<string, string>();
   readonly #intake = new Intake({ clock: this.clock, turns: this.#turns });
   #epoch = 0;
   #index!: EpochIndex;
@@ -187,8 +189,6 @@ export class ChainWorld {
     }
     this.#setMembers();
   }
-
-  readonly #reported = new Map<string, string>();
 
   connect(worker: ChainWorker): void {
     if (worker.isConnected) return;
@@ -297,6 +297,11 @@ export class ChainWorld {
     const problems = [...credited]
       .filter((block) => !moments.some(({ held }) => held.has(block)))
       .map((block) => `${name} is credited with ${block}, which it did not hold (place ${at} to ${seenTo})`);
+    // What the agreement knows to be over is held on by nobody.
+    const start = at === undefined ? undefined : timeline[at]?.start;
+    const reported = Number(this.#reported.get(worker.target)?.slice(2));
+    if (credited.size > 0 && start !== undefined && start < reported)
+      problems.push(`${name} is credited with blocks of start ${start}, and start ${reported} was reported`);
     if (this.#isCaughtUp(worker) && unverified.length === 0) {
       const feedAt = worker.ledger.placeOf(rank).at;
       const truth = feedAt === undefined ? new Set<string>() : (timeline[feedAt] as Moment).held;

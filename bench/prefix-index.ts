@@ -1,20 +1,19 @@
 /**
  * The prefix index: storing, finding, removing and memory, against the
  * concurrent compressed radix tree of Dynamo's KV router (CRTC) and its plain
- * radix tree, on the same workload, when the environment variable
- * `KV_ACCORD_INDEX_PEER` names the program that runs those.
+ * radix tree, on the same workload, where these can be built.
  */
-import { execFileSync } from 'node:child_process';
 import { loadavg } from 'node:os';
 import type { FindFigures, IndexFigures } from './parts/prefix-index.js';
 import { IS_QUICK, median, title } from './support/figures.js';
 import { CHECKSUMS, WORKLOAD, type WorkloadOptions } from './support/index-workload.js';
 import { Part } from './support/part.js';
+import { findRustPeer } from './support/rust-peer.js';
 
 const ROUNDS = IS_QUICK ? 1 : 3;
 const MODES = IS_QUICK ? (['full'] as const) : (['full', 'tail'] as const);
 const HOLDERS = [4, 64, 1_000];
-const PEER = process.env['KV_ACCORD_INDEX_PEER'] ?? '';
+const PEER = findRustPeer();
 const PEERS = ['crtc', 'radix'] as const;
 
 /** The workloads of which memory is told: nearly every block held by one worker, and all by all. */
@@ -35,6 +34,9 @@ const AIMS = {
   memory: { crtc: 0.5 },
 };
 
+/** What the peer prints of one workload. */
+type PeerLine = Readonly<Record<string, string | number>>;
+
 type Aim = Partial<Record<(typeof PEERS)[number], number>>;
 
 /** Figures by name and side, one for each round. */
@@ -53,13 +55,6 @@ async function inPart<T>(name: string, values: unknown): Promise<T> {
   } finally {
     await part.stop();
   }
-}
-
-function askPeer(args: readonly string[]): Record<string, string | number>[] {
-  return execFileSync(PEER, args, { encoding: 'utf8' })
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, string | number>);
 }
 
 function changeOf(what: 'store' | 'remove', mode: string): string {
@@ -89,7 +84,7 @@ function noteOurs(mode: string, figures: IndexFigures): void {
 }
 
 function notePeer(peer: (typeof PEERS)[number], mode: 'full' | 'tail'): void {
-  for (const line of askPeer(['index', '--backend', peer, '--mode', mode])) {
+  for (const line of PEER.ask<PeerLine>(['index', '--backend', peer, '--mode', mode])) {
     if (line['workload'] === 'STORE') {
       if (line['checksum'] !== String(CHECKSUMS[mode])) throw new Error(`${peer}: another workload`);
       note(changeOf('store', mode), peer, 'ns', AIMS.change, Number(line['ns_block_cpu']));
@@ -122,8 +117,7 @@ function print(): void {
 }
 
 title(
-  `prefix index: ${WORKLOAD.workers} workers, ${WORKLOAD.sequences} sequences of ${WORKLOAD.depth} blocks, ${ROUNDS} rounds; ` +
-    (PEER === '' ? 'KV_ACCORD_INDEX_PEER is not set: the peer is not run' : 'peer: dynamo-kv-router'),
+  `prefix index: ${WORKLOAD.workers} workers, ${WORKLOAD.sequences} sequences of ${WORKLOAD.depth} blocks, ${ROUNDS} rounds; peer: ${PEER.says}`,
 );
 for (let round = 1; round <= ROUNDS; round += 1) {
   for (const mode of MODES) {
@@ -131,14 +125,13 @@ for (let round = 1; round <= ROUNDS; round += 1) {
       mode,
       await inPart<IndexFigures>('index', { workload: { ...WORKLOAD, mode }, holders: HOLDERS }),
     );
-    if (PEER !== '') for (const peer of PEERS) notePeer(peer, mode);
+    for (const peer of PEERS) notePeer(peer, mode);
   }
   for (const { what, workload, args } of MEMORIES) {
     const name = `memory of a pair, ${what}`;
     note(name, 'ours', 'bytes', AIMS.memory, await inPart<number>('bytesPerPair', workload));
-    if (PEER === '') continue;
     for (const peer of PEERS) {
-      for (const line of askPeer(['mem', '--backend', peer, ...args]))
+      for (const line of PEER.ask<PeerLine>(['mem', '--backend', peer, ...args]))
         note(name, peer, 'bytes', AIMS.memory, Number(line['bytes_per_pair']));
     }
   }

@@ -10,23 +10,14 @@ import { countStanding } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { contradictionWords, dissentWords, evidenceWords, mismatchWords } from './words.js';
 
-/**
- * Counts a member that differs, once per instance, and once more when live
- * events prove what the instance had only said of itself. False when the
- * instance was counted before.
- */
+/** Counts a member that differs, once per instance; false when it was counted before. */
 export function countDissent(group: Group, member: Member, effects: AgreementEffect[]): boolean {
   const { report, tally, target } = member;
-  if (report === undefined || tally === undefined) return false;
-  const { instanceId } = report;
-  const isNews = member.toldDissent !== instanceId;
-  const isProof = isObserved(report) && member.provenDissent !== instanceId;
-  if (!isNews && !isProof) return false;
-  member.toldDissent = instanceId;
-  if (isProof) member.provenDissent = instanceId;
+  if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
+  member.toldDissent = report.instanceId;
   const source = report.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
   effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
-  return isNews;
+  return true;
 }
 
 /** A6, A7, V3, V4 and the topology policy: what must be said about one member, once per instance. */

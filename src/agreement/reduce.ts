@@ -105,7 +105,6 @@ function list(
         picture: undefined,
         held: '',
         toldDissent: '',
-        provenDissent: '',
         toldMismatch: '',
         toldRemark: '',
         usableInstance: '',
@@ -279,10 +278,7 @@ function mismatchedEvents(
   });
   // The events themselves were counted above: the instance is not counted once more.
   const isCounted = member.tally !== undefined && !conforms(state, member);
-  if (isCounted && member.report?.instanceId === instanceId) {
-    member.toldDissent = instanceId;
-    member.provenDissent = instanceId;
-  }
+  if (isCounted && member.report?.instanceId === instanceId) member.toldDissent = instanceId;
   judgeMember(state, member, effects);
   settleGroups(state, group, group, nowMs, effects);
 }

@@ -36,8 +36,6 @@ export interface Member {
   held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */
   toldDissent: string;
-  /** The instance whose dissent was counted as proven by its live events. */
-  provenDissent: string;
   /** The instance whose events were already said to have another width (V3: one ERROR per instance). */
   toldMismatch: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */

@@ -3,7 +3,6 @@ import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabiliti
 import { TestFleet } from '../support/fleet.js';
 
 const OBSERVED = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
-const METRICS = EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS;
 const DECLARED = EvidenceSource.EVIDENCE_SOURCE_DECLARED;
 
 describe('R5', () => {
@@ -291,7 +290,7 @@ describe('after agreement', () => {
         type: 'mismatch',
         group: 'tiny',
         worker: 'd',
-        source: METRICS,
+        source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
         count: 1,
       },
     ]);
@@ -523,21 +522,6 @@ describe('live verification', () => {
       ),
     });
     expect(fleet.group()).toMatchObject({ gateOpen: true, routingMode: 'load_only' });
-  });
-
-  it('V3: a worker that differs is counted by what it says of itself, and once more when its events prove it', () => {
-    const fleet = new TestFleet({ isStaticDiscovery: true, overrideTokensPerBlock: 16 });
-    fleet.list('a');
-    fleet.report('a', { size: 32, source: METRICS });
-    for (let revision = 2; revision < 5; revision += 1)
-      fleet.report('a', { size: 32, revision, source: OBSERVED });
-    const counted = fleet.effects.flatMap((effect) =>
-      effect.type === 'mismatch' ? [[effect.source, effect.count]] : [],
-    );
-    expect(counted).toEqual([
-      [METRICS, 1],
-      [OBSERVED, 1],
-    ]);
   });
 
   it('V3: of a worker that differs from an agreed fleet they name the worker and the setting of its engine', () => {

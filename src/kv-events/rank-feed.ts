@@ -97,6 +97,8 @@ export class RankFeed implements Feed {
       onUp: () => this.#onUp(),
       onDown: () => {
         modules.counts.disconnects += 1;
+        // Whoever comes back may be another one again.
+        this.#hasRestarted = false;
         this.#anchor ??= this.#watch.last;
         modules.listener.onPublisherDown();
       },

@@ -118,4 +118,23 @@ describe('the feed of a rank at a restart of its engine', () => {
     expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 3 });
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
   });
+
+  it('begins anew for a new engine start when there may have been two since the last one had a name', async () => {
+    const { publisher, replica, feed, advance } = await follow();
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    publisher.restart();
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    await advance(500);
+    expect(feed.feedCounts.publisherRestarts).toBe(1);
+    publisher.restart();
+    publisher.answers = false;
+    publisher.publish(batchOf(stored(30)));
+    publisher.connect();
+    feed.setInstance('i-3');
+    await advance(500);
+    expect(replica.blocks).toEqual([]);
+  });
 });

@@ -1,0 +1,137 @@
+import type { MemberView } from '../../../src/agreement/snapshot.js';
+import { SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
+import { EpochIndex } from '../../../src/indexer/epoch-index.js';
+import type { Feed, FeedListener } from '../../../src/indexer/feed.js';
+import { IndexTally } from '../../../src/indexer/index-tally.js';
+import { Intake } from '../../../src/indexer/intake.js';
+import { readResponse } from '../../../src/indexer/read-response.js';
+import { ConnectGate } from '../../../src/platform/connect-gate.js';
+import { systemRandom } from '../../../src/platform/random.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { pack, say } from '../../support/kv-events.js';
+
+/** Tokens per block of the fleet. */
+export const WIDTH = 32;
+
+/** Hashes that only the honest worker holds. */
+const HONEST = [1_001, 1_002, 1_003, 1_004];
+
+/** The bytes of a sidecar, as a test says them. */
+class SpokenFeed implements Feed {
+  readonly #said: Buffer[] = [];
+  #listener: FeedListener | undefined;
+
+  say(bytes: Buffer): void {
+    this.#said.push(bytes);
+    this.#listener?.onReadable();
+  }
+
+  open(_position: unknown, listener: FeedListener): ReturnType<Feed['open']> {
+    this.#listener = listener;
+    return {
+      next: () => {
+        for (;;) {
+          const bytes = this.#said.shift();
+          if (bytes === undefined) return undefined;
+          const message = readResponse(bytes);
+          if (message !== undefined) return message;
+        }
+      },
+      close: () => {
+        this.#listener = undefined;
+      },
+    };
+  }
+}
+
+/** An index of two workers: one that says what is right, and one that says anything. */
+export class HostileFleet {
+  readonly maxBytes: number = 4 * 1024 * 1024;
+  readonly #clock = new FakeClock();
+  readonly #due = new Set<() => void>();
+  readonly #intake = new Intake({
+    clock: this.#clock,
+    turns: {
+      soon: (run) => {
+        this.#due.add(run);
+        return { clear: () => this.#due.delete(run) };
+      },
+    },
+  });
+  readonly #feeds = { honest: new SpokenFeed(), hostile: new SpokenFeed() };
+  readonly #index: EpochIndex;
+
+  constructor() {
+    this.#index = new EpochIndex(
+      { epoch: 1, tokensPerBlock: WIDTH, hashUnit: 'token', maxBytes: this.maxBytes },
+      {
+        clock: this.#clock,
+        random: systemRandom,
+        intake: this.#intake,
+        gate: new ConnectGate({}, { clock: this.#clock }),
+        tally: new IndexTally(),
+        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        feedOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
+        hashUnitOf: () => 'token',
+        onLag: () => {},
+      },
+    );
+    this.#setMembers('honest', 'hostile');
+    for (const message of [
+      say.start({ instance: 'i-1' }),
+      say.part(HONEST.slice(0, 3)),
+      say.end(),
+      say.stored(1, HONEST.slice(3)),
+    ])
+      this.#feeds.honest.say(Buffer.from(SubscribeResponse.encode(message).finish()));
+    this.#takeTurns();
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes;
+  }
+
+  get blocks(): number {
+    return this.#index.blocks;
+  }
+
+  /** The hostile worker says something. When its stream was given up, the next is said on another. */
+  async say(bytes: Buffer): Promise<void> {
+    this.#feeds.hostile.say(bytes);
+    this.#takeTurns();
+    if (this.#index.followerStates.includes('waiting')) await this.#clock.advanceMs(16_000);
+    this.#takeTurns();
+  }
+
+  async leave(): Promise<void> {
+    this.#setMembers('honest');
+    this.#takeTurns();
+  }
+
+  /** Who holds the prompt of the honest worker. */
+  answer(): string[] {
+    return this.#index.find(pack(HONEST)).map(({ target, blocks }) => `${target} ${blocks[0]}`);
+  }
+
+  /** Who holds anything. */
+  holders(): string[] {
+    return this.#index.holdings().map(({ target }) => target);
+  }
+
+  close(): void {
+    this.#index.close();
+    this.#intake.close();
+  }
+
+  #setMembers(...targets: readonly string[]): void {
+    const members = targets.map((target) => ({ target, offer: 'full', instanceId: 'i-1' }));
+    this.#index.setMembers(members as unknown as readonly MemberView[]);
+  }
+
+  #takeTurns(): void {
+    for (const run of this.#due) {
+      this.#due.delete(run);
+      run();
+    }
+  }
+}

@@ -45,6 +45,14 @@ const ownSettings = {
     group: 'Index',
     help: 'The served model of the engines of --kv-event-sources: their events do not name it.',
   },
+  'index-memory': {
+    kind: 'size',
+    default: '4GiB',
+    min: '16MiB',
+    max: '4GiB',
+    group: 'Index',
+    help: 'Most memory for the index of one model, taken as it is needed. A block that one worker holds takes about 24 bytes, one that many share hardly more.',
+  },
   'router-ttl-secs': {
     kind: 'integer',
     min: 1,

@@ -55,7 +55,7 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
       parts: [
         ({ runner, edge }) =>
           new FleetIndexing(
-            { directWorkers, ...approximateOf(settings) },
+            { directWorkers, maxBytes: settings.indexMemoryBytes, ...approximateOf(settings) },
             {
               clock,
               logger,

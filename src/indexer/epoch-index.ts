@@ -20,11 +20,15 @@ export interface IndexListener {
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
 }
 
-export interface EpochIndexOptions {
+/** What an epoch's blocks are. */
+export interface EpochContract {
   readonly epoch: number;
   readonly tokensPerBlock: number;
   /** Undefined where the agreement does not know it: engines tell it by their events alone. */
   readonly hashUnit: HashUnitName | undefined;
+}
+
+export interface EpochIndexOptions extends EpochContract {
   /** See `FleetIndexOptions`. */
   readonly maxBytes?: number;
 }

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import type { HashUnitName } from '../blocks/block-hasher.js';
+import { PrefixIndexError } from '../blocks/prefix-index.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import { type CapabilityReport, HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../gen/kvaccord/v1/indexer.js';
@@ -16,7 +17,7 @@ import type { RpcEdge } from '../rpc/handlers.js';
 import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
 import type { DirectWorker, DirectWorkerModules, DirectWorkerOptions } from './direct-worker.js';
-import { EpochIndex, type IndexListener } from './epoch-index.js';
+import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
 import type { Feed } from './feed.js';
 import type { GroupIndex } from './group-index.js';
 import { IndexMetrics } from './index-metrics.js';
@@ -45,6 +46,8 @@ export interface IndexedFleet extends IndexListener {
 }
 
 export interface FleetIndexingOptions {
+  /** Bound of each group's index in memory; default as `PrefixIndex` has it. */
+  readonly maxBytes?: number;
   /** Learns from routing decisions in place of KV events; by default it learns from KV events. */
   readonly approximate?: ApproximateOptions;
   /** Engines that are read here because they have no sidecar. Default none. */
@@ -169,33 +172,45 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   #begin(group: string, epoch: number, values: ContractValues): void {
-    const { clock, random, fleet } = this.#modules;
     this.#end(group);
     const tally = this.#tallies.get(group) ?? new IndexTally();
     this.#tallies.set(group, tally);
     const unit = values.hash_unit;
     const hashUnit: HashUnitName | undefined = unit === 'bigram' || unit === 'token' ? unit : undefined;
-    const contract = { epoch, tokensPerBlock: Number(values.tokens_per_block), hashUnit };
-    const { approximate } = this.#options;
+    const contract: EpochContract = { epoch, tokensPerBlock: Number(values.tokens_per_block), hashUnit };
+    try {
+      this.#indexes.set(group, this.#createIndex(contract, tally));
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // Requests are served all the same: every picture stays unknown, and the routing mode says so.
+      this.#modules.logger.error(
+        { group, epoch },
+        `"${group}" has no index in this epoch, and its requests go by load alone: ${error.message}.`,
+      );
+    }
+  }
+
+  #createIndex(contract: EpochContract, tally: IndexTally): GroupIndex {
+    const { clock, random, fleet } = this.#modules;
+    const { approximate, maxBytes } = this.#options;
     const intake = this.#intake;
-    const index: GroupIndex =
-      approximate === undefined
-        ? new EpochIndex(contract, {
-            clock,
-            random,
-            tally,
-            intake,
-            gate: this.#gate,
-            listener: fleet,
-            feedOf: (target) => this.#feeds.get(target),
-            hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
-            onLag: (lagMs) => this.#metrics.observeLag(lagMs),
-          })
-        : new ApproximateIndex(
-            { ...contract, hashUnit: hashUnit ?? 'token', ...approximate },
-            { clock, intake },
-          );
-    this.#indexes.set(group, index);
+    if (approximate !== undefined) {
+      return new ApproximateIndex(
+        { ...contract, hashUnit: contract.hashUnit ?? 'token', ...approximate },
+        { clock, intake },
+      );
+    }
+    return new EpochIndex(maxBytes === undefined ? contract : { ...contract, maxBytes }, {
+      clock,
+      random,
+      tally,
+      intake,
+      gate: this.#gate,
+      listener: fleet,
+      feedOf: (target) => this.#feeds.get(target),
+      hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
+      onLag: (lagMs) => this.#metrics.observeLag(lagMs),
+    });
   }
 
   #createDirect(options: DirectWorkerOptions): DirectWorker {

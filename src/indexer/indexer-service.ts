@@ -28,6 +28,8 @@ const DUMP_START_HOLDERS = 8_192;
 /** Holders named in one part of a dump, so that blocks that a thousand workers share stay below a message's bound. */
 const DUMP_PART_HOLDERS = 256 * 1_024;
 
+const NO_INDEX = 'there is no index in this epoch: its memory could not be had; the log says why';
+
 export interface IndexerServiceModules {
   readonly edge: RpcEdge;
   readonly indexes: IndexDirectory;
@@ -48,6 +50,7 @@ export function createIndexerService({ edge, indexes, view }: IndexerServiceModu
     const group = findGroup(view(), name);
     const index = indexes.of(group.group);
     if (group.gateOpen && index !== undefined) return { group, index };
+    if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX, { reason: 'no_index' });
     const [first] = group.reasons;
     throw new RpcError('unavailable', wordsOf(group), { reason: first?.code ?? 'settling' });
   };

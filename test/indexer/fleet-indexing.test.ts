@@ -2,20 +2,32 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { AgreementEffect } from '../../src/agreement/events.js';
 import type { FleetView } from '../../src/agreement/snapshot.js';
-import { FleetIndexing, type FleetIndexingModules } from '../../src/indexer/fleet-indexing.js';
+import {
+  FleetIndexing,
+  type FleetIndexingModules,
+  type FleetIndexingOptions,
+} from '../../src/indexer/fleet-indexing.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
-function make(): { indexing: FleetIndexing; clock: FakeClock; registry: Registry } {
+interface Made {
+  readonly indexing: FleetIndexing;
+  readonly clock: FakeClock;
+  readonly registry: Registry;
+  readonly logger: RecordingLogger;
+}
+
+function make(options: FleetIndexingOptions = {}): Made {
   const clock = new FakeClock();
   const registry = new Registry();
+  const logger = new RecordingLogger();
   const view: FleetView = { version: 0, groups: [], unassigned: [], reasons: [] };
   const modules: FleetIndexingModules = {
     clock,
     registry,
     random: { fraction: () => 0.5, uniqueId: () => '0' },
     turns: { soon: (run) => clock.setTimer(0, run) },
-    logger: new RecordingLogger(),
+    logger,
     fleet: {
       view,
       reportOf: () => undefined,
@@ -25,7 +37,7 @@ function make(): { indexing: FleetIndexing; clock: FakeClock; registry: Registry
     },
     edge: {} as FleetIndexingModules['edge'],
   };
-  return { indexing: new FleetIndexing({}, modules), clock, registry };
+  return { indexing: new FleetIndexing(options, modules), clock, registry, logger };
 }
 
 function started(epoch: number, size = 32): AgreementEffect {
@@ -52,6 +64,16 @@ describe('the indexes of a fleet', () => {
     expect(indexing.of('tiny')).toBeUndefined();
     indexing.onEffect(started(2, 64));
     expect(indexing.of('tiny')).toMatchObject({ epoch: 2, tokensPerBlock: 64 });
+  });
+
+  it('goes on without an index, and says so, when its memory cannot be had', () => {
+    const { indexing, logger } = make({ maxBytes: 1 });
+    indexing.onEffect(started(1));
+    expect(indexing.of('tiny')).toBeUndefined();
+    expect(logger.lines).toMatchObject([
+      { level: 'error', message: expect.stringContaining('"tiny" has no index in this epoch') },
+    ]);
+    indexing.onEffect({ type: 'epoch_ended', group: 'tiny', epoch: 1 });
   });
 
   it('has no series of a model that nobody serves any more, and no timer', async () => {

@@ -94,9 +94,11 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(routingMode).toBe('load_only');
       expect(members[0]).toMatchObject({ tokensPerBlock: WIDTH });
 
-      // Once for the engine's start, whatever it stores from now on.
       await prefill(engine, { tokens: words(64, 900) });
-      await truth.settled();
+      await until('the next one to be counted', async () => {
+        return counted.exec((await probe(wrong, '/metrics')).body)?.[1] === '2';
+      });
+      expect((await findMatches(wrong, { tokens: PROMPT })).matches).toEqual([]);
       expect(logLines(wrong.program).filter(({ level }) => level === 'error')).toHaveLength(1);
     });
 

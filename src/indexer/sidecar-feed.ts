@@ -59,8 +59,11 @@ class SidecarStream implements FeedReader {
     stream.on('readable', () => {
       if (this.#isOpen) listener.onReadable();
     });
-    // Stays for the stream's whole life: what fails after we left it is for nobody.
-    stream.on('error', (error: ServiceError) => this.#break(explain(error)));
+    // Stays for the stream's whole life: what fails after we left it is for nobody. It may be no answer of a
+    // sidecar at all: grpc-js says an error of its own when a message comes for a stream that was cancelled.
+    stream.on('error', (error: ServiceError) => {
+      if (this.#isOpen) this.#break(explain(error));
+    });
     stream.on('end', () => this.#break({ reason: 'the sidecar ended it in order', isUnsupported: false }));
   }
 

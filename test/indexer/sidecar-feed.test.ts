@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FeedBreak, FeedReader } from '../../src/indexer/feed.js';
@@ -6,7 +7,7 @@ import type { RelayMessage } from '../../src/kv-events/relay.js';
 import { parseAddress } from '../../src/platform/address.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { SilenceWatch } from '../../src/platform/silence-watch.js';
-import { RpcDialer } from '../../src/rpc/channel.js';
+import { type RpcChannel, RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { Changes } from '../support/changes.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -76,6 +77,21 @@ describe('the feed of a sidecar', () => {
     reader.close();
     await sidecar.until(() => sidecar.openSubscriptions === 0);
     expect(watch.size).toBe(0);
+  });
+
+  it('is left in peace by what its stream says after it was closed, which is not always an answer', () => {
+    const stream = Object.assign(new PassThrough({ objectMode: true }), { cancel: () => undefined });
+    const client = { makeServerStreamRequest: () => stream };
+    const channel = { createClient: () => client } as unknown as RpcChannel;
+    const breaks: FeedBreak[] = [];
+    const reader = new SidecarFeed({ channel, silence: new SilenceWatch({ clock: new FakeClock() }) }).open(
+      undefined,
+      { onReadable: () => undefined, onBroken: (broken) => breaks.push(broken) },
+    );
+    reader.close();
+    // As grpc-js does when a message was on its way to a stream that is cancelled.
+    stream.emit('error', new Error('stream.push() after EOF'));
+    expect(breaks).toEqual([]);
   });
 
   it('is broken after 15 seconds in which nothing is heard, and a heartbeat is enough', async () => {

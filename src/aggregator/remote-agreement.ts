@@ -158,7 +158,10 @@ export class RemoteAgreement implements AgreementFeed {
         if (problem === undefined) this.#take(payload.value);
         else finish({ why: problem, isFinal: false });
       });
-      call.on('error', (error: ServiceError) => finish(explainEnd(error)));
+      call.on('error', (error: ServiceError) => {
+        // After we left it may be no answer at all: grpc-js has an error of its own for what was on its way.
+        if (!isOver) finish(explainEnd(error));
+      });
       call.on('end', () =>
         finish({ why: 'the aggregator ended the watch: it is shut down or restarted', isFinal: false }),
       );

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { TIERS } from '../../../src/blocks/tier.js';
 import type { ChainBlocks } from './kv-chain-blocks.js';
-import { type CacheStep, NOISE } from './kv-chain-engine.js';
+import { type CacheStep, type EngineStyle, NOISE } from './kv-chain-engine.js';
 import { FATES, type Fate, REPLAY_MODES, type ReplayMode } from './kv-chain-ports.js';
 import { ChainWorld, type WorkerSketch } from './kv-chain-world.js';
 
@@ -48,12 +48,13 @@ const MAX_WORKERS = 2;
 const MAX_RANKS = 2;
 
 const namespace = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 }));
-const path = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 5 });
+const path: fc.Arbitrary<number[]> = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 5 });
 const usedTier = fc.constantFrom('device' as const, 'device' as const, 'host' as const, 'disk' as const);
 const pick = fc.nat(15);
 const count = fc.integer({ min: 1, max: 4 });
 
-const cacheStep: fc.Arbitrary<CacheStep> = fc.oneof(
+/** Anything that an engine may do with its cache. */
+export const cacheStep: fc.Arbitrary<CacheStep> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('prompt' as const), namespace, path }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('evict' as const), tier: usedTier, pick, count }) },
   {
@@ -140,18 +141,27 @@ const chainStep: fc.Arbitrary<ChainStep> = fc.oneof(
   { weight: 2, arbitrary: plain('leave', 'return', 'return', 'renew_index') },
 );
 
+/** Any of the ways in which engines write. */
+export const engineStyle: fc.Arbitrary<EngineStyle> = fc.record({
+  events: fc.constantFrom('map' as const, 'array' as const),
+  batch: fc.constantFrom('map' as const, 'array' as const),
+  hashes: fc.constantFrom('unsigned' as const, 'signed' as const, 'bytes' as const),
+  salt: fc.constantFrom('field' as const, 'extra_keys' as const),
+});
+
 const rankSketch = fc.record({
-  style: fc.record({
-    events: fc.constantFrom('map' as const, 'array' as const),
-    batch: fc.constantFrom('map' as const, 'array' as const),
-    hashes: fc.constantFrom('unsigned' as const, 'signed' as const, 'bytes' as const),
-    salt: fc.constantFrom('field' as const, 'extra_keys' as const),
-  }),
+  style: engineStyle,
   hasReplay: fc.oneof(fc.constant(true), fc.boolean()),
   keptBatches: fc.constantFrom(10_000, 10_000, 10_000, 5, 2),
   hasTopicFrame: fc.boolean(),
   binds: fc.oneof(fc.constant(false), fc.boolean()),
 });
+
+/** What requests may ask for. */
+export const somePrompts: fc.Arbitrary<{ namespace: number; path: number[] }[]> = fc.array(
+  fc.record({ namespace, path }),
+  { minLength: 3, maxLength: 3 },
+);
 
 /** Random lives of random fleets. */
 export const chainStory: fc.Arbitrary<ChainStory> = fc.record({
@@ -163,7 +173,7 @@ export const chainStory: fc.Arbitrary<ChainStory> = fc.record({
     { minLength: 1, maxLength: MAX_WORKERS },
   ),
   steps: fc.array(chainStep, { maxLength: 70, size: 'max' }),
-  prompts: fc.array(fc.record({ namespace, path }), { minLength: 3, maxLength: 3 }),
+  prompts: somePrompts,
   lastReplay: fc.constantFrom('answers', 'answers', 'answers', 'hangs', 'stops_halfway', 'talks_nonsense'),
 });
 

@@ -1,5 +1,4 @@
 import type { MemberView } from '../../../src/agreement/snapshot.js';
-import { TIERS } from '../../../src/blocks/tier.js';
 import { EpochIndex } from '../../../src/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/indexer/index-tally.js';
 import { Intake } from '../../../src/indexer/intake.js';
@@ -11,6 +10,7 @@ import type { Turns } from '../../../src/platform/turns.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
+import { type Credits, creditsOf, leadingBlocks } from './kv-chain-credits.js';
 import { type CacheStep, type EngineStyle, type Moment, RankEngine } from './kv-chain-engine.js';
 import { Ledger } from './kv-chain-ledger.js';
 import { type Fate, RankPort, type ReplayMode, socketsTo } from './kv-chain-ports.js';
@@ -93,9 +93,6 @@ class ManualTurns implements Turns {
     }
   }
 }
-
-/** What an index credits: by worker and rank, `tier hash`. */
-type Credits = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A fleet from its engines' caches to the index, in one process and on a clock of its own. */
 export class ChainWorld {
@@ -219,29 +216,9 @@ export class ChainWorld {
     this.#turns.take();
   }
 
-  /** What the index credits each rank of each worker with. */
-  credits(): Credits {
-    const credits = new Map<string, Set<string>>();
-    const names = new Map<number, string>();
-    for (const { holder, target, rank } of this.#index.holdings()) {
-      names.set(holder, `${target}/${rank}`);
-      credits.set(`${target}/${rank}`, new Set());
-    }
-    for (const tier of TIERS) {
-      let cursor: number | undefined = 0;
-      while (cursor !== undefined) {
-        cursor = this.#index.scan(tier, cursor, 4_096, (low, high, holders) => {
-          const hash = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
-          for (const holder of holders) credits.get(names.get(holder) ?? '')?.add(`${tier} ${hash}`);
-        });
-      }
-    }
-    return credits;
-  }
-
   /** What must hold at every moment; the problems, if there are any. */
   problems(prompts: readonly (readonly ChainBlock[])[]): string[] {
-    const credits = this.credits();
+    const credits = creditsOf(this.#index);
     return [
       ...this.workers.flatMap(({ ledger, target }) =>
         ledger.problems.map((problem) => `${target}, ${problem}`),
@@ -256,7 +233,7 @@ export class ChainWorld {
   /** What must hold when all was delivered and all replays are done. */
   finalProblems(prompts: readonly (readonly ChainBlock[])[]): string[] {
     const problems = this.problems(prompts);
-    const credits = this.credits();
+    const credits = creditsOf(this.#index);
     for (const worker of this.workers) {
       for (const [rank, engine] of worker.engines.entries()) {
         const name = `${worker.target}/${rank}`;
@@ -321,14 +298,9 @@ export class ChainWorld {
   #wrongAnswers(prompts: readonly (readonly ChainBlock[])[], credits: Credits): string[] {
     return prompts.flatMap((prompt) => {
       const expected = new Map<string, string>();
+      const hashes = prompt.map(({ sequenceHash }) => sequenceHash);
       for (const [name, credited] of credits) {
-        const depths = TIERS.map((_, deepest) => {
-          const miss = prompt.findIndex(
-            ({ sequenceHash }) =>
-              !TIERS.slice(0, deepest + 1).some((tier) => credited.has(`${tier} ${sequenceHash}`)),
-          );
-          return miss === -1 ? prompt.length : miss;
-        });
+        const depths = leadingBlocks(credited, hashes);
         if ((depths.at(-1) ?? 0) > 0) expected.set(name, depths.join());
       }
       const found = this.#index.find(packedHashes(prompt));

@@ -1,0 +1,185 @@
+import { expect, vi } from 'vitest';
+import type { MemberView } from '../../../src/agreement/snapshot.js';
+import { EpochIndex } from '../../../src/indexer/epoch-index.js';
+import { IndexTally } from '../../../src/indexer/index-tally.js';
+import { Intake } from '../../../src/indexer/intake.js';
+import { SidecarFeed } from '../../../src/indexer/sidecar-feed.js';
+import { EngineFeed } from '../../../src/kv-events/engine-feed.js';
+import { systemClock } from '../../../src/platform/clock.js';
+import { ConnectGate } from '../../../src/platform/connect-gate.js';
+import { systemRandom } from '../../../src/platform/random.js';
+import { SilenceWatch } from '../../../src/platform/silence-watch.js';
+import { systemTurns } from '../../../src/platform/turns.js';
+import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../../src/sidecar/kv-events-service.js';
+import { ReportStore } from '../../../src/sidecar/report-store.js';
+import { FakePublisher } from '../../kv-events/support/fake-publisher.js';
+import { address, cleanUp, createTestServer, dial } from '../../rpc/rpc-test-server.js';
+import { readyView } from '../../sidecar/support/views.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
+import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
+import { creditsOf, leadingBlocks } from './kv-chain-credits.js';
+import { type CacheStep, type EngineStyle, RankEngine } from './kv-chain-engine.js';
+
+const TARGET = 'w-0';
+
+interface Sidecar {
+  readonly feed: EngineFeed;
+  /** The way to it. */
+  readonly stream: SidecarFeed;
+  stop(): Promise<void>;
+}
+
+/** One engine of two ranks on ZeroMQ, its sidecar on gRPC, and an index that follows it. */
+export class SocketWorld {
+  readonly engines: readonly RankEngine[];
+  readonly #publishers: readonly FakePublisher[];
+  readonly #intake = new Intake({ clock: systemClock, turns: systemTurns });
+  readonly #silence = new SilenceWatch({ clock: systemClock });
+  #start = 0;
+  #epoch = 0;
+  #sidecar!: Sidecar;
+  #index!: EpochIndex;
+
+  private constructor(engines: readonly RankEngine[], publishers: readonly FakePublisher[]) {
+    this.engines = engines;
+    this.#publishers = publishers;
+  }
+
+  static async start(styles: readonly EngineStyle[], blocks: ChainBlocks): Promise<SocketWorld> {
+    const publishers = await Promise.all(styles.map(() => FakePublisher.start()));
+    cleanUp(() => {
+      for (const publisher of publishers) publisher.stop();
+    });
+    const world = new SocketWorld(
+      styles.map((style) => new RankEngine(style, blocks)),
+      publishers,
+    );
+    cleanUp(() => world.#intake.close());
+    world.#sidecar = await world.#startSidecar();
+    cleanUp(() => world.#sidecar.stop());
+    world.renewIndex();
+    cleanUp(() => world.#index.close());
+    return world;
+  }
+
+  async publish(rank: number, steps: readonly CacheStep[], isLost: boolean): Promise<void> {
+    const engine = this.engines[rank] as RankEngine;
+    engine.publish(steps);
+    await this.#publishers[rank]?.publish(engine.payloads.at(-1) as Uint8Array, { lose: isLost });
+  }
+
+  async restartEngine(): Promise<void> {
+    for (const publisher of this.#publishers) publisher.stop();
+    const old = `i-${this.#start}`;
+    this.#start += 1;
+    for (const [rank, engine] of this.engines.entries()) {
+      engine.restart();
+      await this.#publishers[rank]?.comeBack({ anew: true });
+    }
+    this.#sidecar.feed.setInstance(`i-${this.#start}`);
+    this.#index.forget(TARGET, old);
+    this.#setMembers();
+  }
+
+  async restartSidecar(): Promise<void> {
+    this.#index.setFeed(TARGET, undefined);
+    await this.#sidecar.stop();
+    this.#sidecar = await this.#startSidecar();
+    this.#index.setFeed(TARGET, this.#sidecar.stream);
+  }
+
+  /** The connection to the sidecar is lost and comes back. */
+  reconnect(): void {
+    this.#index.setFeed(TARGET, undefined);
+    this.#index.setFeed(TARGET, this.#sidecar.stream);
+  }
+
+  renewIndex(): void {
+    if (this.#epoch > 0) this.#index.close();
+    this.#epoch += 1;
+    this.#index = new EpochIndex(
+      { epoch: this.#epoch, tokensPerBlock: TOKENS_PER_BLOCK, hashUnit: 'token' },
+      {
+        clock: systemClock,
+        random: systemRandom,
+        intake: this.#intake,
+        gate: new ConnectGate({}, { clock: systemClock }),
+        tally: new IndexTally(),
+        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        feedOf: () => this.#sidecar.stream,
+        hashUnitOf: () => undefined,
+        onLag: () => {},
+      },
+    );
+    this.#setMembers();
+  }
+
+  /** Nobody is credited with what it never held. */
+  checkNow(): void {
+    for (const [name, credited] of creditsOf(this.#index)) {
+      const { timeline } = this.engines[Number(name.slice(TARGET.length + 1))] as RankEngine;
+      const never = [...credited].filter((block) => !timeline.some(({ held }) => held.has(block)));
+      expect(never).toEqual([]);
+    }
+  }
+
+  /** All is exact, equals the truth, and is found by it. */
+  async becomesExact(prompts: readonly (readonly ChainBlock[])[]): Promise<void> {
+    await vi.waitFor(
+      () => {
+        const credits = creditsOf(this.#index);
+        for (const [rank, { held }] of this.engines.entries()) {
+          expect(this.#index.pictureOfRank(TARGET, rank)).toBe('exact');
+          expect([...(credits.get(`${TARGET}/${rank}`) ?? [])].sort()).toEqual([...held].sort());
+        }
+      },
+      { timeout: 15_000, interval: 20 },
+    );
+    for (const prompt of prompts) {
+      const hashes = prompt.map(({ sequenceHash }) => sequenceHash);
+      const expected = this.engines.flatMap(({ held }, rank) => {
+        const blocks = leadingBlocks(held, hashes);
+        return (blocks.at(-1) ?? 0) > 0 ? [{ target: TARGET, rank, blocks }] : [];
+      });
+      const found = this.#index.find(packedHashes(prompt));
+      expect([...found].sort((one, other) => one.rank - other.rank)).toEqual(expected);
+    }
+  }
+
+  async #startSidecar(): Promise<Sidecar> {
+    const feed = new EngineFeed(
+      {},
+      {
+        clock: systemClock,
+        random: systemRandom,
+        logger: new RecordingLogger(),
+        onObserved: () => {},
+        onPublisherRestart: () => {},
+      },
+    );
+    feed.setInstance(`i-${this.#start}`);
+    feed.setSources(this.#publishers.map(({ source }, rank) => ({ ...source, rank })));
+    const store = new ReportStore(
+      { workerId: TARGET, sidecarVersion: '0.0.0' },
+      { clock: systemClock, view: readyView() },
+    );
+    const endpoint = new KvEventsEndpoint({ workerId: TARGET }, { relay: feed, store });
+    const { server } = createTestServer();
+    server.addService(ENCODED_KV_EVENTS_SERVICE, { ...endpoint.createHandlers(server.edge) });
+    const { text } = await server.start();
+    const channel = dial(address(text));
+    return {
+      feed,
+      stream: new SidecarFeed({ channel, silence: this.#silence }),
+      stop: async () => {
+        await server.stop(500);
+        await feed.close();
+      },
+    };
+  }
+
+  #setMembers(): void {
+    const members = [{ target: TARGET, offer: 'full', instanceId: `i-${this.#start}` }];
+    this.#index.setMembers(members as unknown as readonly MemberView[]);
+  }
+}

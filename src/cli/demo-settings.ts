@@ -4,7 +4,16 @@ import type { CommandDescription } from './command.js';
 export const demoSettings = {
   scenario: {
     kind: 'enum',
-    choices: ['all', 'agreement', 'late-joiner', 'conflict', 'override', 'rolling-change'],
+    choices: [
+      'all',
+      'agreement',
+      'kv-events',
+      'late-joiner',
+      'conflict',
+      'override',
+      'rolling-change',
+      'declared',
+    ],
     default: 'all',
     group: 'Story',
     help: 'Which part of the story to show.',

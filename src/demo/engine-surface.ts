@@ -1,20 +1,21 @@
+import type { KvBlock } from './kv-cache.js';
+import type { KvEventPorts } from './kv-publisher.js';
+import type { Packable } from './msgpack.js';
+
 /** How one run of a simulated engine is set up. */
 export interface EngineSetup {
   /** The served model name. */
   readonly model: string;
   /** The size that the engine runs with: the width of the KV blocks that it really cuts. */
   readonly tokensPerBlock: number;
-  /** What its configuration asks for, where the engine tells that apart. Default `tokensPerBlock`. */
+  /** What its configuration or its model card says, where the engine tells that apart. Default `tokensPerBlock`. */
   readonly configuredTokensPerBlock?: number;
   /** KV blocks on the device. Default 65,536. */
   readonly totalBlocks?: number;
   /** Longest context in tokens. Default 8,192. */
   readonly maxModelLen?: number;
-  /**
-   * Port of a ZMQ publisher of KV events, where the engine is to announce one.
-   * Nothing here listens on it. Default: the engine says that it publishes none.
-   */
-  readonly kvEventsPort?: number;
+  /** Whether it publishes KV events, where the engine is one that does. Default false. */
+  readonly publishesKvEvents?: boolean;
 }
 
 /** A setup with its defaults, and when it was started. */
@@ -24,6 +25,8 @@ export interface EngineRun extends EngineSetup {
   readonly maxModelLen: number;
   /** Wall-clock milliseconds since 1970. */
   readonly startedAtMs: number;
+  /** Where it publishes KV events; absent when it publishes none. */
+  readonly kvEventPorts?: KvEventPorts;
 }
 
 /** One answer with status 200. */
@@ -38,6 +41,28 @@ export interface EngineSurface {
   readonly name: string;
   /** What a running engine answers, by path without query; every other path is 404. */
   pages(run: EngineRun): Readonly<Record<string, EnginePage>>;
+  /** How it words its KV events; absent when it publishes none. */
+  readonly kvEvents?: KvEventStyle;
+  /** How it registers itself in Dynamo's file discovery; absent for an engine outside of Dynamo. */
+  readonly discovery?: DiscoveryStyle;
+}
+
+/** How an engine words its KV events. */
+export interface KvEventStyle {
+  /** What it publishes as soon as it runs. */
+  readonly atStart: readonly Packable[];
+  /** One event for blocks that follow each other in one prompt. */
+  stored(blocks: readonly KvBlock[], tokensPerBlock: number): Packable;
+  /** Events for blocks that were evicted together. */
+  removed(blocks: readonly KvBlock[]): readonly Packable[];
+}
+
+/** The files of a worker in the folder of Dynamo's file discovery. */
+export interface DiscoveryStyle {
+  /** The folder's root, as the sidecar is told it. Nothing is written to the disk: it is simulated like the rest. */
+  readonly folder: string;
+  /** Texts by path. */
+  files(run: EngineRun): Readonly<Record<string, string>>;
 }
 
 /** A JSON answer. */

@@ -5,7 +5,7 @@ export const INTRODUCTION: readonly string[] = [
     'worker already holds which blocks sends a conversation back to where it was, and the answer starts at once. But ' +
     'if the router cuts the text every 16 tokens and a worker every 32, no block is ever found again: nothing fails, ' +
     'nothing is logged, and every answer is slow.',
-  'kv-accord reads the size from the running engines and keeps the gate to the router shut until all agree. The ' +
-    'engines here are simulated and answer as real ones do; sidecars and aggregator are the real ones. Lines with a ' +
+  'kv-accord reads the size from the running engines, keeps the gate to the router shut until all agree, and then ' +
+    'proves it by the blocks that they really store. The engines here are simulated and answer as real ones do; sidecars and aggregator are the real ones. Lines with a ' +
     'time in front are their own logs and the gate as it stands; ✓ marks what came out as told.',
 ];

@@ -16,6 +16,7 @@ export function inviteTo(stage: Stage): Invitation[] {
   const lines: Invitation[] = [
     { says: 'the status page, for a browser', line: `${http}/` },
     { says: 'the fleet as a table', line: `kv-accord status ${grpc}` },
+    { says: 'who holds how many blocks', line: `kv-accord status --index ${grpc}` },
     { says: 'what was agreed', line: `grpcurl -plaintext ${grpc} kvaccord.v1.Fleet/GetAgreement` },
     { says: 'whether the gate is open, and why', line: `curl '${http}/readyz?verbose'` },
     { says: 'the metrics', line: `curl ${http}/metrics` },

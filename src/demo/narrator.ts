@@ -18,6 +18,8 @@ export interface Narrator {
   gate(gate: GateSentence, atMs: number): void;
   /** What a command printed. */
   output(command: string, text: string): void;
+  /** What somebody who asked over gRPC was told. */
+  answer(question: string, text: string): void;
   /** Something came out as told. */
   passed(expected: string): void;
   /** Something did not. */
@@ -32,6 +34,7 @@ export const SILENT_NARRATOR: Narrator = {
   line: () => {},
   gate: () => {},
   output: () => {},
+  answer: () => {},
   passed: () => {},
   failed: () => {},
 };
@@ -90,6 +93,11 @@ export class TextNarrator implements Narrator {
   output(command: string, text: string): void {
     const lines = cutLines(text, this.#width - 2).map((line) => `  ${line}`.trimEnd());
     this.#write('', this.#style('dim', `  $ ${command}`), ...lines);
+  }
+
+  answer(question: string, text: string): void {
+    const asked = hang('  ? ', wrap(question, this.#width - 4)).map((line) => this.#style('dim', line));
+    this.#write('', ...asked, ...hang('    ', wrap(text, this.#width - 4)));
   }
 
   passed(expected: string): void {

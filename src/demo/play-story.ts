@@ -82,6 +82,7 @@ async function playScene(
     },
   );
   run = new SceneRun(options, {
+    scene,
     stage,
     narrator,
     clock,

@@ -6,6 +6,8 @@ export interface ProcessLine {
   readonly from: string;
   readonly level: LogLevel;
   readonly message: string;
+  /** What kind of line it is, where its writer says so: `routing_mode`. */
+  readonly code?: string;
 }
 
 /** The logger that a part of the demo writes to; every line goes to `onLine`, at every level. */
@@ -18,20 +20,20 @@ export class ProcessLog implements Logger {
     this.#onLine = modules.onLine;
   }
 
-  error(_fields: LogFields, message: string): void {
-    this.#tell('error', message);
+  error(fields: LogFields, message: string): void {
+    this.#tell('error', fields, message);
   }
 
-  warn(_fields: LogFields, message: string): void {
-    this.#tell('warn', message);
+  warn(fields: LogFields, message: string): void {
+    this.#tell('warn', fields, message);
   }
 
-  info(_fields: LogFields, message: string): void {
-    this.#tell('info', message);
+  info(fields: LogFields, message: string): void {
+    this.#tell('info', fields, message);
   }
 
-  debug(_fields: LogFields, message: string): void {
-    this.#tell('debug', message);
+  debug(fields: LogFields, message: string): void {
+    this.#tell('debug', fields, message);
   }
 
   /** The fields are for programs that read logs; people read the sentence. */
@@ -39,7 +41,7 @@ export class ProcessLog implements Logger {
     return this;
   }
 
-  #tell(level: LogLevel, message: string): void {
-    this.#onLine({ from: this.#from, level, message });
+  #tell(level: LogLevel, { code }: LogFields, message: string): void {
+    this.#onLine({ from: this.#from, level, message, ...(typeof code === 'string' ? { code } : {}) });
   }
 }

@@ -1,11 +1,15 @@
 import type { FleetView, GroupView } from '../agreement/snapshot.js';
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
+import { describeError } from '../platform/describe-error.js';
 import type { HttpGet } from '../platform/http-get.js';
 import type { LogLevel } from '../platform/logger.js';
+import type { DemoAggregator } from './demo-aggregator.js';
 import { describeGate } from './describe-gate.js';
+import { findHeldBlocks } from './held-blocks.js';
 import type { Narrator } from './narrator.js';
 import type { ProcessLine } from './process-log.js';
 import type { Stage } from './stage.js';
+import type { DemoWorker } from './worker.js';
 
 /** One part of the story: it is played on a stage of its own. */
 export interface Scene {
@@ -14,6 +18,8 @@ export interface Scene {
   readonly title: string;
   /** The value that an operator insists on; absent where the workers decide. */
   readonly overrideTokensPerBlock?: number;
+  /** Whether it is about what is known of caches: then it tells when the routing becomes exact. Default false. */
+  readonly isAboutCaches?: boolean;
   play(run: SceneRun): Promise<void>;
 }
 
@@ -36,6 +42,12 @@ export class SceneFailure extends Error {
 /** Everything in the demo happens within a few seconds; a machine that is very busy gets this long. */
 const PATIENCE_MS = 20_000;
 
+/** What a table of the fleet waits for, where the index has just begun to ask: a moment as a rule. */
+const PICTURES_MS = 1_000;
+
+/** Between two questions whose answer is not yet as told. */
+const ASK_INTERVAL_MS = 50;
+
 /** Lines of the log that are named when something did not happen. */
 const LINES_SHOWN = 3;
 
@@ -48,7 +60,31 @@ export interface SceneRunOptions {
   readonly patienceMs?: number;
 }
 
+/** What an aggregator is asked. */
+export interface MatchesQuestion {
+  /** The prompt in words: `the next turn`. */
+  readonly about: string;
+  readonly tokenIds: readonly number[];
+  /** Who is asked. Default: the aggregator that was there from the beginning. */
+  readonly of?: DemoAggregator;
+}
+
+/** What a router that cuts by itself looks for. */
+export interface FindQuestion {
+  readonly worker: DemoWorker;
+  readonly tokenIds: readonly number[];
+  readonly tokensPerBlock: number;
+}
+
+/** An answer, for a person, and whether it is the one that was told. */
+interface Answer {
+  readonly ok: boolean;
+  readonly question: string;
+  readonly text: string;
+}
+
 export interface SceneRunModules {
+  readonly scene: Pick<Scene, 'isAboutCaches'>;
   readonly stage: Stage;
   readonly narrator: Narrator;
   readonly clock: Clock;
@@ -95,7 +131,8 @@ export class SceneRun {
     // Of the sidecars what changed is told. What they warn of concerns engines that only pretend.
     const isTold = isFromAggregator ? line.level !== 'debug' : line.level === 'info';
     if (isFromAggregator && isTold) this.log.push(line);
-    if (isTold && !this.#isMuted) this.#modules.narrator.line(line, this.elapsedMs);
+    const isQuiet = this.#isMuted || (line.code === 'routing_mode' && !this.#isAboutRouting(line));
+    if (isTold && !isQuiet) this.#modules.narrator.line(line, this.elapsedMs);
     this.#look();
   }
 
@@ -165,13 +202,78 @@ export class SceneRun {
     await this.#judge(expected, holds(answer), () => `GET ${path} answers ${answer.status}: ${answer.body}`);
   }
 
+  /** Asks who holds how many blocks of a prompt, until the answer is `blocks`, by worker. */
+  async expectMatches(
+    expected: string,
+    { about, tokenIds, of: aggregator = this.stage.aggregator }: MatchesQuestion,
+    blocks: Readonly<Record<string, number>>,
+  ): Promise<void> {
+    await this.#expectAnswer(expected, async (signal) => {
+      const answer = await aggregator.findMatches(tokenIds, signal);
+      const held = answer.matches.map(({ target, deviceBlocks }) => [target, deviceBlocks] as const);
+      const { blockCount, tokensPerBlock } = answer;
+      return {
+        ok: held.length === Object.keys(blocks).length && held.every(([name, n]) => blocks[name] === n),
+        question: `Indexer.FindMatches: ${about}, ${tokenIds.length} tokens are ${blockCount} blocks of ${tokensPerBlock}`,
+        text:
+          held.map(([name, count]) => `${name} holds the first ${count}`).join('\n') || 'nobody holds any',
+      };
+    });
+  }
+
+  /** Cuts a prompt as a router would, and looks its blocks up in what a worker holds, until `found` are found. */
+  async expectFound(
+    expected: string,
+    { worker, tokenIds, tokensPerBlock }: FindQuestion,
+    found: number,
+  ): Promise<void> {
+    await this.#expectAnswer(expected, async (signal) => {
+      const held = await worker.heldBlocks(signal);
+      const answer = findHeldBlocks(held, tokenIds, tokensPerBlock);
+      return {
+        ok: held.size > 0 && answer.found === found,
+        question: `KvEvents.Subscribe: ${worker.name} holds ${held.size} blocks`,
+        text: `cut every ${tokensPerBlock}, the prompt is ${answer.blockCount} blocks: ${answer.found} found`,
+      };
+    });
+  }
+
   /** Shows the fleet as `kv-accord status` does, which asks over gRPC. */
   async showStatus(): Promise<void> {
     const { narrator, renderStatus, signal } = this.#modules;
+    await this.#until(() => this.#arePicturesTaken(), PICTURES_MS);
     const address = this.stage.addresses?.grpc.text ?? '';
     const table = await renderStatus(address);
     signal.throwIfAborted();
     narrator.output(`kv-accord status ${address}`, table);
+  }
+
+  /** Asks until the answer is as told. What the asking itself fails with is an answer like another. */
+  async #expectAnswer(expected: string, ask: (signal: AbortSignal) => Promise<Answer>): Promise<void> {
+    const { clock, narrator, signal } = this.#modules;
+    const deadlineMs = clock.monotonicMs() + (this.#options.patienceMs ?? PATIENCE_MS);
+    for (;;) {
+      const answer = await ask(signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        return { ok: false, question: '', text: describeError(error) };
+      });
+      const { ok, question, text } = answer;
+      if (ok) narrator.answer(question, text);
+      if (ok || clock.monotonicMs() >= deadlineMs) return this.#judge(expected, ok, () => text);
+      await sleep(clock, ASK_INTERVAL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** On its way to exact the mode passes others, for a moment each. */
+  #isAboutRouting({ message }: ProcessLine): boolean {
+    return this.#modules.scene.isAboutCaches === true && message.includes(' is now exact:');
+  }
+
+  /** Whether the index knows all that it can know of those that are in use. */
+  #arePicturesTaken(): boolean {
+    const members = this.stage.view.groups.flatMap((group) => group.members);
+    return members.every(({ offer, picture }) => offer !== 'full' || picture === 'exact');
   }
 
   #look(): void {
@@ -192,7 +294,10 @@ export class SceneRun {
   }
 
   /** Whether `holds` came true in time. */
-  #until(holds: () => boolean): Promise<boolean> {
+  #until(
+    holds: () => boolean,
+    patienceMs: number = this.#options.patienceMs ?? PATIENCE_MS,
+  ): Promise<boolean> {
     const { clock, signal } = this.#modules;
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
@@ -208,7 +313,7 @@ export class SceneRun {
       };
       if (signal.aborted) return stop();
       signal.addEventListener('abort', stop, { once: true });
-      timer = clock.setTimer(this.#options.patienceMs ?? PATIENCE_MS, () => finish(() => resolve(false)));
+      timer = clock.setTimer(patienceMs, () => finish(() => resolve(false)));
       this.#waiting.add(look);
       look();
     });

@@ -2,7 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Address } from '../platform/address.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import { listen } from '../platform/listen.js';
-import type { EnginePage, EngineRun, EngineSetup, EngineSurface } from './engine-surface.js';
+import type { EnginePage, EngineRun, EngineSetup, EngineSurface, KvEventStyle } from './engine-surface.js';
+import { type ComputedPrompt, KvCache } from './kv-cache.js';
+import { type KvEventPorts, KvPublisher } from './kv-publisher.js';
+import { type Packable, packBatch } from './msgpack.js';
 
 /** Paths that are counted apart; an engine has a dozen, and a caller may invent any number. */
 const MAX_COUNTED_PATHS = 64;
@@ -15,12 +18,18 @@ type State =
   | { readonly type: 'down' }
   /** It loads its model: every answer is 503. */
   | { readonly type: 'loading'; readonly timer: Timer }
-  | { readonly type: 'serving'; readonly pages: Readonly<Record<string, EnginePage>> };
+  | {
+      readonly type: 'serving';
+      readonly pages: Readonly<Record<string, EnginePage>>;
+      readonly files: Readonly<Record<string, string>>;
+      readonly cache: KvCache;
+    };
 
 /**
  * An HTTP server on a free port of the loopback that answers what a real
- * engine of its kind answers about itself, and serves no tokens. It can load
- * slowly, crash, and start again with another block size.
+ * engine of its kind answers about itself. It serves no tokens, but it keeps
+ * the KV blocks of what it is asked, and publishes its KV events as a real one
+ * does. It can load slowly, crash, and start again with another block size.
  */
 export class SimulatedEngine {
   readonly #surface: EngineSurface;
@@ -31,6 +40,7 @@ export class SimulatedEngine {
   #state: State = { type: 'down' };
   #lastStartMs = 0;
   #url = '';
+  #publisher: KvPublisher | undefined;
 
   constructor(
     options: { readonly surface: EngineSurface; readonly setup: EngineSetup },
@@ -62,15 +72,31 @@ export class SimulatedEngine {
     return this.#url;
   }
 
+  /** Where it publishes KV events; undefined before `open`, and when it publishes none. */
+  get kvEventPorts(): KvEventPorts | undefined {
+    return this.#publisher?.ports;
+  }
+
+  /** The root folder of Dynamo's file discovery; undefined for an engine outside of Dynamo. */
+  get discoveryFolder(): string | undefined {
+    return this.#surface.discovery?.folder;
+  }
+
+  /** The files in that folder, texts by path; none while it is not up. */
+  get files(): Readonly<Record<string, string>> {
+    return this.#state.type === 'serving' ? this.#state.files : {};
+  }
+
   /** How many requests each path got since it was made, `GET /metrics` and the like. */
   get requests(): ReadonlyMap<string, number> {
     return this.#requests;
   }
 
-  /** Takes a port. The engine is down until `start`. Rejects with a `ListenError`. */
+  /** Takes its ports. The engine is down until `start`. Rejects with a `ListenError`. */
   async open(): Promise<void> {
     const { text } = await listen(this.#server, LOOPBACK, 'simulated engine');
     this.#url = `http://${text}`;
+    if (this.#kvEvents !== undefined) this.#publisher = await KvPublisher.open();
   }
 
   /**
@@ -79,10 +105,24 @@ export class SimulatedEngine {
    */
   start(changes: Partial<EngineSetup> = {}, loadingMs = 0): void {
     this.#setup = { ...this.#setup, ...changes };
-    const serve = (): void =>
-      this.#setState({ type: 'serving', pages: this.#surface.pages(this.#nextRun()) });
+    const serve = (): void => this.#serve(this.#nextRun());
     if (loadingMs === 0) serve();
     else this.#setState({ type: 'loading', timer: this.#clock.setTimer(loadingMs, serve) });
+  }
+
+  /**
+   * Computes a prompt: what is not in its KV cache yet is kept there, and told
+   * by KV events. Throws when it is not up.
+   */
+  prompt(tokenIds: readonly number[]): ComputedPrompt {
+    if (this.#state.type !== 'serving') throw new Error('an engine that is not up computes no prompt');
+    const computed = this.#state.cache.compute(tokenIds);
+    const { stored, evicted } = computed;
+    this.#publish((style) => [
+      ...(evicted.length === 0 ? [] : style.removed(evicted)),
+      ...(stored.length === 0 ? [] : [style.stored(stored, this.#setup.tokensPerBlock)]),
+    ]);
+    return computed;
   }
 
   /** Its process is gone until the next `start`. */
@@ -91,11 +131,34 @@ export class SimulatedEngine {
     this.#server.closeAllConnections();
   }
 
-  /** Ends everything and gives the port back. */
+  /** Ends everything and gives its ports back. */
   async close(): Promise<void> {
     this.crash();
+    await this.#publisher?.close();
     // Also called, with an error that says nothing new, when it was never open.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  /** How it words its KV events; undefined when it publishes none. */
+  get #kvEvents(): KvEventStyle | undefined {
+    return this.#setup.publishesKvEvents === true ? this.#surface.kvEvents : undefined;
+  }
+
+  #serve(run: EngineRun): void {
+    this.#setState({
+      type: 'serving',
+      pages: this.#surface.pages(run),
+      files: this.#surface.discovery?.files(run) ?? {},
+      cache: new KvCache(run),
+    });
+    this.#publisher?.startAnew();
+    this.#publish((style) => style.atStart);
+  }
+
+  /** One batch, as an engine makes one of each of its steps; none where there is nothing to tell. */
+  #publish(eventsOf: (style: KvEventStyle) => readonly Packable[]): void {
+    const events = this.#kvEvents === undefined ? [] : eventsOf(this.#kvEvents);
+    if (events.length > 0) this.#publisher?.publish(packBatch(this.#clock.wallMs() / 1_000, events, 0));
   }
 
   #setState(next: State): void {
@@ -105,6 +168,7 @@ export class SimulatedEngine {
 
   #nextRun(): EngineRun {
     const { tokensPerBlock } = this.#setup;
+    const { kvEventPorts } = this;
     // Two starts within a millisecond, or after the clock stepped back, are two starts all the same.
     this.#lastStartMs = Math.max(this.#clock.wallMs(), this.#lastStartMs + 1);
     return {
@@ -113,6 +177,7 @@ export class SimulatedEngine {
       maxModelLen: 8_192,
       ...this.#setup,
       startedAtMs: this.#lastStartMs,
+      ...(kvEventPorts === undefined ? {} : { kvEventPorts }),
     };
   }
 

@@ -5,12 +5,37 @@ import {
   type EngineSurface,
   gauge,
   jsonPage,
+  type KvEventStyle,
   metricsPage,
 } from './engine-surface.js';
+import type { KvBlock } from './kv-cache.js';
+import { KV_EVENTS_TOPIC } from './kv-publisher.js';
+
+/** The same 64 bits, signed. */
+const signed = ({ hash }: KvBlock): bigint => BigInt.asIntN(64, hash);
+
+/** KV events of SGLang 0.5.23: maps with signed hashes, and a clear before everything else. */
+const SGLANG_KV_EVENTS: KvEventStyle = {
+  atStart: [{ type: 'AllBlocksCleared' }],
+  stored: (blocks, tokensPerBlock) => {
+    const parentHash = blocks[0]?.parentHash;
+    return {
+      type: 'BlockStored',
+      block_hashes: blocks.map(signed),
+      parent_block_hash: parentHash === undefined ? null : BigInt.asIntN(64, parentHash),
+      token_ids: blocks.flatMap(({ tokenIds }) => tokenIds),
+      block_size: tokensPerBlock,
+      lora_id: null,
+      medium: 'GPU',
+    };
+  },
+  removed: (blocks) => [{ type: 'BlockRemoved', block_hashes: blocks.map(signed), medium: 'GPU' }],
+};
 
 /** SGLang 0.5.23 with `--enable-metrics`. Its size is the page: `--page-size`. */
 export const simulatedSglang: EngineSurface = {
   name: 'SGLang',
+  kvEvents: SGLANG_KV_EVENTS,
   pages: (run): Readonly<Record<string, EnginePage>> => {
     const info = jsonPage(serverInfo(run));
     return {
@@ -94,14 +119,15 @@ function startupTime({ startedAtMs }: EngineRun): unknown {
   return { load_weight: (startedAtMs % 86_400_000) / 1e9, scheduler_e2e: 6 + (startedAtMs % 1_000) / 1e3 };
 }
 
-function announcedEvents({ kvEventsPort, tokensPerBlock }: EngineRun): unknown {
-  if (kvEventsPort === undefined) return null;
+function announcedEvents({ kvEventPorts, tokensPerBlock }: EngineRun): unknown {
+  if (kvEventPorts === undefined) return null;
   return {
     publisher: 'zmq',
     endpoint_host: '*',
-    endpoint_port_base: kvEventsPort,
-    topic: 'kv-events',
+    endpoint_port_base: kvEventPorts.live,
+    topic: KV_EVENTS_TOPIC,
     block_size: tokensPerBlock,
     dp_size: 1,
+    replay_endpoint_port_base: kvEventPorts.replay,
   };
 }

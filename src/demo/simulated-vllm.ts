@@ -5,12 +5,35 @@ import {
   type EngineSurface,
   gauge,
   jsonPage,
+  type KvEventStyle,
   metricsPage,
 } from './engine-surface.js';
+import { KV_EVENTS_TOPIC } from './kv-publisher.js';
+
+/** KV events of vLLM 0.32.0: maps with hashes of 64 bits, unsigned; each removal is an event of its own. */
+export const VLLM_KV_EVENTS: KvEventStyle = {
+  atStart: [],
+  stored: (blocks, tokensPerBlock) => ({
+    type: 'BlockStored',
+    block_hashes: blocks.map(({ hash }) => hash),
+    parent_block_hash: blocks[0]?.parentHash ?? null,
+    token_ids: blocks.flatMap(({ tokenIds }) => tokenIds),
+    block_size: tokensPerBlock,
+    lora_id: null,
+    medium: 'GPU',
+    lora_name: null,
+    extra_keys: blocks.map(() => null),
+    group_idx: 0,
+    kv_cache_spec_kind: 'full_attention',
+  }),
+  removed: (blocks) =>
+    blocks.map(({ hash }) => ({ type: 'BlockRemoved', block_hashes: [hash], medium: 'GPU', group_idx: 0 })),
+};
 
 /** vLLM 0.32.0 with its Python frontend, as it answers without `VLLM_SERVER_DEV_MODE`. */
 export const simulatedVllm: EngineSurface = {
   name: 'vLLM',
+  kvEvents: VLLM_KV_EVENTS,
   pages: (run): Readonly<Record<string, EnginePage>> => ({
     '/health': EMPTY_PAGE,
     '/version': jsonPage({ version: '0.32.0' }),
@@ -51,17 +74,17 @@ function model(run: EngineRun): unknown {
   };
 }
 
-function eventSources({ kvEventsPort }: EngineRun): unknown {
-  if (kvEventsPort === undefined) return {};
+function eventSources({ kvEventPorts }: EngineRun): unknown {
+  if (kvEventPorts === undefined) return {};
   const publisher = {
     enable_kv_cache_events: true,
     publisher: 'zmq',
-    endpoint: `tcp://*:${kvEventsPort}`,
-    replay_endpoint: `tcp://*:${kvEventsPort + 1}`,
+    endpoint: `tcp://*:${kvEventPorts.live}`,
+    replay_endpoint: `tcp://*:${kvEventPorts.replay}`,
     buffer_steps: 10_000,
     hwm: 100_000,
     max_queue_size: 100_000,
-    topic: 'kv-events',
+    topic: KV_EVENTS_TOPIC,
   };
   return { '0': publisher };
 }

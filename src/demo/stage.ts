@@ -1,23 +1,26 @@
-import { Registry } from 'prom-client';
-import { Aggregator, type AggregatorAddresses } from '../aggregator/aggregator.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../agreement/options.js';
+import type { AggregatorAddresses } from '../aggregator/aggregator.js';
+import type { Endpoint } from '../aggregator/discovery/source.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import type { Clock } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
-import { RpcDialer } from '../rpc/channel.js';
 import { createPlaintextSecurity } from '../rpc/security.js';
+import { DemoAggregator, type DemoAggregatorOptions } from './demo-aggregator.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';
 import { type ProcessLine, ProcessLog } from './process-log.js';
-import { StageSource } from './stage-source.js';
-import { DemoWorker, FREE_PORT } from './worker.js';
+import { DemoWorker } from './worker.js';
 
-export interface StageOptions {
-  readonly version: string;
-  /** Milliseconds between questions to an engine, and how long things must have stood still. */
+export interface StageOptions extends DemoAggregatorOptions {
+  /** Milliseconds between a sidecar's questions to its engine. */
   readonly probeIntervalMs: number;
-  readonly settleMs: number;
-  /** The operator's own value, as `--kv-cache-block-size` gives it. */
-  readonly overrideTokensPerBlock?: number | undefined;
+}
+
+/** A worker to be brought up. */
+export interface PlannedWorker {
+  readonly name: string;
+  readonly surface: EngineSurface;
+  readonly setup: EngineSetup;
+  /** Whether its engine is up before its sidecar. Default false: it is down until somebody starts it. */
+  readonly isRunning?: boolean;
 }
 
 export interface StageModules {
@@ -39,49 +42,31 @@ export class Stage {
   readonly #options: StageOptions;
   readonly #modules: StageModules;
   readonly #security = createPlaintextSecurity();
-  readonly #source = new StageSource();
-  readonly #aggregator: Aggregator;
+  readonly #aggregator: DemoAggregator;
+  /** Those that came later. */
+  readonly #others: DemoAggregator[] = [];
   readonly #workers = new Map<string, DemoWorker>();
-  #addresses: AggregatorAddresses | undefined;
 
   constructor(options: StageOptions, modules: StageModules) {
     this.#options = options;
     this.#modules = modules;
-    const { clock, random, onLine, onView } = modules;
-    const override = options.overrideTokensPerBlock;
-    this.#aggregator = new Aggregator(
-      {
-        agreement: {
-          ...DEFAULT_AGREEMENT_OPTIONS,
-          settleMs: options.settleMs,
-          overrideTokensPerBlock: override,
-          mismatchedWorkers: override === undefined ? 'quarantine' : 'load-only',
-        },
-        listen: FREE_PORT,
-        httpListen: FREE_PORT,
-        version: options.version,
-      },
-      {
-        clock,
-        random,
-        logger: new ProcessLog({ from: 'aggregator' }, { onLine }),
-        source: this.#source,
-        security: this.#security,
-        registry: new Registry(),
-        dialer: new RpcDialer({}, { clock, security: this.#security }),
-      },
-    );
-    this.#aggregator.fleet.runner.listen({ onView });
+    this.#aggregator = this.#createAggregator('aggregator');
+    this.#aggregator.listen(modules.onView);
   }
 
   /** The aggregator's answers as last prepared. */
   get view(): FleetView {
-    return this.#aggregator.fleet.runner.view;
+    return this.#aggregator.view;
   }
 
   /** Where the aggregator serves; undefined until `open`. */
   get addresses(): AggregatorAddresses | undefined {
-    return this.#addresses;
+    return this.#aggregator.addresses;
+  }
+
+  /** The aggregator that was there from the beginning. */
+  get aggregator(): DemoAggregator {
+    return this.#aggregator;
   }
 
   /** The workers, in the order in which they came. */
@@ -91,20 +76,14 @@ export class Stage {
 
   /** Brings the aggregator up, with no workers yet. */
   async open(): Promise<void> {
-    this.#addresses = await this.#aggregator.start();
+    await this.#aggregator.open();
   }
 
-  /** Brings workers up, each with its engine down, and lets discovery list them. */
-  async addWorkers(
-    workers: readonly {
-      readonly name: string;
-      readonly surface: EngineSurface;
-      readonly setup: EngineSetup;
-    }[],
-  ): Promise<void> {
+  /** Brings workers up, and lets discovery list them. */
+  async addWorkers(workers: readonly PlannedWorker[]): Promise<void> {
     const { clock, random, onLine } = this.#modules;
     const { version, probeIntervalMs } = this.#options;
-    for (const { name, surface, setup } of workers) {
+    const added = workers.map(({ name, surface, setup, isRunning = false }) => {
       const worker = new DemoWorker(
         { name, surface, setup, probeIntervalMs, version },
         {
@@ -116,13 +95,24 @@ export class Stage {
       );
       // Before it opens: one that fails half-way must still be closed.
       this.#workers.set(name, worker);
-      await worker.open();
+      return { worker, isRunning };
+    });
+    // The engines first: once a sidecar is up, it asks.
+    for (const { worker, isRunning } of added) {
+      await worker.engine.open();
+      if (isRunning) worker.engine.start();
     }
-    this.#source.list(
-      this.workers.flatMap(({ name, addresses }) =>
-        addresses === undefined ? [] : [{ target: name, address: addresses.grpc.text }],
-      ),
-    );
+    for (const { worker } of added) await worker.open();
+    for (const aggregator of [this.#aggregator, ...this.#others]) aggregator.list(this.#endpoints);
+  }
+
+  /** Brings up one more aggregator over the same workers, as beside another frontend. */
+  async addAggregator(name: string): Promise<DemoAggregator> {
+    const aggregator = this.#createAggregator(name);
+    this.#others.push(aggregator);
+    aggregator.list(this.#endpoints);
+    await aggregator.open();
+    return aggregator;
   }
 
   /** The worker of that name. */
@@ -134,9 +124,21 @@ export class Stage {
 
   /** Ends everything; when it resolves, no port is taken any more. */
   async close(): Promise<void> {
-    // The aggregator first: that sidecars end is then nothing that it would have to tell.
-    await this.#aggregator.stop();
+    // The aggregators first: that sidecars end is then nothing that they would have to tell.
+    await Promise.all([this.#aggregator, ...this.#others].map((aggregator) => aggregator.close()));
     await Promise.all(this.workers.map((worker) => worker.close()));
     this.#security.close();
+  }
+
+  get #endpoints(): readonly Endpoint[] {
+    return this.workers.flatMap(({ name, addresses }) =>
+      addresses === undefined ? [] : [{ target: name, address: addresses.grpc.text }],
+    );
+  }
+
+  #createAggregator(from: string): DemoAggregator {
+    const { clock, random, onLine } = this.#modules;
+    const logger = new ProcessLog({ from }, { onLine });
+    return new DemoAggregator(this.#options, { clock, random, logger, security: this.#security });
   }
 }

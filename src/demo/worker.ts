@@ -1,18 +1,24 @@
+import { basename, dirname } from 'node:path/posix';
 import { Registry } from 'prom-client';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import { readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
-import { createHttpGet } from '../platform/http-get.js';
+import { createHttpGet, createHttpPost } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import { RpcDialer } from '../rpc/channel.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
 import type { Security } from '../rpc/security.js';
 import { fixedLocation } from '../sidecar/engine-locator.js';
 import { ENGINE_PROBES } from '../sidecar/engines/index.js';
+import type { ProbeModules } from '../sidecar/engines/probe.js';
+import type { EventReading } from '../sidecar/kv-events-intake.js';
+import type { EventSettings } from '../sidecar/kv-events-sources.js';
 import { Sidecar, type SidecarAddresses } from '../sidecar/sidecar.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';
+import { readHeldBlocks } from './held-blocks.js';
 import { SimulatedEngine } from './simulated-engine.js';
 
 /** Any free port of this machine. */
@@ -42,23 +48,66 @@ export interface WorkerModules {
 export class DemoWorker {
   readonly name: string;
   readonly engine: SimulatedEngine;
-  readonly #sidecar: Sidecar;
+  readonly #options: WorkerOptions;
+  readonly #modules: WorkerModules;
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #addresses: SidecarAddresses | undefined;
 
   constructor(options: WorkerOptions, modules: WorkerModules) {
-    const { clock, random, security, logger } = modules;
     this.name = options.name;
-    this.engine = new SimulatedEngine(options, { clock });
-    this.#sidecar = new Sidecar(
+    this.#options = options;
+    this.#modules = modules;
+    this.engine = new SimulatedEngine(options, modules);
+  }
+
+  /** Where the sidecar serves gRPC and HTTP; undefined until `open`. */
+  get addresses(): SidecarAddresses | undefined {
+    return this.#addresses;
+  }
+
+  /** Brings the sidecar up beside its engine, which has its ports by then and is down until it is started. */
+  async open(): Promise<void> {
+    const sidecar = this.#createSidecar();
+    this.#addresses = await sidecar.start();
+    this.#running = sidecar.run(this.#stop.signal);
+  }
+
+  /** What it holds, as its sidecar says over gRPC. */
+  async heldBlocks(signal: AbortSignal): Promise<ReadonlySet<bigint>> {
+    if (this.#addresses === undefined) throw new Error('the sidecar is not up');
+    const { clock, security } = this.#modules;
+    const channel = new RpcDialer({}, { clock, security }).dial(this.#addresses.grpc);
+    try {
+      return await readHeldBlocks(channel, signal);
+    } finally {
+      channel.close();
+    }
+  }
+
+  /** Ends both. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.engine.close();
+  }
+
+  #createSidecar(): Sidecar {
+    const { clock, random, security, logger } = this.#modules;
+    const { version, probeIntervalMs } = this.#options;
+    const { url: httpBaseUrl, discoveryFolder } = this.engine;
+    const target = {
+      httpBaseUrl,
+      ...(discoveryFolder === undefined ? {} : { dynamoFileKv: discoveryFolder }),
+    };
+    return new Sidecar(
       {
-        version: options.version,
-        workerId: options.name,
+        version,
+        workerId: this.name,
         listen: FREE_PORT,
         httpListen: FREE_PORT,
         drainTimeoutMs: DRAIN_TIMEOUT_MS,
-        probeIntervalMs: options.probeIntervalMs,
+        probeIntervalMs,
         declaredFacts: [],
       },
       {
@@ -69,34 +118,59 @@ export class DemoWorker {
         registry: new Registry(),
         openFile: openFilePieces,
         loadProbes: async () => ENGINE_PROBES,
-        locate: async () => fixedLocation([{ httpBaseUrl: this.engine.url }]),
+        locate: async () => fixedLocation([target]),
         probeModules: {
           clock,
           httpGet: createHttpGet({}, { clock }),
           rpc: createEngineRpc({}, { clock }),
-          readFile: readTextFile,
-          listFiles: listFolder,
+          ...(discoveryFolder === undefined
+            ? { readFile: readTextFile, listFiles: listFolder }
+            : this.#simulatedFiles()),
         },
+        eventReading: this.#readEvents(),
       },
     );
   }
 
-  /** Where the sidecar serves gRPC and HTTP; undefined until `open`. */
-  get addresses(): SidecarAddresses | undefined {
-    return this.#addresses;
+  /** What `kv-accord sidecar` reads KV events with. */
+  #readEvents(): EventReading {
+    const postJson = createHttpPost({}, { clock: this.#modules.clock });
+    return {
+      settings: this.#eventSettings(),
+      async loadFeed(modules) {
+        const { EngineFeed } = await import('../kv-events/engine-feed.js');
+        return new EngineFeed({}, { ...modules, postJson });
+      },
+    };
   }
 
-  /** Brings the sidecar up; its engine is down until it is started. */
-  async open(): Promise<void> {
-    await this.engine.open();
-    this.#addresses = await this.#sidecar.start();
-    this.#running = this.#sidecar.run(this.#stop.signal);
+  /** A Dynamo worker does not say where its engine publishes: the operator does (`--kv-event-sources`). */
+  #eventSettings(): EventSettings {
+    const { discoveryFolder, kvEventPorts } = this.engine;
+    if (discoveryFolder === undefined || kvEventPorts === undefined) return { from: 'engine' };
+    const { live, replay } = kvEventPorts;
+    const source = {
+      kind: 'zmq',
+      rank: 0,
+      endpoint: `tcp://127.0.0.1:${live}`,
+      topic: '',
+      replayEndpoint: `tcp://127.0.0.1:${replay}`,
+    } as const;
+    return { from: 'operator', sources: [source] };
   }
 
-  /** Ends both. */
-  async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
-    await this.engine.close();
+  /** The files of the simulated engine, and no others. */
+  #simulatedFiles(): Pick<ProbeModules, 'readFile' | 'listFiles'> {
+    return {
+      readFile: async (path) => {
+        const text = this.engine.files[path];
+        if (text === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+        return text;
+      },
+      listFiles: async (folder) =>
+        Object.keys(this.engine.files)
+          .filter((path) => dirname(path) === folder)
+          .map((path) => basename(path)),
+    };
   }
 }

@@ -73,7 +73,7 @@ describe('the story', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that there are none is the point.
     expect(output.text).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
     const agreed = 'Auto-configured KV block size to 16 (from worker reports)';
-    expect(lines).toContainEqual({ from: 'aggregator', level: 'info', message: agreed });
+    expect(lines).toContainEqual({ from: 'aggregator', level: 'info', code: 'agreed', message: agreed });
     expect(output.text).toMatch(
       /s {2}aggregator {2}INFO {3}Auto-configured KV block size to 16 \(from worker reports\)\n/,
     );

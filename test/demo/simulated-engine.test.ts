@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Fact } from '../../src/contract/facts.js';
 import type { EngineSetup, EngineSurface } from '../../src/demo/engine-surface.js';
 import { metricNumber } from '../../src/demo/engine-surface.js';
+import type { KvEventPorts } from '../../src/demo/kv-publisher.js';
 import { SimulatedEngine } from '../../src/demo/simulated-engine.js';
 import { simulatedSglang } from '../../src/demo/simulated-sglang.js';
 import { simulatedTrtllm } from '../../src/demo/simulated-trtllm.js';
@@ -63,44 +64,56 @@ async function simulate(
 }
 
 describe('the probes read from a simulated engine what they read from the recording', () => {
-  const cases: readonly (readonly [string, EngineSurface, Partial<EngineSetup>, Record<string, string>])[] = [
+  type Recordings = Record<string, string>;
+  const cases: readonly (readonly [
+    string,
+    EngineSurface,
+    Partial<EngineSetup>,
+    (ports: KvEventPorts) => Recordings,
+  ])[] = [
     [
       'of vLLM 0.32.0',
       simulatedVllm,
-      { maxModelLen: 2_048, kvEventsPort: 5557 },
-      {
+      { maxModelLen: 2_048 },
+      ({ live, replay }) => ({
         '/metrics': recording('vllm-0.32.0/metrics.b32.txt'),
         '/version': recording('vllm-0.32.0/version.b32.json'),
         '/v1/models': recording('vllm-0.32.0/models.b32.json'),
-        '/kv_event_sources': onOneLine(recording('vllm-0.32.0/kv_event_sources.b32.json')),
-      },
+        '/kv_event_sources': onOneLine(recording('vllm-0.32.0/kv_event_sources.b32.json'))
+          .replace(':5557', `:${live}`)
+          .replace(':5558', `:${replay}`),
+      }),
     ],
     [
-      'of SGLang 0.5.23',
+      'of SGLang 0.5.23 with a replay endpoint',
       simulatedSglang,
-      { totalBlocks: 43_421, kvEventsPort: 5657 },
-      {
-        '/metrics': recording('sglang-0.5.23/metrics.p32.txt'),
-        '/v1/models': recording('sglang-0.5.23/models.p32.json'),
-        '/server_info': recording('sglang-0.5.23/server_info.p32.json'),
+      { totalBlocks: 43_421 },
+      ({ live, replay }) => {
+        const info = JSON.parse(recording('sglang-0.5.23/server_info.p32.json'));
+        Object.assign(info.kv_events, { endpoint_port_base: live, replay_endpoint_port_base: replay });
+        return {
+          '/metrics': recording('sglang-0.5.23/metrics.p32.txt'),
+          '/v1/models': recording('sglang-0.5.23/models.p32.json'),
+          '/server_info': JSON.stringify(info),
+        };
       },
     ],
     [
       'of a TensorRT-LLM that runs 64 where 32 is configured',
       simulatedTrtllm,
       { model: 'DeepSeek-R1', tokensPerBlock: 64, configuredTokensPerBlock: 32, totalBlocks: 101_256 },
-      {
+      () => ({
         '/prometheus/metrics': recording('trtllm-public-reports/prometheus-metrics.txt'),
         '/version': recording('trtllm-public-reports/version.json'),
         '/v1/models': recording('trtllm-public-reports/models.json'),
         '/server_info': recording('trtllm-public-reports/server_info.json'),
-      },
+      }),
     ],
   ];
-  it.each(cases)('%s', async (_name, surface, setup, recordings) => {
-    const engine = await simulate(surface, setup);
+  it.each(cases)('%s', async (_name, surface, setup, recordingsOf) => {
+    const engine = await simulate(surface, { publishesKvEvents: true, ...setup });
     engine.start();
-    await using recorded = await serveRecordings(recordings);
+    await using recorded = await serveRecordings(recordingsOf(engine.kvEventPorts ?? { live: 0, replay: 0 }));
     const [simulated, real] = [await readBy(engine.url), await readBy(recorded.url)];
     expect(Object.keys(simulated).length).toBeGreaterThanOrEqual(3);
     expect(simulated).toEqual(real);

@@ -1,6 +1,6 @@
 import type { Scene } from '../scene.js';
 import { simulatedSglang } from '../simulated-sglang.js';
-import { isOpenWith, namesIn, planWorker } from './fleet.js';
+import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
 /** A fleet that never agreed, and what mends it. */
 export const conflictScene: Scene = {
@@ -13,11 +13,10 @@ export const conflictScene: Scene = {
         "every 32. Whichever the router took, somebody's cache would be useless, so it takes none and says so.",
     );
     await stage.addWorkers([
-      planWorker('worker-a', 16),
-      planWorker('worker-b', 16),
+      running(planWorker('worker-a', 16)),
+      running(planWorker('worker-b', 16)),
       planWorker('worker-s', 32, simulatedSglang),
     ]);
-    for (const name of ['worker-a', 'worker-b']) stage.worker(name).engine.start();
     await run.expectView(
       'two have reported, the third is awaited',
       (group) => group?.gateOpen === false && namesIn(group, 'reported') === 'worker-a, worker-b',

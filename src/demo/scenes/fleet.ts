@@ -1,24 +1,25 @@
 import type { GroupView } from '../../agreement/snapshot.js';
 import type { EngineSetup, EngineSurface } from '../engine-surface.js';
 import { simulatedVllm } from '../simulated-vllm.js';
+import type { PlannedWorker } from '../stage.js';
 
 /** The model that every fleet of the demo serves. */
 const MODEL = 'demo-model';
 
-/** A worker as a stage takes it. */
-export interface PlannedWorker {
-  readonly name: string;
-  readonly surface: EngineSurface;
-  readonly setup: EngineSetup;
-}
-
-/** A worker of the demo's model. Its engine is vLLM unless `surface` says otherwise. */
+/** A worker of the demo's model. Its engine is vLLM unless `surface` says otherwise, and publishes KV events where it can. */
 export function planWorker(
   name: string,
   tokensPerBlock: number,
   surface: EngineSurface = simulatedVllm,
+  setup: Partial<EngineSetup> = {},
 ): PlannedWorker {
-  return { name, surface, setup: { model: MODEL, tokensPerBlock } };
+  const publishesKvEvents = surface.kvEvents !== undefined;
+  return { name, surface, setup: { model: MODEL, tokensPerBlock, publishesKvEvents, ...setup } };
+}
+
+/** The same worker with its engine up before its sidecar. */
+export function running(worker: PlannedWorker): PlannedWorker {
+  return { ...worker, isRunning: true };
 }
 
 /** Whether the gate is open with that size. */

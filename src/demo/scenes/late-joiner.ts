@@ -1,6 +1,6 @@
 import type { Scene } from '../scene.js';
 import { simulatedTrtllm } from '../simulated-trtllm.js';
-import { isOpenWith, namesIn, planWorker } from './fleet.js';
+import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
 /** One that differs joins a fleet that has agreed. */
 export const lateJoinerScene: Scene = {
@@ -12,13 +12,11 @@ export const lateJoinerScene: Scene = {
       'Two workers have agreed on 16. Then somebody adds a worker with another engine, TensorRT-LLM, whose usual ' +
         'size is 32. Its prompts would be cut in other places than the router looks them up.',
     );
-    await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 16)]);
-    for (const { engine } of stage.workers) engine.start();
+    await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 16)].map(running));
     await run.expectView('the gate is open with 16', (group) => isOpenWith(group, 16));
 
     await run.act('worker-trt joins: trtllm-serve … with tokens_per_block: 32');
-    await stage.addWorkers([planWorker('worker-trt', 32, simulatedTrtllm)]);
-    stage.worker('worker-trt').engine.start();
+    await stage.addWorkers([running(planWorker('worker-trt', 32, simulatedTrtllm))]);
     await run.expectView(
       'it is quarantined: it gets no requests, and the others go on',
       (group) => isOpenWith(group, 16) && namesIn(group, 'dissenting') === 'worker-trt',

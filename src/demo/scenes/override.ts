@@ -1,5 +1,5 @@
 import type { Scene } from '../scene.js';
-import { isOpenWith, planWorker } from './fleet.js';
+import { isOpenWith, planWorker, running } from './fleet.js';
 
 /** An operator insists. */
 export const overrideScene: Scene = {
@@ -12,8 +12,7 @@ export const overrideScene: Scene = {
       'The aggregator was started with --kv-cache-block-size 16: a person decided. It is obeyed, loudly, although ' +
         'one of the workers cuts every 32 tokens; that one gets requests, but nobody pretends to know its cache.',
     );
-    await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 32)]);
-    for (const { engine } of stage.workers) engine.start();
+    await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 32)].map(running));
     await run.expectView(
       "the gate is open with the operator's 16, marked as an override",
       (group) => isOpenWith(group, 16) && group?.isOverride === true,

@@ -1,5 +1,5 @@
 import type { Scene } from '../scene.js';
-import { isOpenWith, namesIn, planWorker } from './fleet.js';
+import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
 /** A fleet moves to another size, one worker after the other. */
 export const rollingChangeScene: Scene = {
@@ -11,12 +11,7 @@ export const rollingChangeScene: Scene = {
       'Three workers run with 16 and are to run with 32. They are restarted one after the other, as a platform rolls ' +
         'out a change, and requests go on all the time.',
     );
-    await stage.addWorkers([
-      planWorker('worker-a', 16),
-      planWorker('worker-b', 16),
-      planWorker('worker-c', 16),
-    ]);
-    for (const { engine } of stage.workers) engine.start();
+    await stage.addWorkers(['worker-a', 'worker-b', 'worker-c'].map((name) => running(planWorker(name, 16))));
     await run.expectView('the gate is open with 16', (group) => isOpenWith(group, 16));
 
     await run.act('worker-a is restarted with --block-size 32');

@@ -1,0 +1,127 @@
+import { Registry } from 'prom-client';
+import { Aggregator, type AggregatorAddresses } from '../aggregator/aggregator.js';
+import type { Endpoint } from '../aggregator/discovery/source.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../agreement/options.js';
+import type { FleetView } from '../agreement/snapshot.js';
+import { type FindMatchesResponse, IndexerClient, type Prompt } from '../gen/kvaccord/v1/indexer.js';
+import { FleetIndexing } from '../indexer/fleet-indexing.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { Random } from '../platform/random.js';
+import { systemTurns } from '../platform/turns.js';
+import { callUnary } from '../rpc/call-unary.js';
+import { RpcDialer } from '../rpc/channel.js';
+import type { Security } from '../rpc/security.js';
+import { StageSource } from './stage-source.js';
+import { FREE_PORT } from './worker.js';
+
+/** How long it may take to answer the demo's own question. */
+const ASK_TIMEOUT_MS = 5_000;
+
+export interface DemoAggregatorOptions {
+  readonly version: string;
+  /** How long things must have stood still. */
+  readonly settleMs: number;
+  /** The operator's own value, as `--kv-cache-block-size` gives it. */
+  readonly overrideTokensPerBlock?: number | undefined;
+}
+
+export interface DemoAggregatorModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly security: Security;
+  readonly logger: Logger;
+}
+
+/** An aggregator with its index, as it stands beside a frontend. */
+export class DemoAggregator {
+  readonly #modules: DemoAggregatorModules;
+  readonly #source = new StageSource();
+  readonly #aggregator: Aggregator;
+  #addresses: AggregatorAddresses | undefined;
+
+  constructor(options: DemoAggregatorOptions, modules: DemoAggregatorModules) {
+    this.#modules = modules;
+    const { clock, logger, random, security } = modules;
+    const override = options.overrideTokensPerBlock;
+    const registry = new Registry();
+    this.#aggregator = new Aggregator(
+      {
+        agreement: {
+          ...DEFAULT_AGREEMENT_OPTIONS,
+          settleMs: options.settleMs,
+          overrideTokensPerBlock: override,
+          mismatchedWorkers: override === undefined ? 'quarantine' : 'load-only',
+        },
+        listen: FREE_PORT,
+        httpListen: FREE_PORT,
+        version: options.version,
+      },
+      {
+        clock,
+        random,
+        logger,
+        source: this.#source,
+        security,
+        registry,
+        dialer: new RpcDialer({}, { clock, security }),
+        parts: [
+          ({ runner, edge }) =>
+            new FleetIndexing(
+              {},
+              { clock, random, logger, registry, edge, turns: systemTurns, fleet: runner },
+            ),
+        ],
+      },
+    );
+  }
+
+  /** Its answers as last prepared. */
+  get view(): FleetView {
+    return this.#aggregator.fleet.runner.view;
+  }
+
+  /** Where it serves; undefined until `open`. */
+  get addresses(): AggregatorAddresses | undefined {
+    return this.#addresses;
+  }
+
+  /** Calls `onView` whenever its answers are new. */
+  listen(onView: (view: FleetView) => void): void {
+    this.#aggregator.fleet.runner.listen({ onView });
+  }
+
+  /** Brings it up. */
+  async open(): Promise<void> {
+    this.#addresses = await this.#aggregator.start();
+  }
+
+  /** Discovery's list, anew. */
+  list(endpoints: readonly Endpoint[]): void {
+    this.#source.list(endpoints);
+  }
+
+  /** Asks it over gRPC, as a router does, who holds how much of a prompt. Rejects while its gate is shut. */
+  async findMatches(tokenIds: readonly number[], signal: AbortSignal): Promise<FindMatchesResponse> {
+    if (this.#addresses === undefined) throw new Error('the aggregator is not up');
+    const { clock, security } = this.#modules;
+    const channel = new RpcDialer({}, { clock, security }).dial(this.#addresses.grpc);
+    try {
+      const client = channel.createClient(IndexerClient);
+      const form: Prompt['form'] = { $case: 'tokenIds', value: { ids: [...tokenIds] } };
+      const prompt: Prompt = { form, loraName: '', cacheSalt: '' };
+      return await callUnary(
+        client.findMatches.bind(client),
+        { group: '', prompt },
+        { clock, timeoutMs: ASK_TIMEOUT_MS, signal },
+      );
+    } finally {
+      channel.close();
+    }
+  }
+
+  /** Ends it. */
+  async close(): Promise<void> {
+    await this.#aggregator.stop();
+  }
+}

@@ -1,3 +1,4 @@
+import type { Picture } from '../contract/picture.js';
 import type { RelayMessage } from '../kv-events/relay.js';
 import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
@@ -119,7 +120,7 @@ export class WorkerFollower implements Worked, Connecting {
         return index.pictureOf(this.target);
       case 'held':
         return {
-          picture: 'none',
+          picture: this.#leftPicture,
           reason: `its KV events tell of instance ${state.start.instanceId}, which no report has named yet`,
         };
       case 'outdated':
@@ -127,12 +128,13 @@ export class WorkerFollower implements Worked, Connecting {
       case 'closed':
         return { picture: 'none', reason: 'its KV events are not followed' };
       default:
-        // What is held may be out of date by now, and stays for the time in which it may go on (G5).
-        return {
-          picture: index.positionOf(this.target) === undefined ? 'none' : 'partial',
-          reason: state.reason,
-        };
+        return { picture: this.#leftPicture, reason: state.reason };
     }
+  }
+
+  /** While nothing is applied: what is held may be out of date, and stays for the time in which it may go on (G5). */
+  get #leftPicture(): Picture {
+    return this.#modules.index.instanceOf(this.target) === undefined ? 'none' : 'partial';
   }
 
   /** There is a way to the worker, another one, or none any more. */

@@ -156,6 +156,18 @@ describe('who follows a worker', () => {
     expect([held(), tally.gapsOf('snapshot')]).toEqual([[2, 3], 1]);
   });
 
+  it('says of half a snapshot, which it goes on to credit after a break, that it is a part', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.break();
+    expect([follower.picture.picture, held()]).toEqual(['none', []]);
+    await settle();
+    const other = follow();
+    other.feed.say(start(), part(1));
+    await other.settle();
+    other.feed.break();
+    expect([other.follower.picture.picture, other.held()]).toEqual(['partial', [1]]);
+  });
+
   it('waits longer and longer for a sidecar that breaks again and again', async () => {
     const { feed, clock } = follow();
     for (const waitMs of [250, 500, 1_000]) {
@@ -246,6 +258,7 @@ describe('who follows a worker', () => {
     await settle();
     feed.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
     await settle();
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'partial', [1]]);
     follower.forget('i-1');
     follower.setInstance('i-2');
     await settle();

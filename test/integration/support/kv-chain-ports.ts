@@ -53,6 +53,7 @@ export class RankPort {
   #line: Line | undefined;
   #onLink: (isUp: boolean) => void = () => {};
   #late: Frames[] = [];
+  readonly #asked = new Set<Line>();
 
   constructor(
     options: {
@@ -111,8 +112,15 @@ export class RankPort {
     if (this.#line?.isClosed === false) this.#onLink(false);
   }
 
+  /** Whether somebody waits for an answer of the replay socket. */
+  get isAsked(): boolean {
+    return [...this.#asked].some(({ isClosed }) => !isClosed);
+  }
+
   ask(): ReplaySocket {
     const line = new Line();
+    for (const old of this.#asked) if (old.isClosed) this.#asked.delete(old);
+    this.#asked.add(line);
     return {
       receive: () => line.receive(),
       close: () => line.close(),

@@ -153,13 +153,17 @@ export class ChainWorld {
     for (const port of worker.ports) port.replay = mode;
   }
 
-  /** Engines take their time to start: what the last one said has been read, and what it was asked is given up. */
+  /**
+   * What the engine said last has been read before the next one says
+   * something: a batch that waits for a replay meanwhile is known for what it
+   * is only when the next one gives its number to another.
+   */
   async restartEngine(worker: ChainWorker): Promise<void> {
     for (const port of worker.ports) port.release();
     await settle();
+    while (worker.ports.some(({ isAsked }) => isAsked)) await this.advance(500);
     worker.engineStart += 1;
     for (const port of worker.ports) port.unlink();
-    await this.advance(4_000);
     for (const engine of worker.engines) engine.restart();
     // Without a replay socket only the probes can tell one engine start from the next.
     if (worker.sketch.ranks.some(({ hasReplay }) => !hasReplay)) this.probe(worker);
@@ -244,8 +248,6 @@ export class ChainWorld {
         if (extra.length > 0) problems.push(`${name} (${picture}) is credited with ${extra.join(', ')}`);
         if (picture === 'exact' && missing.length > 0)
           problems.push(`${name} is exact and lacks ${missing.join(', ')}`);
-        if (picture === 'none' && credited.size > 0)
-          problems.push(`${name} is none and holds ${credited.size}`);
         const port = worker.ports[rank] as RankPort;
         const canBeExact =
           port.source.replayEndpoint !== undefined &&
@@ -279,12 +281,13 @@ export class ChainWorld {
     const reported = Number(this.#reported.get(worker.target)?.slice(2));
     if (credited.size > 0 && start !== undefined && start < reported)
       problems.push(`${name} is credited with blocks of start ${start}, and start ${reported} was reported`);
+    const picture = this.#index.pictureOfRank(worker.target, rank);
+    if (picture === 'none' && credited.size > 0) problems.push(`${name} is none and holds ${credited.size}`);
     if (this.#isCaughtUp(worker) && unverified.length === 0) {
       const feedAt = worker.ledger.placeOf(rank).at;
       const truth = feedAt === undefined ? new Set<string>() : (timeline[feedAt] as Moment).held;
-      const isExact = this.#index.pictureOfRank(worker.target, rank) === 'exact';
       const missing = [...truth].filter((block) => !credited.has(block));
-      if (isExact && missing.length > 0)
+      if (picture === 'exact' && missing.length > 0)
         problems.push(`${name} is exact at place ${feedAt} and lacks ${missing.join(', ')}`);
     }
     return problems;

@@ -16,11 +16,11 @@ import { renderSnapshot } from './status-table.js';
 
 /** Short enough to watch; a sidecar asks a ready engine every ten seconds otherwise. */
 const PROBE_INTERVAL_MS = 500;
-const SETTLE_MS = 1_000;
+const SETTLE_MS = 800;
 /** Long enough to be seen loading. */
-const LOADING_MS = 1_500;
+const LOADING_MS = 1_000;
 /** Time to read what is about to happen, where a person reads. */
-const PAUSE_MS = 1_200;
+const PAUSE_MS = 800;
 /** The introduction is longer than anything after it. */
 const INTRODUCTION_PAUSES = 3;
 

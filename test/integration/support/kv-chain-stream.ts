@@ -72,6 +72,11 @@ export class ChainStream implements Feed {
     return this.#open?.isDrained === true;
   }
 
+  /** Whether something was said, or could be, that the index has not read: a state may follow its changes. */
+  get isUnderWay(): boolean {
+    return this.#open !== undefined && !this.#open.isDrained;
+  }
+
   open(position: RelayPosition | undefined, listener: FeedListener): FeedReader {
     const queue: Sent[] = [];
     const read = this.#placesRead();

@@ -485,7 +485,8 @@ export class RankFeed implements Feed {
   #onRestart(): void {
     const { clock, counts, listener, logger } = this.#modules;
     counts.publisherRestarts += 1;
-    this.#hasRestarted = true;
+    // What is only left over of a connection that is lost tells nothing of who comes back.
+    this.#hasRestarted = this.#link.isUp;
     this.#heals = 0;
     this.#watch.forgetPublisher();
     const nowMs = clock.monotonicMs();

@@ -137,4 +137,21 @@ describe('the feed of a rank at a restart of its engine', () => {
     await advance(500);
     expect(replica.blocks).toEqual([]);
   });
+
+  it('takes no restart that it saw without a connection for that of the engine start that is named next', async () => {
+    const { publisher, replica, feed, advance, arrive } = await follow();
+    publisher.answers = false;
+    publisher.connect();
+    await advance(10_000);
+    await arrive(5, batchOf(stored(10)));
+    // Older than all that is known, and read when its engine has gone.
+    publisher.payloads = [batchOf(stored(20))];
+    publisher.again(0);
+    publisher.restart();
+    await advance(4_000);
+    expect(feed.feedCounts.publisherRestarts).toBe(1);
+    feed.setInstance('i-2');
+    await advance(500);
+    expect(replica.blocks).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { prefill, words } from './support/completions.js';
 import { forThisTest } from './support/for-this-test.js';
 import { startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
@@ -31,6 +32,16 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => 
       origin: expect.stringContaining('/vllm.Control'),
     });
     expect(report.kvEventSources?.[0]?.endpoint).toContain(String(engine.ports.zmq));
+
+    // The first block that it stores tells the size to both.
+    await prefill(engine, { tokens: words(100) });
+    for (const each of [blind, sidecar]) {
+      const proven = await reportThat(each, 'that goes by events', (seen) => {
+        return sizeEvidence(seen)?.source === 'EVIDENCE_SOURCE_OBSERVED_EVENT';
+      });
+      expect(proven.contract?.tokensPerBlock).toBe(64);
+      expect(proven.completeness.state).toBe('STATE_COMPLETE');
+    }
   });
 
   it('that serves gRPC alone, reads the size there', async () => {

@@ -3,6 +3,9 @@ import type { Publisher, Router } from 'zeromq';
 /** Batches that a replay gives again, as vLLM's and SGLang's `buffer_steps` has it. */
 const BUFFER_STEPS = 10_000;
 
+/** Messages that wait for one peer before it loses some: vLLM's `hwm`. */
+const MAX_WAITING = 100_000;
+
 /** Where it binds: any free port of the loopback. */
 const ANY_PORT = 'tcp://127.0.0.1:0';
 
@@ -46,8 +49,8 @@ export class KvPublisher {
   /** Takes two ports. ZeroMQ is loaded here: whoever simulates no events does not need it. */
   static async open(): Promise<KvPublisher> {
     const zmq = await import('zeromq');
-    const publisher = new zmq.Publisher({ linger: 0 });
-    const router = new zmq.Router({ linger: 0 });
+    const publisher = new zmq.Publisher({ linger: 0, sendHighWaterMark: MAX_WAITING });
+    const router = new zmq.Router({ linger: 0, sendHighWaterMark: MAX_WAITING });
     try {
       await publisher.bind(ANY_PORT);
       await router.bind(ANY_PORT);

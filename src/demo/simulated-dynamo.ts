@@ -10,7 +10,7 @@ import {
 import { VLLM_KV_EVENTS } from './simulated-vllm.js';
 
 /** Where its workers leave their model cards, as `--dynamo-file-kv` names it to their sidecars. */
-const FOLDER = '/dynamo-kv';
+const FOLDER = '/kv';
 
 /**
  * A worker of NVIDIA Dynamo 1.6.1 with vLLM inside. Its system port tells no
@@ -47,9 +47,9 @@ export const simulatedDynamo: EngineSurface = {
   },
 };
 
-/** Another one at every start. */
+/** 64 bits, another one at every start. */
 function instanceId({ startedAtMs }: EngineRun): string {
-  return startedAtMs.toString(16).padStart(16, '1');
+  return (0x4f16_3000_0000_0000n + BigInt(startedAtMs)).toString(16);
 }
 
 function modelCard(run: EngineRun): unknown {

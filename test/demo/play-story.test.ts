@@ -5,7 +5,7 @@ import { SILENT_NARRATOR, TextNarrator } from '../../src/demo/narrator.js';
 import { playStory, type Story, type StoryModules, type StoryOptions } from '../../src/demo/play-story.js';
 import type { ProcessLine } from '../../src/demo/process-log.js';
 import type { Scene } from '../../src/demo/scene.js';
-import { planWorker } from '../../src/demo/scenes/fleet.js';
+import { planWorker, running } from '../../src/demo/scenes/fleet.js';
 import { SCENES } from '../../src/demo/scenes/index.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { createHttpGet } from '../../src/platform/http-get.js';
@@ -121,6 +121,47 @@ describe('a scene that does not come out as told', () => {
     expect(results[1]?.checks[0]?.seen).toMatch(/^GET \/readyz answers 503: /);
   });
 
+  it('names the answer when somebody who asks is told another thing', async () => {
+    const output = new TextRecorder();
+    const narrator = new TextNarrator({ hasColours: false }, { output });
+    const tokenIds = Array.from({ length: 70 }, (_, index) => index);
+    const { results } = await play(
+      {
+        patienceMs: 2_000,
+        scenes: alone(async (run) => {
+          await run.stage.addWorkers([running(planWorker('worker-a', 16))]);
+          const worker = run.stage.worker('worker-a');
+          worker.engine.prompt(tokenIds);
+          const question = { about: 'it', tokenIds };
+          await run.expectMatches('four of four', question, { 'worker-a': 4 });
+          await run.expectFound('none of two', { worker, tokenIds, tokensPerBlock: 32 }, 0);
+          await run.expectMatches('five of four', question, { 'worker-a': 5 });
+        }),
+      },
+      { narrator },
+    );
+    expect(results[0]?.error).toBeUndefined();
+    expect(results[0]?.checks).toEqual([
+      { expected: 'four of four', ok: true },
+      { expected: 'none of two', ok: true },
+      { expected: 'five of four', ok: false, seen: 'worker-a holds the first 4' },
+    ]);
+    expect(output.text).toContain(
+      '\n  ? Indexer.FindMatches: it, 70 tokens are 4 blocks of 16\n    worker-a holds the first 4\n  ✓ four',
+    );
+    expect(output.text).toContain(
+      '\n  ? KvEvents.Subscribe: worker-a holds 4 blocks\n    cut every 32, the prompt is 2 blocks: 0 found\n  ✓ none',
+    );
+  });
+
+  it('says why when nobody could be asked', async () => {
+    const { results } = await play({
+      patienceMs: 50,
+      scenes: alone((run) => run.expectMatches('one', { about: 'it', tokenIds: [1] }, {})),
+    });
+    expect(results[0]?.checks[0]?.seen).toContain('discovery lists no workers');
+  });
+
   it('is told apart from one that broke', async () => {
     const { results } = await play({
       scenes: alone(async (run) => {
@@ -146,6 +187,9 @@ describe('the end', () => {
           urls.push(
             `http://${run.stage.addresses?.http.text}/livez`,
             run.stage.worker('worker-a').engine.url,
+            ...Object.values(run.stage.worker('worker-a').engine.kvEventPorts ?? {}).map(
+              (port) => `http://127.0.0.1:${port}`,
+            ),
           );
           queueMicrotask(() => controller.abort(new Error('asked to end')));
           await run.expectView('never', () => false);
@@ -155,7 +199,7 @@ describe('the end', () => {
     );
     await expect(story).rejects.toThrow('asked to end');
     for (const url of urls) await expect(reach(url)).rejects.toThrow(/ECONNREFUSED/);
-    expect(urls).toHaveLength(2);
+    expect(urls).toHaveLength(4);
   });
 
   it('leaves the last fleet running when it is to be kept, with lines to try', async () => {
@@ -168,6 +212,7 @@ describe('the end', () => {
     expect(story.kept?.workers.map(({ name }) => name)).toEqual(['second']);
     const lines = inviteTo(story.kept as NonNullable<Story['kept']>).map(({ line }) => line);
     expect(lines.filter((line) => line.startsWith('grpcurl -plaintext 127.0.0.1:'))).toHaveLength(2);
+    expect(lines.some((line) => /^kv-accord status --index 127\.0\.0\.1:\d+$/.test(line))).toBe(true);
     const [page = ''] = lines;
     expect((await reach(page)).status).toBe(200);
     await story.kept?.close();

@@ -1,16 +1,24 @@
+import { decode } from '@msgpack/msgpack';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Fact } from '../../src/contract/facts.js';
 import type { EngineSetup, EngineSurface } from '../../src/demo/engine-surface.js';
 import { metricNumber } from '../../src/demo/engine-surface.js';
 import type { KvEventPorts } from '../../src/demo/kv-publisher.js';
+import { simulatedDynamo } from '../../src/demo/simulated-dynamo.js';
 import { SimulatedEngine } from '../../src/demo/simulated-engine.js';
 import { simulatedSglang } from '../../src/demo/simulated-sglang.js';
 import { simulatedTrtllm } from '../../src/demo/simulated-trtllm.js';
 import { simulatedVllm } from '../../src/demo/simulated-vllm.js';
 import { EngineState } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { replay } from '../../src/kv-events/replay-client.js';
+import { loadZmqSockets } from '../../src/kv-events/zmq-sockets.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { dynamoModelCard } from '../../src/sidecar/engines/dynamo-model-card.js';
+import { dynamoSystemHealth, dynamoSystemMetrics } from '../../src/sidecar/engines/dynamo-system-status.js';
 import { ENGINE_PROBES } from '../../src/sidecar/engines/index.js';
 import { openaiModels } from '../../src/sidecar/engines/openai-models.js';
 import { vllmMetrics } from '../../src/sidecar/engines/vllm-metrics.js';
+import { makePicture, readRecording } from '../kv-events/support/engine-payloads.js';
 import {
   fieldValues,
   probeFailure,
@@ -20,6 +28,7 @@ import {
 } from '../sidecar/engines/probe-run.js';
 import { recording, serveRecordings } from '../sidecar/engines/recorded-engine.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 /** What every probe that finds something reads at an address, without the address and the times. */
 async function readBy(url: string): Promise<Record<string, unknown>> {
@@ -205,6 +214,91 @@ describe('a simulated engine', () => {
   });
 });
 
+describe('the KV events of a simulated engine', () => {
+  const recordings = [
+    ['vLLM', simulatedVllm, 'vllm-0.32.0.block-32'],
+    ['SGLang', simulatedSglang, 'sglang-0.5.23.page-32'],
+  ] as const;
+
+  it.each(recordings)(
+    'of %s have the fields of the real ones, in their order',
+    async (_name, surface, name) => {
+      const engine = await simulate(surface, { publishesKvEvents: true });
+      engine.start();
+      engine.prompt(tokens(1, 128));
+      const simulated = (await batchesOf(engine)).flatMap(eventsIn);
+      const real = readRecording(name).flatMap(({ payload }) => eventsIn(payload));
+      expect(simulated.at(-1)?.[0]).toBe('BlockStored');
+      for (const event of simulated) expect(real).toContainEqual(event);
+    },
+  );
+
+  it.each(recordings)('of %s are read as what its cache holds', async (_name, surface) => {
+    const engine = await simulate(surface, { publishesKvEvents: true, totalBlocks: 8 });
+    engine.start();
+    const { picture, held, counted } = makePicture();
+    const prompts = [tokens(1, 100), tokens(500, 200), tokens(1, 150), tokens(1, 400), tokens(500, 64)];
+    let size = 0;
+    for (const prompt of prompts) {
+      const { stored, evicted } = engine.prompt(prompt);
+      size += stored.length - evicted.length;
+    }
+    for (const batch of await batchesOf(engine)) picture.apply(batch);
+    expect(held()).toHaveLength(size);
+    expect(held().every((block) => block.startsWith('device 32 '))).toBe(true);
+    expect(counted().every((line) => / (applied|duplicate) /.test(line))).toBe(true);
+  });
+
+  it('begin with a clear, where the engine is SGLang, at every start anew', async () => {
+    const engine = await simulate(simulatedSglang, { publishesKvEvents: true });
+    for (let start = 0; start < 2; start += 1) {
+      engine.start();
+      engine.prompt(tokens(1, 64));
+      const types = (await batchesOf(engine)).flatMap(eventsIn).map(([type]) => type);
+      expect(types).toEqual(['AllBlocksCleared', 'BlockStored']);
+    }
+  });
+
+  it('are none where a prompt changes nothing, and none of an engine that was not told to publish', async () => {
+    const engine = await simulate(simulatedVllm, { publishesKvEvents: true });
+    engine.start();
+    engine.prompt(tokens(1, 64));
+    engine.prompt(tokens(1, 64));
+    engine.prompt([1, 2, 3]);
+    expect(await batchesOf(engine)).toHaveLength(1);
+    const silent = await simulate(simulatedVllm);
+    silent.start();
+    expect(silent.prompt(tokens(1, 64)).stored).toHaveLength(2);
+    expect(silent.kvEventPorts).toBeUndefined();
+  });
+
+  it('cannot come of an engine that is down', async () => {
+    const engine = await simulate(simulatedVllm, { publishesKvEvents: true });
+    expect(() => engine.prompt([1])).toThrow('not up');
+  });
+});
+
+describe('a simulated worker of Dynamo', () => {
+  it('declares by its model card what was configured, whatever its engine cuts', async () => {
+    const engine = await simulate(simulatedDynamo, { tokensPerBlock: 32, configuredTokensPerBlock: 16 });
+    engine.start();
+    const modules = probeModules({
+      readFile: async (path: string) => engine.files[path] ?? '',
+      listFiles: async () => Object.keys(engine.files).map((path) => path.split('/').at(-1) ?? ''),
+    });
+    const target = { httpBaseUrl: engine.url, dynamoFileKv: engine.discoveryFolder ?? '' };
+    const { facts, warnings } = await runProbe(dynamoModelCard, target, modules);
+    expect(sizeLines(facts)).toEqual(['requested 16 declared contract']);
+    expect(fieldValues(facts, 'model.served_names')).toEqual([['tiny']]);
+    expect(warnings).toEqual([]);
+    const { facts: health } = await runProbe(dynamoSystemHealth, target);
+    expect(fieldValues(health, 'engine.state')).toEqual([EngineState.ENGINE_STATE_READY]);
+    const { facts: metrics } = await runProbe(dynamoSystemMetrics, target);
+    expect(fieldValues(metrics, 'engine.start_marker')).toEqual(fieldValues(facts, 'engine.start_marker'));
+    expect(sizeLines(metrics)).toEqual([]);
+  });
+});
+
 it('writes numbers as the Python client does', () => {
   expect([0, 32, 0.5, 1_389_472, 1_795_224_193.49, 43_421].map(metricNumber)).toEqual([
     '0.0',
@@ -215,6 +309,28 @@ it('writes numbers as the Python client does', () => {
     '43421.0',
   ]);
 });
+
+function tokens(first: number, length: number): number[] {
+  return Array.from({ length }, (_, index) => first + index);
+}
+
+/** Each event of a batch by its type and its fields. */
+function eventsIn(payload: Uint8Array): [string, string][] {
+  const [, events] = decode(payload, { useBigInt64: true }) as [number, Record<string, unknown>[]];
+  return events.map((event) => [String(event['type']), Object.keys(event).join()]);
+}
+
+/** All that an engine has published, as its replay gives it. */
+async function batchesOf(engine: SimulatedEngine): Promise<Uint8Array[]> {
+  const sockets = await loadZmqSockets({}, { logger: new RecordingLogger() });
+  const endpoint = `tcp://127.0.0.1:${engine.kvEventPorts?.replay}`;
+  const { signal } = new AbortController();
+  const batches: Uint8Array[] = [];
+  for await (const { payload } of replay(endpoint, 0, {}, { clock: systemClock, sockets }, signal)) {
+    batches.push(payload);
+  }
+  return batches;
+}
 
 async function factsOf(url: string): Promise<Fact[]> {
   const facts: Fact[] = [];

@@ -23,7 +23,10 @@ export const declaredScene: Scene = {
         running(planWorker(name, CUT, simulatedDynamo, { configuredTokensPerBlock: DECLARED })),
       ),
     );
-    await run.expectView('the gate is open with 16, and all looks well', (group) => isOpenWith(group, 16));
+    await run.expectView(
+      'the gate is open with 16, what each cache holds is known exactly: all looks well',
+      (group) => isOpenWith(group, 16) && group?.routingMode === 'exact',
+    );
 
     await run.act('worker-a computes its first prompt, of 256 tokens');
     const worker = stage.worker('worker-a');

@@ -73,7 +73,8 @@ servePart({
           },
           eventReading: {
             settings: { from: 'operator', sources: [{ kind: 'zmq', rank: 0, endpoint, topic: '' }] },
-            loadFeed: async (modules) => new EngineFeed({}, modules),
+            // Many sidecars share this process, and their histories are to be full soon.
+            loadFeed: async (modules) => new EngineFeed({ maxHistoryBytes: 512 * 1_024 }, modules),
           },
         },
       );

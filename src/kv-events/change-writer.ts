@@ -62,7 +62,8 @@ export class ChangeWriter {
 
   #flush(): void {
     if (this.#count === 0) return;
-    const sequenceHashes = new Uint8Array(this.#buffer.buffer).slice(0, 8 * this.#count);
+    // A copy in Node's pool: a buffer of its own for a few hashes would be four times as large as they are.
+    const sequenceHashes = Buffer.from(new Uint8Array(this.#buffer.buffer, 0, 8 * this.#count));
     this.#count = 0;
     const tier = this.#tier;
     this.#changes.push(

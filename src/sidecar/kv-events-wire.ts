@@ -26,14 +26,17 @@ const PICTURES: Readonly<Record<PictureName, Picture>> = {
 /** Last instant that a Timestamp can tell: the end of the year 9999. */
 const MAX_TIMESTAMP_MS = 253_402_300_799_999;
 
+/**
+ * Changes that are kept as they were written. Subscribers that keep up are told
+ * the same within a moment; to keep more would double what the history takes.
+ */
+const KEPT_CHANGES = 64;
+
 /** Writes what a relay says as the bytes of a `SubscribeResponse`, for one worker. */
 export class KvEventsEncoder {
   readonly #workerId: string;
-  /**
-   * Every subscriber is told the same changes, which are written once. The
-   * entries go with the messages, and those with the relay's bounded history.
-   */
-  readonly #written = new WeakMap<RelayMessage, Buffer>();
+  /** The last changes, oldest first: every subscriber is told the same, written once. */
+  readonly #written = new Map<RelayMessage, Buffer>();
 
   constructor(options: { readonly workerId: string }) {
     this.#workerId = options.workerId;
@@ -46,6 +49,12 @@ export class KvEventsEncoder {
     if (known !== undefined) return known;
     const bytes = write(this.#payloadOf(message));
     this.#written.set(message, bytes);
+    if (this.#written.size > KEPT_CHANGES) {
+      for (const oldest of this.#written.keys()) {
+        this.#written.delete(oldest);
+        break;
+      }
+    }
     return bytes;
   }
 

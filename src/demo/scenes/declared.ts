@@ -40,7 +40,7 @@ export const declaredScene: Scene = {
     );
     const question = { worker, tokenIds: FIRST_CONVERSATION };
     await run.expectFound(
-      'a router that goes by the model card finds none of it, and nothing tells it so',
+      'a router that goes by the model card finds none of it, and nothing else would tell',
       { ...question, tokensPerBlock: DECLARED },
       0,
     );

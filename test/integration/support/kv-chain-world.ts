@@ -174,7 +174,13 @@ export class ChainWorld {
   async restartEngine(worker: ChainWorker): Promise<void> {
     for (const port of worker.ports) port.release();
     await settle();
-    while (worker.ports.some(({ isAsked }) => isAsked)) await this.advance(500);
+    const modes = worker.ports.map(({ replay }) => replay);
+    for (let waitedMs = 0; worker.ports.some(({ isAsked }) => isAsked); waitedMs += 500) {
+      // Two ranks that are never answered ask in turns, without end.
+      if (waitedMs >= 10_000) this.setReplay(worker, 'answers');
+      await this.advance(500);
+    }
+    for (const [rank, port] of worker.ports.entries()) port.replay = modes[rank] ?? port.replay;
     worker.engineStart += 1;
     for (const port of worker.ports) port.unlink();
     for (const engine of worker.engines) engine.restart();

@@ -54,3 +54,11 @@ export function dialable(endpoint: string, host: string | undefined, rank = 0): 
 export function vllmPublisherConnects(endpoint: string): boolean {
   return endpoint.startsWith('tcp://') && !endpoint.includes('*') && !endpoint.includes('::');
 }
+
+/**
+ * The same of SGLang's publisher, by the host of its endpoint as it was
+ * configured: it binds every wildcard (`sglang/srt/disaggregation/kv_events.py`).
+ */
+export function sglangPublisherConnects(host: string): boolean {
+  return !WILDCARD_HOSTS.has(host);
+}

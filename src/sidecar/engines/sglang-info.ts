@@ -5,7 +5,7 @@ import {
   HashUnit,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { dialable } from './event-endpoint.js';
+import { dialable, sglangPublisherConnects } from './event-endpoint.js';
 import type { FactSheet } from './fact-sheet.js';
 import { type JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 
@@ -170,6 +170,9 @@ function readCapacity(info: JsonReader, schedulers: readonly JsonReader[], sheet
 }
 
 function readEventSources(info: JsonReader, host: string | undefined, sheet: FactSheet): void {
+  // The listed endpoints have their host filled in; only this one is as it was configured.
+  const bound = info.child('kv_events')?.text('endpoint_host');
+  const connects = bound !== undefined && sglangPublisherConnects(bound);
   const listed = info.children('kv_event_sources');
   if (listed !== undefined) {
     const sources = listed.flatMap((source) => {
@@ -177,7 +180,7 @@ function readEventSources(info: JsonReader, host: string | undefined, sheet: Fac
       const endpoint = source.text('endpoint');
       if (rank === undefined || endpoint === undefined) return [];
       return eventSource(
-        { rank, endpoint, replay: source.text('replay_endpoint'), topic: source.text('topic') },
+        { rank, endpoint, replay: source.text('replay_endpoint'), topic: source.text('topic'), connects },
         host,
         sheet,
       );
@@ -221,7 +224,14 @@ function readAnnouncedEvents(
   for (let rank = 0; rank < Math.min(ranks, MAX_LIST_LENGTH); rank += 1) {
     const endpoint = `tcp://${bound}:${base + rank}`;
     const replay = replayBase === undefined ? undefined : `tcp://${bound}:${replayBase + rank}`;
-    sources.push(...eventSource({ rank, endpoint, replay, topic: announced.text('topic') }, host, sheet));
+    const told = {
+      rank,
+      endpoint,
+      replay,
+      topic: announced.text('topic'),
+      connects: sglangPublisherConnects(bound),
+    };
+    sources.push(...eventSource(told, host, sheet));
   }
   sheet.field('kv_event_sources', sources, info.raw('kv_events'));
 }
@@ -232,6 +242,8 @@ function eventSource(
     readonly endpoint: string;
     readonly replay: string | undefined;
     readonly topic: string | undefined;
+    /** Its publisher connects, and whoever reads has to bind. The replay socket is always bound by the engine. */
+    readonly connects: boolean;
   },
   host: string | undefined,
   sheet: FactSheet,
@@ -248,7 +260,7 @@ function eventSource(
     {
       dataParallelRank: told.rank,
       transport: 'zmq',
-      endpoint: endpoint.endpoint,
+      endpoint: told.connects ? `@${endpoint.endpoint}` : endpoint.endpoint,
       topic: told.topic ?? '',
       ...(replay?.type === 'endpoint' ? { replayEndpoint: replay.endpoint } : {}),
     },

@@ -150,6 +150,20 @@ describe('other forms of the server info', () => {
     ]);
   });
 
+  it('a publisher whose endpoint names a plain host connects, so that the sidecar has to bind', async () => {
+    const host = { endpoint_host: '127.0.0.1', endpoint_port_base: 5657, topic: 't', dp_size: 1 };
+    const announced = await factsOf({ kv_events: { ...host, replay_endpoint_port_base: 5757 } });
+    const source = { dataParallelRank: 0, transport: 'zmq', endpoint: '@tcp://127.0.0.1:5657', topic: 't' };
+    expect(fieldValues(announced, 'kv_event_sources')[0]).toEqual([
+      { ...source, replayEndpoint: 'tcp://127.0.0.1:5757' },
+    ]);
+    const listed = await factsOf({
+      kv_events: host,
+      kv_event_sources: [{ dp_rank: 0, endpoint: 'tcp://127.0.0.1:5657', topic: 't' }],
+    });
+    expect(fieldValues(listed, 'kv_event_sources')[0]).toEqual([source]);
+  });
+
   it('ranks on several nodes have no ports that could be known', async () => {
     const facts = await factsOf({
       nnodes: 2,

@@ -1572,7 +1572,7 @@ export type IndexerService = typeof IndexerService;
 export const IndexerService = {
   /**
    * How many leading blocks of a prompt each worker holds:
-   *   grpcurl -plaintext -d '{"token_ids":{"ids":[1,2,3]}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
+   *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches: {
     path: "/kvaccord.v1.Indexer/FindMatches" as const,
@@ -1613,7 +1613,7 @@ export const IndexerService = {
 export interface IndexerServer extends UntypedServiceImplementation {
   /**
    * How many leading blocks of a prompt each worker holds:
-   *   grpcurl -plaintext -d '{"token_ids":{"ids":[1,2,3]}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
+   *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches: handleUnaryCall<FindMatchesRequest, FindMatchesResponse>;
   /** The whole index of a group, for debugging. */
@@ -1628,7 +1628,7 @@ export interface IndexerServer extends UntypedServiceImplementation {
 export interface IndexerClient extends Client {
   /**
    * How many leading blocks of a prompt each worker holds:
-   *   grpcurl -plaintext -d '{"token_ids":{"ids":[1,2,3]}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
+   *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches(
     request: FindMatchesRequest,

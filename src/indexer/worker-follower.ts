@@ -57,6 +57,8 @@ type FollowerState =
       readonly reader: FeedReader;
       readonly sinceMs: number;
       readonly start: StartMessage;
+      /** What came after it, if that is no start of another instance; what follows stays with the sidecar. */
+      next: RelayMessage | undefined;
       readonly timer: Timer;
     }
   /** The feed tells of an instance that is over: nothing of it counts, a start of the next is due. */
@@ -155,7 +157,10 @@ export class WorkerFollower implements Worked, Connecting {
     const { index } = this.#modules;
     if (index.instanceOf(this.target) !== instanceId) index.forget(this.target);
     const state = this.#state;
-    if (state.type === 'held' && state.start.instanceId === instanceId) this.#begin(state.start, state);
+    if (state.type === 'held' && state.start.instanceId === instanceId) {
+      this.#begin(state.start, state);
+      if (state.next !== undefined && this.state === 'applying') this.#apply(state.next);
+    }
     // A sidecar that was restarted names its engine's instance only when it has asked the engine again:
     // the instance was not over, and what the stream told of it meanwhile was left out.
     else if (state.type === 'outdated' && state.instanceId === instanceId)
@@ -185,7 +190,7 @@ export class WorkerFollower implements Worked, Connecting {
   /** For the intake: takes one message. */
   step(): boolean {
     const state = this.#state;
-    if (state.type !== 'asking' && state.type !== 'applying' && state.type !== 'outdated') return false;
+    if (!('reader' in state) || (state.type === 'held' && state.next !== undefined)) return false;
     let message: RelayMessage | undefined;
     try {
       message = state.reader.next();
@@ -205,6 +210,10 @@ export class WorkerFollower implements Worked, Connecting {
   ): void {
     if (message.type === 'start') {
       this.#start(message, state);
+      return;
+    }
+    if (state.type === 'held') {
+      state.next = message;
       return;
     }
     if (state.type === 'outdated') return; // of an instance that is over
@@ -232,7 +241,7 @@ export class WorkerFollower implements Worked, Connecting {
       const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
         this.#distrust(`tells of instance ${message.instanceId}, which no report named`),
       );
-      this.#setState({ type: 'held', reader, sinceMs, start: message, timer });
+      this.#setState({ type: 'held', reader, sinceMs, start: message, next: undefined, timer });
     }
   }
 

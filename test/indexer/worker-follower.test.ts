@@ -223,6 +223,16 @@ describe('who follows a worker', () => {
     expect([follower.picture.picture, held()]).toEqual(['exact', [3]]);
   });
 
+  it('does not wait for the name that a restarted sidecar had for its engine before it asked it', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start({ instance: 'i-unseen', stream: 's-0' }));
+    await settle();
+    expect(follower.state).toBe('held');
+    feed.say(start(), part(1), end);
+    await settle();
+    expect([follower.picture.picture, held()]).toEqual(['exact', [1]]);
+  });
+
   it('begins anew at once where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
     const { follower, feed, held, settle } = follow();
     feed.say(start(), part(1), end);

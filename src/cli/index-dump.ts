@@ -5,9 +5,10 @@ import {
   DumpEntry,
   type DumpPart,
   type DumpResponse,
-  DumpStart,
+  type DumpStart,
   IndexerClient,
 } from '../gen/kvaccord/v1/indexer.js';
+import { pictureToJSON } from '../gen/kvaccord/v1/kv_events.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { TextOutput } from '../platform/standard-streams.js';
 import type { RpcChannel } from '../rpc/channel.js';
@@ -45,9 +46,7 @@ export async function printIndex(channel: RpcChannel, options: IndexDumpOptions)
       const { payload } = message;
       if (payload?.$case === 'part' && json) stdout.write(linesOf(payload.value));
       if (payload?.$case !== 'start') continue;
-      stdout.write(
-        json ? `${JSON.stringify(DumpStart.toJSON(payload.value))}\n` : renderIndex(payload.value),
-      );
+      stdout.write(json ? startLineOf(payload.value) : renderIndex(payload.value));
       // Who holds how much is said at the beginning: the rest is for programs.
       if (!json) return;
     }
@@ -89,6 +88,26 @@ class Watchdog {
       this.#bark();
     });
   }
+}
+
+/** Zeros are said as well: a program is not to guess which holder is number 0. */
+function startLineOf({ group, epoch, tokensPerBlock, holders }: DumpStart): string {
+  const start = {
+    group,
+    epoch: String(epoch),
+    tokensPerBlock,
+    holders: holders.map(({ holder, target, dataParallelRank, picture, ...blocks }) => ({
+      holder,
+      target,
+      dataParallelRank,
+      picture: pictureToJSON(picture),
+      deviceBlocks: String(blocks.deviceBlocks),
+      hostBlocks: String(blocks.hostBlocks),
+      diskBlocks: String(blocks.diskBlocks),
+      externalBlocks: String(blocks.externalBlocks),
+    })),
+  };
+  return `${JSON.stringify(start)}\n`;
 }
 
 function linesOf({ tier, entries }: DumpPart): string {

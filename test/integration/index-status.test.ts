@@ -29,7 +29,23 @@ describe('status --index', () => {
 
     const lines = (await run(harness.grpc, '--json')).stdout.trim().split('\n');
     const [start, ...entries] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(start).toMatchObject({ group: 'tiny', epoch: '1', tokensPerBlock: 32 });
+    expect(start).toEqual({
+      group: 'tiny',
+      epoch: '1',
+      tokensPerBlock: 32,
+      holders: [
+        {
+          holder: 0,
+          target: worker.address,
+          dataParallelRank: 0,
+          picture: 'PICTURE_EXACT',
+          deviceBlocks: '3',
+          hostBlocks: '1',
+          diskBlocks: '0',
+          externalBlocks: '0',
+        },
+      ],
+    });
     expect(entries.map(({ tier, sequenceHash }) => `${tier} ${sequenceHash}`).sort()).toEqual([
       'device 1',
       'device 2',

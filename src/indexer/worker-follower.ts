@@ -16,6 +16,9 @@ import type { Intake, Worked } from './intake.js';
  */
 const INSTANCE_WAIT_MS = 15_000;
 
+/** Messages without blocks that are kept while a stream waits: the end of an empty snapshot, and what ranks stand at. */
+const MAX_HELD_MESSAGES = 16;
+
 /** Until a sidecar that knows nothing of KV events is asked again, in case it was replaced without a word. */
 const UNSUPPORTED_WAIT_MS = 5 * 60_000;
 
@@ -57,8 +60,8 @@ type FollowerState =
       readonly reader: FeedReader;
       readonly sinceMs: number;
       readonly start: StartMessage;
-      /** What came after it, if that is no start of another instance; what follows stays with the sidecar. */
-      next: RelayMessage | undefined;
+      /** What came after it, up to the first block; what follows stays with the sidecar. */
+      readonly next: RelayMessage[];
       readonly timer: Timer;
     }
   /** The feed tells of an instance that is over: nothing of it counts, a start of the next is due. */
@@ -159,7 +162,7 @@ export class WorkerFollower implements Worked, Connecting {
     const state = this.#state;
     if (state.type === 'held' && state.start.instanceId === instanceId) {
       this.#begin(state.start, state);
-      if (state.next !== undefined && this.state === 'applying') this.#apply(state.next);
+      for (const message of state.next) if (this.state === 'applying') this.#apply(message);
     }
     // A sidecar that was restarted names its engine's instance only when it has asked the engine again:
     // the instance was not over, and what the stream told of it meanwhile was left out.
@@ -190,7 +193,7 @@ export class WorkerFollower implements Worked, Connecting {
   /** For the intake: takes one message. */
   step(): boolean {
     const state = this.#state;
-    if (!('reader' in state) || (state.type === 'held' && state.next !== undefined)) return false;
+    if (!('reader' in state) || (state.type === 'held' && isEnoughHeld(state.next))) return false;
     let message: RelayMessage | undefined;
     try {
       message = state.reader.next();
@@ -213,7 +216,7 @@ export class WorkerFollower implements Worked, Connecting {
       return;
     }
     if (state.type === 'held') {
-      state.next = message;
+      state.next.push(message);
       return;
     }
     if (state.type === 'outdated') return; // of an instance that is over
@@ -241,7 +244,7 @@ export class WorkerFollower implements Worked, Connecting {
       const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
         this.#distrust(`tells of instance ${message.instanceId}, which no report named`),
       );
-      this.#setState({ type: 'held', reader, sinceMs, start: message, next: undefined, timer });
+      this.#setState({ type: 'held', reader, sinceMs, start: message, next: [], timer });
     }
   }
 
@@ -340,4 +343,14 @@ export class WorkerFollower implements Worked, Connecting {
       this.#modules.gate.leave(this);
     this.#modules.onPicture(this.target);
   }
+}
+
+/**
+ * Whether no more is taken of a stream whose instance has no report yet. A
+ * stream that tells of no block yet is read on, for it may be of a sidecar that
+ * has not asked its engine: then the start that counts comes next.
+ */
+function isEnoughHeld(next: readonly RelayMessage[]): boolean {
+  const last = next.at(-1)?.type;
+  return last === 'snapshot_part' || last === 'changes' || next.length >= MAX_HELD_MESSAGES;
 }

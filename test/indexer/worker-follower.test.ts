@@ -225,7 +225,7 @@ describe('who follows a worker', () => {
 
   it('does not wait for the name that a restarted sidecar had for its engine before it asked it', async () => {
     const { follower, feed, held, settle } = follow();
-    feed.say(start({ instance: 'i-unseen', stream: 's-0' }));
+    feed.say(start({ instance: 'i-unseen', stream: 's-0' }), end);
     await settle();
     expect(follower.state).toBe('held');
     feed.say(start(), part(1), end);

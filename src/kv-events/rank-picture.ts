@@ -106,7 +106,7 @@ export class RankPicture {
     const head = this.#decoder.decode(
       payload,
       (event) => this.#applyEvent(event),
-      () => this.#counts.countEvent('other', 'undecodable'),
+      () => this.#distrust(),
     );
     return { ...head, ...this.#takeApplied() };
   }
@@ -117,7 +117,7 @@ export class RankPicture {
       events,
       options,
       (event) => this.#applyEvent(event),
-      () => this.#counts.countEvent('other', 'undecodable'),
+      () => this.#distrust(),
     );
     return { ...head, ...this.#takeApplied() };
   }
@@ -150,6 +150,17 @@ export class RankPicture {
       orphans,
       ...(observed === undefined ? {} : { observed }),
     };
+  }
+
+  /**
+   * What could not be read may have been a removal: nothing is credited rather
+   * than what may be gone. What is stored from here on is known again.
+   */
+  #distrust(): void {
+    this.#counts.countEvent('other', 'undecodable');
+    if (this.#mirror.size > 0) this.#writer.cleared();
+    this.#clearBlocks();
+    this.#flaw = 'some of its KV events could not be read: what it held before them is unknown';
   }
 
   #clearBlocks(): void {

@@ -35,8 +35,11 @@ export class TrtllmReader {
   #tokensPerBlock: number | undefined;
   /** Blocks of smaller windows do not hold whole prefixes. */
   #largestWindow = 0;
+  /** The first attention-parallel rank that was named: the mirror behind this is of one rank. */
+  #rank: number | undefined;
 
   clear(): void {
+    this.#rank = undefined;
     this.#tokensPerBlock = undefined;
     this.#largestWindow = 0;
   }
@@ -52,16 +55,18 @@ export class TrtllmReader {
       return { problem: 'no array of events' };
     }
     this.#tokensPerBlock = options.tokensPerBlock ?? this.#tokensPerBlock;
-    let rank: number | undefined;
     let problem: string | undefined;
     for (const event of events) {
       try {
         const fields = fieldsOf(event);
         const named = optionalInteger(fields['attention_dp_rank']);
-        if (rank !== undefined && named !== undefined && named !== rank) {
-          throw new ShapeError(`events of rank ${rank} and of rank ${named} in one array`);
+        this.#rank ??= named;
+        if (named !== undefined && named !== this.#rank) {
+          // What the other rank holds is not known here, and this one holds what it holds.
+          problem ??= `events of rank ${named} come with those of rank ${this.#rank}, and only the first rank is read`;
+          this.#tell('ignored', onEvent);
+          continue;
         }
-        rank = named ?? rank;
         this.#readEvent(fields, onEvent);
       } catch (error) {
         problem ??= error instanceof Error ? error.message : String(error);
@@ -70,7 +75,7 @@ export class TrtllmReader {
     }
     this.#event.trim();
     return {
-      ...(rank === undefined ? {} : { rank }),
+      ...(this.#rank === undefined ? {} : { rank: this.#rank }),
       ...(problem === undefined ? {} : { problem }),
     };
   }

@@ -524,14 +524,23 @@ describe('the bound on blocks', () => {
 });
 
 describe('a payload that cannot be read', () => {
-  it('is told and counted, and what could be read of it is applied', () => {
-    const { picture, held, counted } = setUp();
+  it('is told and counted, and leaves nothing credited that it may have taken away', () => {
+    const { picture, feed, held, counted } = setUp();
     const { problem, changes, rank } = picture.apply(
-      encode([1, [store([1], [10, 11]), { type: 'BlockRemoved', block_hashes: 'all' }], 5]),
+      encode([
+        1,
+        [store([1], [10, 11]), { type: 'BlockRemoved', block_hashes: 'all' }, store([2], [12, 13])],
+        5,
+      ]),
     );
-    expect([problem, changes.length, rank]).toEqual(['no array where one belongs', 1, 5]);
+    expect([problem, rank]).toEqual(['no array where one belongs', 5]);
+    expect(changes.map(({ type }) => type)).toEqual(['stored', 'cleared', 'stored']);
     expect(held()).toHaveLength(1);
-    expect(counted()).toEqual(['stored applied 1', 'other undecodable 1']);
+    expect(picture.flaw).toBe('some of its KV events could not be read: what it held before them is unknown');
+    expect(counted()).toEqual(['stored applied 2', 'other undecodable 1']);
+    // Only the engine itself can say that nothing else is left.
+    feed({ type: 'AllBlocksCleared' });
+    expect(picture.flaw).toBeUndefined();
   });
 
   it('of events that mean nothing here is counted', () => {

@@ -128,7 +128,7 @@ describe('the drain of TensorRT-LLM', () => {
   it('keeps what it knows through some failures, and drops it after many', async () => {
     const { feed, answer } = await drain();
     await answer(list(created(0), storedEvent(1, '11')));
-    for (const body of [new Error('refused'), 'no JSON', '{}', '[{}]', '[1, null, {"event_id": -1}]']) {
+    for (const body of [new Error('refused'), 'no JSON', '{}']) {
       await answer(body);
       expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 1 });
     }
@@ -139,6 +139,21 @@ describe('the drain of TensorRT-LLM', () => {
       reason: `cannot read ${URL}: refused`,
     });
   });
+
+  it.each(['[{}]', '[1, null, {"event_id": -1}]'])(
+    'credits nothing more after events like %s, which are lost now',
+    async (body) => {
+      const { feed, replica, answer } = await drain();
+      await answer(list(created(0), storedEvent(1, '11')));
+      await answer(body);
+      expect(feed.ranks[0]).toMatchObject({
+        picture: 'partial',
+        blockCount: 0,
+        reason: 'some of its KV events could not be read: what it held before them is unknown',
+      });
+      expect(replica.blocks).toHaveLength(0);
+    },
+  );
 
   it('reads nothing when nothing may read', async () => {
     const feed = new EngineFeed(

@@ -209,8 +209,8 @@ describe('TensorRT-LLM’s events', () => {
     expect(counted()).toEqual(['other ignored_event 2']);
   });
 
-  it('name their rank, and only one in an array', () => {
-    const { feed, held } = setUp();
+  it('name their rank, and only the first one is read', () => {
+    const { feed, held, counted } = setUp();
     const blocks = [
       { hash: 1, tokens: [10, 11] },
       { hash: 2, tokens: [12, 13] },
@@ -219,8 +219,11 @@ describe('TensorRT-LLM’s events', () => {
       stored(null, blocks, { attention_dp_rank: 1 }),
       stored(2, [{ hash: 3, tokens: [14, 15] }], { attention_dp_rank: 0 }),
     );
-    expect([rank, problem]).toEqual([1, 'events of rank 1 and of rank 0 in one array']);
+    const words = 'events of rank 0 come with those of rank 1, and only the first rank is read';
+    expect([rank, problem]).toEqual([1, words]);
+    expect(feed(stored(2, [{ hash: 4, tokens: [16, 17] }], { attention_dp_rank: 0 })).problem).toBe(words);
     expect(held()).toHaveLength(2);
+    expect(counted()).toEqual(['stored applied 1', 'other ignored_event 2']);
   });
 
   it.each([

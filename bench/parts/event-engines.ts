@@ -6,6 +6,7 @@
 import { encode } from '@msgpack/msgpack';
 import { Publisher } from 'zeromq';
 import { servePart } from '../support/part.js';
+import { atRate } from '../support/steady-rate.js';
 
 interface Engine {
   readonly publisher: Publisher;
@@ -28,7 +29,7 @@ export interface EngineLoad {
 
 const engines: Engine[] = [];
 let load: EngineLoad;
-let timer: NodeJS.Timeout | undefined;
+let stop = (): void => {};
 
 /** One batch: the oldest go when the cache is full, then a prompt of its own is stored. */
 function nextBatch(engine: Engine): Uint8Array {
@@ -87,22 +88,9 @@ servePart({
   },
   /** Each engine publishes `perSecond` batches, spread evenly over time, until `stop`. */
   run({ perSecond }: { perSecond: number }) {
-    let due = 0;
-    let turn = 0;
-    let lastMs = performance.now();
-    timer = setInterval(() => {
-      const nowMs = performance.now();
-      due += ((nowMs - lastMs) / 1_000) * perSecond * engines.length;
-      lastMs = nowMs;
-      for (; due >= 1; due -= 1) {
-        publish(engines[turn % engines.length] as Engine);
-        turn += 1;
-      }
-    }, 1);
+    stop = atRate(perSecond * engines.length, (turn) => publish(engines[turn % engines.length] as Engine));
   },
-  stop() {
-    clearInterval(timer);
-  },
+  stop: () => stop(),
   /** One engine loses its whole cache. */
   clear({ number }: { number: number }) {
     const engine = engines[number] as Engine;

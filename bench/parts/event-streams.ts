@@ -19,6 +19,7 @@ import {
 } from '../../src/gen/kvaccord/v1/kv_events.js';
 import { servePart } from '../support/part.js';
 import { makeBenchReport } from '../support/reports.js';
+import { atRate } from '../support/steady-rate.js';
 import type { EngineLoad } from './event-engines.js';
 
 type Watch = ServerWritableStream<WatchCapabilitiesRequest, WatchCapabilitiesResponse>;
@@ -34,7 +35,7 @@ interface Stream {
 const streams: Stream[] = [];
 let load: EngineLoad;
 let stored = 0;
-let timer: NodeJS.Timeout | undefined;
+let stop = (): void => {};
 
 /** Hashes that nobody else has; that they are counted up does not matter to a table that mixes them. */
 function newHashes(): Buffer {
@@ -119,20 +120,7 @@ servePart({
   },
   /** Each streams `perSecond` changes, spread evenly over time, until `stop`. */
   run({ perSecond }: { perSecond: number }) {
-    let due = 0;
-    let turn = 0;
-    let lastMs = performance.now();
-    timer = setInterval(() => {
-      const nowMs = performance.now();
-      due += ((nowMs - lastMs) / 1_000) * perSecond * streams.length;
-      lastMs = nowMs;
-      for (; due >= 1; due -= 1) {
-        send(streams[turn % streams.length] as Stream);
-        turn += 1;
-      }
-    }, 1);
+    stop = atRate(perSecond * streams.length, (turn) => send(streams[turn % streams.length] as Stream));
   },
-  stop() {
-    clearInterval(timer);
-  },
+  stop: () => stop(),
 });

@@ -82,10 +82,6 @@ servePart({
     }
     return engines.map(({ publisher }) => publisher.lastEndpoint);
   },
-  /** Each engine publishes `batches` at once. */
-  burst({ batches }: { batches: number }) {
-    for (let batch = 0; batch < batches; batch += 1) for (const engine of engines) publish(engine);
-  },
   /** Each engine publishes `perSecond` batches, spread evenly over time, until `stop`. */
   run({ perSecond }: { perSecond: number }) {
     stop = atRate(perSecond * engines.length, (turn) => publish(engines[turn % engines.length] as Engine));

@@ -32,6 +32,9 @@ interface Stream {
   sequence: number;
 }
 
+/** As a sidecar's. */
+const HEARTBEAT_INTERVAL_MS = 5_000;
+
 const streams: Stream[] = [];
 let load: EngineLoad;
 let stored = 0;
@@ -100,6 +103,11 @@ function serve(workerId: string): Promise<number> {
       call.on('error', () => {});
       const value = makeBenchReport(workerId, load.tokensPerBlock, 1);
       call.write({ payload: { $case: 'report', value } });
+      const { instanceId, revision } = value;
+      // Who says nothing for fifteen seconds is given up.
+      setInterval(() => {
+        call.write({ payload: { $case: 'heartbeat', value: { sentAt: new Date(), instanceId, revision } } });
+      }, HEARTBEAT_INTERVAL_MS);
     },
   });
   server.addService(KvEventsService, { subscribe: (call: Subscription) => subscribe(call, workerId) });

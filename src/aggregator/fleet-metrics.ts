@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
-import type { RoutingMode } from '../agreement/routing.js';
 import type { FleetView, MemberState } from '../agreement/snapshot.js';
+import type { RoutingMode } from '../agreement/standings.js';
 import { evidenceSourceName } from '../contract/names.js';
 
 const AGREEMENT_STATES = ['collecting', 'agreed', 'conflict'] as const;

@@ -2,7 +2,8 @@ import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
 import { MAX_GROUPS } from './options.js';
-import { countStanding, Standings } from './routing.js';
+import { countStanding } from './routing.js';
+import { Standings } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { Tallies } from './tally.js';
 

@@ -1,60 +1,7 @@
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
+import type { RoutingMode, Standing } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
-
-/** G7: how well a router could decide. */
-export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
-
-/** How much a router knows of a member that is offered. */
-type Standing = 'exact' | 'partial' | 'unknown';
-
-/**
- * The offered members of a group by how much is known of their caches, kept up
- * to date member by member, so that the mode costs the same whatever the
- * fleet's size.
- */
-export class Standings {
-  readonly #byMember = new Map<Member, Standing>();
-  /** Those that keep the mode from `exact`, to be named. */
-  readonly #inexact = new Set<Member>();
-  #exact = 0;
-  #partial = 0;
-
-  /** Members that are offered, with or without cache knowledge. */
-  get offered(): number {
-    return this.#byMember.size;
-  }
-
-  get exact(): number {
-    return this.#exact;
-  }
-
-  get partial(): number {
-    return this.#partial;
-  }
-
-  /** Offered members whose picture is not exact. */
-  get inexact(): ReadonlySet<Member> {
-    return this.#inexact;
-  }
-
-  /** Counts a member as it now stands; undefined when it is not offered. */
-  set(member: Member, standing: Standing | undefined): void {
-    const before = this.#byMember.get(member);
-    if (before === standing) return;
-    this.#add(before, -1);
-    this.#add(standing, 1);
-    if (standing === undefined) this.#byMember.delete(member);
-    else this.#byMember.set(member, standing);
-    if (standing === undefined || standing === 'exact') this.#inexact.delete(member);
-    else this.#inexact.add(member);
-  }
-
-  #add(standing: Standing | undefined, count: number): void {
-    if (standing === 'exact') this.#exact += count;
-    else if (standing === 'partial') this.#partial += count;
-  }
-}
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
 export function pictureOf({ picture, held, report }: Member): Member['picture'] {

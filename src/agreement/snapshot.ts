@@ -7,8 +7,8 @@ import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { isObserved } from './observed.js';
 import { settledAtMs, waitsForMissing } from './phase.js';
-import type { RoutingMode } from './routing.js';
 import { modeWords, pictureOf } from './routing.js';
+import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 import {
   conflictWords,

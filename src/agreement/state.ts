@@ -3,7 +3,7 @@ import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { SeenWidth } from './observed.js';
 import type { AgreementOptions } from './options.js';
-import type { RoutingMode, Standings } from './routing.js';
+import type { RoutingMode, Standings } from './standings.js';
 import type { Tallies, Tally } from './tally.js';
 
 /** One worker that discovery lists. Changed in place by the reducer alone. */
@@ -71,7 +71,7 @@ export interface Group {
   readonly members: Map<string, Member>;
   readonly tallies: Tallies;
   /** Its offered members by how much is known of their caches (G7). */
-  readonly standings: Standings;
+  readonly standings: Standings<Member>;
   phase: Phase;
   /** G7, as last logged. */
   mode: RoutingMode;

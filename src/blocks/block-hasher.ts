@@ -1,12 +1,6 @@
 import { HASH_KERNEL_BASE64 } from './kernels/hash-kernel.js';
-import { packedCount } from './packed-hashes.js';
+import { type HashWords, packedCount } from './packed-hashes.js';
 import { type KernelFunction, KernelModule, WasmKernel } from './wasm-kernel.js';
-
-/** A u64 as two unsigned 32-bit words. */
-export interface HashWords {
-  readonly lo: number;
-  readonly hi: number;
-}
 
 /** What a block's hash covers: its own tokens, or these and the first token of the next block. */
 export type HashUnitName = 'token' | 'bigram';

@@ -1,8 +1,12 @@
-import type { HashWords } from './block-hasher.js';
-
 // Lists of hashes are packed, as in kv_events.proto and indexer.proto: each a little-endian u64, one after the other.
 
 const HASH_BYTES = 8;
+
+/** A u64 as two unsigned 32-bit words. */
+export interface HashWords {
+  readonly lo: number;
+  readonly hi: number;
+}
 
 /** How many hashes there are. Throws a `RangeError` when there are not whole ones alone. */
 export function packedCount(hashes: Uint8Array): number {

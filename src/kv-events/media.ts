@@ -1,4 +1,4 @@
-import type { HashWords } from '../blocks/block-hasher.js';
+import type { HashWords } from '../blocks/packed-hashes.js';
 import type { EngineEvent } from './engine-event.js';
 import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
 

@@ -1,4 +1,5 @@
-import type { BlockHasher, HashWords } from '../blocks/block-hasher.js';
+import type { BlockHasher } from '../blocks/block-hasher.js';
+import type { HashWords } from '../blocks/packed-hashes.js';
 
 /** Namespaces at a time. A salt may be new with every request. */
 const MAX_NAMESPACES = 65_536;

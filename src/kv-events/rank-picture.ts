@@ -1,5 +1,6 @@
-import type { BlockHasher, HashWords } from '../blocks/block-hasher.js';
+import type { BlockHasher } from '../blocks/block-hasher.js';
 import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../blocks/block-mirror.js';
+import type { HashWords } from '../blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
 import { ChangeWriter } from './change-writer.js';
 import { BatchDecoder } from './decode-batch.js';

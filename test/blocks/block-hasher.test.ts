@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BlockHasher, type HashWords } from '../../src/blocks/block-hasher.js';
-import { bigintAt, packedCount, packedFrom } from '../../src/blocks/packed-hashes.js';
+import { BlockHasher } from '../../src/blocks/block-hasher.js';
+import { bigintAt, type HashWords, packedCount, packedFrom } from '../../src/blocks/packed-hashes.js';
 import { referenceBlocks, referenceHash } from './support/reference-hash.js';
 
 interface Vector {

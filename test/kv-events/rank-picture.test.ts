@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HashWords } from '../../src/blocks/block-hasher.js';
+import type { HashWords } from '../../src/blocks/packed-hashes.js';
 import { batchOf, encode, makePicture, unpack } from './support/engine-payloads.js';
 
 /** Fields of a store as vLLM sends it; blocks of two tokens. */

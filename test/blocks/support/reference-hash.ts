@@ -1,5 +1,5 @@
 import { createXXHash3 } from 'hash-wasm';
-import type { HashWords } from '../../../src/blocks/block-hasher.js';
+import type { HashWords } from '../../../src/blocks/packed-hashes.js';
 
 /** What a block hasher is asked for, told in the plainest way. */
 export interface ReferenceOptions {

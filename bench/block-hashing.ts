@@ -6,7 +6,7 @@
  */
 import { createXXHash3 } from 'hash-wasm';
 import { BlockHasher, type HashedBlocks } from '../src/blocks/block-hasher.js';
-import { bigintAt } from '../src/blocks/packed-hashes.js';
+import { bigintAt } from '../test/support/packed-hashes.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 import { findRustPeer } from './support/rust-peer.js';
 

@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads';
 import { rolldown } from 'rolldown';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../bench/support/seeded-random.js';
-import { packedFrom } from '../../src/blocks/packed-hashes.js';
 import { PrefixIndex, PrefixIndexReader } from '../../src/blocks/prefix-index.js';
+import { packedFrom } from '../support/packed-hashes.js';
 import type { ReadingReport, ReadingTask } from './support/reading-thread.js';
 
 /** Where `kernel/index/layout.ts` puts the version, in 32-bit words. */

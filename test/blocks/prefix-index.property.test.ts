@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { packedFrom } from '../../src/blocks/packed-hashes.js';
 import { PrefixIndex } from '../../src/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../src/blocks/tier.js';
+import { packedFrom } from '../support/packed-hashes.js';
 import { ReferenceIndex } from './support/reference-index.js';
 
 const ALL_ONES = (1n << 64n) - 1n;

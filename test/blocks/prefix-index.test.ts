@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { packedFrom } from '../../src/blocks/packed-hashes.js';
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../src/blocks/prefix-index.js';
+import { packedFrom } from '../support/packed-hashes.js';
 
 const MEBIBYTE = 2 ** 20;
 

@@ -103,7 +103,8 @@ describe('ZeroMQ sockets', () => {
       links.push(isUp),
     );
     open.add(() => subscription.close());
-    await vi.waitFor(() => expect(links).toEqual([true, false]));
+    // That it was up for a moment may not be told any more.
+    await vi.waitFor(() => expect(links.at(-1)).toBe(false));
     expect(process.memoryUsage().rss - before).toBeLessThan(50_000_000);
   });
 });

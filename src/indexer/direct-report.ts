@@ -1,14 +1,13 @@
 import { buildReport } from '../contract/build-report.js';
 import { type Fact, type FactEvidence, fieldFact } from '../contract/facts.js';
+import { type ObservedSize, observedFacts } from '../contract/observed-size.js';
 import {
   BlockSizeKind,
   type CapabilityReport,
   EngineKind,
   EngineState,
   EvidenceSource,
-  HashUnit,
 } from '../gen/kvaccord/v1/capabilities.js';
-import type { ObservedSize } from '../kv-events/engine-feed.js';
 
 /** What is known of a worker that has no sidecar. */
 export interface DirectKnowledge {
@@ -72,23 +71,6 @@ function factsOf({ model, observed, declaredTokensPerBlock, nowMs }: DirectKnowl
       evidence: said('--kv-cache-block-size', String(declaredTokensPerBlock)),
     });
   }
-  for (const { tokensPerBlock, unit, origin, raw, observedAtMs } of observed) {
-    const evidence: FactEvidence = {
-      source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
-      origin,
-      raw,
-      observedAtMs,
-    };
-    const hashUnit = unit === 'bigram' ? HashUnit.HASH_UNIT_BIGRAM : HashUnit.HASH_UNIT_TOKEN;
-    facts.push(
-      {
-        type: 'block_size',
-        size: { kind: BlockSizeKind.BLOCK_SIZE_KIND_KV_EVENT, sizeTokens: tokensPerBlock },
-        forContract: true,
-        evidence,
-      },
-      fieldFact('contract.hash_unit', hashUnit, evidence),
-    );
-  }
+  facts.push(...observedFacts(observed));
   return facts;
 }

@@ -1,5 +1,6 @@
+import type { ObservedSize } from '../contract/observed-size.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
-import { EngineFeed, type EngineFeedModules, type ObservedSize } from '../kv-events/engine-feed.js';
+import { EngineFeed, type EngineFeedModules } from '../kv-events/engine-feed.js';
 import type { FeedSource } from '../kv-events/feed-source.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';

@@ -1,3 +1,4 @@
+import type { ObservedSize } from '../contract/observed-size.js';
 import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
@@ -12,19 +13,6 @@ import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
 import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
-
-/** The block width of an instance, as its own events tell it. */
-export interface ObservedSize {
-  readonly tokensPerBlock: number;
-  readonly unit: 'token' | 'bigram';
-  readonly rank: number;
-  /** `KV events of tcp://127.0.0.1:5557`. */
-  readonly origin: string;
-  /** What was read. */
-  readonly raw: string;
-  /** Wall-clock milliseconds since 1970. */
-  readonly observedAtMs: number;
-}
 
 export interface EngineFeedOptions
   extends RankFeedOptions,

@@ -2,6 +2,7 @@ import type { BlockHasher } from '../blocks/block-hasher.js';
 import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../blocks/block-mirror.js';
 import type { HashWords } from '../blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
+import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import { ChangeWriter } from './change-writer.js';
 import { BatchDecoder } from './decode-batch.js';
 import type { EngineEvent } from './engine-event.js';
@@ -14,8 +15,6 @@ import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
 /** Blocks that a picture holds unless told otherwise: about half a GiB. */
 const DEFAULT_MAX_BLOCKS = 16_777_216;
-/** Widest block, as in the capability contract. */
-const MAX_TOKENS_PER_BLOCK = 1_048_576;
 /** Most tokens of one store; what the hasher takes. */
 const MAX_STORE_TOKENS = 16_777_216;
 /** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
@@ -204,7 +203,7 @@ export class RankPicture {
     if (tier === undefined) return;
     if (event.hashCount === 0) this.#results.add('no_whole_block');
     else if (event.tokenCount === 0) this.#storeKnown(event, tier);
-    else if (!isWidth(event.tokensPerBlock)) this.#results.add('width_invalid');
+    else if (!isTokensPerBlock(event.tokensPerBlock)) this.#results.add('width_invalid');
     else {
       this.#observe(event, tier);
       if (tokensMatch(event)) this.#storeAfterParent(event, tier);
@@ -235,7 +234,7 @@ export class RankPicture {
     for (let i = 0; i < hashCount; i++) {
       const at = this.#mirror.find(hashes[2 * i] ?? 0, hashes[2 * i + 1] ?? 0);
       if (at < 0) this.#results.add('tokens_hashes_mismatch');
-      else if (isWidth(tokensPerBlock) && this.#mirror.tokensPerBlock(at) !== tokensPerBlock) {
+      else if (isTokensPerBlock(tokensPerBlock) && this.#mirror.tokensPerBlock(at) !== tokensPerBlock) {
         this.#results.add('width_conflict');
       } else this.#addTier(at, tier, bit);
     }
@@ -470,10 +469,6 @@ export class RankPicture {
 }
 
 const EVERY_TIER = (1 << TIERS.length) - 1;
-
-function isWidth(value: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= MAX_TOKENS_PER_BLOCK;
-}
 
 /**
  * Whether the tokens are those of the hashes: all of each block, and at most

@@ -1,10 +1,12 @@
+import type { ObservedSize } from '../contract/observed-size.js';
 import { type CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import type { FeedSource } from '../kv-events/feed-source.js';
 import type { Relay } from '../kv-events/relay.js';
 import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
-import type { EventFeed, EventSource, ObservedSize } from './kv-events-feed.js';
+import type { EventFeed } from './kv-events-feed.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
 import { SwitchedRelay } from './kv-events-switch.js';
 
@@ -33,7 +35,7 @@ const SWITCHED_OFF = 'KV events are not read here (--kv-event-sources off)';
 /** What is read, and of which engine start. */
 interface Wanted {
   readonly instanceId: string;
-  readonly sources: readonly EventSource[];
+  readonly sources: readonly FeedSource[];
 }
 
 /**
@@ -83,7 +85,7 @@ export class KvEventsIntake {
   }
 
   /** What is read now. */
-  get sources(): readonly EventSource[] {
+  get sources(): readonly FeedSource[] {
     return this.#wanted?.sources ?? [];
   }
 

@@ -1,8 +1,8 @@
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineKind, type KvEventSource, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
+import type { FeedSource } from '../kv-events/feed-source.js';
 import { onOneLine } from '../platform/printable.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
-import type { EventSource } from './kv-events-feed.js';
 
 /** Where a sidecar is to read KV events. */
 export type EventSettings =
@@ -13,11 +13,11 @@ export type EventSettings =
       readonly drainsTrtllm?: boolean;
     }
   /** Where the operator says, whatever the engine says. */
-  | { readonly from: 'operator'; readonly sources: readonly EventSource[] };
+  | { readonly from: 'operator'; readonly sources: readonly FeedSource[] };
 
 /** What is to be read of a ready engine. */
 export type EventPlan =
-  | { readonly type: 'read'; readonly sources: readonly EventSource[] }
+  | { readonly type: 'read'; readonly sources: readonly FeedSource[] }
   /** Nothing; why, in words for an operator. */
   | { readonly type: 'nothing'; readonly reason: string }
   /** The engine did not say this time; what was known before still stands. */
@@ -51,8 +51,8 @@ export function planEvents(settings: EventSettings, report: CapabilityReport): E
 }
 
 /** The sources that can be read; of several for one rank the first. */
-function sourcesOf(told: readonly KvEventSource[]): EventSource[] {
-  const byRank = new Map<number, EventSource>();
+function sourcesOf(told: readonly KvEventSource[]): FeedSource[] {
+  const byRank = new Map<number, FeedSource>();
   for (const { dataParallelRank: rank, transport, endpoint, topic, replayEndpoint } of told) {
     if (byRank.has(rank) || (transport !== 'zmq' && transport !== '') || !isEventEndpoint(endpoint)) continue;
     byRank.set(rank, {

@@ -3,7 +3,7 @@ import { CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.j
 import type { ApiRoute, JsonSchema } from '../http/api.js';
 import type { ProbeBoard } from '../http/probe-board.js';
 import type { StatusContent, StatusTable, Tone } from '../http/status-page.js';
-import type { EventSource } from './kv-events-feed.js';
+import type { FeedSource } from '../kv-events/feed-source.js';
 import type { KvEventsIntake } from './kv-events-intake.js';
 import { describeTruth } from './report-log.js';
 import type { ReportStore } from './report-store.js';
@@ -219,10 +219,10 @@ function ranksOf({ relay }: Events): StatusTable {
 }
 
 function eventSourcesOf({ sources }: Events): StatusTable {
-  const cellsOf = (source: EventSource): string[] =>
-    source.kind === 'zmq'
-      ? [source.endpoint, source.topic, source.replayEndpoint ?? '']
-      : [source.url, '', ''];
+  const cellsOf = (source: FeedSource): string[] =>
+    source.kind === 'trtllm-drain'
+      ? [source.url, '', '']
+      : [source.endpoint, source.topic, source.replayEndpoint ?? ''];
   return {
     title: 'Sources of KV events',
     columns: ['rank', 'read from', 'topic', 'replayed from'],

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { type ObservedSize, observedFacts, withObserved } from '../contract/observed-size.js';
 import { CapabilitiesService, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
 import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
@@ -15,8 +16,6 @@ import {
   type EngineWatchModules,
   type EngineWatchOptions,
 } from './engine-watch.js';
-import { observedFacts, withObserved } from './kv-events-facts.js';
-import type { ObservedSize } from './kv-events-feed.js';
 import { type EventReading, KvEventsIntake } from './kv-events-intake.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
 import { ReportLog } from './report-log.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildReport } from '../../src/contract/build-report.js';
 import { fieldFact } from '../../src/contract/facts.js';
+import { observedFacts } from '../../src/contract/observed-size.js';
 import {
   type CapabilityReport,
   EngineKind,
@@ -8,7 +9,6 @@ import {
   ServingAddress_Protocol,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../src/sidecar/engine-watch.js';
-import { observedFacts } from '../../src/sidecar/kv-events-facts.js';
 import { ReportLog } from '../../src/sidecar/report-log.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { blockSize, declared, observedSize, servedModel } from './support/scripted-probe.js';

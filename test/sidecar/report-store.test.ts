@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldFact } from '../../src/contract/facts.js';
+import { observedFacts } from '../../src/contract/observed-size.js';
 import {
   type CapabilityReport,
   Completeness_State,
@@ -9,7 +10,6 @@ import {
   Topology,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../src/sidecar/engine-watch.js';
-import { observedFacts } from '../../src/sidecar/kv-events-facts.js';
 import { ReportStore } from '../../src/sidecar/report-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { blockSize, observedSize, servedModel } from './support/scripted-probe.js';

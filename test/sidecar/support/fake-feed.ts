@@ -1,5 +1,6 @@
 import { EventCounts } from '../../../src/kv-events/event-counts.js';
 import { FeedCounts } from '../../../src/kv-events/feed-counts.js';
+import type { FeedSource } from '../../../src/kv-events/feed-source.js';
 import type {
   BlockChange,
   RankStatus,
@@ -7,7 +8,7 @@ import type {
   RelayPosition,
   RelayReader,
 } from '../../../src/kv-events/relay.js';
-import type { EventFeed, EventSource } from '../../../src/sidecar/kv-events-feed.js';
+import type { EventFeed } from '../../../src/sidecar/kv-events-feed.js';
 
 /** Packed hashes: each number as a little-endian u64. */
 export function packed(...hashes: readonly number[]): Uint8Array {
@@ -34,7 +35,7 @@ export class FakeFeed implements EventFeed {
   ranks: readonly RankStatus[] = [exactRank()];
   streamId = 'stream-1';
   instanceId = '';
-  sources: readonly EventSource[] = [];
+  sources: readonly FeedSource[] = [];
   isClosed = false;
   /** What was set, in order. */
   readonly told: string[] = [];
@@ -56,10 +57,10 @@ export class FakeFeed implements EventFeed {
     this.told.push(`instance ${instanceId}`);
   }
 
-  setSources(sources: readonly EventSource[]): void {
+  setSources(sources: readonly FeedSource[]): void {
     this.sources = sources;
     this.told.push(
-      `sources ${sources.map((each) => (each.kind === 'zmq' ? each.endpoint : each.url)).join(' ')}`,
+      `sources ${sources.map((each) => (each.kind === 'trtllm-drain' ? each.url : each.endpoint)).join(' ')}`,
     );
   }
 

@@ -1,5 +1,6 @@
 import type { Fact } from '../../../src/contract/facts.js';
 import { fieldFact } from '../../../src/contract/facts.js';
+import type { ObservedSize } from '../../../src/contract/observed-size.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -15,8 +16,6 @@ import {
   type ProbeErrorCode,
   type ProbeModules,
 } from '../../../src/sidecar/engines/probe.js';
-
-import type { ObservedSize } from '../../../src/sidecar/kv-events-feed.js';
 
 /** What a scripted source does when it is asked. */
 export type Behaviour =

@@ -1,6 +1,20 @@
-import { type Fact, type FactEvidence, fieldFact } from '../contract/facts.js';
 import { BlockSizeKind, EvidenceSource, HashUnit } from '../gen/kvaccord/v1/capabilities.js';
-import type { ObservedSize } from './kv-events-feed.js';
+import { type Fact, type FactEvidence, fieldFact } from './facts.js';
+
+/** The width of a KV block as an event of one rank showed it. */
+export interface ObservedSize {
+  /** The event's own `block_size`. */
+  readonly tokensPerBlock: number;
+  /** What one unit of it is: EAGLE's engines cut pairs of tokens. */
+  readonly unit: 'token' | 'bigram';
+  readonly rank: number;
+  /** Where it was heard: `KV events of tcp://127.0.0.1:5557`. */
+  readonly origin: string;
+  /** What was heard, in one line. */
+  readonly raw: string;
+  /** Wall-clock milliseconds since 1970. */
+  readonly observedAtMs: number;
+}
 
 /**
  * What the events of an engine prove: V1 compares the width, and only an event

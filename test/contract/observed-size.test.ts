@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withObserved } from '../../src/sidecar/kv-events-facts.js';
-import type { ObservedSize } from '../../src/sidecar/kv-events-feed.js';
-import { observedSize } from './support/scripted-probe.js';
+import { type ObservedSize, withObserved } from '../../src/contract/observed-size.js';
+import { observedSize } from '../sidecar/support/scripted-probe.js';
 
 describe('what the events of an instance showed', () => {
   it('stays as it is when a rank shows the same again', () => {

@@ -1,7 +1,7 @@
 import type { MemberOffer } from '../agreement/judgement.js';
 import type { GroupView, MemberState, MemberView } from '../agreement/snapshot.js';
 import type { ContractValues } from '../contract/contract-values.js';
-import type { Picture } from '../contract/picture.js';
+import { WIRE_PICTURES } from '../contract/picture.js';
 import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import type { AgreedContract, Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
 import {
@@ -37,12 +37,6 @@ const OFFERS: Readonly<Record<MemberOffer, WireOffer>> = {
   full: WireOffer.MEMBER_OFFER_FULL,
 };
 
-const PICTURES: Readonly<Record<Picture, WirePicture>> = {
-  exact: WirePicture.PICTURE_EXACT,
-  partial: WirePicture.PICTURE_PARTIAL,
-  none: WirePicture.PICTURE_NONE,
-};
-
 const HASH_UNITS: Readonly<Record<string, HashUnit>> = {
   token: HashUnit.HASH_UNIT_TOKEN,
   bigram: HashUnit.HASH_UNIT_BIGRAM,
@@ -60,7 +54,7 @@ export function toMember(view: MemberView): Member {
     source: view.source,
     reason: view.reason,
     unverifiedFields: [...view.unverifiedFields],
-    picture: view.picture === undefined ? WirePicture.PICTURE_UNSPECIFIED : PICTURES[view.picture],
+    picture: view.picture === undefined ? WirePicture.PICTURE_UNSPECIFIED : WIRE_PICTURES[view.picture],
     pictureReason: view.pictureReason,
     ...(view.declaredTokensPerBlock === undefined
       ? {}

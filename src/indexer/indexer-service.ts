@@ -1,6 +1,6 @@
 import type { FleetView, GroupView, MemberView } from '../agreement/snapshot.js';
 import { TIERS } from '../blocks/tier.js';
-import type { Picture } from '../contract/picture.js';
+import { WIRE_PICTURES } from '../contract/picture.js';
 import type {
   DumpEntry,
   DumpRequest,
@@ -12,7 +12,7 @@ import type {
   RecordDecisionRequest,
   RecordDecisionResponse,
 } from '../gen/kvaccord/v1/indexer.js';
-import { type Tier, Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
+import type { Tier } from '../gen/kvaccord/v1/kv_events.js';
 import { RpcError } from '../rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../rpc/handlers.js';
 import type { ServerStream } from '../rpc/server-stream.js';
@@ -101,7 +101,7 @@ function findMatches(
       hostBlocks: blocks[1] ?? 0,
       diskBlocks: blocks[2] ?? 0,
       externalBlocks: blocks[3] ?? 0,
-      picture: toWire(index.pictureOfRank(target, rank)),
+      picture: WIRE_PICTURES[index.pictureOfRank(target, rank)],
     })),
     routingMode: group.routingMode,
   };
@@ -119,7 +119,7 @@ async function dump(
       holder,
       target,
       dataParallelRank: rank,
-      picture: toWire(index.pictureOfRank(target, rank)),
+      picture: WIRE_PICTURES[index.pictureOfRank(target, rank)],
       deviceBlocks: BigInt(blocks[0] ?? 0),
       hostBlocks: BigInt(blocks[1] ?? 0),
       diskBlocks: BigInt(blocks[2] ?? 0),
@@ -209,15 +209,4 @@ function findGroup(view: FleetView, name: string): GroupView {
 function wordsOf({ group, reasons }: GroupView): string {
   const why = reasons.map(({ text }) => text).join('; ');
   return `the gate of "${group}" is shut: ${why === '' ? 'its epoch is just beginning' : why}`;
-}
-
-function toWire(picture: Picture): WirePicture {
-  switch (picture) {
-    case 'exact':
-      return WirePicture.PICTURE_EXACT;
-    case 'partial':
-      return WirePicture.PICTURE_PARTIAL;
-    case 'none':
-      return WirePicture.PICTURE_NONE;
-  }
 }

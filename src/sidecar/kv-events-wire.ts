@@ -1,11 +1,5 @@
-import type { Picture as PictureName } from '../contract/picture.js';
-import {
-  type Change,
-  Picture,
-  type RankState,
-  SubscribeResponse,
-  Tier,
-} from '../gen/kvaccord/v1/kv_events.js';
+import { WIRE_PICTURES } from '../contract/picture.js';
+import { type Change, type RankState, SubscribeResponse, Tier } from '../gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
 
 type TierName = Extract<BlockChange, { readonly type: 'stored' }>['tier'];
@@ -15,12 +9,6 @@ const TIERS: Readonly<Record<TierName, Tier>> = {
   host: Tier.TIER_HOST,
   disk: Tier.TIER_DISK,
   external: Tier.TIER_EXTERNAL,
-};
-
-const PICTURES: Readonly<Record<PictureName, Picture>> = {
-  exact: Picture.PICTURE_EXACT,
-  partial: Picture.PICTURE_PARTIAL,
-  none: Picture.PICTURE_NONE,
 };
 
 /** Last instant that a Timestamp can tell: the end of the year 9999. */
@@ -113,7 +101,7 @@ function rankStateOf(status: RankStatus): RankState {
   const engineSequence = sequenceOf(status.engineSequence);
   return {
     dataParallelRank: status.rank,
-    picture: PICTURES[status.picture],
+    picture: WIRE_PICTURES[status.picture],
     ...(unknownBeforeSequence === undefined ? {} : { unknownBeforeSequence }),
     ...(engineSequence === undefined ? {} : { engineSequence }),
     reason: status.reason,

@@ -3,6 +3,7 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Picture } from '../contract/picture.js';
+import type { Serving } from '../contract/serving.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { isObserved } from './observed.js';
@@ -62,6 +63,8 @@ export interface MemberView {
   readonly picture: Picture | undefined;
   /** Why the picture is not exact; empty when it is. */
   readonly pictureReason: string;
+  /** Where and under which names it serves: the same object until its report changes. Undefined before its first report. */
+  readonly serving: Serving | undefined;
 }
 
 /** One group as others see it. */
@@ -232,6 +235,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
           : member.trouble,
     picture: picture?.picture,
     pictureReason: picture?.reason ?? '',
+    serving: report?.serving,
     unverifiedFields:
       agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
   };

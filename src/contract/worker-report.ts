@@ -8,6 +8,7 @@ import {
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
 import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+import { type Serving, servingOf } from './serving.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
 /** Where a worker's `tokens_per_block` came from. */
@@ -43,6 +44,8 @@ export interface WorkerReport {
   readonly evidence: SizeEvidence | undefined;
   /** Set when the worker declares another size than its engine has. */
   readonly declared: DeclaredDifference | undefined;
+  /** Where and under which names it serves. */
+  readonly serving: Serving;
 }
 
 /** Free text is repeated in sentences of one line: what an engine answered may well have several. */
@@ -191,5 +194,6 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
         ? undefined
         : { source: from.source, origin: onOneLine(from.origin), raw: onOneLine(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
+    serving: servingOf(report),
   };
 }

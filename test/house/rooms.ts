@@ -32,8 +32,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   sidecar: { mayImport: ['contract', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
   aggregator: { mayImport: ['agreement', 'contract', 'gen', 'http', 'platform', 'rpc'] },
   indexer: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc'] },
-  router: { mayImport: ['blocks', 'contract', 'gen', 'indexer'] },
-  frontend: { mayImport: ['aggregator', 'contract', 'http', 'platform', 'router'] },
+  router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },
+  frontend: { mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router'] },
   manifests: { mayImport: ['contract'] },
   doctor: { mayImport: ['contract', 'gen', 'http', 'manifests', 'platform', 'rpc'] },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.

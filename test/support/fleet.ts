@@ -9,6 +9,7 @@ import { createAgreement } from '../../src/agreement/state.js';
 import type { ContractValues } from '../../src/contract/contract-values.js';
 import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
 import type { Picture } from '../../src/contract/picture.js';
+import type { Serving } from '../../src/contract/serving.js';
 import type { WorkerReport } from '../../src/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -24,6 +25,7 @@ export interface ReportSketch {
   readonly source?: EvidenceSource;
   readonly declares?: number;
   readonly kind?: EngineKind;
+  readonly serving?: Partial<Serving>;
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -52,6 +54,16 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
       sketch.declares === undefined
         ? undefined
         : { tokensPerBlock: sketch.declares, origin: 'its model card' },
+    serving: {
+      httpUrls: [`http://${target}:8000`],
+      ranks: [0],
+      servedNames: [model],
+      loraAdapters: [],
+      role: 'aggregated',
+      maxModelLen: undefined,
+      tokenizerFingerprint: undefined,
+      ...sketch.serving,
+    },
   };
 }
 

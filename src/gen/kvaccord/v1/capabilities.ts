@@ -107,6 +107,39 @@ export function engineStateToJSON(object: EngineState): string {
   }
 }
 
+/** Disaggregated serving splits a request between two engines. */
+export const EngineRole = {
+  ENGINE_ROLE_UNSPECIFIED: 0,
+  /** ENGINE_ROLE_AGGREGATED - Computes requests from the first token to the last. */
+  ENGINE_ROLE_AGGREGATED: 1,
+  ENGINE_ROLE_PREFILL: 2,
+  ENGINE_ROLE_DECODE: 3,
+} as const;
+
+export type EngineRole = typeof EngineRole[keyof typeof EngineRole];
+
+export namespace EngineRole {
+  export type ENGINE_ROLE_UNSPECIFIED = typeof EngineRole.ENGINE_ROLE_UNSPECIFIED;
+  export type ENGINE_ROLE_AGGREGATED = typeof EngineRole.ENGINE_ROLE_AGGREGATED;
+  export type ENGINE_ROLE_PREFILL = typeof EngineRole.ENGINE_ROLE_PREFILL;
+  export type ENGINE_ROLE_DECODE = typeof EngineRole.ENGINE_ROLE_DECODE;
+}
+
+export function engineRoleToJSON(object: EngineRole): string {
+  switch (object) {
+    case EngineRole.ENGINE_ROLE_UNSPECIFIED:
+      return "ENGINE_ROLE_UNSPECIFIED";
+    case EngineRole.ENGINE_ROLE_AGGREGATED:
+      return "ENGINE_ROLE_AGGREGATED";
+    case EngineRole.ENGINE_ROLE_PREFILL:
+      return "ENGINE_ROLE_PREFILL";
+    case EngineRole.ENGINE_ROLE_DECODE:
+      return "ENGINE_ROLE_DECODE";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum EngineRole");
+  }
+}
+
 export const HashUnit = {
   HASH_UNIT_UNSPECIFIED: 0,
   HASH_UNIT_TOKEN: 1,
@@ -360,6 +393,8 @@ export interface Engine {
   version: string;
   state: EngineState;
   servingAddresses: ServingAddress[];
+  /** Which part of a request the engine computes. Absent where it cannot say. */
+  role?: EngineRole | undefined;
 }
 
 export interface ServingAddress {
@@ -1360,7 +1395,7 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
 };
 
 function createBaseEngine(): Engine {
-  return { kind: 0, version: "", state: 0, servingAddresses: [] };
+  return { kind: 0, version: "", state: 0, servingAddresses: [], role: undefined };
 }
 
 export const Engine: MessageFns<Engine> = {
@@ -1376,6 +1411,9 @@ export const Engine: MessageFns<Engine> = {
     }
     for (const v of message.servingAddresses) {
       ServingAddress.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.role !== undefined) {
+      writer.uint32(40).int32(message.role);
     }
     return writer;
   },
@@ -1425,6 +1463,14 @@ export const Engine: MessageFns<Engine> = {
             message.servingAddresses.push(ServingAddress.decode(reader, reader.uint32()));
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.role = reader.int32() as any;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1451,6 +1497,9 @@ export const Engine: MessageFns<Engine> = {
     if (message.servingAddresses?.length) {
       obj.servingAddresses = message.servingAddresses.map((e) => ServingAddress.toJSON(e));
     }
+    if (message.role !== undefined) {
+      obj.role = engineRoleToJSON(message.role);
+    }
     return obj;
   },
 
@@ -1463,6 +1512,7 @@ export const Engine: MessageFns<Engine> = {
     message.version = object.version ?? "";
     message.state = object.state ?? 0;
     message.servingAddresses = object.servingAddresses?.map((e) => ServingAddress.fromPartial(e)) || [];
+    message.role = object.role ?? undefined;
     return message;
   },
 };

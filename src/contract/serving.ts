@@ -1,0 +1,75 @@
+import {
+  type CapabilityReport,
+  EngineRole,
+  ServingAddress_Protocol,
+} from '../gen/kvaccord/v1/capabilities.js';
+import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
+
+/** Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said. */
+export type ServingRole = 'aggregated' | 'prefill' | 'decode';
+
+/** What whoever sends requests has to know of a worker. */
+export interface Serving {
+  /** Base URLs of its OpenAI server, as its sidecar reaches them: often on loopback. Http and https alone. */
+  readonly httpUrls: readonly string[];
+  /** The data-parallel ranks that requests may be sent to, ascending; never empty. */
+  readonly ranks: readonly number[];
+  /** Every name under which the model is served; the first one names the group. */
+  readonly servedNames: readonly string[];
+  readonly loraAdapters: readonly string[];
+  readonly role: ServingRole;
+  /** Longest context in tokens; undefined where the engine does not tell. */
+  readonly maxModelLen: number | undefined;
+  /** SHA-256 over the tokenizer's files; undefined where they cannot be read. */
+  readonly tokenizerFingerprint: string | undefined;
+}
+
+/** Addresses of one worker that are looked at. */
+const MAX_HTTP_URLS = 16;
+
+const ROLES: Readonly<Record<number, ServingRole>> = {
+  [EngineRole.ENGINE_ROLE_PREFILL]: 'prefill',
+  [EngineRole.ENGINE_ROLE_DECODE]: 'decode',
+};
+
+/** Reads it from a report that is within its bounds. */
+export function servingOf({ engine, model, parallelism, kvEventSources }: CapabilityReport): Serving {
+  return {
+    httpUrls: (engine?.servingAddresses ?? [])
+      .filter(
+        ({ protocol, address }) =>
+          protocol === ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP && isHttpUrl(address),
+      )
+      .slice(0, MAX_HTTP_URLS)
+      .map(({ address }) => address),
+    ranks: ranksOf(
+      kvEventSources.map(({ dataParallelRank }) => dataParallelRank),
+      parallelism,
+    ),
+    servedNames: [...(model?.servedNames ?? [])],
+    loraAdapters: (model?.loraAdapters ?? []).filter(({ length }) => length > 0 && length <= MAX_NAME_CHARS),
+    role: ROLES[engine?.role ?? 0] ?? 'aggregated',
+    maxModelLen: model?.maxModelLen,
+    tokenizerFingerprint: model?.tokenizerFingerprint,
+  };
+}
+
+/**
+ * The ranks whose KV events are told are the ranks there are. Without events:
+ * the one that the worker names as its own, or as many as it runs itself.
+ */
+function ranksOf(told: readonly number[], parallelism: CapabilityReport['parallelism']): readonly number[] {
+  if (told.length > 0) return [...new Set(told)].sort((a, b) => a - b);
+  const { dataParallelRank: first = 0, dataParallelSize = 1, dataParallelSizeLocal } = parallelism ?? {};
+  const count = dataParallelSizeLocal ?? (parallelism?.dataParallelRank === undefined ? dataParallelSize : 1);
+  return Array.from(
+    { length: Math.min(Math.max(count, 1), MAX_COUNTS.kvEventSources) },
+    (_, rank) => first + rank,
+  );
+}
+
+function isHttpUrl(address: string): boolean {
+  if (address.length > MAX_NAME_CHARS || !URL.canParse(address)) return false;
+  const { protocol, username, password } = new URL(address);
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+}

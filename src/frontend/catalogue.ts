@@ -1,0 +1,98 @@
+import type { FleetView, GroupView, MemberView, Reason } from '../agreement/snapshot.js';
+import { reachableUrl } from './reachable-url.js';
+
+/** A worker as the gateway sees it. */
+export interface CatalogueWorker {
+  /** Its name in discovery. */
+  readonly target: string;
+  readonly workerId: string;
+  readonly instanceId: string;
+  /** Base URL of its OpenAI server, without a slash at the end; undefined where none is known. */
+  readonly baseUrl: string | undefined;
+  /** Whether the agreement lets it have requests. */
+  readonly isOffered: boolean;
+  readonly tokenizerFingerprint: string | undefined;
+}
+
+/** All that serves one model. */
+export interface CatalogueGroup {
+  readonly group: string;
+  /** Whether requests are taken (G4). */
+  readonly isReady: boolean;
+  /** Why not; empty when they are. */
+  readonly reasons: readonly Reason[];
+  readonly epoch: number;
+  readonly tokensPerBlock: number | undefined;
+  readonly workers: readonly CatalogueWorker[];
+}
+
+/** A name that a request may ask for. */
+export interface CatalogueModel {
+  readonly name: string;
+  readonly group: string;
+  /** The LoRA adapter of that name; empty for the model itself. */
+  readonly loraName: string;
+}
+
+/** What is served, for whoever takes requests. Plain data: it may cross between processes. */
+export interface Catalogue {
+  /** By name, ascending. */
+  readonly models: readonly CatalogueModel[];
+  readonly groups: readonly CatalogueGroup[];
+  /** Why nothing is served at all; empty when something is. */
+  readonly reasons: readonly Reason[];
+}
+
+/** Base URLs that the operator gave, by target: they win over what the workers report. */
+export type GivenUrls = ReadonlyMap<string, string>;
+
+/** Makes it from the fleet as last prepared. */
+export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
+  const groups = view.groups.map((group) => groupOf(group, given));
+  const models = new Map<string, CatalogueModel>();
+  const add = (model: CatalogueModel): void => {
+    if (!models.has(model.name)) models.set(model.name, model);
+  };
+  // A group's own name goes before every other that somebody uses.
+  for (const { group } of view.groups) add({ name: group, group, loraName: '' });
+  for (const { group, members } of view.groups) {
+    for (const name of new Set(members.flatMap(({ serving }) => serving?.servedNames ?? [])))
+      add({ name, group, loraName: '' });
+    for (const name of new Set(members.flatMap(({ serving }) => serving?.loraAdapters ?? [])))
+      add({ name, group, loraName: name });
+  }
+  return {
+    models: [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    groups,
+    reasons: view.reasons,
+  };
+}
+
+/** Where a member can be sent requests; undefined where no address is known. */
+export function baseUrlOf(
+  member: Pick<MemberView, 'target' | 'serving'>,
+  given: GivenUrls,
+): string | undefined {
+  const [reported] = member.serving?.httpUrls ?? [];
+  return (
+    given.get(member.target) ?? (reported === undefined ? undefined : reachableUrl(reported, member.target))
+  );
+}
+
+function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {
+  return {
+    group: group.group,
+    isReady: group.ready,
+    reasons: group.reasons,
+    epoch: group.epoch,
+    tokensPerBlock: group.values?.tokens_per_block as number | undefined,
+    workers: group.members.map((member) => ({
+      target: member.target,
+      workerId: member.workerId,
+      instanceId: member.instanceId,
+      baseUrl: baseUrlOf(member, given),
+      isOffered: member.offer !== 'none',
+      tokenizerFingerprint: member.serving?.tokenizerFingerprint,
+    })),
+  };
+}

@@ -59,6 +59,26 @@ export function startAggregator(
   return serve(name, 'aggregator', ['--workers', addressesOf(workers), ...flags]);
 }
 
+/** A frontend that serves the OpenAI API. */
+export interface ServedFrontend extends Served {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+}
+
+/** Starts a frontend on free ports and waits until it answers. */
+export async function startFrontend(
+  name: string,
+  workers: readonly Served[],
+  ...flags: readonly string[]
+): Promise<ServedFrontend> {
+  const port = await freePort();
+  const served = await serve(name, 'frontend', [
+    ...['--workers', addressesOf(workers), '--http-port', String(port)],
+    ...flags,
+  ]);
+  return { ...served, url: `http://127.0.0.1:${port}` };
+}
+
 /** Starts an aggregator that reads one engine's KV events itself, with no sidecar, and waits until it answers. */
 export function startDirect(
   name: string,

@@ -58,6 +58,17 @@ const LLAMA = {
   tie_word_embeddings: true,
 };
 
+/** As slow as a model has to be for a prompt to be felt: 1,500 tokens take seconds on one core. */
+const MID = {
+  ...LLAMA,
+  hidden_size: 768,
+  intermediate_size: 2048,
+  num_hidden_layers: 12,
+  num_attention_heads: 12,
+  num_key_value_heads: 4,
+  head_dim: 64,
+};
+
 /**
  * `mla` is a dense DeepSeek-V2. Without AMX, vLLM's CPU backend for multi-head
  * latent attention runs blocks of 16 tokens, whatever it is asked for.
@@ -91,15 +102,17 @@ const MLA = {
   tie_word_embeddings: false,
 };
 
+const ARCHITECTURES = { llama: LLAMA, mid: MID, mla: MLA } as const;
+
 /**
  * Writes a model folder without weights (engines make some up) and returns its
  * path. Its tokenizer knows the words `w0` to `w2031`, one token each.
  */
-export function tinyModel(name: string, architecture: 'llama' | 'mla' = 'llama'): string {
+export function tinyModel(name: string, architecture: keyof typeof ARCHITECTURES = 'llama'): string {
   const folder = join(scratchFolder(), 'models', name);
   mkdirSync(folder, { recursive: true });
   const files = {
-    'config.json': architecture === 'llama' ? LLAMA : MLA,
+    'config.json': ARCHITECTURES[architecture],
     'generation_config.json': { bos_token_id: 1, eos_token_id: 2, pad_token_id: 0, do_sample: false },
     'tokenizer_config.json': {
       tokenizer_class: 'PreTrainedTokenizerFast',

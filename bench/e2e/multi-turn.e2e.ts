@@ -1,0 +1,140 @@
+import { cpus } from 'node:os';
+import Table from 'cli-table3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ChatLoad, type PlayedTurn, playChats } from '../../test/peers/support/chat-load.js';
+import { probe, type Served, startFrontend, startSidecar } from '../../test/peers/support/kv-accord.js';
+import { lacks } from '../../test/peers/support/peers.js';
+import { completeReport } from '../../test/peers/support/report.js';
+import { tinyModel } from '../../test/peers/support/tiny-model.js';
+import { until } from '../../test/peers/support/until.js';
+import { startVllm, type Vllm } from '../../test/peers/support/vllm.js';
+
+/** Of both engines; a frontend that cuts every 16 finds nothing in their caches. */
+const BLOCK_SIZE = 32;
+
+const LOAD: ChatLoad = {
+  model: 'mid',
+  conversations: 7,
+  turns: 4,
+  systemWords: 256,
+  openingWords: 320,
+  turnWords: 64,
+  answerTokens: 8,
+  concurrency: 2,
+  seed: 20_261_121,
+};
+
+const MODES = [
+  { name: 'kv', flags: ['--router-mode', 'kv'] },
+  { name: 'round-robin', flags: ['--router-mode', 'round-robin'] },
+  {
+    name: 'kv, wrong block size forced',
+    flags: ['--router-mode', 'kv', '--kv-cache-block-size', String(BLOCK_SIZE / 2)],
+  },
+] as const;
+
+interface Outcome {
+  readonly name: string;
+  readonly turns: readonly PlayedTurn[];
+}
+
+describe.skipIf(lacks('vllm'))('a multi-turn chat over two vLLM engines', () => {
+  const engines: Vllm[] = [];
+  const sidecars: Served[] = [];
+  const outcomes: Outcome[] = [];
+
+  beforeAll(async () => {
+    const model = tinyModel(LOAD.model, 'mid');
+    for (const name of ['worker-0', 'worker-1']) {
+      const engine = await startVllm({ model, blockSize: BLOCK_SIZE, developerMode: true });
+      engines.push(engine);
+      const sidecar = await startSidecar(name, '--engine', engine.url);
+      sidecars.push(sidecar);
+      await completeReport(sidecar);
+    }
+  });
+  afterAll(async () => {
+    for (const { program } of [...sidecars, ...engines]) await program.stop();
+  });
+
+  for (const { name, flags } of MODES) {
+    it(`is played with ${name}`, async () => {
+      for (const { url } of engines) await fetch(`${url}/reset_prefix_cache`, { method: 'POST' });
+      const frontend = await startFrontend(`frontend-${outcomes.length}`, sidecars, ...flags);
+      try {
+        await until(
+          'the frontend to be ready',
+          async () => (await probe(frontend, '/readyz')).status === 200,
+          { needs: [frontend.program] },
+        );
+        outcomes.push({ name, turns: await playChats(frontend.url, LOAD) });
+      } finally {
+        await frontend.program.stop();
+      }
+    });
+  }
+
+  it('comes out best where the router knows what is cached', () => {
+    const [kv, roundRobin, wrong] = outcomes;
+    if (kv === undefined || roundRobin === undefined || wrong === undefined)
+      throw new Error('not all played');
+    console.log(describeMachine());
+    console.log(tableOf(outcomes));
+    for (const other of [roundRobin, wrong]) {
+      expect(cachedShare(kv.turns)).toBeGreaterThan(cachedShare(other.turns));
+      expect(median(followUps(kv.turns))).toBeLessThan(median(followUps(other.turns)));
+    }
+  });
+});
+
+function tableOf(outcomes: readonly Outcome[]): string {
+  const table = new Table({
+    head: ['router', 'prompt tokens', 'cached', 'share', 'TTFT first turn', 'follow-ups p50', 'p90'],
+    style: { head: [], border: [] },
+  });
+  for (const { name, turns } of outcomes) {
+    const prompt = sum(turns.map(({ promptTokens }) => promptTokens));
+    const cached = sum(turns.map(({ cachedTokens }) => cachedTokens));
+    const first = turns.filter(({ turn }) => turn === 0).map(({ timeToFirstTokenMs }) => timeToFirstTokenMs);
+    table.push([
+      name,
+      String(prompt),
+      String(cached),
+      `${Math.round((100 * cached) / prompt)} %`,
+      seconds(median(first)),
+      seconds(median(followUps(turns))),
+      seconds(quantile(followUps(turns), 0.9)),
+    ]);
+  }
+  return table.toString();
+}
+
+function describeMachine(): string {
+  const [cpu] = cpus();
+  return `${LOAD.conversations} conversations of ${LOAD.turns} turns, ${LOAD.concurrency} at a time; two vLLM engines with blocks of ${BLOCK_SIZE} on ${cpus().length} cores of ${cpu?.model ?? 'an unknown processor'}, one thread each`;
+}
+
+function followUps(turns: readonly PlayedTurn[]): number[] {
+  return turns.filter(({ turn }) => turn > 0).map(({ timeToFirstTokenMs }) => timeToFirstTokenMs);
+}
+
+function cachedShare(turns: readonly PlayedTurn[]): number {
+  return sum(turns.map((t) => t.cachedTokens)) / sum(turns.map((t) => t.promptTokens));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`;
+}

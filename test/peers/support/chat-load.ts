@@ -40,7 +40,7 @@ export async function playChats(url: string, load: ChatLoad): Promise<PlayedTurn
   const chats = Array.from({ length: load.conversations }, (_, conversation) => ({
     conversation,
     turn: 0,
-    messages: [system],
+    messages: [system] as Message[],
     questions: Array.from({ length: load.turns }, (_, turn) =>
       sentence(turn === 0 ? load.openingWords : load.turnWords, random),
     ),

@@ -102,13 +102,15 @@ const MLA = {
   tie_word_embeddings: false,
 };
 
-const ARCHITECTURES = { llama: LLAMA, mid: MID, mla: MLA } as const;
+type Architecture = 'llama' | 'mid' | 'mla';
+
+const ARCHITECTURES: Readonly<Record<Architecture, unknown>> = { llama: LLAMA, mid: MID, mla: MLA };
 
 /**
  * Writes a model folder without weights (engines make some up) and returns its
  * path. Its tokenizer knows the words `w0` to `w2031`, one token each.
  */
-export function tinyModel(name: string, architecture: keyof typeof ARCHITECTURES = 'llama'): string {
+export function tinyModel(name: string, architecture: Architecture = 'llama'): string {
   const folder = join(scratchFolder(), 'models', name);
   mkdirSync(folder, { recursive: true });
   const files = {

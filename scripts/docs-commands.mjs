@@ -77,6 +77,7 @@ function flagOf(name, setting, words) {
     duration: 'DURATION',
     size: 'SIZE',
     integer: 'N',
+    number: 'NUMBER',
     list: { url: 'URL,…', target: 'TARGET,…', zmq: 'ENDPOINT,…' }[setting.item] ?? 'NAME,…',
     address: 'HOST:PORT',
     file: setting.mustBe === 'folder' ? 'DIR' : 'FILE',

@@ -2,6 +2,7 @@ import { checkFleet, collectionSettings } from './collection-settings.js';
 import type { CommandContext, CommandDescription, WithCommon } from './command.js';
 import { checkListen } from './common-settings.js';
 import { readDirectSources } from './direct-sources.js';
+import { routerSettings } from './router-settings.js';
 import type { SettingsOf } from './settings/setting.js';
 
 const ownSettings = {
@@ -72,12 +73,15 @@ const ownSettings = {
     help: 'With --no-kv-events: blocks that are expected somewhere; beyond it the oldest go.',
   },
   'router-prune-target-ratio': {
-    kind: 'string',
-    default: '0.8',
+    kind: 'number',
+    min: 0,
+    isMinExcluded: true,
+    max: 1,
+    default: 0.8,
     placeholder: 'RATIO',
     dynamo: 'DYN_ROUTER_PRUNE_TARGET_RATIO',
     group: 'Index',
-    help: 'With --no-kv-events: the part of --router-max-tree-size that is left when the oldest go, above 0 and at most 1.',
+    help: 'With --no-kv-events: the part of --router-max-tree-size that is left when the oldest go.',
   },
   listen: {
     kind: 'address',
@@ -96,9 +100,10 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord aggregator`. */
-export const aggregatorSettings: typeof collectionSettings & typeof ownSettings = {
+export const aggregatorSettings: typeof collectionSettings & typeof ownSettings & typeof routerSettings = {
   ...collectionSettings,
   ...ownSettings,
+  ...routerSettings,
 };
 
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
@@ -126,12 +131,6 @@ function checkDirect(settings: Settings, reject: Reject): void {
     throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
 }
 
-function checkRatio({ routerPruneTargetRatio: text }: Settings, reject: Reject): void {
-  const ratio = /^\d*\.?\d+$/.test(text) ? Number(text) : 0;
-  if (ratio <= 0 || ratio > 1)
-    throw reject('router-prune-target-ratio', 'a number above 0 and at most 1, such as 0.8');
-}
-
 /** `kv-accord aggregator`. */
 export const aggregatorDescription: CommandDescription<typeof aggregatorSettings> = {
   name: 'aggregator',
@@ -156,7 +155,6 @@ export const aggregatorDescription: CommandDescription<typeof aggregatorSettings
     // Engines that are read directly need no sidecar beside them.
     if (hasList || settings.kvEventSources.length === 0) checkFleet(settings, reject);
     checkDirect(settings, reject);
-    checkRatio(settings, reject);
     checkListen(settings, reject);
   },
 };

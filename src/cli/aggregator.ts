@@ -122,7 +122,7 @@ function approximateOf(settings: Settings): Pick<FleetIndexingOptions, 'approxim
     approximate: {
       ttlMs: settings.routerTtlSecs * 1_000,
       maxBlocks: settings.routerMaxTreeSize,
-      pruneTargetRatio: Number(settings.routerPruneTargetRatio),
+      pruneTargetRatio: settings.routerPruneTargetRatio,
     },
   };
 }

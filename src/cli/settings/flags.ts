@@ -7,6 +7,7 @@ const PLACEHOLDERS: Readonly<Record<Setting['kind'], string>> = {
   duration: 'DURATION',
   size: 'SIZE',
   integer: 'N',
+  number: 'NUMBER',
   enum: 'WORD',
   list: 'ITEM',
   address: 'ADDRESS',
@@ -70,6 +71,10 @@ function helpOf(setting: Setting): string {
   const byDefault = setting.defaultHelp ?? defaultText(setting);
   if (byDefault !== undefined) notes.push(`default: ${byDefault}`);
   if (setting.kind === 'integer') notes.push(`${setting.min} to ${setting.max}`);
+  if (setting.kind === 'number') {
+    const from = setting.isMinExcluded === true ? `above ${setting.min}` : setting.min;
+    notes.push(`${from} to ${setting.max}`);
+  }
   if (setting.dynamo !== undefined) notes.push(`also ${setting.dynamo}`);
   return notes.length === 0 ? setting.help : `${setting.help} (${notes.join('; ')})`;
 }

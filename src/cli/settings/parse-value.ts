@@ -5,9 +5,11 @@ import { isEventEndpoint } from '../../sidecar/kv-events-endpoint.js';
 import type {
   AddressSetting,
   DurationSetting,
+  EnumSetting,
   FileSetting,
   IntegerSetting,
   ListSetting,
+  NumberSetting,
   Setting,
   SizeSetting,
   StringSetting,
@@ -60,8 +62,10 @@ export function parseValue(
       return parseSizeSetting(setting, text);
     case 'integer':
       return parseInteger(setting, text);
+    case 'number':
+      return parseNumber(setting, text);
     case 'enum':
-      return parseEnum(setting.choices, text);
+      return parseEnum(setting, text);
     case 'address':
       return parseAddressSetting(setting, text);
     case 'boolean':
@@ -123,8 +127,20 @@ function parseInteger(setting: IntegerSetting, text: string): ParsedValue {
   return { ok: false, allowed: `an integer from ${setting.min} to ${setting.max}` };
 }
 
-function parseEnum(choices: readonly string[], text: string): ParsedValue {
+const NUMBER = /^-?(?:\d{1,16}(?:\.\d{0,17})?|\.\d{1,17})(?:e[+-]?\d{1,2})?$/i;
+
+function parseNumber({ min, max, isMinExcluded }: NumberSetting, text: string): ParsedValue {
+  const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+  const isInRange = value <= max && (isMinExcluded === true ? value > min : value >= min);
+  // What is written as -0 is 0.
+  if (isInRange) return { ok: true, value: value + 0 };
+  const range = isMinExcluded === true ? `above ${min} and at most ${max}` : `from ${min} to ${max}`;
+  return { ok: false, allowed: `a number ${range}, such as ${max >= 1 ? '0.5' : max}` };
+}
+
+function parseEnum({ choices, aliases = {} }: EnumSetting, text: string): ParsedValue {
   if (choices.includes(text)) return { ok: true, value: text };
+  if (Object.hasOwn(aliases, text)) return { ok: true, value: aliases[text] };
   return { ok: false, allowed: `one of ${choices.join(', ')}`, ...nearestWordOf(text, choices) };
 }
 

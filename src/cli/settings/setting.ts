@@ -42,11 +42,23 @@ export interface IntegerSetting extends Described {
   readonly max: number;
 }
 
+/** A number in decimal digits: `1`, `0.75`, `2.5e-3`. */
+export interface NumberSetting extends Described {
+  readonly kind: 'number';
+  readonly default?: number;
+  readonly min: number;
+  /** Whether `min` itself is already too little. Default false. */
+  readonly isMinExcluded?: boolean;
+  readonly max: number;
+}
+
 /** One of a few words. */
 export interface EnumSetting extends Described {
   readonly kind: 'enum';
   readonly default?: string;
   readonly choices: readonly string[];
+  /** Other spellings that people know, and the choice that each one means. */
+  readonly aliases?: Readonly<Record<string, string>>;
 }
 
 /** Several values, separated by commas or by repeating the flag. */
@@ -105,6 +117,7 @@ export type Setting =
   | DurationSetting
   | SizeSetting
   | IntegerSetting
+  | NumberSetting
   | EnumSetting
   | ListSetting
   | AddressSetting
@@ -130,7 +143,7 @@ type Unit<S> = S extends { readonly kind: 'duration' }
     ? 'Bytes'
     : '';
 
-type GivenValue<S> = S extends { readonly kind: 'duration' | 'size' | 'integer' }
+type GivenValue<S> = S extends { readonly kind: 'duration' | 'size' | 'integer' | 'number' }
   ? number
   : S extends { readonly kind: 'enum'; readonly choices: readonly (infer Choice)[] }
     ? Choice

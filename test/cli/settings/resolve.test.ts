@@ -19,6 +19,15 @@ const table = {
     help: '.',
   },
   mode: { kind: 'enum', choices: ['wait', 'proceed'], default: 'wait', help: '.' },
+  order: {
+    kind: 'enum',
+    choices: ['by-name', 'by-age'],
+    aliases: { by_name: 'by-name' },
+    dynamo: 'DYN_ORDER',
+    help: '.',
+  },
+  weight: { kind: 'number', min: 0, max: 1_000, default: 1, help: '.' },
+  ratio: { kind: 'number', min: 0, isMinExcluded: true, max: 1, help: '.' },
   workers: { kind: 'list', item: 'target', help: '.' },
   engine: { kind: 'list', item: 'url', words: ['auto', 'none'], default: ['auto'], help: '.' },
   env: { kind: 'list', item: 'env-name', help: '.' },
@@ -63,6 +72,9 @@ describe('the values of a table', () => {
     expectTypeOf(values.maxBodyBytes).toEqualTypeOf<number>();
     expectTypeOf(values.tokensPerBlock).toEqualTypeOf<number | undefined>();
     expectTypeOf(values.mode).toEqualTypeOf<'wait' | 'proceed'>();
+    expectTypeOf(values.order).toEqualTypeOf<'by-name' | 'by-age' | undefined>();
+    expectTypeOf(values.weight).toEqualTypeOf<number>();
+    expectTypeOf(values.ratio).toEqualTypeOf<number | undefined>();
     expectTypeOf(values.workers).toEqualTypeOf<readonly string[]>();
     expectTypeOf(values.listen).toEqualTypeOf<Address>();
     expectTypeOf(values.peer).toEqualTypeOf<Address | undefined>();
@@ -75,6 +87,9 @@ describe('the values of a table', () => {
       maxBodyBytes: 2 ** 20,
       tokensPerBlock: undefined,
       mode: 'wait',
+      order: undefined,
+      weight: 1,
+      ratio: undefined,
       workers: [],
       engine: ['auto'],
       env: [],
@@ -140,6 +155,53 @@ describe('the values of a table', () => {
     expect(resolveGiven(given).values.insecure).toBe(false);
   });
 
+  test('a word has the spelling of its choice, however and wherever it was given', () => {
+    expect(resolveGiven({ flags: { order: ['by_name'] } }).values.order).toBe('by-name');
+    expect(resolveGiven({ environment: { KV_ACCORD_ORDER: 'by_name' } }).values.order).toBe('by-name');
+    expect(resolveGiven({ environment: { DYN_ORDER: 'by_name' } }).values.order).toBe('by-name');
+    expect(resolveGiven({ file: 'order: by_name' }).values.order).toBe('by-name');
+    expect(resolveGiven({ file: 'order: by-age' }).values.order).toBe('by-age');
+  });
+
+  test.each([
+    ['0', 0],
+    ['-0', 0],
+    ['1.50', 1.5],
+    ['.25', 0.25],
+    ['3.', 3],
+    ['2.5e-3', 0.0025],
+    ['1E3', 1_000],
+  ])('%s is the number %d', (text, expected) => {
+    expect(resolveGiven({ flags: { weight: [text] } }).values.weight).toBe(expected);
+    expect(resolveGiven({ file: `weight: ${text}` }).values.weight).toBe(expected);
+  });
+
+  test.each([
+    '',
+    'NaN',
+    'Infinity',
+    '-Infinity',
+    '0x10',
+    '1_000',
+    '1,5',
+    '1 2',
+    '--1',
+    '1e400',
+    '1e',
+    'e1',
+    '٣',
+    '-1',
+    '1000.1',
+  ])('%j is no number that can be taken', (text) => {
+    expect(() => resolveGiven({ flags: { weight: [text] } })).toThrow('--weight');
+  });
+
+  test('a number may have to be above its lower bound', () => {
+    expect(resolveGiven({ flags: { ratio: ['1'] } }).values.ratio).toBe(1);
+    expect(() => resolveGiven({ flags: { ratio: ['0'] } })).toThrow('above 0 and at most 1');
+    expect(() => resolveGiven({ flags: { ratio: ['-0'] } })).toThrow('above 0 and at most 1');
+  });
+
   test('URLs lose their trailing slash, words stay', () => {
     expect(resolveGiven({ flags: { engine: ['http://h:1/', 'https://h/base//'] } }).values.engine).toEqual([
       'http://h:1',
@@ -174,6 +236,14 @@ describe('a wrong value is told in one line, with field, value, source and what 
     [
       { flags: { mode: ['wiat'] } },
       '--mode "wiat" (on the command line): must be one of wait, proceed; did you mean wait?',
+    ],
+    [
+      { environment: { KV_ACCORD_WEIGHT: 'NaN' } },
+      '--weight "NaN" (from KV_ACCORD_WEIGHT): must be a number from 0 to 1000, such as 0.5',
+    ],
+    [
+      { flags: { order: ['by_nane'] } },
+      '--order "by_nane" (on the command line): must be one of by-name, by-age; did you mean by-name?',
     ],
     [
       { flags: { 'max-body': ['5GB'] } },

@@ -1,0 +1,346 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { words } from './support/completions.js';
+import {
+  logLines,
+  probe,
+  type Served,
+  type ServedFrontend,
+  startFrontend,
+  startSidecar,
+} from './support/kv-accord.js';
+import { lacks } from './support/peers.js';
+import { completeReport, reportThat } from './support/report.js';
+import { tinyModel } from './support/tiny-model.js';
+import { until } from './support/until.js';
+import { startVllm, type Vllm } from './support/vllm.js';
+
+const WIDTH = 32;
+const MODEL = 'tiny';
+/** What the template adds to a conversation of one message: its beginning, the message's frame, the answer's beginning. */
+const QUESTION = text(150);
+
+describe.skipIf(lacks('vllm', 'grpcurl'))(
+  "a frontend over two real vLLMs, asked by OpenAI's own client",
+  () => {
+    let model: string;
+    const engines: Vllm[] = [];
+    const sidecars: Served[] = [];
+    let frontend: ServedFrontend;
+    let client: OpenAI;
+
+    beforeAll(async () => {
+      model = tinyModel(MODEL);
+      for (const name of ['worker-0', 'worker-1']) {
+        const engine = await startVllm({ model, blockSize: WIDTH, developerMode: true });
+        engines.push(engine);
+        const sidecar = await startSidecar(name, '--engine', engine.url);
+        sidecars.push(sidecar);
+        await completeReport(sidecar);
+      }
+      frontend = await startFrontend('frontend', sidecars, '--decision-headers', '--log-level', 'debug');
+      client = clientOf(frontend.url);
+      await until('the frontend to be ready', async () => (await probe(frontend, '/readyz')).status === 200, {
+        needs: [frontend.program],
+      });
+      await until('pictures to be exact', async () =>
+        /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m.test(
+          (await probe(frontend, '/metrics')).body,
+        ),
+      );
+    });
+    afterAll(async () => {
+      for (const served of [frontend, ...sidecars, ...engines]) await served?.program.stop();
+    });
+
+    /** Everything that was counted as active has been released. */
+    const untilIdle = (): Promise<unknown> =>
+      until(
+        'nothing to be active',
+        async () => {
+          const { body } = await probe(frontend, '/metrics');
+          const active = [...body.matchAll(/^kv_accord_router_active_(?:blocks|requests)\{[^}]*\} (\S+)$/gm)];
+          return active.length > 0 && active.every(([, value]) => value === '0');
+        },
+        { timeoutMs: 20_000 },
+      );
+
+    it('answers as the engine itself does, whole and streamed', async () => {
+      const request = {
+        model: MODEL,
+        messages: [{ role: 'user' as const, content: QUESTION }],
+        max_tokens: 12,
+        temperature: 0,
+      };
+      const direct = await clientOf(engines[0]?.url ?? '').chat.completions.create(request);
+      const { data: whole, response } = await client.chat.completions.create(request).withResponse();
+      expect(whole.choices).toEqual(direct.choices);
+      expect(whole.usage?.prompt_tokens).toBe(direct.usage?.prompt_tokens);
+      expect(response.headers.get('x-kv-accord-routing-mode')).toBe('exact');
+      expect(response.headers.get('x-kv-accord-worker')).toMatch(/^127\.0\.0\.1:\d+$/);
+
+      const chunks: string[] = [];
+      const stream = await client.chat.completions.create({
+        ...request,
+        stream: true,
+        stream_options: { include_usage: true },
+      });
+      let usage: OpenAI.CompletionUsage | null | undefined;
+      for await (const chunk of stream) {
+        chunks.push(chunk.choices[0]?.delta.content ?? '');
+        usage = chunk.usage ?? usage;
+      }
+      expect(chunks.filter((chunk) => chunk !== '').length).toBeGreaterThan(1);
+      expect(chunks.join('')).toBe(direct.choices[0]?.message.content);
+      // The same prompt a third time: at least one of the engines had it.
+      expect(usage?.prompt_tokens_details?.cached_tokens).toBe(Math.floor((150 + 4) / WIDTH) * WIDTH);
+      await untilIdle();
+    });
+
+    it('lists the model, and takes completions of text, of token ids, and of several choices', async () => {
+      expect((await client.models.list()).data.map(({ id }) => id)).toEqual([MODEL]);
+      for (const prompt of [text(40), words(40)]) {
+        const answer = await client.completions.create({ model: MODEL, prompt, max_tokens: 3, n: 2 });
+        expect(answer.choices).toHaveLength(2);
+        expect(answer.usage?.completion_tokens).toBe(6);
+      }
+      await untilIdle();
+    });
+
+    it('passes tools through as they are: the answer is the one that the engine gives itself', async () => {
+      const request = {
+        model: MODEL,
+        messages: [{ role: 'user' as const, content: text(20) }],
+        max_tokens: 8,
+        temperature: 0,
+        tools: [
+          {
+            type: 'function' as const,
+            function: {
+              name: 'weather',
+              parameters: { type: 'object', properties: { city: { type: 'string' } } },
+            },
+          },
+        ],
+      };
+      for (const choice of ['none', 'auto'] as const) {
+        const [direct, through] = await Promise.all(
+          [engines[0]?.url ?? '', frontend.url].map((url) =>
+            clientOf(url)
+              .chat.completions.create({ ...request, tool_choice: choice })
+              .then(
+                ({ choices }) => ({ choices }),
+                (error: InstanceType<typeof OpenAI.APIError>) => ({
+                  status: error.status,
+                  message: error.message,
+                }),
+              ),
+          ),
+        );
+        expect(through).toEqual(direct);
+      }
+      await untilIdle();
+    });
+
+    it("tells errors so that the client knows them: the engine's own, and ours", async () => {
+      const ask = (fields: object): Promise<unknown> =>
+        client.chat.completions.create({
+          model: MODEL,
+          messages: [{ role: 'user', content: 'w1' }],
+          max_tokens: 1,
+          ...fields,
+        });
+      await expect(ask({ model: 'nobody' })).rejects.toThrow(OpenAI.NotFoundError);
+      await expect(ask({ model: 'nobody' })).rejects.toMatchObject({
+        code: 'model_not_found',
+        param: 'model',
+      });
+      await expect(ask({ messages: [{ role: 'user', content: text(3_000) }] })).rejects.toThrow(
+        OpenAI.BadRequestError,
+      );
+      await expect(ask({ temperature: -1 })).rejects.toThrow(OpenAI.BadRequestError);
+      await untilIdle();
+    });
+
+    it('cancels at the engine what the client gives up', async () => {
+      const stream = await client.chat.completions.create({
+        model: MODEL,
+        messages: [{ role: 'user', content: text(60) }],
+        max_tokens: 1_500,
+        stream: true,
+        ...IGNORE_EOS,
+      });
+      for await (const _ of stream) break;
+      stream.controller.abort();
+      await untilIdle();
+      await until('the engines to have nothing to do', async () => {
+        const running = await Promise.all(engines.map(runningAt));
+        return running.every((count) => count === 0);
+      });
+    });
+
+    it('serves 100 conversations at a time, each with its own answers and what it had before in the cache', async () => {
+      const talk = async (chat: number): Promise<number[]> => {
+        const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [];
+        const cached: number[] = [];
+        for (let turn = 0; turn < 3; turn += 1) {
+          messages.push({ role: 'user', content: text(48, chat * 400 + turn * 60) });
+          const answer = await client.chat.completions.create({
+            model: MODEL,
+            messages: [...messages],
+            max_tokens: 4,
+            temperature: 0,
+          });
+          messages.push({ role: 'assistant', content: answer.choices[0]?.message.content ?? '' });
+          cached.push(answer.usage?.prompt_tokens_details?.cached_tokens ?? 0);
+        }
+        return cached;
+      };
+      const cached = await Promise.all(Array.from({ length: 100 }, (_, chat) => talk(chat)));
+      const followUps = cached.flatMap(([, ...later]) => later);
+      const hits = followUps.filter((tokens) => tokens > 0).length;
+      console.log(`${hits} of ${followUps.length} follow-ups of 100 parallel conversations met their cache`);
+      expect(hits / followUps.length).toBeGreaterThan(0.9);
+      await untilIdle();
+    });
+
+    it('fails what a killed engine was answering, serves everything else, and takes the engine back', async () => {
+      const killed = engines[1] as Vllm;
+      const streams = await Promise.all(
+        Array.from({ length: 12 }, async (_, number) => {
+          const { data, response } = await client.completions
+            .create({
+              model: MODEL,
+              prompt: words(50, number * 150),
+              max_tokens: 1_000,
+              stream: true,
+              ...IGNORE_EOS,
+            })
+            .withResponse();
+          return { data, worker: response.headers.get('x-kv-accord-worker') };
+        }),
+      );
+      const lost = `127.0.0.1:${sidecars[1]?.grpcPort}`;
+      expect(new Set(streams.map(({ worker }) => worker)).size).toBe(2);
+      await killed.program.kill();
+      const ends = await Promise.all(
+        streams.map(async ({ data, worker }) => {
+          let tokens = 0;
+          try {
+            for await (const chunk of data) if (chunk.choices.length > 0) tokens += 1;
+            return { worker, tokens, failed: false };
+          } catch {
+            return { worker, tokens, failed: true };
+          }
+        }),
+      );
+      for (const { worker, failed, tokens } of ends) {
+        expect({ worker, failed }).toEqual({ worker, failed: worker === lost });
+        if (!failed) expect(tokens).toBeGreaterThan(900);
+      }
+      // At once, before anybody has noticed but the proxy: all are served by the other.
+      for (let number = 0; number < 10; number += 1) {
+        await client.completions.create({ model: MODEL, prompt: words(40, number * 111), max_tokens: 1 });
+      }
+      await untilIdle();
+
+      engines[1] = await startVllm({ model, blockSize: WIDTH, developerMode: true, ports: killed.ports });
+      await until('the engine to get requests again', async () => {
+        const { response } = await client.completions
+          .create({ model: MODEL, prompt: words(64, Math.floor(performance.now()) % 2_000), max_tokens: 1 })
+          .withResponse();
+        return response.headers.get('x-kv-accord-worker') === lost;
+      });
+      await untilIdle();
+    });
+
+    it('never routes on a stale index while the block size changes under load', async () => {
+      const seen: { readonly predicted: number; readonly cached: number; readonly mode: string | null }[] =
+        [];
+      const failures: unknown[] = [];
+      let changing = true;
+      const load = async (lane: number): Promise<void> => {
+        for (let turn = 0; changing; turn += 1) {
+          // Long enough for two blocks of the wider kind, and asked again and again.
+          const prompt = words(150, lane * 300 + (turn % 3) * 5);
+          try {
+            const { data, response } = await client.completions
+              .create({ model: MODEL, prompt, max_tokens: 1 })
+              .withResponse();
+            seen.push({
+              predicted: Number(response.headers.get('x-kv-accord-cached-blocks')),
+              cached: data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+              mode: response.headers.get('x-kv-accord-routing-mode'),
+            });
+          } catch (error) {
+            failures.push(error);
+          }
+        }
+      };
+      const lanes = Array.from({ length: 4 }, (_, lane) => load(lane));
+      for (const [at, engine] of [...engines].entries()) {
+        await engine.program.stop();
+        engines[at] = await startVllm({
+          model,
+          blockSize: 2 * WIDTH,
+          developerMode: true,
+          ports: engine.ports,
+        });
+        await reportThat(
+          sidecars[at] as Served,
+          'with the new size',
+          ({ contract }) => contract?.tokensPerBlock === 2 * WIDTH,
+        );
+      }
+      await until('the new epoch to be exact', async () => {
+        const { body } = await probe(frontend, '/metrics');
+        return (
+          /^kv_accord_agreed_tokens_per_block\{[^}]*\} 64$/m.test(body) &&
+          /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m.test(body)
+        );
+      });
+      const before = seen.length;
+      await until('some more answers', () => seen.length > before + 100);
+      changing = false;
+      await Promise.all(lanes);
+      console.log(
+        `${seen.length} answers and ${failures.length} failures while both engines changed from 32 to 64`,
+      );
+
+      // A prediction of the old epoch for an engine of the new one would expect blocks that are not there.
+      const wrong = seen.filter(
+        ({ predicted, cached }) =>
+          predicted > 0 && ![WIDTH, 2 * WIDTH].some((width) => cached === predicted * width),
+      );
+      expect(wrong).toEqual([]);
+      expect(seen.slice(before).every(({ mode }) => mode === 'exact')).toBe(true);
+      expect(seen.slice(before).some(({ predicted, cached }) => predicted === 2 && cached === 128)).toBe(
+        true,
+      );
+      // While one engine is on its way down nobody knows it yet; what it was given in that moment may fail.
+      for (const failure of failures) expect(failure).toBeInstanceOf(OpenAI.APIError);
+      expect(failures.length).toBeLessThan(10);
+      await untilIdle();
+      expect(
+        logLines(frontend.program).filter(({ level, msg }) => level === 'warn' && /predict/.test(msg)),
+      ).toEqual([]);
+    });
+  },
+);
+
+/** vLLM's own field: a stream goes on until `max_tokens`. */
+const IGNORE_EOS = { ignore_eos: true };
+
+function clientOf(url: string): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0, timeout: 60_000 });
+}
+
+/** Words of the tiny model. */
+function text(count: number, first = 0): string {
+  return Array.from({ length: count }, (_, i) => `w${(first + i * 7) % 2032}`).join(' ');
+}
+
+async function runningAt({ url }: Vllm): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^vllm:num_requests_running\{[^}]*\} (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+}

@@ -1,37 +1,15 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { Socket } from 'node:net';
-import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Address } from '../platform/address.js';
-import { type Clock, sleep } from '../platform/clock.js';
-import { listen } from '../platform/listen.js';
+import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import { type HttpAnswer, textAnswer } from './answer.js';
 import { Api, type ApiRoute, errorAnswer } from './api.js';
-import { CONNECTION_CHECK_MS, DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.js';
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.js';
+import { type HttpTls, hasVerifiedCertificate, Listener } from './listener.js';
 import { MetricsPage } from './metrics-page.js';
 import { PROBES, type Probe, type ProbeBoard } from './probe-board.js';
 import { renderStatusPage, type StatusContent } from './status-page.js';
-
-/** How an HTTPS server is protected. */
-export interface HttpTls {
-  /** Certificate, key and authorities that hold now: the same object until they change. New connections get the new one. */
-  current(): SecureContextOptions;
-  /**
-   * Whether callers show a certificate. Even `require` is not asked of probes
-   * and metrics: a kubelet has no certificate to show, and a handshake that
-   * fails would take the whole pod away.
-   */
-  readonly clientAuth: 'none' | 'request' | 'require';
-}
 
 /** Who may see the status page and ask the API. Probes and metrics are for everybody who reaches the port. */
 export interface HttpAccess {
@@ -79,55 +57,34 @@ const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 
  * fixed paths need none and the process beside every worker must stay small.
  */
 export class HttpServer {
-  readonly #options: HttpServerOptions;
   readonly #modules: HttpServerModules;
   readonly #metrics: MetricsPage;
   readonly #api: Api;
-  readonly #server: Server | TlsServer;
-  readonly #sockets = new Set<Socket>();
-  #stopped: Promise<void> | undefined;
+  readonly #listener: Listener;
 
   constructor(options: HttpServerOptions, modules: HttpServerModules) {
-    this.#options = options;
     this.#modules = modules;
     this.#metrics = new MetricsPage(modules);
     this.#api = new Api(modules.api, { title: options.title, version: options.version });
-    const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-    const bounds = {
-      maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: limits.requestTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      connectionsCheckingInterval: CONNECTION_CHECK_MS,
-      noDelay: true,
-    };
-    const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-      void this.#respond(request, response);
-    };
-    const { tls } = modules;
-    this.#server =
-      tls === undefined ? createServer(bounds, onRequest) : this.#createTls(tls, bounds, onRequest);
-    this.#server.maxConnections = limits.maxConnections;
-    this.#server.maxHeadersCount = limits.maxHeaders;
-    this.#server.setTimeout(limits.idleTimeoutMs);
-    this.#server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
+    this.#listener = new Listener(
+      {
+        listen: options.listen,
+        listenField: options.listenField ?? '--http-listen',
+        limits: { ...DEFAULT_HTTP_LIMITS, ...options.limits },
+      },
+      modules,
+      (request, response) => void this.#respond(request, response),
+    );
   }
 
   /** Connections that are open now. */
   get openConnections(): number {
-    return this.#sockets.size;
+    return this.#listener.openConnections;
   }
 
   /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
-  async start(): Promise<Address> {
-    const { listen: address, listenField = '--http-listen' } = this.#options;
-    const { logger } = this.#modules;
-    const bound = await listen(this.#server, address, listenField);
-    this.#server.on('error', (error) => logger.warn({ error }, 'The HTTP server had an error and goes on'));
-    return bound;
+  start(): Promise<Address> {
+    return this.#listener.start();
   }
 
   /**
@@ -136,46 +93,7 @@ export class HttpServer {
    * the same end.
    */
   stop(graceMs: number): Promise<void> {
-    this.#stopped ??= this.#drain(graceMs);
-    return this.#stopped;
-  }
-
-  async #drain(graceMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => {
-      // Also called, with an error that says nothing new, when it never listened.
-      this.#server.close(() => resolve());
-    });
-    this.#server.closeIdleConnections();
-    // Node counts who has never asked anything (a browser that connected ahead) as busy.
-    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
-    const done = new AbortController();
-    await Promise.race([closed, sleep(this.#modules.clock, graceMs, done.signal)]);
-    done.abort();
-    const open = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
-    for (const socket of this.#sockets) socket.destroy();
-    await Promise.all([closed, ...open]);
-  }
-
-  #createTls(tls: HttpTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {
-    let material = tls.current();
-    const fixed = {
-      requestCert: tls.clientAuth !== 'none',
-      rejectUnauthorized: false,
-      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    };
-    const server = createTlsServer({ ...bounds, ...fixed, ...withVersion(material) }, onRequest);
-    // Before the server's own listener, which begins the handshake.
-    server.prependListener('connection', () => {
-      const current = tls.current();
-      if (current === material) return;
-      material = current;
-      try {
-        server.setSecureContext(withVersion(current));
-      } catch (error) {
-        this.#modules.logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
-      }
-    });
-    return server;
+    return this.#listener.stop(graceMs);
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -187,7 +105,7 @@ export class HttpServer {
       this.#modules.logger.error({ error, path: request.url }, 'An HTTP request could not be answered');
       answer = errorAnswer(500, 'internal', 'something went wrong here; the log of this process says what');
     }
-    if (this.#stopped !== undefined) response.setHeader('connection', 'close');
+    if (this.#listener.isStopping) response.setHeader('connection', 'close');
     response.writeHead(answer.status, {
       ...COMMON_HEADERS,
       ...answer.headers,
@@ -219,7 +137,7 @@ export class HttpServer {
 
   #findCallerProblem(request: IncomingMessage): string | undefined {
     const { access, tls } = this.#modules;
-    const isVerified = request.socket instanceof TLSSocket && request.socket.authorized;
+    const isVerified = hasVerifiedCertificate(request);
     if (tls?.clientAuth === 'require' && !isVerified) return 'a client certificate must be shown here';
     return access?.findCallerProblem(request.headers.authorization, isVerified);
   }
@@ -231,14 +149,6 @@ export class HttpServer {
 
 const NOT_FOUND =
   'nothing is here; there are /livez, /readyz, /startupz (each with ?verbose), /metrics, / and /api/v1/openapi.json';
-
-/** Time for a TLS handshake: a few round trips and one signature. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-
-/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
-function withVersion(material: SecureContextOptions): SecureContextOptions {
-  return { ...material, minVersion: 'TLSv1.2' };
-}
 
 /** The path and query of a request line; the host that it may name means nothing here. */
 function parseUrl(target: string | undefined): URL | undefined {

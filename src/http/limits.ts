@@ -6,11 +6,13 @@ export interface HttpLimits {
   readonly maxHeaders: number;
   /** Connections at a time; further ones are closed at once. */
   readonly maxConnections: number;
-  /** Longest time in which the headers must have come, and the request as a whole. */
+  /** Longest time in which the headers must have come; never more than `requestTimeoutMs`. */
+  readonly headersTimeoutMs: number;
+  /** Longest time in which the request as a whole must have come. */
   readonly requestTimeoutMs: number;
   /** How long a connection stays open without a request. */
   readonly keepAliveTimeoutMs: number;
-  /** How long a socket may stand still while it is written to. */
+  /** How long a socket may stand still while it is written to; 0 is for ever. */
   readonly idleTimeoutMs: number;
 }
 
@@ -26,6 +28,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxHeaderBytes: 8 * 1024,
   maxHeaders: 64,
   maxConnections: 256,
+  headersTimeoutMs: 5_000,
   requestTimeoutMs: 5_000,
   keepAliveTimeoutMs: 65_000,
   idleTimeoutMs: 30_000,

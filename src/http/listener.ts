@@ -1,0 +1,160 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import type { Address } from '../platform/address.js';
+import { type Clock, sleep } from '../platform/clock.js';
+import { listen } from '../platform/listen.js';
+import type { Logger } from '../platform/logger.js';
+import { CONNECTION_CHECK_MS, type HttpLimits } from './limits.js';
+
+/** How an HTTPS server is protected. */
+export interface HttpTls {
+  /** Certificate, key and authorities that hold now: the same object until they change. New connections get the new one. */
+  current(): SecureContextOptions;
+  /**
+   * Whether callers show a certificate. Even `require` is not asked of probes
+   * and metrics: a kubelet has no certificate to show, and a handshake that
+   * fails would take the whole pod away.
+   */
+  readonly clientAuth: 'none' | 'request' | 'require';
+}
+
+export interface ListenerOptions {
+  /** Where to listen; port 0 picks a free one. */
+  readonly listen: Address;
+  /** The setting that `listen` came from, for messages. */
+  readonly listenField: string;
+  readonly limits: HttpLimits;
+}
+
+export interface ListenerModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Absent: plain HTTP. */
+  readonly tls?: HttpTls;
+}
+
+/**
+ * A port on which HTTP or HTTPS is spoken, bounded in everything: who answers
+ * the requests is another's business. Certificates rotate under it, and it
+ * knows its connections, so that it can end without leaving one open.
+ */
+export class Listener {
+  /** Only for those who have to hand it to a framework; it is started and stopped here. */
+  readonly server: Server | TlsServer;
+  readonly #options: ListenerOptions;
+  readonly #modules: ListenerModules;
+  readonly #sockets = new Set<Socket>();
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: ListenerOptions, modules: ListenerModules, onRequest: RequestListener) {
+    this.#options = options;
+    this.#modules = modules;
+    const { limits } = options;
+    const bounds = {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: CONNECTION_CHECK_MS,
+      noDelay: true,
+    };
+    const { tls } = modules;
+    this.server =
+      tls === undefined ? createServer(bounds, onRequest) : this.#createTls(tls, bounds, onRequest);
+    this.server.maxConnections = limits.maxConnections;
+    this.server.maxHeadersCount = limits.maxHeaders;
+    this.server.setTimeout(limits.idleTimeoutMs);
+    this.server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Connections that are open now. */
+  get openConnections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Whether it was asked to end: answers from here on should say that the connection closes. */
+  get isStopping(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
+  async start(): Promise<Address> {
+    const { listen: address, listenField } = this.#options;
+    const { logger } = this.#modules;
+    const bound = await listen(this.server, address, listenField);
+    this.server.on('error', (error) => logger.warn({ error }, 'The HTTP server had an error and goes on'));
+    return bound;
+  }
+
+  /**
+   * Ends in order: no new connections, idle ones are closed, running answers
+   * finish. What is left after `graceMs` is cut. Calling it again waits for
+   * the same end.
+   */
+  stop(graceMs: number): Promise<void> {
+    this.#stopped ??= this.#drain(graceMs);
+    return this.#stopped;
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      // Also called, with an error that says nothing new, when it never listened.
+      this.server.close(() => resolve());
+    });
+    this.server.closeIdleConnections();
+    // Node counts who has never asked anything (a browser that connected ahead) as busy.
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
+    const done = new AbortController();
+    await Promise.race([closed, sleep(this.#modules.clock, graceMs, done.signal)]);
+    done.abort();
+    const open = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all([closed, ...open]);
+  }
+
+  #createTls(tls: HttpTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {
+    let material = tls.current();
+    const fixed = {
+      requestCert: tls.clientAuth !== 'none',
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    };
+    const server = createTlsServer({ ...bounds, ...fixed, ...withVersion(material) }, onRequest);
+    // Before the server's own listener, which begins the handshake.
+    server.prependListener('connection', () => {
+      const current = tls.current();
+      if (current === material) return;
+      material = current;
+      try {
+        server.setSecureContext(withVersion(current));
+      } catch (error) {
+        this.#modules.logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
+      }
+    });
+    return server;
+  }
+}
+
+/** Whether whoever asks showed a certificate that an authority of ours vouches for. */
+export function hasVerifiedCertificate({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
+  return socket instanceof TLSSocket && socket.authorized;
+}
+
+/** Time for a TLS handshake: a few round trips and one signature. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
+function withVersion(material: SecureContextOptions): SecureContextOptions {
+  return { ...material, minVersion: 'TLSv1.2' };
+}

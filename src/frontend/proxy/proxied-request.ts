@@ -1,0 +1,43 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Route } from '../../router/routing.js';
+
+/** A request that a worker shall answer. */
+export interface ProxiedRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** All of it, as it came; empty for none. */
+  readonly body: Buffer;
+  /** The group that serves its model. */
+  readonly group: string;
+  /**
+   * Chooses a worker, and counts the request there. Asked again after a failure
+   * before the first byte, with the targets that failed. Rejects with a
+   * `RoutingError` when there is none.
+   */
+  pick(excluded: readonly string[]): Promise<Picked>;
+}
+
+/** A worker that was chosen. */
+export interface Picked {
+  /** Released by the proxy, exactly once, however the request ends. */
+  readonly route: Route;
+  /** Base URL of the worker's OpenAI server, without a slash at the end. */
+  readonly baseUrl: string;
+}
+
+/** How a request ended. */
+export interface ProxyOutcome {
+  /** The status that the client was told, or would have been. */
+  readonly status: number;
+  /**
+   * - `complete`: the worker's answer was delivered in full, whatever its status;
+   * - `client_gone`: the client left, or did not read for too long;
+   * - `upstream_broke`: the answer had begun and ended before its end: the client's connection was destroyed;
+   * - `refused`: no worker's answer was passed on, and the client was told why.
+   */
+  readonly ended: 'complete' | 'client_gone' | 'upstream_broke' | 'refused';
+  /** From `serve` to the first byte of the answer's body; undefined when none came. */
+  readonly firstByteMs: number | undefined;
+}

@@ -1,0 +1,49 @@
+/** Bounds and manners of a proxy. Every one has a default in `DEFAULT_PROXY_OPTIONS`. */
+export interface ProxyOptions {
+  /** Longest time until a worker accepts a connection, TLS included. */
+  readonly connectTimeoutMs: number;
+  /** Longest wait for the first byte of an answer: an engine may queue a prompt for minutes before it says anything. */
+  readonly headersTimeoutMs: number;
+  /** Longest silence within an answer, the wait for its first token included. */
+  readonly idleTimeoutMs: number;
+  /** Longest life of a request, retries and all: a stream that never ends is cut here. */
+  readonly totalTimeoutMs: number;
+  /** How long a client may leave unread what is there for it. */
+  readonly slowClientTimeoutMs: number;
+  /** How many further workers are tried after a failure before the first byte. */
+  readonly maxRetries: number;
+  /** Requests, and so connections, at a time to one worker; beyond it another one is asked for. */
+  readonly maxRequestsPerWorker: number;
+  /** An answer's headers together, in bytes; beyond it the answer counts as broken. */
+  readonly maxAnswerHeaderBytes: number;
+  /** How long a connection to a worker waits for its next request. */
+  readonly keepAliveTimeoutMs: number;
+  /** Whether the caller's `Authorization` goes to the worker. */
+  readonly passesAuthorization: boolean;
+  /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
+  readonly decisionHeaders: boolean;
+}
+
+/**
+ * What a proxy does unless it is told otherwise:
+ * - 5 s to connect: a worker is in the same building, and another one may be free;
+ * - 10 minutes for the first byte and between two: a full engine queues that long;
+ * - 1 hour for all of it: far beyond the longest generation;
+ * - 60 s for a client that stands still: a phone that lost its network comes back earlier or not at all;
+ * - 1,024 requests to one worker: engines run 256 at a time (vLLM's `max_num_seqs`) and queue the rest;
+ * - 32 KiB of headers: ten times what engines and the proxies before them send;
+ * - 4 s between requests: uvicorn, which serves vLLM and SGLang, closes after 5 s without telling.
+ */
+export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
+  connectTimeoutMs: 5_000,
+  headersTimeoutMs: 600_000,
+  idleTimeoutMs: 600_000,
+  totalTimeoutMs: 3_600_000,
+  slowClientTimeoutMs: 60_000,
+  maxRetries: 3,
+  maxRequestsPerWorker: 1_024,
+  maxAnswerHeaderBytes: 32 * 1024,
+  keepAliveTimeoutMs: 4_000,
+  passesAuthorization: true,
+  decisionHeaders: false,
+};

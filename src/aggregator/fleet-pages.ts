@@ -101,7 +101,14 @@ export function fleetRoutes(modules: {
       response: {
         type: 'object',
         properties: {
-          workers: { type: 'array', items: { type: 'object' } },
+          workers: {
+            type: 'array',
+            items: {
+              type: 'object',
+              description:
+                'kvaccord.v1.Worker. report is what /api/v1/capabilities of its sidecar answers, with engine.role and engine.servingAddresses.',
+            },
+          },
           nextPageToken: { type: 'string' },
         },
       },

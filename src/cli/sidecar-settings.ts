@@ -90,6 +90,18 @@ export const sidecarSettings = {
     group: 'Declared values',
     help: 'The model that the engine should serve. Every live source outranks it.',
   },
+  role: {
+    kind: 'enum',
+    choices: ['aggregated', 'prefill', 'decode'],
+    group: 'Declared values',
+    help: 'Which part of a request the engine computes, where it cannot say. Every live source outranks it.',
+  },
+  'advertise-engine': {
+    kind: 'list',
+    item: 'url',
+    group: 'Declared values',
+    help: "Base URL by which others reach the engine's HTTP, when it is not the one that the sidecar asks; /v1/… is appended to it. No source outranks it.",
+  },
   declare: {
     kind: 'file',
     mustBe: 'file',
@@ -182,6 +194,20 @@ function checkEvents(settings: Settings, reject: Reject): void {
   }
 }
 
+/** An address for everybody holds no password, and no part of the paths that follow it. */
+function checkAdvertised({ advertiseEngine }: Settings, reject: Reject): void {
+  for (const text of advertiseEngine) {
+    const { username, password, port, pathname } = new URL(text);
+    if (username !== '' || password !== '') {
+      throw reject('advertise-engine', 'without user name and password: everybody reads it', text);
+    }
+    if (port === '0') throw reject('advertise-engine', 'with a port from 1 to 65535', text);
+    if (/\/v1$/.test(pathname)) {
+      throw reject('advertise-engine', 'without /v1 at its end: /v1/… is appended to it', text);
+    }
+  }
+}
+
 /** `kv-accord sidecar`. */
 export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
   name: 'sidecar',
@@ -203,5 +229,6 @@ export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
   check(settings, reject) {
     checkListen(settings, reject);
     checkEvents(settings, reject);
+    checkAdvertised(settings, reject);
   },
 };

@@ -1,5 +1,5 @@
 import type { Fact } from '../contract/facts.js';
-import { EngineKind, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, type Topology } from '../gen/kvaccord/v1/capabilities.js';
 import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { explainSystemError, readTextFile } from '../platform/file.js';
@@ -38,6 +38,12 @@ const ENGINE_KINDS = {
   sglang: EngineKind.ENGINE_KIND_SGLANG,
   trtllm: EngineKind.ENGINE_KIND_TENSORRT_LLM,
   dynamo: EngineKind.ENGINE_KIND_DYNAMO,
+} as const;
+
+const ROLES = {
+  aggregated: EngineRole.ENGINE_ROLE_AGGREGATED,
+  prefill: EngineRole.ENGINE_ROLE_PREFILL,
+  decode: EngineRole.ENGINE_ROLE_DECODE,
 } as const;
 
 /** Runs `kv-accord sidecar` until it is asked to end. */
@@ -181,7 +187,7 @@ function eventSettingsOf({
 }
 
 async function readDeclaration(settings: Settings, nowMs: number): Promise<readonly Fact[]> {
-  const { tokensPerBlock, model, declare } = settings;
+  const { tokensPerBlock, model, role, advertiseEngine, declare } = settings;
   const engineKind = ENGINE_KINDS[settings.engineKind];
   const text =
     declare === undefined ? undefined : await readSettingFile('--declare', declare, MAX_DECLARE_BYTES);
@@ -193,6 +199,10 @@ async function readDeclaration(settings: Settings, nowMs: number): Promise<reado
           : { tokensPerBlock: { value: tokensPerBlock, origin: '--tokens-per-block' } }),
         ...(model === undefined ? {} : { model: { value: model, origin: '--model' } }),
         ...(engineKind === undefined ? {} : { engineKind: { value: engineKind, origin: '--engine-kind' } }),
+        ...(role === undefined ? {} : { role: { value: ROLES[role], origin: '--role' } }),
+        ...(advertiseEngine.length === 0
+          ? {}
+          : { advertisedUrls: { value: advertiseEngine, origin: '--advertise-engine' } }),
         ...(declare === undefined || text === undefined ? {} : { file: { path: declare, text } }),
       },
       nowMs,

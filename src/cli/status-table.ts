@@ -1,6 +1,6 @@
-import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import { engineKindName, engineRoleName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities.js';
-import { EngineKind, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
@@ -69,12 +69,15 @@ function reasonLines(agreement: Agreement): string[] {
 
 function tableOf(workers: readonly Worker[]): string {
   if (workers.length === 0) return '';
+  // A column that would say the same of everybody is left out.
+  const showsRole = workers.some(({ report }) => isSplit(report));
   const table = plainTable([
     'WORKER',
     'STATE',
     'TOKENS/BLOCK',
     'FROM',
     'ENGINE',
+    ...(showsRole ? ['ROLE'] : []),
     'GPUS',
     'REQUESTS',
     'PICTURE',
@@ -87,6 +90,7 @@ function tableOf(workers: readonly Worker[]): string {
       member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock),
       sourceOf(member?.source),
       engineOf(report),
+      ...(showsRole ? [roleOf(report)] : []),
       gpusOf(report?.topology),
       OFFERS[member?.offer ?? 0] ?? 'unknown',
       PICTURES[member?.picture ?? 0] ?? 'unknown',
@@ -106,6 +110,7 @@ function renderReport(report: CapabilityReport): string {
     ['worker', report.workerId],
     ['instance', `${report.instanceId}, revision ${report.revision}`],
     ['engine', report.engine === undefined ? 'not told' : `${engineOf(report)}, ${engineStateName(state)}`],
+    ...(isSplit(report) ? ([['role', roleOf(report)]] satisfies [string, string][]) : []),
     ['model', (model?.servedNames ?? []).join(', ')],
     [
       'tokens per block',
@@ -144,6 +149,17 @@ function engineOf(report: CapabilityReport | undefined): string {
   const engine = report?.engine;
   if (engine === undefined || engine.kind === EngineKind.ENGINE_KIND_UNSPECIFIED) return '-';
   return `${engineKindName(engine.kind)} ${engine.version}`.trim();
+}
+
+/** Whether it computes only a part of each request. */
+function isSplit(report: CapabilityReport | undefined): boolean {
+  const role = report?.engine?.role ?? EngineRole.ENGINE_ROLE_UNSPECIFIED;
+  return role !== EngineRole.ENGINE_ROLE_UNSPECIFIED && role !== EngineRole.ENGINE_ROLE_AGGREGATED;
+}
+
+function roleOf(report: CapabilityReport | undefined): string {
+  const role = report?.engine?.role;
+  return role === undefined || role === EngineRole.ENGINE_ROLE_UNSPECIFIED ? '-' : engineRoleName(role);
 }
 
 function parallelismOf(parallelism: CapabilityReport['parallelism']): string {

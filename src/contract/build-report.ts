@@ -103,6 +103,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
       version: field('engine.version') ?? '',
       state: input.engineState,
       servingAddresses: [...(field('engine.serving_addresses') ?? [])],
+      ...optional('role', field('engine.role')),
     },
     model: {
       servedNames: [...(field('model.served_names') ?? [])],

@@ -1,6 +1,7 @@
 import type {
   BlockSize,
   EngineKind,
+  EngineRole,
   EngineState,
   EvidenceSource,
   HashUnit,
@@ -32,6 +33,7 @@ export interface FactFields {
   'engine.version': string;
   'engine.state': EngineState;
   'engine.serving_addresses': readonly ServingAddress[];
+  'engine.role': EngineRole;
   /**
    * Something that is new at every engine start and the same until then: the
    * process start time, or the engine's own instance id. Not on the wire

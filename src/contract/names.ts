@@ -1,6 +1,7 @@
 import {
   BlockSizeKind,
   EngineKind,
+  EngineRole,
   EngineState,
   EvidenceSource,
   HashUnit,
@@ -42,6 +43,14 @@ export const engineStateName: (state: EngineState) => string = wordsFor({
   [EngineState.ENGINE_STATE_STARTING]: 'starting',
   [EngineState.ENGINE_STATE_READY]: 'ready',
   [EngineState.ENGINE_STATE_DRAINING]: 'draining',
+});
+
+/** `aggregated`, `prefill` or `decode`. */
+export const engineRoleName: (role: EngineRole) => string = wordsFor({
+  [EngineRole.ENGINE_ROLE_UNSPECIFIED]: 'unknown',
+  [EngineRole.ENGINE_ROLE_AGGREGATED]: 'aggregated',
+  [EngineRole.ENGINE_ROLE_PREFILL]: 'prefill',
+  [EngineRole.ENGINE_ROLE_DECODE]: 'decode',
 });
 
 /** `token` or `bigram`. */

@@ -61,13 +61,23 @@ function isScalar(value: unknown): boolean {
 }
 
 /**
+ * The nearer to the running engine, the higher. By which address others reach
+ * it an engine cannot know: whoever declares one knows it better than all.
+ */
+function rankOf({ field, evidence }: FieldFact): number {
+  const isAdvertised =
+    field === 'engine.serving_addresses' && evidence.source === EvidenceSource.EVIDENCE_SOURCE_DECLARED;
+  return isAdvertised ? Number.POSITIVE_INFINITY : evidenceRank(evidence.source);
+}
+
+/**
  * Whether `fact` takes the place of `held`. Of equal sources the one that
  * comes first by name wins, so that the order in which sources answer, or in
  * which an operator lists addresses, never decides.
  */
 function outranks(fact: FieldFact, held: FieldFact): boolean {
   const [a, b] = [fact.evidence, held.evidence];
-  const byRank = evidenceRank(a.source) - evidenceRank(b.source) || a.source - b.source;
+  const byRank = rankOf(fact) - rankOf(held) || a.source - b.source;
   if (byRank !== 0) return byRank > 0;
   if (a.origin !== b.origin) return a.origin < b.origin;
   return JSON.stringify(fact.value) < JSON.stringify(held.value);

@@ -3,14 +3,17 @@ import {
   EngineRole,
   ServingAddress_Protocol,
 } from '../gen/kvaccord/v1/capabilities.js';
-import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
+import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
 
 /** Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said. */
 export type ServingRole = 'aggregated' | 'prefill' | 'decode';
 
 /** What whoever sends requests has to know of a worker. */
 export interface Serving {
-  /** Base URLs of its OpenAI server, as its sidecar reaches them: often on loopback. Http and https alone. */
+  /**
+   * Base URLs of its OpenAI server, the best first: as others reach it where the operator says so, else as its
+   * sidecar does, often on loopback. `/v1/…` is appended to them. Http and https alone.
+   */
   readonly httpUrls: readonly string[];
   /** The data-parallel ranks that requests may be sent to, ascending; never empty. */
   readonly ranks: readonly number[];
@@ -47,9 +50,10 @@ export function servingOf({ engine, model, parallelism, kvEventSources }: Capabi
       parallelism,
     ),
     servedNames: [...(model?.servedNames ?? [])],
-    loraAdapters: (model?.loraAdapters ?? []).filter(({ length }) => length > 0 && length <= MAX_NAME_CHARS),
+    loraAdapters: (model?.loraAdapters ?? []).filter(isName),
     role: ROLES[engine?.role ?? 0] ?? 'aggregated',
-    maxModelLen: model?.maxModelLen,
+    // 0 holds no prompt at all: whoever says it says nothing.
+    maxModelLen: model?.maxModelLen || undefined,
     tokenizerFingerprint: model?.tokenizerFingerprint,
   };
 }
@@ -68,8 +72,13 @@ function ranksOf(told: readonly number[], parallelism: CapabilityReport['paralle
   );
 }
 
+function isName(name: string): boolean {
+  return name !== '' && name.length <= MAX_NAME_CHARS && !CONTROL_CHARACTER.test(name);
+}
+
+/** Whether it is a base URL: what `/v1/…` is appended to has no query, and nobody's password. */
 function isHttpUrl(address: string): boolean {
-  if (address.length > MAX_NAME_CHARS || !URL.canParse(address)) return false;
-  const { protocol, username, password } = new URL(address);
-  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+  if (!isName(address) || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
+  const { username, password, port } = new URL(address);
+  return username === '' && password === '' && port !== '0' && !/[?#]/.test(address);
 }

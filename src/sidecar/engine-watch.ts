@@ -74,6 +74,7 @@ export interface EngineWatchModules {
 const DESCRIPTIVE_FIELDS: ReadonlySet<FactField> = new Set([
   'engine.kind',
   'engine.serving_addresses',
+  'engine.role',
   'model.served_names',
   'model.root',
 ] satisfies FactField[]);

@@ -1,5 +1,10 @@
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
-import { EngineKind, type KvEventSource, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  EngineKind,
+  EvidenceSource,
+  type KvEventSource,
+  ServingAddress_Protocol,
+} from '../gen/kvaccord/v1/capabilities.js';
 import type { FeedSource } from '../kv-events/feed-source.js';
 import { onOneLine } from '../platform/printable.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
@@ -66,10 +71,16 @@ function sourcesOf(told: readonly KvEventSource[]): FeedSource[] {
   return [...byRank.values()].sort((a, b) => a.rank - b.rank);
 }
 
-function planDrain({ engine, contract }: CapabilityReport): EventPlan {
-  const http = engine?.servingAddresses.find(
+function planDrain({ engine, contract, evidence }: CapabilityReport): EventPlan {
+  const all = (engine?.servingAddresses ?? []).filter(
     ({ protocol }) => protocol === ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP,
   );
+  // Where the operator says how others reach it, that comes first, and the engine's own address last.
+  const isAdvertised = evidence.some(
+    ({ field, source }) =>
+      field === 'engine.serving_addresses' && source === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+  );
+  const http = isAdvertised ? all.at(-1) : all[0];
   if (http === undefined) {
     return {
       type: 'unsaid',

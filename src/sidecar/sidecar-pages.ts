@@ -1,4 +1,10 @@
-import { blockSizeKindName, engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import {
+  blockSizeKindName,
+  engineKindName,
+  engineRoleName,
+  engineStateName,
+  evidenceSourceName,
+} from '../contract/names.js';
 import { CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.js';
 import type { ApiRoute, JsonSchema } from '../http/api.js';
 import type { ProbeBoard } from '../http/probe-board.js';
@@ -21,6 +27,27 @@ const REPORT_SCHEMA: JsonSchema = {
     workerId: { type: 'string' },
     instanceId: { type: 'string' },
     revision: { type: 'string' },
+    engine: {
+      type: 'object',
+      properties: {
+        kind: { type: 'string' },
+        version: { type: 'string' },
+        state: { type: 'string' },
+        role: {
+          type: 'string',
+          description: 'Which part of a request the engine computes; absent where it cannot say.',
+          enum: ['ENGINE_ROLE_AGGREGATED', 'ENGINE_ROLE_PREFILL', 'ENGINE_ROLE_DECODE'],
+        },
+        servingAddresses: {
+          type: 'array',
+          description: 'How others reach the engine first, then how this sidecar does.',
+          items: {
+            type: 'object',
+            properties: { protocol: { type: 'string' }, address: { type: 'string' } },
+          },
+        },
+      },
+    },
     contract: {
       type: 'object',
       properties: { tokensPerBlock: { type: 'integer', minimum: 1, maximum: 1_048_576 } },
@@ -150,6 +177,7 @@ function factsOf(report: CapabilityReport): [string, string][] {
     ['observed at', report.observedAt?.toISOString()],
     ['engine', engine && `${engineKindName(engine.kind)} ${engine.version}`.trim()],
     ['engine state', engine && engineStateName(engine.state)],
+    ['role', engine?.role === undefined ? undefined : engineRoleName(engine.role)],
     ['served as', model?.servedNames.join(', ')],
     ['model', model?.root],
     ['tokens per block', contract?.tokensPerBlock?.toString()],

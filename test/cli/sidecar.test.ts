@@ -11,7 +11,11 @@ import { TextRecorder } from '../support/text-recorder.js';
 
 interface Report {
   readonly workerId: string;
-  readonly engine?: { readonly state?: string };
+  readonly engine?: {
+    readonly state?: string;
+    readonly role?: string;
+    readonly servingAddresses?: readonly unknown[];
+  };
   readonly contract?: { readonly tokensPerBlock?: number; readonly hashAlgorithm?: string };
   readonly completeness: { readonly state: string; readonly reasons?: readonly string[] };
   readonly topology?: { readonly notes?: readonly string[]; readonly gpus?: readonly unknown[] };
@@ -153,6 +157,19 @@ describe('kv-accord sidecar', () => {
     expect(report.contract?.tokensPerBlock).toBe(64);
   });
 
+  it('tells the declared role, and by which address others reach the engine', async () => {
+    const sidecar = await start(['--engine', 'none', '--advertise-engine', 'http://gpu-7.lan:8000/llama/'], {
+      KV_ACCORD_ROLE: 'decode',
+    });
+    const { engine } = await reportOf(sidecar, (report) => report.engine?.role !== undefined);
+    expect(engine).toMatchObject({
+      role: 'ENGINE_ROLE_DECODE',
+      servingAddresses: [{ protocol: 'PROTOCOL_OPENAI_HTTP', address: 'http://gpu-7.lan:8000/llama' }],
+    });
+    const page = await fetch(`${sidecar.http}/`, { headers: { accept: 'text/html', connection: 'close' } });
+    expect(await page.text()).toContain('decode');
+  });
+
   it('is named by --worker-id, else by the pod', async () => {
     const none = ['--engine', 'none'];
     expect((await reportOf(await start(none, { POD_UID: 'uid-7' }))).workerId).toBe('uid-7');
@@ -251,6 +268,15 @@ describe('a setting of kv-accord sidecar that cannot be used', () => {
   it('names the member of a wrong topology', async () => {
     const path = await file('wrong.json', '{"gpus": 7}');
     expect(await refusal('--topology', path)).toContain(path);
+  });
+
+  it.each([
+    ['http://gpu-7.lan:8000/v1', 'must be without /v1 at its end: /v1/… is appended to it'],
+    ['http://me@gpu-7.lan', 'must be without user name and password'],
+    ['http://gpu-7.lan:0', 'must be with a port from 1 to 65535'],
+    ['gpu-7.lan:8000', 'must be a comma-separated list of URLs'],
+  ])('names an address of the engine that nobody could use: %s', async (url, expected) => {
+    expect(await refusal('--advertise-engine', url)).toContain(expected);
   });
 
   it('never shows what may be a key', async () => {

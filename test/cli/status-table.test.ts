@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toAgreement, toMember } from '../../src/aggregator/fleet-messages.js';
 import { renderSnapshot } from '../../src/cli/status-table.js';
+import { CapabilityReport, EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { Agreement, Worker } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../support/fleet.js';
 
 /** What `status` prints of a fleet that a test drives by hand. */
@@ -30,5 +32,40 @@ describe('the table of a fleet', () => {
     // What keeps it from requests matters more than what is known of its cache.
     expect(rows[2]).toMatch(/^w-2 +dissenting +16 +observed_event .* no +- +Worker w-2 has KV block size/);
     expect(rows[3]).toMatch(/^w-3 +conforming .* yes +-$/);
+  });
+});
+
+describe('the role of a worker', () => {
+  const workerOf = (workerId: string, role: EngineRole | undefined): Worker =>
+    Worker.fromPartial({
+      member: { target: workerId },
+      report: { workerId, engine: role === undefined ? {} : { role } },
+    });
+  const rowsOf = (...workers: Worker[]): string[] =>
+    renderSnapshot({ type: 'aggregator', agreements: [Agreement.fromPartial({})], workers })
+      .trimEnd()
+      .split('\n')
+      .slice(1);
+
+  it('is shown of everybody as soon as somebody computes only a part of each request', () => {
+    const [titles, ...rows] = rowsOf(
+      workerOf('a', EngineRole.ENGINE_ROLE_PREFILL),
+      workerOf('b', EngineRole.ENGINE_ROLE_AGGREGATED),
+      workerOf('c', undefined),
+    );
+    const column = titles?.indexOf('ROLE') ?? -1;
+    expect(rows.map((row) => row.slice(column).split(' ')[0])).toEqual(['prefill', 'aggregated', '-']);
+  });
+
+  it('is left out where all compute whole requests', () => {
+    const [titles] = rowsOf(workerOf('a', EngineRole.ENGINE_ROLE_AGGREGATED), workerOf('b', undefined));
+    expect(titles).not.toContain('ROLE');
+  });
+
+  it("is in a sidecar's own report where it is none of the usual", () => {
+    const of = (role: EngineRole): string =>
+      renderSnapshot({ type: 'sidecar', report: CapabilityReport.fromPartial({ engine: { role } }) });
+    expect(of(EngineRole.ENGINE_ROLE_DECODE)).toMatch(/^role +decode$/m);
+    expect(of(EngineRole.ENGINE_ROLE_AGGREGATED)).not.toMatch(/^role/m);
   });
 });

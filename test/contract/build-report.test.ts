@@ -6,6 +6,7 @@ import { readReport } from '../../src/contract/worker-report.js';
 import {
   CapabilityReport,
   Completeness_State,
+  EngineRole,
   EngineState,
   Topology,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
@@ -75,6 +76,15 @@ describe('a report', () => {
     expect(report(COMPLETE_FACTS).parallelism).toEqual({});
     const zero = report([...COMPLETE_FACTS, field('parallelism.data_parallel_rank', 0, RPC)]);
     expect(zero.parallelism).toEqual({ dataParallelRank: 0 });
+  });
+
+  it('has the role that was told, and none otherwise, and the same contract with any', () => {
+    const alone = report(COMPLETE_FACTS);
+    expect(alone.engine).not.toHaveProperty('role');
+    const prefill = report([...COMPLETE_FACTS, field('engine.role', EngineRole.ENGINE_ROLE_PREFILL, HTTP)]);
+    expect(prefill.engine?.role).toBe(EngineRole.ENGINE_ROLE_PREFILL);
+    expect(prefill.evidence.map((entry) => entry.field)).toContain('engine.role');
+    expect(prefill.digest).toBe(alone.digest);
   });
 
   it('keeps the start marker to itself', () => {

@@ -4,6 +4,7 @@ import { fieldFact } from '../../src/contract/facts.js';
 import {
   BlockSizeKind,
   EngineKind,
+  EngineRole,
   EngineState,
   EvidenceSource,
   HashUnit,
@@ -112,6 +113,9 @@ export const anyFact: fc.Arbitrary<Fact> = fc.oneof(
   fc
     .tuple(fc.constantFrom(...Object.values(EngineState)), proofs)
     .map(([value, from]) => fieldFact('engine.state', value, from)),
+  fc
+    .tuple(fc.constantFrom(...Object.values(EngineRole)), proofs)
+    .map(([value, from]) => fieldFact('engine.role', value, from)),
   fc
     .tuple(fc.constantFrom(...Object.values(HashUnit)), proofs)
     .map(([value, from]) => fieldFact('contract.hash_unit', value, from)),

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_RAW_CHARS, resolveFacts } from '../../src/contract/resolve.js';
-import type { KvEventSource, ServingAddress } from '../../src/gen/kvaccord/v1/capabilities.js';
+import {
+  EngineRole,
+  type KvEventSource,
+  type ServingAddress,
+} from '../../src/gen/kvaccord/v1/capabilities.js';
 import {
   anyFact,
   CONFIG,
@@ -122,6 +126,31 @@ describe('resolving what all sources say', () => {
       at('http://b:1'),
     ]);
     expect(resolved.conflicts).toEqual([]);
+  });
+
+  it('puts the address that the operator advertises before all others, and says who declared it', () => {
+    const at = (address: string): ServingAddress => ({ protocol: 1, address });
+    const resolved = resolveFacts([
+      field('engine.serving_addresses', [at('http://127.0.0.1:8000')], HTTP),
+      field('engine.serving_addresses', [at('http://gpu-7.lan')], DECLARED),
+      field('engine.serving_addresses', [at('127.0.0.1:50051')], RPC),
+    ]);
+    expect(resolved.fields['engine.serving_addresses']).toEqual([
+      at('http://gpu-7.lan'),
+      at('127.0.0.1:50051'),
+      at('http://127.0.0.1:8000'),
+    ]);
+    expect(resolved.evidence.map(({ source }) => source)).toEqual([DECLARED]);
+    expect(resolved.conflicts).toEqual([]);
+  });
+
+  it('takes the role of a live source before a declared one, and keeps the other as a conflict', () => {
+    const resolved = resolveFacts([
+      field('engine.role', EngineRole.ENGINE_ROLE_PREFILL, DECLARED),
+      field('engine.role', EngineRole.ENGINE_ROLE_DECODE, HTTP),
+    ]);
+    expect(resolved.fields['engine.role']).toBe(EngineRole.ENGINE_ROLE_DECODE);
+    expect(resolved.conflicts.map((conflict) => conflict.field)).toEqual(['engine.role']);
   });
 
   it('names a differing block size before all other conflicts, which a bound may cut off', () => {

@@ -97,6 +97,23 @@ describe('the draining endpoint of TensorRT-LLM', () => {
     });
   });
 
+  it('is asked where this sidecar reaches the engine, not where others do', () => {
+    const report = CapabilityReport.fromPartial({
+      ...trtllm,
+      engine: {
+        ...trtllm.engine,
+        servingAddresses: [
+          { protocol: ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP, address: 'https://lb.lan/llama' },
+          ...(trtllm.engine?.servingAddresses ?? []),
+        ],
+      },
+      evidence: [{ field: 'engine.serving_addresses', source: EvidenceSource.EVIDENCE_SOURCE_DECLARED }],
+    });
+    expect(planEvents({ from: 'engine', drainsTrtllm: true }, report)).toMatchObject({
+      sources: [{ url: 'http://127.0.0.1:8000/kv_cache_events' }],
+    });
+  });
+
   it('is left alone when the engine publishes its events', () => {
     const report = CapabilityReport.fromPartial({
       ...trtllm,

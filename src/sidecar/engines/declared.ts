@@ -1,12 +1,15 @@
 import { distance } from 'fastest-levenshtein';
 import { type Fact, type FactFields, fieldFact } from '../../contract/facts.js';
+import { engineRoleName } from '../../contract/names.js';
 import { isTokensPerBlock } from '../../contract/tokens-per-block.js';
 import {
   BlockSizeKind,
   EngineKind,
+  EngineRole,
   EvidenceSource,
   HashUnit,
   type KvEventSource,
+  ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { excerpt, showValue } from '../../platform/probe-error.js';
 import { isJsonObject, type JsonObject } from './ask.js';
@@ -28,6 +31,9 @@ export interface Declaration {
   readonly model?: DeclaredValue<string>;
   /** The kind that `--engine-kind` names. */
   readonly engineKind?: DeclaredValue<EngineKind>;
+  readonly role?: DeclaredValue<EngineRole>;
+  /** Base URLs by which others reach the engine's OpenAI server. */
+  readonly advertisedUrls?: DeclaredValue<readonly string[]>;
   /** The text of the file that `--declare` names. */
   readonly file?: { readonly path: string; readonly text: string };
 }
@@ -96,6 +102,11 @@ const FIELDS: { readonly [Field in keyof FactFields]?: Reader<FactFields[Field]>
     other: EngineKind.ENGINE_KIND_OTHER,
   }),
   'engine.version': text,
+  'engine.role': oneOf<EngineRole>({
+    aggregated: EngineRole.ENGINE_ROLE_AGGREGATED,
+    prefill: EngineRole.ENGINE_ROLE_PREFILL,
+    decode: EngineRole.ENGINE_ROLE_DECODE,
+  }),
   'model.served_names': texts,
   'model.root': text,
   'model.revision': text,
@@ -132,14 +143,14 @@ const SECTIONS: ReadonlySet<string> = new Set(['engine', 'model', 'contract', 'p
 
 /**
  * Turns what the operator declared into facts, which every other source
- * outranks. Rejects with a `ProbeError` that names the field, the value, where
+ * outranks except in one thing: by which address others reach the engine. Rejects with a `ProbeError` that names the field, the value, where
  * it stands and what would be right.
  */
 export async function declaredFacts(
   declaration: Declaration,
   observedAtMs: number,
 ): Promise<readonly Fact[]> {
-  const { tokensPerBlock, model, engineKind, file } = declaration;
+  const { tokensPerBlock, model, engineKind, role, advertisedUrls, file } = declaration;
   const facts: Fact[] = [];
   if (tokensPerBlock !== undefined) {
     facts.push(
@@ -153,6 +164,18 @@ export async function declaredFacts(
   if (engineKind !== undefined) {
     const evidence = declaredBy(engineKind.origin, String(engineKind.value), observedAtMs);
     facts.push(fieldFact('engine.kind', engineKind.value, evidence));
+  }
+  if (role !== undefined) {
+    const evidence = declaredBy(role.origin, engineRoleName(role.value), observedAtMs);
+    facts.push(fieldFact('engine.role', role.value, evidence));
+  }
+  if (advertisedUrls !== undefined) {
+    const { value, origin } = advertisedUrls;
+    const protocol = ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP;
+    const addresses = value.map((address) => ({ protocol, address }));
+    facts.push(
+      fieldFact('engine.serving_addresses', addresses, declaredBy(origin, value.join(','), observedAtMs)),
+    );
   }
   if (file !== undefined) {
     const origin = `file ${file.path}`;

@@ -1,4 +1,10 @@
-import { BlockSizeKind, EngineKind, EvidenceSource, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
+import {
+  BlockSizeKind,
+  EngineKind,
+  EngineRole,
+  EvidenceSource,
+  HashUnit,
+} from '../../gen/kvaccord/v1/capabilities.js';
 import { excerpt } from '../../platform/probe-error.js';
 import { parseJsonObject } from './ask.js';
 import { FactSheet } from './fact-sheet.js';
@@ -13,6 +19,13 @@ const CARDS_FOLDER = 'v1/mdc';
 const MAX_CARD_BYTES = 256 * 1024;
 /** Cards that are read in one round: workers that share one discovery folder. */
 const MAX_CARDS = 256;
+
+/** The words of `worker_type`; a worker that encodes images has one too, and none of these. */
+const ROLES: ReadonlyMap<string, EngineRole> = new Map([
+  ['aggregated', EngineRole.ENGINE_ROLE_AGGREGATED],
+  ['prefill', EngineRole.ENGINE_ROLE_PREFILL],
+  ['decode', EngineRole.ENGINE_ROLE_DECODE],
+]);
 
 /** A file of the cards' folder, told by its name: `<namespace>/<component>/<endpoint>/<instance id>[/<adapter>]`. */
 interface CardFile {
@@ -177,6 +190,12 @@ function stateCard({ file, sheet, body }: Card, files: readonly CardFile[]): voi
   });
   const name = body.text('display_name');
   if (name !== undefined) sheet.field('model.served_names', [name], body.raw('display_name'));
+  const type = body.text('worker_type');
+  const role = ROLES.get(type ?? '');
+  if (type !== undefined && role === undefined) {
+    sheet.warn(`${body.raw('worker_type')}: which part of a request that is, is not known here`);
+  }
+  sheet.field('engine.role', role, body.raw('worker_type'));
   sheet.field('model.root', body.text('source_path'), body.raw('source_path'));
   const adapters = files
     .filter((other) => other.instanceId === file.instanceId)

@@ -1,6 +1,7 @@
 import {
   BlockSizeKind,
   EngineKind,
+  EngineRole,
   EngineState,
   HashUnit,
   type KvEventSource,
@@ -18,6 +19,13 @@ const { BLOCK_SIZE_KIND_KV_EVENT, BLOCK_SIZE_KIND_SCHEDULER } = BlockSizeKind;
 const BIGRAM_ALGORITHMS: ReadonlySet<string> = new Set(['EAGLE', 'EAGLE3', 'NEXTN']);
 /** Algorithms that leave the keys alone. */
 const TOKEN_ALGORITHMS: ReadonlySet<string> = new Set(['STANDALONE', 'NGRAM', 'LOOKAHEAD']);
+
+/** What `--disaggregation-mode` takes; "null" is SGLang's own word for none. */
+const ROLES: ReadonlyMap<string, EngineRole> = new Map([
+  ['null', EngineRole.ENGINE_ROLE_AGGREGATED],
+  ['prefill', EngineRole.ENGINE_ROLE_PREFILL],
+  ['decode', EngineRole.ENGINE_ROLE_DECODE],
+]);
 
 /**
  * Reads what SGLang tells about itself, over HTTP's `/server_info` and over
@@ -42,6 +50,7 @@ export function readSglangInfo(info: JsonReader, host: string | undefined, sheet
 
   const schedulers = info.told('internal_states') ? (info.children('internal_states') ?? []) : [];
   readSizes(info, schedulers, sheet);
+  readRole(info, sheet);
   readHashUnit(info, sheet);
   readShape(info, sheet);
   readCapacity(info, schedulers, sheet);
@@ -92,6 +101,15 @@ function readSizes(info: JsonReader, schedulers: readonly JsonReader[], sheet: F
       raw: source.raw('block_size'),
     });
   }
+}
+
+function readRole(info: JsonReader, sheet: FactSheet): void {
+  const mode = info.text('disaggregation_mode');
+  if (mode === undefined) return;
+  const raw = info.raw('disaggregation_mode');
+  const role = ROLES.get(mode);
+  if (role === undefined) sheet.warn(`${raw}: which part of a request that is, is not known here`);
+  sheet.field('engine.role', role, raw);
 }
 
 function readHashUnit(info: JsonReader, sheet: FactSheet): void {

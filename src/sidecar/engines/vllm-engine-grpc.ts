@@ -15,6 +15,7 @@ import type { EngineProbe } from './probe.js';
 import { grpcOrigin } from './probe-origin.js';
 import { toldNumber } from './proto-number.js';
 import { welcome } from './vllm-control-grpc.js';
+import { vllmRole } from './vllm-role.js';
 
 const origin = grpcOrigin(EngineKind.ENGINE_KIND_VLLM, 'vllm.grpc.engine.VllmEngine');
 
@@ -55,6 +56,7 @@ function readServerInfo(info: GetServerInfoResponse, sheet: FactSheet): void {
   });
   if (size === undefined)
     sheet.warn('no block_size is told; servers of vllm.grpc.engine before 2026 have none');
+  sheet.field('engine.role', vllmRole(info.kvRole), `kv_role: ${JSON.stringify(info.kvRole)}`);
   const ranks = toldNumber(info.dataParallelSize, 'data_parallel_size', sheet);
   sheet.field('parallelism.data_parallel_size', ranks, `data_parallel_size: ${ranks}`);
   const requests = toldNumber(info.maxNumSeqs, 'max_num_seqs', sheet);

@@ -1,6 +1,7 @@
 import {
   BlockSizeKind,
   EngineKind,
+  EngineRole,
   EvidenceSource,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
@@ -11,6 +12,7 @@ import { httpProbe } from './http-probe.js';
 import { JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
 import { vllmEventSource } from './vllm-kv-event-sources.js';
+import { vllmRole } from './vllm-role.js';
 
 /** Without `config_format=json` the configuration is Python's `repr` in one string. */
 const PATH = '/server_info?config_format=json';
@@ -80,8 +82,19 @@ function readVllmServerInfo(text: string, host: string | undefined, sheet: FactS
     const batched = 'max_num_batched_tokens';
     sheet.field('capacity.max_batched_tokens', scheduler.whole(batched), scheduler.raw(batched));
   }
+  if (config !== undefined) readRole(config, sheet);
   const events = config?.child('kv_events_config');
   if (events !== undefined) readEvents(events, parallel, host, sheet);
+}
+
+/** Without a transfer of KV blocks the engine is alone with its requests. */
+function readRole(config: JsonReader, sheet: FactSheet): void {
+  const transfer = config.child('kv_transfer_config');
+  if (transfer !== undefined) {
+    sheet.field('engine.role', vllmRole(transfer.text('kv_role')), transfer.raw('kv_role'));
+  } else if (config.told('kv_transfer_config') && !config.has('kv_transfer_config')) {
+    sheet.field('engine.role', EngineRole.ENGINE_ROLE_AGGREGATED, config.raw('kv_transfer_config'));
+  }
 }
 
 /** The configured base endpoint, of which each local rank binds the port plus its number. */

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/contract/facts.js';
-import { EngineKind, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import {
+  EngineKind,
+  EngineRole,
+  HashUnit,
+  ServingAddress_Protocol,
+} from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { declaredFacts } from '../../../src/sidecar/engines/declared.js';
-import { fieldValues, sizeLines } from './probe-run.js';
+import { fieldRaw, fieldValues, sizeLines } from './probe-run.js';
 
 const fromFile = (text: string): Promise<readonly Fact[]> =>
   declaredFacts({ file: { path: '/etc/worker.yaml', text } }, 1_000);
@@ -14,6 +19,8 @@ describe('what an operator declares', () => {
         tokensPerBlock: { value: 64, origin: 'KV_ACCORD_TOKENS_PER_BLOCK' },
         model: { value: 'llama', origin: '--model' },
         engineKind: { value: EngineKind.ENGINE_KIND_VLLM, origin: '--engine-kind' },
+        role: { value: EngineRole.ENGINE_ROLE_PREFILL, origin: '--role' },
+        advertisedUrls: { value: ['http://gpu-7.lan:8000'], origin: '--advertise-engine' },
       },
       1_000,
     );
@@ -25,11 +32,16 @@ describe('what an operator declares', () => {
     });
     expect(fieldValues(facts, 'model.served_names')).toEqual([['llama']]);
     expect(fieldValues(facts, 'engine.kind')).toEqual([EngineKind.ENGINE_KIND_VLLM]);
+    expect(fieldValues(facts, 'engine.role')).toEqual([EngineRole.ENGINE_ROLE_PREFILL]);
+    expect(fieldRaw(facts, 'engine.role')).toEqual(['prefill']);
+    expect(fieldValues(facts, 'engine.serving_addresses')).toEqual([
+      [{ protocol: ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP, address: 'http://gpu-7.lan:8000' }],
+    ]);
   });
 
   it('by a file has the names of the report, in sections', async () => {
     const facts = await fromFile(`
-engine: { kind: trtllm, version: 1.3.0rc21 }
+engine: { kind: trtllm, version: 1.3.0rc21, role: decode }
 model: { served_names: [a, b], max_model_len: 4096 }
 contract: { tokens_per_block: 32, hash_unit: bigram, hash_seed: "0" }
 parallelism: { tensor_parallel_size: 8, data_parallel_rank: 0 }
@@ -39,6 +51,7 @@ kv_event_sources:
 `);
     expect(sizeLines(facts)).toEqual(['requested 32 declared contract']);
     expect(fieldValues(facts, 'engine.kind')).toEqual([EngineKind.ENGINE_KIND_TENSORRT_LLM]);
+    expect(fieldValues(facts, 'engine.role')).toEqual([EngineRole.ENGINE_ROLE_DECODE]);
     expect(fieldValues(facts, 'model.served_names')).toEqual([['a', 'b']]);
     expect(fieldValues(facts, 'contract.hash_unit')).toEqual([HashUnit.HASH_UNIT_BIGRAM]);
     expect(fieldValues(facts, 'contract.hash_seed')).toEqual(['0']);
@@ -74,6 +87,7 @@ kv_event_sources:
     ['parallelism: 2', 'parallelism is 2; expected fields with values'],
     ['engine: { kind: llamacpp }', 'expected one of vllm, sglang, trtllm, dynamo, other'],
     ['engine: { kind: toString }', 'expected one of vllm'],
+    ['engine: { role: both }', 'engine.role is "both"; expected one of aggregated, prefill, decode'],
     ['model: { served_names: llama }', 'expected a list of at most'],
     ['model: { root: "" }', 'expected a text'],
     ['kv_event_sources: [{ endpoint: x }]', 'expected a list of { data_parallel_rank, endpoint'],

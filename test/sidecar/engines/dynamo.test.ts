@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EngineKind, EngineState, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, EngineState, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { dynamoModelCard } from '../../../src/sidecar/engines/dynamo-model-card.js';
 import {
   dynamoSystemHealth,
@@ -55,7 +55,25 @@ describe('the model card of a Dynamo worker', () => {
     expect(fieldValues(facts, 'capacity.total_kv_blocks')).toEqual([8192]);
     expect(fieldValues(facts, 'contract.hash_unit')).toEqual([HashUnit.HASH_UNIT_TOKEN]);
     expect(fieldValues(facts, 'parallelism.data_parallel_rank')).toEqual([0]);
+    expect(fieldValues(facts, 'engine.role')).toEqual([EngineRole.ENGINE_ROLE_AGGREGATED]);
   });
+
+  it.each([
+    ['prefill', [EngineRole.ENGINE_ROLE_PREFILL], []],
+    ['decode', [EngineRole.ENGINE_ROLE_DECODE], []],
+    ['encode', [], [expect.stringContaining('worker_type: "encode"')]],
+  ])(
+    'of a worker_type of %s has that role, and a warning where it is not known',
+    async (type, roles, told) => {
+      const text = file('model-card.verbatim.json').replace(
+        '"worker_type":"aggregated"',
+        `"worker_type":"${type}"`,
+      );
+      const { facts, warnings } = await runProbe(dynamoModelCard, target, folderOf({ [card('aa')]: text }));
+      expect(fieldValues(facts, 'engine.role')).toEqual(roles);
+      expect(warnings).toEqual(told);
+    },
+  );
 
   it('keeps the instance id exact, which no JSON number can', async () => {
     const files = { [card('e624f07d6a5899e9')]: file('model-card.vllm-dp2-32.json') };

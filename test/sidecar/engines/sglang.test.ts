@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/contract/facts.js';
 import { judgeTokensPerBlock } from '../../../src/contract/tokens-per-block.js';
 import { GetServerInfoResponse, SglangServiceService } from '../../../src/gen/engines/sglang/sglang.js';
-import { EngineKind, EngineState, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, EngineState, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { createEngineRpc } from '../../../src/rpc/engine-rpc.js';
 import { openaiModels } from '../../../src/sidecar/engines/openai-models.js';
 import { sglangGrpc } from '../../../src/sidecar/engines/sglang-grpc.js';
@@ -52,6 +52,7 @@ describe('the server info of a recorded SGLang 0.5.23', () => {
       'startup_time=0.03612871699988318/6.288241525999638',
     ]);
     expect(fieldValues(facts, 'contract.hash_unit')).toEqual([HashUnit.HASH_UNIT_TOKEN]);
+    expect(fieldValues(facts, 'engine.role')).toEqual([EngineRole.ENGINE_ROLE_AGGREGATED]);
     expect(fieldValues(facts, 'capacity.kv_cache_size_tokens')).toEqual([1_389_472]);
     expect(fieldValues(facts, 'capacity.kv_tiers')).toEqual([['device']]);
     expect(fieldValues(facts, 'kv_event_sources')).toEqual([
@@ -119,6 +120,18 @@ describe('other forms of the server info', () => {
   it('an algorithm that is not known here gives no hash unit', async () => {
     const facts = await factsOf({ speculative_algorithm: 'DFLASH' });
     expect(fieldValues(facts, 'contract.hash_unit')).toEqual([]);
+  });
+
+  it.each([
+    ['null', [EngineRole.ENGINE_ROLE_AGGREGATED]],
+    ['prefill', [EngineRole.ENGINE_ROLE_PREFILL]],
+    ['decode', [EngineRole.ENGINE_ROLE_DECODE]],
+    ['encode', []],
+    ['constructor', []],
+    [null, []],
+    [undefined, []],
+  ])('a disaggregation_mode of %j is the role %j', async (mode, roles) => {
+    expect(fieldValues(await factsOf({ disaggregation_mode: mode }), 'engine.role')).toEqual(roles);
   });
 
   it('each data-parallel rank has its port', async () => {

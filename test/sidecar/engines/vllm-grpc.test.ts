@@ -6,7 +6,7 @@ import {
   GetServerInfoResponse,
   VllmEngineService,
 } from '../../../src/gen/engines/vllm/vllm_engine.js';
-import { EngineKind, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { createEngineRpc } from '../../../src/rpc/engine-rpc.js';
 import type { ProbeModules } from '../../../src/sidecar/engines/probe.js';
 import { vllmControlGrpc } from '../../../src/sidecar/engines/vllm-control-grpc.js';
@@ -159,6 +159,21 @@ describe('vllm.grpc.engine.VllmEngine', () => {
     expect(fieldValues(facts, 'model.served_names')).toEqual([['tiny']]);
     expect(fieldValues(facts, 'capacity.max_running_requests')).toEqual([128]);
     expect(fieldValues(facts, 'engine.serving_addresses')[0]?.[0]?.address).toBe(engine.address);
+    // It has no connector, and an empty text cannot be told from none.
+    expect(fieldValues(facts, 'engine.role')).toEqual([]);
+  });
+
+  it.each([
+    ['kv_producer', [EngineRole.ENGINE_ROLE_PREFILL]],
+    ['kv_consumer', [EngineRole.ENGINE_ROLE_DECODE]],
+    ['kv_both', []],
+  ])('with the kv_role %s has the role %j', async (kvRole, roles) => {
+    const server = GetServerInfoResponse.fromPartial({ blockSize: 32, kvRole });
+    await using engine = await serveGrpc([
+      [VllmEngineService.getServerInfo, hex(GetServerInfoResponse.encode(server).finish())],
+    ]);
+    const { facts } = await runProbe(vllmEngineGrpc, { grpcAddress: engine.address }, modules());
+    expect(fieldValues(facts, 'engine.role')).toEqual(roles);
   });
 
   it('of an older server, without a block size, says so', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EngineRole } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { dialable } from '../../../src/sidecar/engines/event-endpoint.js';
 import { vllmKvEventSources } from '../../../src/sidecar/engines/vllm-kv-event-sources.js';
 import { vllmServerInfo } from '../../../src/sidecar/engines/vllm-server-info.js';
@@ -119,7 +120,26 @@ describe('/server_info of vLLM', () => {
     expect(fieldValues(facts, 'capacity.max_running_requests')).toEqual([128]);
     expect(fieldValues(facts, 'capacity.max_batched_tokens')).toEqual([2048]);
     expect(fieldValues(facts, 'contract.hash_algorithm')).toEqual(['sha256']);
+    expect(fieldValues(facts, 'engine.role')).toEqual([EngineRole.ENGINE_ROLE_AGGREGATED]);
     expect(fieldValues(facts, 'kv_event_sources')[0]?.[0]?.endpoint).toBe('tcp://127.0.0.1:5557');
+  });
+
+  it.each([
+    [{ kv_connector: 'P2pNcclConnector', kv_role: 'kv_producer' }, [EngineRole.ENGINE_ROLE_PREFILL]],
+    [{ kv_connector: 'P2pNcclConnector', kv_role: 'kv_consumer' }, [EngineRole.ENGINE_ROLE_DECODE]],
+    // An engine that offloads blocks to its host has it, and so have both sides of a pair.
+    [{ kv_connector: 'NixlConnector', kv_role: 'kv_both' }, []],
+    [{ kv_connector: null, kv_role: null }, []],
+    [{ kv_role: 'toString' }, []],
+    ['a text', []],
+    [undefined, []],
+  ])('with a kv_transfer_config of %j has the role %j', async (transfer, roles) => {
+    const recorded = JSON.parse(recording('vllm-0.32.0/server_info.b32.json')) as { vllm_config: object };
+    const config = { ...recorded.vllm_config, kv_transfer_config: transfer };
+    const body = JSON.stringify({ ...recorded, vllm_config: config });
+    await using engine = await serveRecordings({ ...models, [serverInfo]: body });
+    const { facts } = await runProbe(vllmServerInfo, { httpBaseUrl: engine.url });
+    expect(fieldValues(facts, 'engine.role')).toEqual(roles);
   });
 
   it('of the Rust frontend has no engine configuration, and that is no fault', async () => {

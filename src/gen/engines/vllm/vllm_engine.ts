@@ -36,6 +36,8 @@ export interface GetModelInfoRequest {
 
 export interface GetServerInfoResponse {
   serverType: string;
+  /** As in `--kv-transfer-config`; empty without one. */
+  kvRole: string;
   dataParallelSize: number;
   kvCacheDtype: string;
   /** 0 means unknown. */
@@ -147,13 +149,16 @@ export const GetModelInfoRequest: MessageFns<GetModelInfoRequest> = {
 };
 
 function createBaseGetServerInfoResponse(): GetServerInfoResponse {
-  return { serverType: "", dataParallelSize: 0, kvCacheDtype: "", blockSize: 0, maxNumSeqs: 0 };
+  return { serverType: "", kvRole: "", dataParallelSize: 0, kvCacheDtype: "", blockSize: 0, maxNumSeqs: 0 };
 }
 
 export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
   encode(message: GetServerInfoResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.serverType !== "") {
       writer.uint32(42).string(message.serverType);
+    }
+    if (message.kvRole !== "") {
+      writer.uint32(58).string(message.kvRole);
     }
     if (message.dataParallelSize !== 0) {
       writer.uint32(72).int32(message.dataParallelSize);
@@ -189,6 +194,14 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
             }
 
             message.serverType = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.kvRole = reader.string();
             continue;
           }
           case 9: {
@@ -240,6 +253,9 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
     if (message.serverType !== "") {
       obj.serverType = message.serverType;
     }
+    if (message.kvRole !== "") {
+      obj.kvRole = message.kvRole;
+    }
     if (message.dataParallelSize !== 0) {
       obj.dataParallelSize = Math.round(message.dataParallelSize);
     }
@@ -261,6 +277,7 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
   fromPartial(object: DeepPartial<GetServerInfoResponse>): GetServerInfoResponse {
     const message = createBaseGetServerInfoResponse();
     message.serverType = object.serverType ?? "";
+    message.kvRole = object.kvRole ?? "";
     message.dataParallelSize = object.dataParallelSize ?? 0;
     message.kvCacheDtype = object.kvCacheDtype ?? "";
     message.blockSize = object.blockSize ?? 0;

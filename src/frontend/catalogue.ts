@@ -43,7 +43,7 @@ export interface Catalogue {
   readonly reasons: readonly Reason[];
 }
 
-/** Base URLs that the operator gave, by target: they win over what the workers report. */
+/** Base URLs that the operator gave, by target, without a slash at the end: they win over what the workers report. */
 export type GivenUrls = ReadonlyMap<string, string>;
 
 /** Makes it from the fleet as last prepared. */
@@ -55,11 +55,14 @@ export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
   };
   // A group's own name goes before every other that somebody uses.
   for (const { group } of view.groups) add({ name: group, group, loraName: '' });
+  // Its other names, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
   for (const { group, members } of view.groups) {
-    for (const name of new Set(members.flatMap(({ serving }) => serving?.servedNames ?? [])))
-      add({ name, group, loraName: '' });
-    for (const name of new Set(members.flatMap(({ serving }) => serving?.loraAdapters ?? [])))
-      add({ name, group, loraName: name });
+    for (const { serving } of members)
+      for (const name of serving?.servedNames ?? []) add({ name, group, loraName: '' });
+  }
+  for (const { group, members } of view.groups) {
+    for (const { serving } of members)
+      for (const name of serving?.loraAdapters ?? []) add({ name, group, loraName: name });
   }
   return {
     models: [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -73,10 +76,13 @@ export function baseUrlOf(
   member: Pick<MemberView, 'target' | 'serving'>,
   given: GivenUrls,
 ): string | undefined {
-  const [reported] = member.serving?.httpUrls ?? [];
-  return (
-    given.get(member.target) ?? (reported === undefined ? undefined : reachableUrl(reported, member.target))
-  );
+  const own = given.get(member.target);
+  if (own !== undefined) return own;
+  for (const reported of member.serving?.httpUrls ?? []) {
+    const url = reachableUrl(reported, member.target);
+    if (url !== undefined) return url;
+  }
+  return undefined;
 }
 
 function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {

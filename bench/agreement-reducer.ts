@@ -7,8 +7,8 @@ import type { AgreementEvent } from '../src/agreement/events.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../src/agreement/options.js';
 import { nextDeadlineMs, reduce } from '../src/agreement/reduce.js';
 import { createAgreement } from '../src/agreement/state.js';
+import { seededRandom } from '../src/platform/random.js';
 import { makeReport } from '../test/support/fleet.js';
-import { seededRandom } from './support/seeded-random.js';
 
 const EVENTS = 200_000;
 const FLEETS = [100, 1_000, 10_000];
@@ -34,7 +34,7 @@ function makeEvents(targets: readonly string[], random: () => number): Agreement
 
 function measure(size: number): { perSecond: number; agreeMs: number } {
   const targets = Array.from({ length: size }, (_, index) => `worker-${index}`);
-  const events = makeEvents(targets, seededRandom(42));
+  const events = makeEvents(targets, seededRandom(42).fraction);
   const state = createAgreement({ ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: true });
   const reports = targets.map((target) => makeReport(target, {}));
 

@@ -9,8 +9,8 @@ import { BlockHasher } from '../src/blocks/block-hasher.js';
 import { BlockMirror, traitsOf } from '../src/blocks/block-mirror.js';
 import { EventCounts } from '../src/kv-events/event-counts.js';
 import { RankPicture } from '../src/kv-events/rank-picture.js';
+import { seededRandom } from '../src/platform/random.js';
 import { IS_QUICK, median, ratio, title } from './support/figures.js';
-import { seededRandom } from './support/seeded-random.js';
 
 const ROUNDS = IS_QUICK ? 1 : 5;
 const BLOCKS = IS_QUICK ? 100_000 : 2_000_000;
@@ -20,7 +20,7 @@ const TOKENS_PER_BLOCK = 16;
 const MEMORY_AIM_BYTES = 40;
 const DECODER_AIM = 1;
 
-const random = seededRandom(42);
+const { fraction: random } = seededRandom(42);
 const words = Uint32Array.from({ length: 2 * BLOCKS }, () => Math.floor(random() * 4_294_967_296));
 const keys = Array.from(
   { length: BLOCKS },

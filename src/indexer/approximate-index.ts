@@ -1,6 +1,6 @@
 import type { MemberView } from '../agreement/snapshot.js';
 import type { HashUnitName } from '../blocks/block-hasher.js';
-import { PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
+import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
 import type { Picture } from '../contract/picture.js';
 import type { Clock, Timer } from '../platform/clock.js';
@@ -49,6 +49,7 @@ export class ApproximateIndex implements GroupIndex {
   /** By target, then by rank. */
   readonly #holders = new Map<string, Map<number, number>>();
   readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
+  #holdersVersion = 0;
   readonly #sweeping: Worked = { step: () => !this.#index.sweep(SWEEP_SEGMENTS) };
   readonly #one = new Uint32Array(2);
   #timer: Timer | undefined;
@@ -83,6 +84,7 @@ export class ApproximateIndex implements GroupIndex {
     const ranks = this.#holders.get(target);
     if (ranks === undefined) return;
     this.#holders.delete(target);
+    this.#holdersVersion += 1;
     for (const holder of ranks.values()) {
       this.#queue.dropHolder(holder);
       this.#names.delete(holder);
@@ -101,6 +103,16 @@ export class ApproximateIndex implements GroupIndex {
       if (name !== undefined) matches.push({ ...name, blocks: TIERS.map(() => depth) });
     }
     return matches.sort(byLength);
+  }
+
+  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+    if (deepest !== 'device') return undefined;
+    this.#expire();
+    return this.#index.find(sequenceHashes, deepest);
+  }
+
+  get holdersVersion(): number {
+    return this.#holdersVersion;
   }
 
   /** A guess is no knowledge. */
@@ -166,6 +178,7 @@ export class ApproximateIndex implements GroupIndex {
       ranks.set(rank, holder);
       this.#holders.set(target, ranks);
       this.#names.set(holder, { target, rank });
+      this.#holdersVersion += 1;
       return holder;
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;

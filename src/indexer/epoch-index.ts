@@ -1,5 +1,6 @@
 import type { MemberView } from '../agreement/snapshot.js';
 import type { HashUnitName } from '../blocks/block-hasher.js';
+import type { Matches } from '../blocks/prefix-index.js';
 import type { Tier } from '../blocks/tier.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { Picture } from '../contract/picture.js';
@@ -141,6 +142,14 @@ export class EpochIndex implements GroupIndex {
 
   find(sequenceHashes: Uint8Array): readonly RankMatch[] {
     return this.#index.find(sequenceHashes);
+  }
+
+  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+    return this.#index.match(sequenceHashes, deepest);
+  }
+
+  get holdersVersion(): number {
+    return this.#index.holdersVersion;
   }
 
   pictureOfRank(target: string, rank: number): Picture {

@@ -1,4 +1,4 @@
-import { PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
+import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
 import type { Picture } from '../contract/picture.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
@@ -99,6 +99,7 @@ export class FleetIndex {
   readonly #watched = new Set<string>();
   /** By holder. */
   readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
+  #holdersVersion = 0;
   /** (block, holder) pairs by tier, in the order of `TIERS`. */
   readonly #pairs: number[] = TIERS.map(() => 0);
 
@@ -116,6 +117,11 @@ export class FleetIndex {
 
   get memoryBytes(): number {
     return this.#index.memoryBytes;
+  }
+
+  /** See `AskedIndex`. */
+  get holdersVersion(): number {
+    return this.#holdersVersion;
   }
 
   /** Where the stream of a worker can go on; undefined when it has to begin anew. */
@@ -214,9 +220,9 @@ export class FleetIndex {
   find(sequenceHashes: Uint8Array): RankMatch[] {
     const found = new Map<number, number[]>();
     for (const [depth, tier] of TIERS.entries()) {
-      // A tier that nobody uses adds nothing to those above it.
-      if (depth > 0 && this.#pairs[depth] === 0) continue;
-      const { count, holders, depths } = this.#index.find(sequenceHashes, tier);
+      const matches = this.match(sequenceHashes, tier);
+      if (matches === undefined) continue;
+      const { count, holders, depths } = matches;
       for (let at = 0; at < count; at += 1) {
         const holder = holders[at] ?? 0;
         let blocks = found.get(holder);
@@ -233,6 +239,12 @@ export class FleetIndex {
       if (name !== undefined) matches.push({ ...name, blocks });
     }
     return matches.sort(byLength);
+  }
+
+  /** See `AskedIndex`. */
+  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+    if (this.#pairs[TIERS.indexOf(deepest)] === 0) return undefined;
+    return this.#index.find(sequenceHashes, deepest);
   }
 
   /** Every rank that holds something. */
@@ -396,6 +408,7 @@ export class FleetIndex {
   #addHolder(worker: Worker, rank: number): number {
     const holder = this.#index.addHolder();
     this.#names.set(holder, { target: worker.target, rank });
+    this.#holdersVersion += 1;
     return holder;
   }
 
@@ -436,6 +449,7 @@ export class FleetIndex {
     rank.holder = undefined;
     for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
     this.#names.delete(holder);
+    this.#holdersVersion += 1;
     this.#index.dropHolder(holder);
     this.#modules.onSweepDue();
   }

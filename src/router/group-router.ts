@@ -1,8 +1,12 @@
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { Random } from '../platform/random.js';
+import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
 import type { Candidate, CandidateCost } from './candidates.js';
+import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
 import type { CostWeights } from './cost.js';
+import { RankTable } from './rank-table.js';
 import { type RouterMode, RoutingError } from './routing.js';
+import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
 
 /** How a group's requests are spread. */
 export interface GroupRouterOptions {
@@ -16,12 +20,7 @@ export interface GroupRouterModules {
   readonly random: Pick<Random, 'fraction'>;
 }
 
-/** A prompt as the index is asked. */
-export interface RoutedPrompt {
-  /** Of its whole blocks, packed little-endian u64, chained; read during the call alone. */
-  readonly sequenceHashes: Uint8Array;
-  readonly tokenCount: number;
-}
+export type { RoutedPrompt } from './survey.js';
 
 /** Who was chosen, and what that costs. */
 export interface Decided {
@@ -54,80 +53,252 @@ export interface RankLoad {
   readonly prefillingTokens: number;
 }
 
-/** Chooses among the ranks of one group, and knows what is active on each of them. */
+/** What lasts as long as an epoch. */
+interface Epoch extends SurveyedEpoch {
+  readonly number: number;
+}
+
+/**
+ * Chooses among the ranks of one group, and knows what is active on each of
+ * them. A decision allocates nothing for a block of the prompt, and nothing
+ * for a candidate that is not chosen.
+ */
 export class GroupRouter {
-  readonly #modules: GroupRouterModules;
-  #candidates: readonly Candidate[] = [];
-  #epoch = 0;
-  #tokensPerBlock = 1;
+  readonly #options: GroupRouterOptions;
+  readonly #random: Pick<Random, 'fraction'>;
+  readonly #ranks = new RankTable();
+  readonly #survey: Survey;
+  #epoch: Epoch | undefined;
+  #decisions = 0;
+  /** Places of those that are not excluded; the lists below are in the same order. */
+  #left = new Uint32Array(0);
+  #leftCount = 0;
+  #costs = new Float64Array(0);
+  #seconds = new Float64Array(0);
+  #weights = new Float64Array(0);
+  /** Of the weights. */
+  #sum = 0;
 
-  constructor(_options: GroupRouterOptions, modules: GroupRouterModules) {
-    this.#modules = modules;
+  constructor(options: GroupRouterOptions, modules: GroupRouterModules) {
+    this.#options = options;
+    this.#random = modules.random;
+    this.#survey = new Survey(this.#ranks, options.weights);
   }
 
+  /** 0 while none has begun. */
   get epoch(): number {
-    return this.#epoch;
+    return this.#epoch?.number ?? 0;
   }
 
+  /** 0 while no epoch has begun. */
   get tokensPerBlock(): number {
-    return this.#tokensPerBlock;
+    return this.#epoch?.tokensPerBlock ?? 0;
   }
 
-  /** Prompt blocks that are counted by their number alone, as too many were active to know each. */
+  /** (block, rank) pairs of active requests of which it is known which they are. */
+  get trackedBlocks(): number {
+    return this.#epoch?.active.trackedBlocks ?? 0;
+  }
+
+  /** Prompt blocks, ever in this epoch, that counted by their number alone, because too many were active to know each. */
   get untrackedBlocks(): number {
-    return 0;
+    return this.#epoch?.active.untrackedBlocks ?? 0;
+  }
+
+  /** Candidates that are not considered because there are more than 65,535. */
+  get candidatesLeftOut(): number {
+    return this.#ranks.leftOut;
   }
 
   /** A new epoch: whatever was active ends. The candidates stay. Without an index nobody is known to hold anything. */
-  begin(_index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
-    this.#epoch = epoch;
-    this.#tokensPerBlock = tokensPerBlock;
+  begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
+    this.#epoch?.active.close();
+    const active = new ActiveBlocks(tokensPerBlock);
+    this.#epoch = { number: epoch, tokensPerBlock, index, active };
+    this.#ranks.begin(active);
   }
 
   /** Those that may be chosen. What is active on others, or on another instance of the same rank, ends. */
   setCandidates(candidates: readonly Candidate[]): void {
-    this.#candidates = candidates;
+    this.#ranks.set(candidates);
   }
 
   /** Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets. */
   decide(prompt: RoutedPrompt | undefined, excluded: readonly string[]): Decided {
-    const left = this.#candidates.filter(({ target }) => !excluded.includes(target));
-    const candidate = left[Math.floor(this.#modules.random.fraction() * left.length)];
-    if (candidate === undefined) throw new RoutingError('no_worker', 'no worker can be given a request');
-    return {
-      candidate,
-      cost: {
-        candidate,
-        logit: 0,
-        overlapScoreWeight: 1,
-        potentialPrefillBlocks: 0,
-        potentialActiveBlocks: 0,
-        cachedBlocks: [0, 0, 0, 0],
-        probability: 1 / left.length,
-      },
-      promptTokens: prompt?.tokenCount,
-      promptBlocks: prompt === undefined ? 0 : Math.ceil(prompt.tokenCount / this.#tokensPerBlock),
-      cachedBlocks: 0,
-    };
+    return this.#decided(this.#choose(prompt, excluded), prompt);
   }
 
-  /** Chooses, and counts the request as active there. Throws `RoutingError('no_worker')`. */
+  /**
+   * Chooses, and counts the request as active there; an index that learns from
+   * decisions learns it. Throws `RoutingError('no_worker')`.
+   */
   reserve(prompt: RoutedPrompt | undefined, excluded: readonly string[]): Reservation {
-    return { decided: this.decide(prompt, excluded), prefillDone() {}, progress() {}, release() {} };
+    const at = this.#choose(prompt, excluded);
+    const decided = this.#decided(at, prompt);
+    const { index, active, tokensPerBlock } = this.#epoch as Epoch;
+    const place = this.#left[at] as number;
+    const rank = this.#ranks.at(place);
+    if (prompt === undefined) return new Reserved(decided, active.add(rank.active, undefined));
+    const { sequenceHashes, tokenCount } = prompt;
+    const request = active.add(rank.active, {
+      sequenceHashes,
+      tokenCount,
+      sharedBlocks: this.#survey.sharedBlocks(place),
+      prefillTokens: Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
+    });
+    const { target, rank: number, offer } = rank.candidate;
+    if (offer === 'full') index?.record(target, number, sequenceHashes);
+    return new Reserved(decided, request);
   }
 
-  /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. */
+  /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
   explain(prompt: RoutedPrompt | undefined, excluded: readonly string[]): CandidateCost[] {
-    return this.#candidates.length === 0 ? [] : [this.decide(prompt, excluded).cost];
+    this.#look(prompt, excluded);
+    const costs = Array.from({ length: this.#leftCount }, (_, at) => this.#costOf(at));
+    return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
   }
 
   /** What is active on each candidate. */
   loads(): RankLoad[] {
-    return this.#candidates.map((candidate) => ({
+    const active = this.#epoch?.active;
+    return this.#ranks.all.map(({ candidate, active: rank }) => ({
       candidate,
-      activeBlocks: 0,
-      activeRequests: 0,
-      prefillingTokens: 0,
+      activeBlocks: active?.blocksOn(rank) ?? 0,
+      activeRequests: active?.requestsOn(rank) ?? 0,
+      prefillingTokens: active?.prefillingTokensOn(rank) ?? 0,
     }));
+  }
+
+  /** Looks at all, draws one, and takes note of its turn; its place among those that are left. */
+  #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[]): number {
+    this.#look(prompt, excluded);
+    if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNobody(excluded));
+    const at = draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction());
+    this.#decisions += 1;
+    this.#ranks.at(this.#left[at] as number).lastTurn = this.#decisions;
+    return at;
+  }
+
+  /** What the request would cost on each candidate that is left, and how likely each is. */
+  #look(prompt: RoutedPrompt | undefined, excluded: readonly string[]): void {
+    this.#leftCount = 0;
+    this.#sum = 0;
+    if (this.#epoch === undefined) return;
+    this.#survey.take(prompt, this.#epoch);
+    this.#reserve(this.#ranks.all.length);
+    const left = this.#left;
+    for (const [place, { candidate }] of this.#ranks.all.entries()) {
+      if (excluded.length > 0 && excluded.includes(candidate.target)) continue;
+      left[this.#leftCount] = place;
+      this.#leftCount += 1;
+    }
+    this.#sum = this.#weigh(this.#epoch.active, prompt !== undefined);
+  }
+
+  #weigh(active: ActiveBlocks, isPromptKnown: boolean): number {
+    const { mode, temperature } = this.#options;
+    const count = this.#leftCount;
+    const costs = this.#costs;
+    const weights = this.#weights;
+    switch (mode) {
+      case 'kv':
+        for (let at = 0; at < count; at += 1)
+          costs[at] = this.#survey.logits[this.#left[at] as number] as number;
+        if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
+        if (isPromptKnown) return weighCheapest(costs, count, weights);
+        // Requests whose tokens nobody knows have no blocks before they generate some.
+        this.#countRequests(active, this.#seconds);
+        return weighCheapest(costs, count, weights, this.#seconds);
+      case 'least-loaded':
+        this.#countRequests(active, costs);
+        return weighCheapest(costs, count, weights);
+      case 'round-robin':
+        return this.#weighNext(weights);
+      case 'random':
+        return weighEvenly(count, weights);
+    }
+  }
+
+  #countRequests(active: ActiveBlocks, counts: Float64Array): void {
+    for (let at = 0; at < this.#leftCount; at += 1)
+      counts[at] = active.requestsOn(this.#ranks.at(this.#left[at] as number).active);
+  }
+
+  /** Whoever was not chosen for the longest time alone: the turn goes on whoever comes and goes. */
+  #weighNext(weights: Float64Array): number {
+    let next = 0;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let at = 0; at < this.#leftCount; at += 1) {
+      weights[at] = 0;
+      const { lastTurn } = this.#ranks.at(this.#left[at] as number);
+      if (lastTurn >= earliest) continue;
+      earliest = lastTurn;
+      next = at;
+    }
+    weights[next] = 1;
+    return 1;
+  }
+
+  #decided(at: number, prompt: RoutedPrompt | undefined): Decided {
+    const cost = this.#costOf(at);
+    return {
+      candidate: cost.candidate,
+      cost,
+      promptTokens: prompt?.tokenCount,
+      promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
+      cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
+    };
+  }
+
+  #costOf(at: number): CandidateCost {
+    const place = this.#left[at] as number;
+    const survey = this.#survey;
+    return {
+      candidate: this.#ranks.at(place).candidate,
+      logit: survey.logits[place] as number,
+      overlapScoreWeight: this.#options.weights.overlapScoreWeight,
+      potentialPrefillBlocks: survey.prefillBlocks(place),
+      potentialActiveBlocks: survey.activeBlocks(place),
+      cachedBlocks: survey.cachedBlocks(place),
+      probability: (this.#weights[at] as number) / this.#sum,
+    };
+  }
+
+  #whyNobody(excluded: readonly string[]): string {
+    const { length } = this.#ranks.all;
+    if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
+    if (length === 0) return 'no worker can be given a request: none is offered';
+    return `no worker can be given a request: all ${length} ranks that are offered were tried before (${excluded.join(', ')})`;
+  }
+
+  #reserve(count: number): void {
+    if (this.#left.length >= count) return;
+    const room = Math.ceil(1.5 * count);
+    this.#left = new Uint32Array(room);
+    this.#costs = new Float64Array(room);
+    this.#seconds = new Float64Array(room);
+    this.#weights = new Float64Array(room);
+  }
+}
+
+class Reserved implements Reservation {
+  readonly decided: Decided;
+  readonly #request: ActiveRequest;
+
+  constructor(decided: Decided, request: ActiveRequest) {
+    this.decided = decided;
+    this.#request = request;
+  }
+
+  prefillDone(): void {
+    this.#request.prefillDone();
+  }
+
+  progress(outputTokens: number): void {
+    this.#request.progress(outputTokens);
+  }
+
+  release(): void {
+    this.#request.release();
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../bench/support/seeded-random.js';
 import { PrefixIndex } from '../../src/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../src/blocks/tier.js';
+import { seededRandom } from '../../src/platform/random.js';
 import { packedFrom } from '../support/packed-hashes.js';
 import { ReferenceIndex } from './support/reference-index.js';
 
@@ -29,7 +29,7 @@ const FAMILIES: readonly (readonly [string, (random: () => number, index: number
 
 describe('a large prefix index', () => {
   it.each(FAMILIES)('does what the plainest one does with hashes that are %s', (_name, make) => {
-    const random = seededRandom(5);
+    const { fraction: random } = seededRandom(5);
     const upTo = (limit: number): number => Math.floor(random() * limit);
     const hashes = Array.from({ length: 12_000 }, (_, index) => make(random, index));
     const index = new PrefixIndex();
@@ -80,7 +80,7 @@ describe('a large prefix index', () => {
   });
 
   it.each([1, 2])('does what the plainest one does with hundreds of holders (%i)', (seed) => {
-    const random = seededRandom(seed);
+    const { fraction: random } = seededRandom(seed);
     const upTo = (limit: number): number => Math.floor(random() * limit);
     const hashes = Array.from({ length: 12 }, (_, index) => BigInt(index));
     const index = new PrefixIndex();

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { rolldown } from 'rolldown';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { seededRandom } from '../../bench/support/seeded-random.js';
 import { PrefixIndex, PrefixIndexReader } from '../../src/blocks/prefix-index.js';
+import { seededRandom } from '../../src/platform/random.js';
 import { packedFrom } from '../support/packed-hashes.js';
 import type { ReadingReport, ReadingTask } from './support/reading-thread.js';
 
@@ -49,7 +49,7 @@ describe('a reader of a prefix index', () => {
   it('in another thread sees each change as a whole, while the table splits, merges and moves', async () => {
     const index = new PrefixIndex();
     const [steady, toggled, churning] = [index.addHolder(), index.addHolder(), index.addHolder()];
-    const random = seededRandom(7);
+    const { fraction: random } = seededRandom(7);
     const sequenceHashes = randomHashes(random, 200);
     index.store(steady, 'device', sequenceHashes);
     const churned = Array.from({ length: 8 }, () => randomHashes(random, 4_000));
@@ -84,7 +84,7 @@ describe('a reader of a prefix index', () => {
   });
 
   it('comes to an end whatever it reads', () => {
-    const random = seededRandom(11);
+    const { fraction: random } = seededRandom(11);
     for (let run = 0; run < 40; run += 1) {
       const index = new PrefixIndex();
       const sequenceHashes = randomHashes(random, 500);

@@ -1,0 +1,106 @@
+import { PrefixIndexError } from '../blocks/prefix-index.js';
+import type { ActiveBlocks } from './active-blocks.js';
+import type { Candidate } from './candidates.js';
+
+/** One candidate, and what is kept of it. */
+export interface KnownRank {
+  candidate: Candidate;
+  /** Its number in the active blocks; meaningless before an epoch begins. */
+  active: number;
+  /** When it was last chosen, counted in decisions; 0: never. */
+  lastTurn: number;
+}
+
+/** No place: not a candidate. */
+export const NOWHERE = -1;
+
+/** The candidates of a group. Each has a place, which is good until the candidates are others. */
+export class RankTable {
+  #active: ActiveBlocks | undefined;
+  #all: readonly KnownRank[] = [];
+  #byKey = new Map<string, KnownRank>();
+  /** By the number in the active blocks. */
+  #places = new Int32Array(0);
+  #version = 0;
+  #leftOut = 0;
+
+  /** By place. */
+  get all(): readonly KnownRank[] {
+    return this.#all;
+  }
+
+  /** Another one whenever places are. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Candidates for which the active blocks have no number left. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
+  at(place: number): KnownRank {
+    return this.#all[place] as KnownRank;
+  }
+
+  /** Place of a number in the active blocks. */
+  placeOfActive(active: number): number {
+    return this.#places[active] ?? NOWHERE;
+  }
+
+  /** Other active blocks, in which nothing is active yet. */
+  begin(active: ActiveBlocks): void {
+    this.#active = active;
+    const candidates = this.#all.map(({ candidate }) => candidate);
+    for (const known of this.#byKey.values()) known.active = active.addRank();
+    this.set(candidates);
+  }
+
+  /** What is active on those who are gone, or are another instance, ends. Of two for the same rank the first counts. */
+  set(candidates: readonly Candidate[]): void {
+    const wanted = new Map<string, Candidate>();
+    for (const candidate of candidates) {
+      const key = keyOf(candidate.target, candidate.rank);
+      if (!wanted.has(key)) wanted.set(key, candidate);
+    }
+    for (const [key, { candidate, active }] of this.#byKey) {
+      if (wanted.get(key)?.instanceId === candidate.instanceId) continue;
+      this.#active?.dropRank(active);
+      this.#byKey.delete(key);
+    }
+    const all: KnownRank[] = [];
+    for (const [key, candidate] of wanted) {
+      const known = this.#byKey.get(key) ?? this.#add(key, candidate);
+      if (known === undefined) continue;
+      known.candidate = candidate;
+      all.push(known);
+    }
+    this.#all = all;
+    this.#leftOut = wanted.size - all.length;
+    this.#places = new Int32Array(1 + all.reduce((most, { active }) => Math.max(most, active), 0));
+    this.#places.fill(NOWHERE);
+    for (const [place, { active }] of all.entries()) this.#places[active] = place;
+    this.#version += 1;
+  }
+
+  /** Places by the key of `keyOf`. */
+  placesByKey(): Map<string, number> {
+    return new Map(this.#all.map(({ candidate }, place) => [keyOf(candidate.target, candidate.rank), place]));
+  }
+
+  #add(key: string, candidate: Candidate): KnownRank | undefined {
+    try {
+      const known = { candidate, active: this.#active?.addRank() ?? 0, lastTurn: 0 };
+      this.#byKey.set(key, known);
+      return known;
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      return undefined;
+    }
+  }
+}
+
+/** Names one rank of one worker. */
+export function keyOf(target: string, rank: number): string {
+  return `${rank} ${target}`;
+}

@@ -1,0 +1,163 @@
+import { TIERS } from '../blocks/tier.js';
+import type { AskedIndex } from '../indexer/asked-index.js';
+import type { ActiveBlocks } from './active-blocks.js';
+import { type CostWeights, logitOf, overlapCredit, potentialPrefillBlocks } from './cost.js';
+import { keyOf, NOWHERE, type RankTable } from './rank-table.js';
+
+/** A prompt as the index is asked. */
+export interface RoutedPrompt {
+  /** Of its whole blocks, packed little-endian u64, chained; read during the call alone. */
+  readonly sequenceHashes: Uint8Array;
+  readonly tokenCount: number;
+}
+
+/** What a request is weighed with. */
+export interface SurveyedEpoch {
+  readonly tokensPerBlock: number;
+  readonly index: AskedIndex | undefined;
+  readonly active: ActiveBlocks;
+}
+
+const HASH_BYTES = 8;
+
+/**
+ * What one request would cost on each rank. All lists are by place in the rank
+ * table, are good until the next look, and are used again by it.
+ */
+export class Survey {
+  readonly #ranks: RankTable;
+  readonly #weights: CostWeights;
+  /** Leading blocks by tier, each counting those above it. */
+  #cached: readonly Uint32Array[] = [];
+  #shared = new Uint32Array(0);
+  #prefillBlocks = new Float64Array(0);
+  #activeBlocks = new Float64Array(0);
+  #logits = new Float64Array(0);
+  /** Places by holder of the index, of those of whose cache something is expected. */
+  #placesOfHolders = new Int32Array(0);
+  /** What these were made of. */
+  #holdersOf: { readonly index: AskedIndex; readonly holders: number; readonly ranks: number } | undefined;
+
+  constructor(ranks: RankTable, weights: CostWeights) {
+    this.#ranks = ranks;
+    this.#weights = weights;
+  }
+
+  /** By place. */
+  get logits(): Float64Array {
+    return this.#logits;
+  }
+
+  /** Blocks of the prompt that would have to be computed. */
+  prefillBlocks(place: number): number {
+    return this.#prefillBlocks[place] ?? 0;
+  }
+
+  /** Active blocks with this request's added. */
+  activeBlocks(place: number): number {
+    return this.#activeBlocks[place] ?? 0;
+  }
+
+  /** Leading blocks that are active there already. */
+  sharedBlocks(place: number): number {
+    return this.#shared[place] ?? 0;
+  }
+
+  /** Leading blocks by tier, each counting those above it. */
+  cachedBlocks(place: number): number[] {
+    return this.#cached.map((blocks) => blocks[place] ?? 0);
+  }
+
+  /** Looks at all ranks. Without a prompt nothing is cached, nothing has to be computed and nothing is added. */
+  take(prompt: RoutedPrompt | undefined, epoch: SurveyedEpoch): void {
+    const { active, tokensPerBlock } = epoch;
+    const { all } = this.#ranks;
+    this.#reserve(all.length);
+    if (prompt === undefined) {
+      for (const list of [this.#shared, ...this.#cached]) list.fill(0, 0, all.length);
+    } else {
+      this.#findActive(prompt, active);
+      this.#findCached(prompt, epoch.index);
+    }
+    const tokenCount = prompt?.tokenCount ?? 0;
+    const promptBlocks = prompt === undefined ? 0 : blocksOf(prompt, tokensPerBlock);
+    const weights = this.#weights;
+    const [device, host, disk] = this.#cached as [Uint32Array, Uint32Array, Uint32Array];
+    for (const [place, rank] of all.entries()) {
+      const credit = overlapCredit(
+        device[place] as number,
+        host[place] as number,
+        disk[place] as number,
+        weights,
+      );
+      const prefillBlocks = potentialPrefillBlocks(tokenCount, credit, tokensPerBlock);
+      const activeBlocks = active.blocksOn(rank.active) + promptBlocks - (this.#shared[place] as number);
+      this.#prefillBlocks[place] = prefillBlocks;
+      this.#activeBlocks[place] = activeBlocks;
+      this.#logits[place] = logitOf(weights.overlapScoreWeight, prefillBlocks, activeBlocks);
+    }
+  }
+
+  #findActive({ sequenceHashes }: RoutedPrompt, active: ActiveBlocks): void {
+    this.#shared.fill(0, 0, this.#ranks.all.length);
+    const { count, holders, depths } = active.match(sequenceHashes);
+    for (let at = 0; at < count; at += 1) {
+      const place = this.#ranks.placeOfActive(holders[at] as number);
+      if (place !== NOWHERE) this.#shared[place] = depths[at] as number;
+    }
+  }
+
+  #findCached({ sequenceHashes }: RoutedPrompt, index: AskedIndex | undefined): void {
+    const count = this.#ranks.all.length;
+    if (index !== undefined) this.#followHolders(index);
+    for (const [at, tier] of TIERS.entries()) {
+      const blocks = this.#cached[at] as Uint32Array;
+      const matches = index?.match(sequenceHashes, tier);
+      if (matches === undefined) {
+        const above = this.#cached[at - 1];
+        if (above === undefined) blocks.fill(0, 0, count);
+        else blocks.set(above.subarray(0, count));
+        continue;
+      }
+      blocks.fill(0, 0, count);
+      for (let match = 0; match < matches.count; match += 1) {
+        const place = this.#placesOfHolders[matches.holders[match] as number] ?? NOWHERE;
+        if (place !== NOWHERE) blocks[place] = matches.depths[match] as number;
+      }
+    }
+  }
+
+  #followHolders(index: AskedIndex): void {
+    const { version } = this.#ranks;
+    const { holdersVersion } = index;
+    const made = this.#holdersOf;
+    if (made?.index === index && made.holders === holdersVersion && made.ranks === version) return;
+    const holdings = index.holdings();
+    const places = this.#ranks.placesByKey();
+    this.#placesOfHolders = new Int32Array(
+      1 + holdings.reduce((most, { holder }) => Math.max(most, holder), 0),
+    ).fill(NOWHERE);
+    for (const { holder, target, rank } of holdings) {
+      const place = places.get(keyOf(target, rank));
+      if (place !== undefined && this.#ranks.at(place).candidate.offer === 'full')
+        this.#placesOfHolders[holder] = place;
+    }
+    this.#holdersOf = { index, holders: holdersVersion, ranks: version };
+  }
+
+  #reserve(count: number): void {
+    if (this.#logits.length >= count) return;
+    // Half as many again, so that a fleet that grows one by one does not make all anew for each.
+    const room = Math.ceil(1.5 * count);
+    this.#cached = TIERS.map(() => new Uint32Array(room));
+    this.#shared = new Uint32Array(room);
+    this.#prefillBlocks = new Float64Array(room);
+    this.#activeBlocks = new Float64Array(room);
+    this.#logits = new Float64Array(room);
+  }
+}
+
+/** Blocks of a prompt, a last partial one counted. */
+export function blocksOf({ sequenceHashes, tokenCount }: RoutedPrompt, tokensPerBlock: number): number {
+  return Math.max(Math.ceil(tokenCount / tokensPerBlock), sequenceHashes.length / HASH_BYTES);
+}

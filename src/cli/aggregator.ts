@@ -1,17 +1,14 @@
 import { Aggregator } from '../aggregator/aggregator.js';
 import type { DiscoverySource } from '../aggregator/discovery/source.js';
 import { StaticSource } from '../aggregator/discovery/static.js';
-import type { DirectWorkerOptions } from '../indexer/direct-worker.js';
-import { FleetIndexing, type FleetIndexingOptions } from '../indexer/fleet-indexing.js';
 import type { Clock } from '../platform/clock.js';
 import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
-import { systemTurns } from '../platform/turns.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { aggregatorSettings } from './aggregator-settings.js';
 import type { CommandBody, WithCommon } from './command.js';
-import { readDirectSources } from './direct-sources.js';
 import { EXIT_CONFLICT, EXIT_OK } from './exit-codes.js';
+import { createFleetParts } from './fleet-parts.js';
 import { httpSecurityOf } from './http-security.js';
 import { agreementOptionsOf, openSource } from './open-feed.js';
 import { openSecurity } from './open-security.js';
@@ -26,12 +23,10 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
   const source = sourceOf(settings, clock);
   const security = await openSecurity(settings, context);
   const registry = createRegistry({ version });
-  const directWorkers = directWorkersOf(settings, version);
-  // ZeroMQ and all that reads with it is loaded only where there is something to read.
-  const direct = directWorkers.length === 0 ? undefined : await import('../indexer/direct-worker.js');
+  const { parts, directWorkers } = await createFleetParts(settings, { clock, logger, registry, version });
   const watched = [
     ...(hasSidecars(settings) ? [source.name] : []),
-    ...(directWorkers.length > 0 ? [`engines read directly: ${directWorkers.length}`] : []),
+    ...(directWorkers > 0 ? [`engines read directly: ${directWorkers}`] : []),
   ].join(', ');
   const aggregator = new Aggregator(
     {
@@ -52,24 +47,7 @@ export const runAggregator: CommandBody<typeof aggregatorSettings> = async (sett
       httpSecurity: httpSecurityOf(security, settings),
       registry,
       dialer: new RpcDialer({}, { clock, security }),
-      parts: [
-        ({ runner, edge }) =>
-          new FleetIndexing(
-            { directWorkers, maxBytes: settings.indexMemoryBytes, ...approximateOf(settings) },
-            {
-              clock,
-              logger,
-              registry,
-              edge,
-              random: systemRandom,
-              turns: systemTurns,
-              fleet: runner,
-              ...(direct === undefined
-                ? {}
-                : { createDirectWorker: (options, modules) => new direct.DirectWorker(options, modules) }),
-            },
-          ),
-      ],
+      parts,
     },
   );
   try {
@@ -97,32 +75,4 @@ function hasSidecars({ workers, workersFile }: Settings): boolean {
 /** The sidecars' discovery; with none named, a list that is empty for good. */
 function sourceOf(settings: Settings, clock: Clock): DiscoverySource {
   return hasSidecars(settings) ? openSource(settings, clock) : new StaticSource({ addresses: [] });
-}
-
-/** The engines that are read directly; the settings were checked before. */
-function directWorkersOf(settings: Settings, version: string): DirectWorkerOptions[] {
-  const sources = readDirectSources(settings.kvEventSources);
-  const replays = readDirectSources(settings.kvReplaySources);
-  if ('allowed' in sources || 'allowed' in replays) return [];
-  return [...sources].map(([target, urls]) => ({
-    target,
-    version,
-    model: settings.model ?? '',
-    declaredTokensPerBlock: settings.kvCacheBlockSize,
-    sources: urls.map((endpoint, rank) => {
-      const replayEndpoint = replays.get(target)?.[rank];
-      return { rank, endpoint, topic: '', ...(replayEndpoint === undefined ? {} : { replayEndpoint }) };
-    }),
-  }));
-}
-
-function approximateOf(settings: Settings): Pick<FleetIndexingOptions, 'approximate'> {
-  if (settings.kvEvents) return {};
-  return {
-    approximate: {
-      ttlMs: settings.routerTtlSecs * 1_000,
-      maxBlocks: settings.routerMaxTreeSize,
-      pruneTargetRatio: settings.routerPruneTargetRatio,
-    },
-  };
 }

@@ -43,7 +43,7 @@ export const routerSettings = {
     default: 0.25,
     dynamo: 'DYN_ROUTER_DISK_CACHE_HIT_WEIGHT',
     group: 'Router',
-    help: 'With --router-mode kv: the same for a block on a disk or in shared storage.',
+    help: 'With --router-mode kv: the same for a block on a disk.',
   },
   'router-seed': {
     kind: 'integer',

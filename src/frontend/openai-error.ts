@@ -62,13 +62,15 @@ const NOT_ROUTED: Readonly<Record<RoutingErrorCode, string>> = {
   gate_shut: 'No request is routed until the workers of this model agree.',
   no_index: 'No request is routed until the index of this model exists.',
   no_worker: 'No worker of this model can take a request now.',
+  prompt_too_long: 'The prompt, its LoRA name or its cache salt is longer than is taken.',
 };
 
-/** What a client is told when no worker can be chosen: 503, worth another try. */
+/** What a client is told when no worker can be chosen: 503, worth another try, where the fault is not the prompt's. */
 export function notRoutedError({
   code,
   reasons,
 }: Pick<RoutingError, 'code'> & Partial<Pick<RoutingError, 'reasons'>>): OpenAiError {
+  if (code === 'prompt_too_long') return new OpenAiError(400, NOT_ROUTED[code], { code });
   return new OpenAiError(503, [NOT_ROUTED[code], ...sayReasons(reasons ?? [])].join(' '), {
     code,
     retryAfterSeconds: RETRY_AFTER_SECONDS,

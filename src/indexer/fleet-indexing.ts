@@ -182,10 +182,10 @@ export class FleetIndexing implements IndexDirectory {
       this.#indexes.set(group, this.#createIndex(contract, tally));
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
-      // Requests are served all the same: every picture stays unknown, and the routing mode says so.
+      // The gate opens all the same: others may route by load, and every picture stays unknown.
       this.#modules.logger.error(
         { group, epoch },
-        `"${group}" has no index in this epoch, and its requests go by load alone: ${error.message}.`,
+        `"${group}" has no index in this epoch, and its requests are not routed here: ${error.message}.`,
       );
     }
   }

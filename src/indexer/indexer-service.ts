@@ -16,6 +16,7 @@ import type { Tier } from '../gen/kvaccord/v1/kv_events.js';
 import { RpcError } from '../rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../rpc/handlers.js';
 import type { ServerStream } from '../rpc/server-stream.js';
+import { findAskedGroup, NO_INDEX_WORDS, shutWords } from './asked-group.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
 import { PromptHashes } from './prompt-hashes.js';
 
@@ -27,8 +28,6 @@ const DUMP_START_HOLDERS = 8_192;
 
 /** Holders named in one part of a dump, so that blocks that a thousand workers share stay below a message's bound. */
 const DUMP_PART_HOLDERS = 256 * 1_024;
-
-const NO_INDEX = 'there is no index in this epoch: its memory could not be had; the log says why';
 
 export interface IndexerServiceModules {
   readonly edge: RpcEdge;
@@ -47,12 +46,12 @@ interface OpenGroup {
 export function createIndexerService({ edge, indexes, view }: IndexerServiceModules): IndexerServer {
   const prompts = new PromptHashes();
   const open = (name: string): OpenGroup => {
-    const group = findGroup(view(), name);
+    const group = findAskedGroup(view(), name);
     const index = indexes.of(group.group);
     if (group.gateOpen && index !== undefined) return { group, index };
-    if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX, { reason: 'no_index' });
+    if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX_WORDS, { reason: 'no_index' });
     const [first] = group.reasons;
-    throw new RpcError('unavailable', wordsOf(group), { reason: first?.code ?? 'settling' });
+    throw new RpcError('unavailable', shutWords(group), { reason: first?.code ?? 'settling' });
   };
   return {
     findMatches: wrapUnary(edge, (request: FindMatchesRequest) =>
@@ -74,7 +73,7 @@ export function createIndexerService({ edge, indexes, view }: IndexerServiceModu
           },
         );
       }
-      return { recorded: index.record(target, dataParallelRank, prompts.read(prompt, index)) };
+      return { recorded: index.record(target, dataParallelRank, prompts.read(prompt, index).sequenceHashes) };
     }),
   };
 }
@@ -84,7 +83,7 @@ function findMatches(
   { group, index }: OpenGroup,
   request: FindMatchesRequest,
 ): FindMatchesResponse {
-  const hashes = prompts.read(request.prompt, index);
+  const { sequenceHashes: hashes } = prompts.read(request.prompt, index);
   const matches = index.find(hashes);
   const members = new Map<string, MemberView>();
   if (matches.length > 0) for (const member of group.members) members.set(member.target, member);
@@ -180,33 +179,4 @@ class DumpParts {
     this.#entries = [];
     this.#holders = 0;
   }
-}
-
-/** The group that is asked for; an empty name is the only one there is. */
-function findGroup(view: FleetView, name: string): GroupView {
-  const { groups, unassigned } = view;
-  const group = groups.find((candidate) => candidate.group === name);
-  if (group !== undefined) return group;
-  const names = groups.map((candidate) => candidate.group).join(', ');
-  const [only] = groups;
-  if (name === '' && only !== undefined) {
-    if (groups.length === 1) return only;
-    throw new RpcError('invalid_argument', `the fleet serves several models, name one as "group": ${names}`, {
-      reason: 'several_groups',
-    });
-  }
-  if (groups.length === 0 || unassigned.length > 0) {
-    const [first] = view.reasons;
-    throw new RpcError('unavailable', first?.text ?? 'no worker has reported that model yet', {
-      reason: first?.code ?? 'waiting_for_workers',
-    });
-  }
-  throw new RpcError('not_found', `nobody serves "${name.slice(0, 256)}"; the fleet serves ${names}`, {
-    reason: 'unknown_group',
-  });
-}
-
-function wordsOf({ group, reasons }: GroupView): string {
-  const why = reasons.map(({ text }) => text).join('; ');
-  return `the gate of "${group}" is shut: ${why === '' ? 'its epoch is just beginning' : why}`;
 }

@@ -11,56 +11,81 @@ const MAX_HASHES = 512 * 1024;
 /** Longest LoRA name or cache salt that is hashed. */
 const MAX_NAME_CHARS = 4_096;
 
+/** How a prompt is cut and hashed; `AskedIndex` is one. */
+export interface HashContract {
+  readonly tokensPerBlock: number;
+  readonly hashUnit: HashUnitName;
+}
+
+/** A prompt by its tokens. */
+export interface TokenPrompt {
+  readonly tokens: ArrayLike<number>;
+  /** Empty for none. */
+  readonly loraName: string;
+  /** Empty for none. */
+  readonly cacheSalt: string;
+}
+
+/** A prompt as an index is asked. */
+export interface HashedPrompt {
+  /** Of its whole blocks, packed little-endian u64, chained; good until the next prompt is hashed. */
+  readonly sequenceHashes: Uint8Array;
+  /** Of a prompt that came in hashes: what its whole blocks have. */
+  readonly tokenCount: number;
+}
+
+/** Why a prompt is too long to be hashed, to follow the prompt's name; undefined when it is not. */
+export function tooLongWords({ tokens, loraName, cacheSalt }: TokenPrompt): string | undefined {
+  if (tokens.length > MAX_TOKENS)
+    return `token_ids has ${tokens.length} tokens, at most ${MAX_TOKENS} are taken`;
+  if (loraName.length > MAX_NAME_CHARS) return `lora_name has more than ${MAX_NAME_CHARS} characters`;
+  if (cacheSalt.length > MAX_NAME_CHARS) return `cache_salt has more than ${MAX_NAME_CHARS} characters`;
+  return undefined;
+}
+
 /** Turns prompts into what the index is asked with. */
 export class PromptHashes {
   /** Made when somebody asks with tokens or block hashes: the kernel has to be compiled. */
   #hasher: BlockHasher | undefined;
 
-  /**
-   * The prompt's whole blocks as packed sequence hashes, good until the next
-   * call. Throws an `RpcError` `invalid_argument`.
-   */
-  read(
-    prompt: Prompt | undefined,
-    contract: { readonly tokensPerBlock: number; readonly hashUnit: HashUnitName },
-  ): Uint8Array {
+  /** A prompt as it came over gRPC. Throws an `RpcError` `invalid_argument`. */
+  read(prompt: Prompt | undefined, contract: HashContract): HashedPrompt {
     const form = prompt?.form;
     switch (form?.$case) {
-      case 'tokenIds':
-        return this.#hashTokens(form.value.ids, prompt?.loraName ?? '', prompt?.cacheSalt ?? '', contract);
+      case 'tokenIds': {
+        const { loraName = '', cacheSalt = '' } = prompt ?? {};
+        const asked = { tokens: form.value.ids, loraName, cacheSalt };
+        const problem = tooLongWords(asked);
+        if (problem !== undefined) throw invalid(`prompt.${problem}`);
+        return this.hash(asked, contract);
+      }
       case 'blockHashes':
-        return this.#open().chain(checked('prompt.block_hashes', form.value));
+        return ofHashes(this.#open().chain(checked('prompt.block_hashes', form.value)), contract);
       case 'sequenceHashes':
-        return checked('prompt.sequence_hashes', form.value);
+        return ofHashes(checked('prompt.sequence_hashes', form.value), contract);
       default:
         throw invalid('prompt must have token_ids, block_hashes or sequence_hashes');
     }
   }
 
-  #hashTokens(
-    ids: readonly number[],
-    loraName: string,
-    cacheSalt: string,
-    { tokensPerBlock, hashUnit }: { readonly tokensPerBlock: number; readonly hashUnit: HashUnitName },
-  ): Uint8Array {
-    if (ids.length > MAX_TOKENS)
-      throw invalid(`prompt.token_ids has ${ids.length} tokens, at most ${MAX_TOKENS} are taken`);
-    for (const [field, text] of [
-      ['lora_name', loraName],
-      ['cache_salt', cacheSalt],
-    ]) {
-      if ((text?.length ?? 0) > MAX_NAME_CHARS)
-        throw invalid(`prompt.${field} has more than ${MAX_NAME_CHARS} characters`);
-    }
+  /** A prompt that is not too long. */
+  hash({ tokens, loraName, cacheSalt }: TokenPrompt, contract: HashContract): HashedPrompt {
+    const { tokensPerBlock, hashUnit: unit } = contract;
     const hasher = this.#open();
     const seed = hasher.seedOf(loraName, cacheSalt);
-    return hasher.hashTokens(Uint32Array.from(ids), { tokensPerBlock, unit: hashUnit, seed }).sequenceHashes;
+    const ids = tokens instanceof Uint32Array ? tokens : Uint32Array.from(tokens);
+    const { sequenceHashes } = hasher.hashTokens(ids, { tokensPerBlock, unit, seed });
+    return { sequenceHashes, tokenCount: tokens.length };
   }
 
   #open(): BlockHasher {
     this.#hasher ??= new BlockHasher();
     return this.#hasher;
   }
+}
+
+function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract): HashedPrompt {
+  return { sequenceHashes, tokenCount: (sequenceHashes.length / 8) * tokensPerBlock };
 }
 
 function checked(field: string, packed: Uint8Array): Uint8Array {

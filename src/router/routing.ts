@@ -74,7 +74,9 @@ export type RoutingErrorCode =
   /** The gate is open, and the index of its epoch could not be made. */
   | 'no_index'
   /** The gate is open, and nobody can be given a request. */
-  | 'no_worker';
+  | 'no_worker'
+  /** The prompt, its LoRA name or its cache salt is longer than is taken: the caller's own fault. */
+  | 'prompt_too_long';
 
 /** Why no worker can be chosen; the message is for an operator. */
 export class RoutingError extends Error {

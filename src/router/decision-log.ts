@@ -1,0 +1,44 @@
+import type { Logger } from '../platform/logger.js';
+import type { Candidate, CandidateCost } from './candidates.js';
+import type { Decision, RouterMode } from './routing.js';
+
+/** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
+export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
+
+/** Tells of decisions, in the words of Dynamo's documentation. */
+export class DecisionLog {
+  readonly detail: DecisionLogDetail;
+  readonly #logger: Logger;
+
+  constructor(detail: DecisionLogDetail, modules: { readonly logger: Logger }) {
+    this.detail = detail;
+    this.#logger = modules.logger;
+  }
+
+  /** What each candidate would cost. */
+  tellCandidates(group: string, costs: readonly CandidateCost[]): void {
+    for (const cost of costs) this.#logger.debug({ group }, formulaWords(cost));
+  }
+
+  /** Who was chosen. */
+  tellChosen(decision: Decision, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
+    if (this.detail === 'none') return;
+    const { group, target, rank, cachedBlocks, promptBlocks, routingMode } = decision;
+    this.#logger.info(
+      { group, worker: target, rank },
+      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
+    );
+  }
+}
+
+/** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. */
+export function formulaWords(cost: CandidateCost): string {
+  const { logit, overlapScoreWeight, potentialPrefillBlocks, potentialActiveBlocks, cachedBlocks } = cost;
+  const parts = `${overlapScoreWeight.toFixed(1)} * ${potentialPrefillBlocks.toFixed(1)} + ${potentialActiveBlocks.toFixed(1)}`;
+  return `Formula for ${nameOf(cost.candidate)}: ${logit.toFixed(1)} = ${parts} (cached_blocks: ${cachedBlocks.at(-1) ?? 0})`;
+}
+
+/** The worker's name, with its rank where it has several. */
+function nameOf({ target, rank, rankCount }: Candidate): string {
+  return rankCount > 1 ? `${target}/${rank}` : target;
+}

@@ -1,0 +1,181 @@
+import type { GroupView } from '../agreement/snapshot.js';
+import type { AskedIndex } from '../indexer/asked-index.js';
+import type { HashContract } from '../indexer/prompt-hashes.js';
+import { ActiveRoute, type RouteEnd } from './active-route.js';
+import { CandidateList, type CandidateListModules } from './candidate-list.js';
+import type { CandidateCost } from './candidates.js';
+import type { DecisionLog } from './decision-log.js';
+import {
+  type Decided,
+  GroupRouter,
+  type GroupRouterModules,
+  type GroupRouterOptions,
+  type RankLoad,
+  type RoutedPrompt,
+} from './group-router.js';
+import { RouterTally } from './router-tally.js';
+import { type Decision, RoutingError } from './routing.js';
+
+/** What is asked of one group. */
+export interface GroupRequest {
+  /** The prompt in the epoch's blocks; undefined when its tokens are not known. */
+  readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
+  /** Its length; undefined when it is known by its hashes alone, or not at all. */
+  readonly tokenCount: number | undefined;
+  /** Targets that must not be chosen. */
+  readonly excluded: readonly string[];
+}
+
+/** Who was chosen, and what each candidate would cost, the cheapest first. */
+export interface Selected {
+  readonly decision: Decision;
+  readonly costs: readonly CandidateCost[];
+}
+
+export interface RoutedGroupModules extends GroupRouterModules, CandidateListModules {
+  readonly log: DecisionLog;
+  onReleased(end: RouteEnd): void;
+}
+
+/** An epoch that requests are routed in. */
+interface OpenEpoch {
+  readonly view: GroupView;
+  readonly index: AskedIndex;
+}
+
+/**
+ * The routing of one group over all its epochs. It is open while the gate is
+ * and the index of its epoch is there; when it shuts, all that was active ends.
+ */
+export class RoutedGroup {
+  readonly tally: RouterTally = new RouterTally();
+  readonly list: CandidateList;
+  readonly #name: string;
+  readonly #options: GroupRouterOptions;
+  readonly #modules: RoutedGroupModules;
+  readonly #router: GroupRouter;
+  readonly #routes = new Set<ActiveRoute>();
+  #open: OpenEpoch | undefined;
+
+  constructor(name: string, options: GroupRouterOptions, modules: RoutedGroupModules) {
+    this.#name = name;
+    this.#options = options;
+    this.#modules = modules;
+    this.#router = new GroupRouter(options, modules);
+    this.list = new CandidateList(modules);
+  }
+
+  /** The index that is routed by; undefined while the group is shut. */
+  get index(): AskedIndex | undefined {
+    return this.#open?.index;
+  }
+
+  /** What is active on each rank. */
+  loads(): readonly RankLoad[] {
+    return this.#open === undefined ? [] : this.#router.loads();
+  }
+
+  /** Routes by `index`, which is that of the epoch of `view`. True when who may be chosen has changed. */
+  show(view: GroupView, index: AskedIndex): boolean {
+    if (this.#open?.index !== index) {
+      this.shut();
+      this.#router.begin(index, index.epoch, index.tokensPerBlock);
+    }
+    this.#open = { view, index };
+    if (!this.list.update(view.members)) return false;
+    const { candidates } = this.list;
+    this.#router.setCandidates(candidates);
+    const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
+    for (const route of this.#routes) {
+      const { target, instanceId } = route.decision;
+      if (instances.get(target) !== instanceId) route.end();
+    }
+    return true;
+  }
+
+  /** Ends all that is active; nothing is routed until the next `show`. */
+  shut(): void {
+    if (this.#open === undefined) return;
+    this.#open = undefined;
+    for (const route of this.#routes) route.end();
+  }
+
+  /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
+  select(request: GroupRequest): Selected {
+    const open = this.#ready();
+    const { excluded } = request;
+    const prompt = this.#promptOf(open, request);
+    const costs = this.#router.explain(prompt, excluded);
+    const decided = this.#router.decide(prompt, excluded);
+    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(this.#name, costs);
+    return { decision: this.#decisionOf(open, request, decided), costs };
+  }
+
+  /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
+  reserve(request: GroupRequest): ActiveRoute {
+    const open = this.#ready();
+    const { log, onReleased } = this.#modules;
+    const { excluded } = request;
+    const prompt = this.#promptOf(open, request);
+    if (log.detail === 'candidates') log.tellCandidates(this.#name, this.#router.explain(prompt, excluded));
+    const reservation = this.#router.reserve(prompt, excluded);
+    const route = new ActiveRoute(this.#decisionOf(open, request, reservation.decided), {
+      reservation,
+      onReleased,
+      onEnded: (ended) => this.#routes.delete(ended),
+    });
+    this.#routes.add(route);
+    return route;
+  }
+
+  #ready(): OpenEpoch {
+    const open = this.#open;
+    if (open === undefined) throw new RoutingError('gate_shut', `the gate of "${this.#name}" is shut`);
+    if (this.list.candidates.length > 0) return open;
+    const { reasons } = open.view;
+    const left = this.list.leftOut.size;
+    const why =
+      left > 0
+        ? `all ${left} that the agreement offers are left out; the log says why`
+        : reasons.map(({ text }) => text).join('; ');
+    throw new RoutingError(
+      'no_worker',
+      `no worker of "${this.#name}" can be given a request: ${why}`,
+      reasons,
+    );
+  }
+
+  /** The prompt as the router takes it: where cost does not count nothing is hashed. */
+  #promptOf({ index }: OpenEpoch, { hash }: GroupRequest): RoutedPrompt | undefined {
+    return this.#options.mode === 'kv' ? hash?.(index) : undefined;
+  }
+
+  #decisionOf({ view, index }: OpenEpoch, { tokenCount }: GroupRequest, decided: Decided): Decision {
+    const { candidate, cost, cachedBlocks } = decided;
+    const { tokensPerBlock } = index;
+    const isPromptKnown = decided.promptTokens !== undefined;
+    const promptTokens = decided.promptTokens ?? tokenCount;
+    const decision: Decision = {
+      group: this.#name,
+      target: candidate.target,
+      workerId: candidate.workerId,
+      instanceId: candidate.instanceId,
+      rank: candidate.rank,
+      rankCount: candidate.rankCount,
+      epoch: index.epoch,
+      tokensPerBlock,
+      promptTokens,
+      promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
+      cachedBlocks,
+      isExact:
+        isPromptKnown &&
+        candidate.offer === 'full' &&
+        index.pictureOfRank(candidate.target, candidate.rank) === 'exact',
+      // What is known of caches says nothing of a prompt that is not.
+      routingMode: isPromptKnown ? view.routingMode : 'load_only',
+    };
+    this.tally.countDecision(decision.routingMode);
+    this.#modules.log.tellChosen(decision, cost, this.#options.mode);
+    return decision;
+  }
+}

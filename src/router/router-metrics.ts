@@ -1,0 +1,124 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { RoutingMode } from '../agreement/standings.js';
+import type { RankLoad } from './group-router.js';
+import type { RouterTally } from './router-tally.js';
+
+/** All but `closed`, in which nothing is decided. */
+const DECISION_MODES: readonly RoutingMode[] = ['exact', 'mixed', 'approximate', 'load_only'];
+
+const RATIO_BUCKETS = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
+
+/** From a short prompt to what a thousand workers and a very long one may cost. */
+const DECISION_BUCKETS_SECONDS = [
+  0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05,
+];
+
+/** One group, as its series are read. */
+export interface MeasuredGroup {
+  readonly tally: RouterTally;
+  loads(): readonly RankLoad[];
+}
+
+export interface RouterMetricsModules {
+  /** By group. */
+  readonly groups: ReadonlyMap<string, MeasuredGroup>;
+  /** Reservations that ended because nothing was heard. */
+  expired(): number;
+}
+
+/**
+ * The router's metrics, with the names of the contract. All but the histograms
+ * are read at each scrape, so that series of a group that ended are gone.
+ */
+export class RouterMetrics {
+  readonly #ratio: Histogram<'group'>;
+  readonly #decisionTime: Histogram;
+
+  constructor(registry: Registry, { groups, expired }: RouterMetricsModules) {
+    const registers = [registry];
+    this.#ratio = new Histogram({
+      name: 'kv_accord_router_cached_block_ratio',
+      help: 'Part of the blocks of a prompt that were cached, as its engine tells, or as predicted where it does not.',
+      labelNames: ['group'],
+      buckets: RATIO_BUCKETS,
+      registers,
+    });
+    this.#decisionTime = new Histogram({
+      name: 'kv_accord_router_decision_seconds',
+      help: 'Time that the choice of a worker took, the hashing of the prompt included.',
+      buckets: DECISION_BUCKETS_SECONDS,
+      registers,
+    });
+    new Counter({
+      name: 'kv_accord_router_decisions_total',
+      help: 'Choices of a worker, by what was known of the caches.',
+      labelNames: ['group', 'mode'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups)
+          for (const mode of DECISION_MODES) this.inc({ group, mode }, tally.decisionsOf(mode));
+      },
+    });
+    new Counter({
+      name: 'kv_accord_router_predicted_cached_tokens_total',
+      help: 'Prompt tokens that were expected to be cached, of requests whose engine told how many were.',
+      labelNames: ['group'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups) this.inc({ group }, tally.predictedCachedTokens);
+      },
+    });
+    new Counter({
+      name: 'kv_accord_router_actual_cached_tokens_total',
+      help: 'Prompt tokens that were cached, of the same requests, as their engines tell.',
+      labelNames: ['group'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups) this.inc({ group }, tally.actualCachedTokens);
+      },
+    });
+    const gauge = (name: string, help: string, read: (load: RankLoad) => number): void => {
+      new Gauge({
+        name: `kv_accord_router_${name}`,
+        help,
+        labelNames: ['group'],
+        registers,
+        collect() {
+          this.reset();
+          for (const [group, measured] of groups)
+            this.set(
+              { group },
+              measured.loads().reduce((sum, load) => sum + read(load), 0),
+            );
+        },
+      });
+    };
+    gauge('active_blocks', 'KV blocks of requests on their way.', ({ activeBlocks }) => activeBlocks);
+    gauge('active_requests', 'Requests on their way.', ({ activeRequests }) => activeRequests);
+    new Counter({
+      name: 'kv_accord_router_reservations_expired_total',
+      help: 'Reservations that were released because nothing was heard of them.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(expired());
+      },
+    });
+  }
+
+  observeDecision(durationMs: number): void {
+    this.#decisionTime.observe(durationMs / 1_000);
+  }
+
+  observeCachedPart(group: string, part: number): void {
+    this.#ratio.observe({ group }, part);
+  }
+
+  /** A group is there no more. */
+  remove(group: string): void {
+    this.#ratio.remove({ group });
+  }
+}

@@ -16,7 +16,7 @@ import { Reservations } from './reservations.js';
 import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
-import { type Route, type RouteRequest, type Routing, RoutingError } from './routing.js';
+import { type Route, type RouteRequest, type Routing, RoutingError, type Usage } from './routing.js';
 import { seededFraction } from './seeded-random.js';
 import { predictedCachedTokens, TruthCheck, truthWords } from './truth-check.js';
 
@@ -192,18 +192,17 @@ export class FleetRouting implements Routing {
     const tally = this.#groups.get(group)?.tally;
     // The group ended meanwhile, and its series with it.
     if (tally === undefined) return;
-    const cachedTokens = usage?.cachedTokens;
-    if (usage === undefined || cachedTokens === undefined) {
+    const told = usage === undefined ? undefined : toldTokens(usage);
+    if (usage === undefined || told === undefined) {
       // Who never came to a first token found nothing cached anywhere.
       if (hadFirstToken && promptBlocks > 0)
         this.#metrics.observeCachedPart(group, cachedBlocks / promptBlocks);
       return;
     }
     tally.predictedCachedTokens += predictedCachedTokens(decision);
-    tally.actualCachedTokens += cachedTokens;
-    const blocks = Math.ceil(usage.promptTokens / tokensPerBlock);
-    if (blocks > 0)
-      this.#metrics.observeCachedPart(group, Math.floor(cachedTokens / tokensPerBlock) / blocks);
+    tally.actualCachedTokens += told.cachedTokens;
+    const blocks = Math.ceil(told.promptTokens / tokensPerBlock);
+    this.#metrics.observeCachedPart(group, Math.floor(told.cachedTokens / tokensPerBlock) / blocks);
     const finding = this.#truth.record(decision, usage);
     if (finding === undefined) return;
     this.#modules.logger[finding.isFailing ? 'warn' : 'info'](
@@ -229,6 +228,16 @@ export class FleetRouting implements Routing {
     }
     this.#toldLeftOut.set(group, told);
   }
+}
+
+/** What an engine tells, where it tells and that can be true. */
+function toldTokens({
+  promptTokens,
+  cachedTokens,
+}: Usage): { readonly promptTokens: number; readonly cachedTokens: number } | undefined {
+  if (cachedTokens === undefined || !Number.isSafeInteger(promptTokens)) return undefined;
+  const isPossible = promptTokens >= 1 && cachedTokens >= 0 && cachedTokens <= promptTokens;
+  return isPossible ? { promptTokens, cachedTokens } : undefined;
 }
 
 function targetsOf({ groups }: FleetView): Set<string> {

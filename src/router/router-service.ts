@@ -112,8 +112,11 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       return {};
     }),
     release: wrapUnary(edge, (request: ReleaseRequest): ReleaseResponse => {
-      const { reservationId, promptTokens, cachedTokens } = request;
+      const { reservationId, cachedTokens } = request;
       const route = reservations.find(reservationId);
+      const promptTokens = request.promptTokens ?? route?.decision.promptTokens;
+      if (cachedTokens !== undefined && cachedTokens > (promptTokens ?? cachedTokens))
+        throw invalid(`cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`);
       route?.release(promptTokens === undefined ? undefined : { promptTokens, cachedTokens });
       return { wasActive: route !== undefined };
     }),

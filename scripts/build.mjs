@@ -11,7 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 await build({
   cwd: root,
-  input: { 'cli/main': 'src/cli/main.ts' },
+  // A thread starts from a file of its own; src/platform/thread.ts knows where they are.
+  input: { 'cli/main': 'src/cli/main.ts', 'threads/tokenizing': 'src/frontend/tokens/tokenizing-thread.ts' },
   platform: 'node',
   logLevel: 'warn',
   tsconfig: 'tsconfig.json',

@@ -1,0 +1,57 @@
+import { Agent } from 'undici';
+
+/** What an engine answered. */
+export interface EngineAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+/** Asks engines over HTTP, with connections that are kept. */
+export class EngineHttp {
+  /**
+   * One pool for each origin; undici ends a pool when its last connection is
+   * gone, so what is left of a worker that went is nothing.
+   */
+  readonly #agent: Agent;
+  readonly #maxBytes: number;
+
+  constructor(options: { readonly maxAnswerBytes: number; readonly connectTimeoutMs: number }) {
+    this.#maxBytes = options.maxAnswerBytes;
+    this.#agent = new Agent({
+      connections: 16,
+      pipelining: 1,
+      keepAliveTimeout: 10_000,
+      connect: { timeout: options.connectTimeoutMs },
+    });
+  }
+
+  /** Rejects when there is no whole answer within the bounds, or when `signal` aborts. */
+  async ask(
+    url: URL,
+    body: string | undefined,
+    signal: AbortSignal,
+    maxBytes: number = this.#maxBytes,
+  ): Promise<EngineAnswer> {
+    const answer = await this.#agent.request({
+      origin: url.origin,
+      path: url.pathname,
+      method: body === undefined ? 'GET' : 'POST',
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+      signal,
+    });
+    const pieces: Buffer[] = [];
+    let size = 0;
+    for await (const piece of answer.body as AsyncIterable<Buffer>) {
+      size += piece.length;
+      // Leaving the loop destroys the stream and with it the connection.
+      if (size > maxBytes) throw new RangeError(`the answer has more than ${maxBytes} bytes`);
+      pieces.push(piece);
+    }
+    return { status: answer.statusCode, body: Buffer.concat(pieces, size) };
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}

@@ -1,0 +1,43 @@
+import type { AskForm } from './ask-forms.js';
+
+/** First pause after a failure; it doubles with each further one. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** What was learned of one instance of a worker's engine by asking it for tokens. */
+export class EngineStanding {
+  /** Whether it is SGLang or vLLM; undefined before it was asked. */
+  family: 'vllm' | 'sglang' | undefined;
+  #lacksRender = false;
+  #lacksTokenize = false;
+  #failures = 0;
+  #pausedUntilMs = 0;
+
+  /** The forms in which it can be asked, the best first; empty when it has none of them. */
+  get forms(): readonly AskForm[] {
+    const tokenize: readonly AskForm[] = this.#lacksTokenize ? [] : [this.family ?? 'vllm'];
+    return this.family === 'sglang' || this.#lacksRender ? tokenize : ['render', ...tokenize];
+  }
+
+  isPaused(nowMs: number): boolean {
+    return nowMs < this.#pausedUntilMs;
+  }
+
+  /** It has no such endpoint, and will not have one before it is started anew. */
+  lacks(form: AskForm): void {
+    if (form === 'render') this.#lacksRender = true;
+    else this.#lacksTokenize = true;
+  }
+
+  answered(): void {
+    this.#failures = 0;
+    this.#pausedUntilMs = 0;
+  }
+
+  failed(nowMs: number): void {
+    // Requests that were under way together fail together: that is one failure.
+    if (this.isPaused(nowMs)) return;
+    this.#pausedUntilMs = nowMs + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    this.#failures += 1;
+  }
+}

@@ -1,0 +1,260 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../platform/clock.js';
+import { describeError } from '../../platform/describe-error.js';
+import type { Logger } from '../../platform/logger.js';
+import type { CatalogueGroup, CatalogueWorker } from '../catalogue.js';
+import { type AskForm, askFor, tokensOfAnswer, whatMatters } from './ask-forms.js';
+import { EngineHttp } from './engine-http.js';
+import { EngineStanding } from './engine-standing.js';
+import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
+import { isRecord, type TextPrompt } from './read-prompt.js';
+
+/** Bounds of asking engines. */
+export interface EngineTokenizerOptions {
+  /** Longest that one prompt waits, in milliseconds, whatever is asked on its behalf. */
+  readonly timeoutMs: number;
+  /** Prompts that are asked about at a time; for further ones there are no tokens. */
+  readonly maxConcurrent: number;
+  /** Longest answer. A token is some seven bytes of it. */
+  readonly maxAnswerBytes: number;
+  /** Memory for tokens that are remembered; 0 remembers nothing. */
+  readonly maxRememberedBytes: number;
+}
+
+export const DEFAULT_ENGINE_TOKENIZER_OPTIONS: EngineTokenizerOptions = {
+  timeoutMs: 1_000,
+  maxConcurrent: 64,
+  maxAnswerBytes: 16 * 1024 * 1024,
+  maxRememberedBytes: 64 * 1024 * 1024,
+};
+
+/** Instances of engines of which something is remembered. */
+const MAX_STANDINGS = 8_192;
+/** Workers that are asked on behalf of one prompt before it is given up. */
+const MAX_TRIES = 2;
+/** What one entry costs beside its tokens. */
+const ENTRY_BYTES = 256;
+/** Models and adapters of one engine, in the form of OpenAI. */
+const MAX_MODELS_BYTES = 1024 * 1024;
+
+/** Why an answer is no longer waited for, as opposed to a client that went away. */
+const LATE = new Error('the worker took too long');
+
+/** No such address, not allowed, or switched off: it stays so as long as the engine runs. */
+const LACKING: ReadonlySet<number> = new Set([403, 404, 405, 501]);
+/** The engine has looked at the prompt and will not take it. */
+const REFUSING: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/**
+ * Asks the engines themselves for a prompt's tokens, so that they are exactly
+ * those which the request will have: template, special tokens and all.
+ */
+export class EngineTokenizer {
+  readonly #options: EngineTokenizerOptions;
+  readonly #maxTokens: number;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #http: EngineHttp;
+  readonly #standings = new LRUCache<string, EngineStanding>({ max: MAX_STANDINGS });
+  readonly #remembered: LRUCache<string, Uint32Array> | undefined;
+  #turn = 0;
+  #asking = 0;
+
+  constructor(
+    options: EngineTokenizerOptions & { readonly maxTokens: number },
+    modules: { readonly clock: Clock; readonly logger: Logger },
+  ) {
+    this.#options = options;
+    this.#maxTokens = options.maxTokens;
+    this.#clock = modules.clock;
+    this.#logger = modules.logger;
+    this.#http = new EngineHttp({
+      maxAnswerBytes: options.maxAnswerBytes,
+      connectTimeoutMs: options.timeoutMs,
+    });
+    if (options.maxRememberedBytes > 0)
+      this.#remembered = new LRUCache({
+        maxSize: options.maxRememberedBytes,
+        sizeCalculation: (tokens) => tokens.byteLength + ENTRY_BYTES,
+      });
+  }
+
+  /** Never rejects; comes back at the latest when `signal` aborts. */
+  async tokensOf(
+    prompt: TextPrompt,
+    model: string,
+    group: CatalogueGroup,
+    signal: AbortSignal,
+  ): Promise<PromptTokens> {
+    const [first, second] = this.#workersOf(group);
+    if (first === undefined) return none(this.#whyNobody(group));
+    const key = this.#remembered && keyOf(prompt, model, group.group, first);
+    const known = key === undefined ? undefined : this.#remembered?.get(key);
+    if (known !== undefined) return { tokens: known };
+    const answer = await this.#within(signal, async (bounded) => {
+      const answer = await this.#askOne(first, prompt, model, bounded);
+      if (answer.reason !== 'failed' || second === undefined || bounded.aborted) return answer;
+      return this.#askOne(second, prompt, model, bounded);
+    });
+    if (answer.tokens !== undefined && key !== undefined) this.#remembered?.set(key, answer.tokens);
+    return answer;
+  }
+
+  /** Asks this one worker, and remembers nothing of the answer. Never rejects. */
+  askWorker(
+    worker: CatalogueWorker,
+    prompt: TextPrompt,
+    model: string,
+    signal: AbortSignal,
+  ): Promise<PromptTokens> {
+    return this.#within(signal, (bounded) => this.#askOne(worker, prompt, model, bounded));
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+
+  async #within(
+    signal: AbortSignal,
+    ask: (bounded: AbortSignal) => Promise<PromptTokens>,
+  ): Promise<PromptTokens> {
+    if (signal.aborted || this.#asking >= this.#options.maxConcurrent) return none('timeout');
+    const late = new AbortController();
+    const timer = this.#clock.setTimer(this.#options.timeoutMs, () => late.abort(LATE));
+    this.#asking += 1;
+    try {
+      return await ask(AbortSignal.any([signal, late.signal]));
+    } finally {
+      timer.clear();
+      this.#asking -= 1;
+    }
+  }
+
+  /** Those that can be asked, beginning with another one each time. */
+  #workersOf(group: CatalogueGroup): readonly CatalogueWorker[] {
+    const nowMs = this.#clock.monotonicMs();
+    const { workers } = group;
+    const found: CatalogueWorker[] = [];
+    this.#turn = (this.#turn + 1) % Number.MAX_SAFE_INTEGER;
+    for (let i = 0; i < workers.length && found.length < MAX_TRIES; i += 1) {
+      const worker = workers[(this.#turn + i) % workers.length];
+      if (worker === undefined || !worker.isOffered || worker.baseUrl === undefined) continue;
+      const standing = this.#standings.get(worker.instanceId);
+      if (standing?.isPaused(nowMs) !== true && standing?.forms.length !== 0) found.push(worker);
+    }
+    return found;
+  }
+
+  #whyNobody({ workers }: CatalogueGroup): NoTokensReason {
+    const canAnswer = ({ isOffered, baseUrl, instanceId }: CatalogueWorker): boolean =>
+      isOffered && baseUrl !== undefined && this.#standings.get(instanceId)?.forms.length !== 0;
+    return workers.some(canAnswer) ? 'failed' : 'no_tokenizer';
+  }
+
+  async #askOne(
+    worker: CatalogueWorker,
+    prompt: TextPrompt,
+    model: string,
+    signal: AbortSignal,
+  ): Promise<PromptTokens> {
+    const standing = this.#standings.get(worker.instanceId) ?? new EngineStanding();
+    this.#standings.set(worker.instanceId, standing);
+    try {
+      standing.family ??= await this.#familyOf(worker, signal);
+      for (const form of standing.forms) {
+        const answer = await this.#askIn(form, worker, standing, prompt, model, signal);
+        if (answer !== undefined) return answer;
+      }
+      return none('no_tokenizer');
+    } catch (error) {
+      const isCancelled = signal.aborted && signal.reason !== LATE;
+      // A request that its client gave up says nothing about the worker.
+      if (!isCancelled) standing.failed(this.#clock.monotonicMs());
+      this.#logger.debug({ worker: worker.target, error: describeError(error) }, 'A worker gave no tokens.');
+      return none(signal.aborted ? 'timeout' : 'failed');
+    }
+  }
+
+  /** Tokens or a reason; undefined when the engine has no such endpoint, or it cannot be asked this there. */
+  async #askIn(
+    form: AskForm,
+    { target, baseUrl }: CatalogueWorker,
+    standing: EngineStanding,
+    prompt: TextPrompt,
+    model: string,
+    signal: AbortSignal,
+  ): Promise<PromptTokens | undefined> {
+    const ask = askFor(form, prompt, model);
+    if (ask === undefined) return undefined;
+    const asked = toJson(ask.body);
+    if (asked === undefined) return none('bad_prompt');
+    const url = new URL(`${baseUrl}${ask.path}`);
+    const { status, body } = await this.#http.ask(url, asked, signal);
+    if (REFUSING.has(status) || (status === 404 && isOfModel(body))) return none('bad_prompt');
+    if (LACKING.has(status)) {
+      standing.lacks(form);
+      this.#logger.debug({ worker: target, url: url.href, status }, 'A worker does not tell tokens there.');
+      return undefined;
+    }
+    if (status !== 200) throw new Error(`${url.href} answered ${status}`);
+    const tokens = tokensOfAnswer(form, parse(body), this.#maxTokens);
+    if (tokens === undefined) {
+      // An older vLLM renders in another shape.
+      if (form !== 'render') throw new Error(`${url.href} answered without tokens`);
+      standing.lacks(form);
+      return undefined;
+    }
+    standing.answered();
+    return { tokens };
+  }
+
+  /** Of the two that differ in how they are asked; who cannot be told is taken for vLLM. */
+  async #familyOf({ baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<'vllm' | 'sglang'> {
+    const url = new URL(`${baseUrl}/v1/models`);
+    const { status, body } = await this.#http.ask(url, undefined, signal, MAX_MODELS_BYTES);
+    if (status >= 500) throw new Error(`${url.href} answered ${status}`);
+    const models = parse(body);
+    const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];
+    return list.some((model) => isRecord(model) && model['owned_by'] === 'sglang') ? 'sglang' : 'vllm';
+  }
+}
+
+/** Digest of all that a prompt's tokens depend on; undefined for what JSON cannot carry. */
+function keyOf(
+  prompt: TextPrompt,
+  model: string,
+  group: string,
+  { tokenizerFingerprint, instanceId }: CatalogueWorker,
+): string | undefined {
+  const asked = toJson([group, tokenizerFingerprint ?? instanceId, prompt.kind, model, whatMatters(prompt)]);
+  return asked === undefined ? undefined : hash('sha256', asked, 'base64');
+}
+
+/** Undefined when it is nested deeper than the stack allows. */
+function toJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether 404 is said of the model, not of the address. */
+function isOfModel(body: Buffer): boolean {
+  const answer = parse(body);
+  const error = isRecord(answer) ? answer['error'] : undefined;
+  return isRecord(error) && error['param'] === 'model';
+}
+
+function none(reason: NoTokensReason): PromptTokens {
+  return { tokens: undefined, reason };
+}

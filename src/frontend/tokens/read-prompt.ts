@@ -1,0 +1,162 @@
+import type { NoTokensReason, Prompt } from './prompt-tokens.js';
+
+/** Bounds of a prompt that is looked at. */
+export interface PromptLimits {
+  /** Characters of all texts in it together. */
+  readonly maxChars: number;
+  /** Token ids in it, or made of it. */
+  readonly maxTokens: number;
+}
+
+/** 8 Mi characters are some two million tokens: longer than any context there is. */
+export const DEFAULT_PROMPT_LIMITS: PromptLimits = { maxChars: 8 * 1024 * 1024, maxTokens: 2 * 1024 * 1024 };
+
+/** Objects, lists and values of a body that are walked through; a conversation of 10,000 messages has 50,000. */
+const MAX_NODES = 500_000;
+const MAX_DEPTH = 64;
+
+/** The highest token id that fits into what a block's hash is made of. */
+const MAX_TOKEN_ID = 2 ** 32 - 1;
+
+/** Parts of a message that are text, by vLLM 0.32's `TEXT_PART_TYPES`. */
+const TEXT_PART_TYPES: ReadonlySet<unknown> = new Set([
+  'text',
+  'input_text',
+  'output_text',
+  'refusal',
+  'thinking',
+]);
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** What stands in a prompt, before anything is made of it. */
+export type ReadPrompt =
+  | { readonly kind: 'none'; readonly reason: NoTokensReason }
+  | { readonly kind: 'tokens'; readonly tokens: Uint32Array }
+  | {
+      readonly kind: 'completion';
+      readonly text: string;
+      readonly body: Body;
+      readonly isPlain: boolean;
+    }
+  | {
+      readonly kind: 'chat';
+      readonly messages: readonly Body[];
+      readonly body: Body;
+      /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
+      readonly isPlain: boolean;
+    };
+
+/** A prompt that somebody has to turn into tokens. */
+export type TextPrompt = Extract<ReadPrompt, { readonly kind: 'completion' | 'chat' }>;
+
+/** Looks at a prompt from outside. Never throws, whatever it is. */
+export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
+  return prompt.kind === 'chat' ? readChat(prompt.body, limits) : readCompletion(prompt.body, limits);
+}
+
+/** Token ids as they came; undefined when one is none. */
+export function readTokenIds(values: readonly unknown[]): Uint32Array | undefined {
+  const tokens = new Uint32Array(values.length);
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i];
+    if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > MAX_TOKEN_ID)
+      return undefined;
+    tokens[i] = value as number;
+  }
+  return tokens;
+}
+
+/** Whether a value is an object of JSON. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function readCompletion(body: Body, limits: PromptLimits): ReadPrompt {
+  if (isGiven(body['prompt_embeds'])) return none('media');
+  const prompt = body['prompt'];
+  if (typeof prompt === 'string') return completionOf(prompt, body, limits);
+  if (!Array.isArray(prompt) || prompt.length === 0) return none('bad_prompt');
+  const [first] = prompt;
+  if (typeof first === 'number') return tokensOf(prompt, body, limits);
+  if (prompt.length > 1) return none('several_prompts');
+  if (typeof first === 'string') return completionOf(first, body, limits);
+  return Array.isArray(first) ? tokensOf(first, body, limits) : none('bad_prompt');
+}
+
+function completionOf(text: string, body: Body, { maxChars }: PromptLimits): ReadPrompt {
+  if (text.length > maxChars) return none('too_long');
+  return { kind: 'completion', text, body, isPlain: isPlain(body) && !isGiven(body['suffix']) };
+}
+
+function tokensOf(values: readonly unknown[], body: Body, { maxTokens }: PromptLimits): ReadPrompt {
+  if (values.length > maxTokens) return none('too_long');
+  const tokens = readTokenIds(values);
+  if (tokens === undefined || tokens.length === 0) return none('bad_prompt');
+  // The engine would cut it, and by rules of its own.
+  return isPlain(body) ? { kind: 'tokens', tokens } : none('no_tokenizer');
+}
+
+function readChat(body: Body, { maxChars }: PromptLimits): ReadPrompt {
+  const messages = body['messages'];
+  if (!Array.isArray(messages) || messages.length === 0) return none('bad_prompt');
+  const size = sizeOf([messages, body['tools'], body['documents'], body['chat_template_kwargs']], maxChars);
+  if (size === undefined) return none('too_long');
+  for (const message of messages) {
+    if (!isRecord(message) || typeof message['role'] !== 'string') return none('bad_prompt');
+    const problem = contentProblem(message['content']);
+    if (problem !== undefined) return none(problem);
+  }
+  return { kind: 'chat', messages, body, isPlain: isPlain(body) && !isGiven(body['input_ids']) };
+}
+
+/**
+ * What changes a prompt's tokens after they are made, or replaces them: vLLM
+ * cuts by `truncate_prompt_tokens`, and a decode worker takes the tokens that
+ * came with `kv_transfer_params`.
+ */
+function isPlain(body: Body): boolean {
+  const transfer = body['kv_transfer_params'];
+  return (
+    !(isRecord(transfer) && isGiven(transfer['prompt_token_ids'])) && !isGiven(body['truncate_prompt_tokens'])
+  );
+}
+
+function contentProblem(content: unknown): NoTokensReason | undefined {
+  if (content === undefined || content === null || typeof content === 'string') return undefined;
+  if (!Array.isArray(content)) return 'bad_prompt';
+  for (const part of content) {
+    if (typeof part === 'string') continue;
+    if (!isRecord(part)) return 'bad_prompt';
+    // A part without a type is told by its fields, which may be an image's.
+    if (!TEXT_PART_TYPES.has(part['type'])) return 'media';
+  }
+  return undefined;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function none(reason: NoTokensReason): ReadPrompt {
+  return { kind: 'none', reason };
+}
+
+/** The characters in it; undefined when there are more, or when it is larger or deeper than is looked at. */
+function sizeOf(root: unknown, maxChars: number): number | undefined {
+  let chars = 0;
+  let nodes = 0;
+  const walk = (value: unknown, depth: number): boolean => {
+    nodes += 1;
+    if (typeof value === 'string') chars += value.length;
+    if (nodes > MAX_NODES || chars > maxChars || depth > MAX_DEPTH) return false;
+    if (typeof value !== 'object' || value === null) return true;
+    if (Array.isArray(value)) return value.every((item) => walk(item, depth + 1));
+    for (const [key, item] of Object.entries(value)) {
+      chars += key.length;
+      if (!walk(item, depth + 1)) return false;
+    }
+    return true;
+  };
+  return walk(root, 0) ? chars : undefined;
+}

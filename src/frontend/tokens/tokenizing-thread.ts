@@ -1,0 +1,75 @@
+/** The thread in which prompts are rendered and tokenised: 10,000 tokens would hold up the event loop for 20 to 50 ms. */
+import { describeError } from '../../platform/describe-error.js';
+import { insideThread } from '../../platform/thread.js';
+import { ChatTemplates } from './chat-template.js';
+import { isRecord } from './read-prompt.js';
+import { TextTokenizer } from './text-tokenizer.js';
+import type { TokenizingData, TokenizingJob, TokenizingMessage } from './tokenizing.js';
+
+const thread = insideThread();
+const data = thread.data as TokenizingData;
+
+interface Loaded {
+  readonly tokenizer: TextTokenizer;
+  readonly templates: ChatTemplates;
+}
+
+function load(): Loaded | TokenizingMessage {
+  let file = 'tokenizer_config.json';
+  try {
+    const config: unknown = JSON.parse(data.config);
+    file = 'tokenizer.json';
+    const tokenizer = new TextTokenizer({ tokenizer: JSON.parse(data.tokenizer), config }, data);
+    file = 'chat_template';
+    return { tokenizer, templates: new ChatTemplates(data.templates, specialTokensOf(config)) };
+  } catch (error) {
+    return { kind: 'refused', file, problem: describeError(error) };
+  }
+}
+
+/** `bos_token` and the like, each a text or an object with its `content`. */
+function specialTokensOf(config: unknown): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(isRecord(config) ? config : {})) {
+    if (!/^(?:bos|eos|unk|sep|pad|cls|mask)_token$/.test(name)) continue;
+    const content = isRecord(value) ? value['content'] : value;
+    if (typeof content === 'string') found[name] = content;
+  }
+  return found;
+}
+
+function tokenise({ tokenizer, templates }: Loaded, job: TokenizingJob): TokenizingMessage {
+  try {
+    const isChat = job.kind === 'chat';
+    const rendered = isChat ? templates.render(job.body) : { text: job.text };
+    if (rendered.text === undefined)
+      return rendered.reason === 'unsure'
+        ? none('no_tokenizer', 'an engine may make something else of this request')
+        : none('bad_prompt', 'an engine would refuse it');
+    if (rendered.text.length > data.maxChars) return none('too_long', 'the rendered text is too long');
+    const special = isChat ? job.body['add_special_tokens'] === true : job.addSpecialTokens;
+    const tokens = tokenizer.encode(rendered.text, special);
+    if (tokens.length > data.maxTokens) return none('too_long', 'it has too many tokens');
+    return { kind: 'tokens', tokens: tokens as Uint32Array<ArrayBuffer> };
+  } catch (error) {
+    return none('failed', describeError(error));
+  }
+}
+
+function none(
+  reason: Extract<TokenizingMessage, { kind: 'none' }>['reason'],
+  problem: string,
+): TokenizingMessage {
+  return { kind: 'none', reason, problem };
+}
+
+const loaded = load();
+if ('kind' in loaded) {
+  thread.post(loaded);
+} else {
+  thread.onMessage((job) => {
+    const result = tokenise(loaded, job as TokenizingJob);
+    thread.post(result, result.kind === 'tokens' ? [result.tokens.buffer] : []);
+  });
+  thread.post({ kind: 'ready' } satisfies TokenizingMessage);
+}

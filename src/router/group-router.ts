@@ -186,10 +186,10 @@ export class GroupRouter {
     if (this.#epoch === undefined) return;
     this.#survey.take(prompt, this.#epoch);
     this.#reserve(this.#ranks.all.length);
-    const left = this.#left;
-    for (const [place, { candidate }] of this.#ranks.all.entries()) {
-      if (excluded.length > 0 && excluded.includes(candidate.target)) continue;
-      left[this.#leftCount] = place;
+    const { length } = this.#ranks.all;
+    for (let place = 0; place < length; place += 1) {
+      if (excluded.length > 0 && excluded.includes(this.#ranks.at(place).candidate.target)) continue;
+      this.#left[this.#leftCount] = place;
       this.#leftCount += 1;
     }
     this.#sum = this.#weigh(this.#epoch.active, prompt !== undefined);

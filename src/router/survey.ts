@@ -2,7 +2,7 @@ import { TIERS } from '../blocks/tier.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { type CostWeights, logitOf, overlapCredit, potentialPrefillBlocks } from './cost.js';
-import { keyOf, NOWHERE, type RankTable } from './rank-table.js';
+import { type KnownRank, keyOf, NOWHERE, type RankTable } from './rank-table.js';
 
 /** A prompt as the index is asked. */
 export interface RoutedPrompt {
@@ -83,7 +83,8 @@ export class Survey {
     const promptBlocks = prompt === undefined ? 0 : blocksOf(prompt, tokensPerBlock);
     const weights = this.#weights;
     const [device, host, disk] = this.#cached as [Uint32Array, Uint32Array, Uint32Array];
-    for (const [place, rank] of all.entries()) {
+    // Counted by hand: an iterator would allocate for each of them, and the collector stop for it now and then.
+    for (let place = 0; place < all.length; place += 1) {
       const credit = overlapCredit(
         device[place] as number,
         host[place] as number,
@@ -91,7 +92,8 @@ export class Survey {
         weights,
       );
       const prefillBlocks = potentialPrefillBlocks(tokenCount, credit, tokensPerBlock);
-      const activeBlocks = active.blocksOn(rank.active) + promptBlocks - (this.#shared[place] as number);
+      const activeBlocks =
+        active.blocksOn((all[place] as KnownRank).active) + promptBlocks - (this.#shared[place] as number);
       this.#prefillBlocks[place] = prefillBlocks;
       this.#activeBlocks[place] = activeBlocks;
       this.#logits[place] = logitOf(weights.overlapScoreWeight, prefillBlocks, activeBlocks);

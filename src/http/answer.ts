@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+
 /** What a caller gets. */
 export interface HttpAnswer {
   readonly status: number;
@@ -21,4 +23,18 @@ export function textAnswer(status: number, text: string, headers?: Record<string
 /** JSON, indented: people read it too, with nothing but curl. */
 export function jsonAnswer(status: number, value: unknown): HttpAnswer {
   return { status, contentType: 'application/json', body: `${JSON.stringify(value, undefined, 2)}\n` };
+}
+
+/** What every answer carries: nothing here may be kept, and nothing may be taken for what it is not. */
+const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+/** Sends it whole; what was set on the response before goes with it. A HEAD gets the headers alone. */
+export function sendAnswer(response: ServerResponse, answer: HttpAnswer): void {
+  response.writeHead(answer.status, {
+    ...COMMON_HEADERS,
+    ...answer.headers,
+    'content-type': answer.contentType,
+    'content-length': Buffer.byteLength(answer.body),
+  });
+  response.end(response.req.method === 'HEAD' ? undefined : answer.body);
 }

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
-import { type HttpAnswer, textAnswer } from './answer.js';
+import { type HttpAnswer, sendAnswer, textAnswer } from './answer.js';
 import { Api, type ApiRoute, errorAnswer } from './api.js';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.js';
 import { type HttpTls, hasVerifiedCertificate, Listener } from './listener.js';
@@ -48,9 +48,6 @@ export interface HttpServerModules {
   readonly tls?: HttpTls;
 }
 
-/** What every answer carries: nothing here may be kept, and nothing may be taken for what it is not. */
-const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
-
 /**
  * Serves probes, metrics, the status page and the JSON API: GET and HEAD only,
  * bounded in everything. It is `node:http` without a framework, since a dozen
@@ -64,7 +61,7 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions, modules: HttpServerModules) {
     this.#modules = modules;
-    this.#metrics = new MetricsPage(modules);
+    this.#metrics = MetricsPage.of(modules.registry);
     this.#api = new Api(modules.api, { title: options.title, version: options.version });
     this.#listener = new Listener(
       {
@@ -106,13 +103,7 @@ export class HttpServer {
       answer = errorAnswer(500, 'internal', 'something went wrong here; the log of this process says what');
     }
     if (this.#listener.isStopping) response.setHeader('connection', 'close');
-    response.writeHead(answer.status, {
-      ...COMMON_HEADERS,
-      ...answer.headers,
-      'content-type': answer.contentType,
-      'content-length': Buffer.byteLength(answer.body),
-    });
-    response.end(request.method === 'HEAD' ? undefined : answer.body);
+    sendAnswer(response, answer);
     // A body was never asked for; reading on would be work for nothing.
     if (hasBody(request)) request.socket.destroySoon();
   }

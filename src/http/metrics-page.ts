@@ -10,7 +10,7 @@ type ContentType = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPE
  * after each `collect`, and takes `_total` off the names of its counters for
  * OpenMetrics without ever putting it back: after one such scrape every other
  * scraper would lose those series. So scrapes are made one after the other,
- * and the names are put back after each. Scrapes of the same form that wait at
+ * whichever port they come to, and the names are put back after each. Scrapes of the same form that wait at
  * the same time share one.
  */
 export class MetricsPage {
@@ -18,8 +18,15 @@ export class MetricsPage {
   #last: Promise<unknown> = Promise.resolve();
   readonly #waiting = new Map<ContentType, Promise<HttpAnswer>>();
 
-  constructor(modules: { readonly registry: Registry }) {
-    this.#registry = modules.registry;
+  private constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** The one page of a registry. */
+  static of(registry: Registry): MetricsPage {
+    const page = PAGES.get(registry) ?? new MetricsPage(registry);
+    PAGES.set(registry, page);
+    return page;
   }
 
   /** `accept` is the caller's header; Prometheus' own text unless it names OpenMetrics. */
@@ -53,3 +60,5 @@ export class MetricsPage {
     }
   }
 }
+
+const PAGES = new WeakMap<Registry, MetricsPage>();

@@ -1,0 +1,90 @@
+import type { ApiKeyProblem } from './api-keys.js';
+import { OpenAiError } from './openai-error.js';
+
+/** Paths that are answered, with their methods; `/v1/models/` stands for all below it. */
+const METHODS: ReadonlyMap<string, string> = new Map([
+  ['/v1/chat/completions', 'POST'],
+  ['/v1/completions', 'POST'],
+  ['/v1/embeddings', 'POST'],
+  ['/v1/models', 'GET, HEAD'],
+  ['/v1/models/', 'GET, HEAD'],
+  ['/health', 'GET, HEAD'],
+  ['/livez', 'GET, HEAD'],
+  ['/readyz', 'GET, HEAD'],
+  ['/metrics', 'GET, HEAD'],
+]);
+
+/** Characters of a path that an answer quotes. */
+const MAX_QUOTED_CHARS = 256;
+
+/** What is told of a path that nobody answers, or not with this method: 404 or 405. */
+export function notFoundError(method: string, url: string): OpenAiError {
+  const [path = ''] = url.split('?', 1);
+  const quoted = path.slice(0, MAX_QUOTED_CHARS);
+  const allow =
+    METHODS.get(path) ?? (path.startsWith('/v1/models/') ? METHODS.get('/v1/models/') : undefined);
+  if (allow === undefined)
+    return new OpenAiError(404, `Invalid URL (${method} ${quoted}).`, { code: 'unknown_url' });
+  return new OpenAiError(405, `Not allowed to ${method} on ${quoted}; allowed: ${allow}.`, {
+    code: 'method_not_supported',
+    headers: { allow },
+  });
+}
+
+const KEY_PROBLEMS: Readonly<Record<ApiKeyProblem, string>> = {
+  missing: 'You did not provide an API key. It is expected in the header Authorization: Bearer YOUR_KEY.',
+  wrong: 'Incorrect API key provided.',
+};
+
+/** What a caller is told whose key is missing or not one of ours. */
+export function apiKeyError(problem: ApiKeyProblem): OpenAiError {
+  return new OpenAiError(401, KEY_PROBLEMS[problem], {
+    code: 'invalid_api_key',
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+}
+
+/** What a caller is told that showed no certificate where one is asked for. */
+export function certificateError(): OpenAiError {
+  return new OpenAiError(401, 'A client certificate must be shown here.', { code: 'no_client_certificate' });
+}
+
+/** What a new request is told while running ones end. */
+export function drainingError(): OpenAiError {
+  return new OpenAiError(503, 'This server is shutting down.', {
+    code: 'shutting_down',
+    retryAfterSeconds: 1,
+    headers: { connection: 'close' },
+  });
+}
+
+/** What a request is told that was sent before the answer to the one before it. */
+export function pipelinedError(): OpenAiError {
+  return new OpenAiError(503, 'This server takes one request at a time on a connection.', {
+    code: 'pipelined',
+    retryAfterSeconds: 1,
+    headers: { connection: 'close' },
+  });
+}
+
+/** What a request is told when as many are open as may be. */
+export function overloadedError(): OpenAiError {
+  return new OpenAiError(503, 'This server has as many requests as it takes.', {
+    code: 'overloaded',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** The error to tell for whatever went wrong; undefined for what is for the log alone. */
+export function tellableError(reason: unknown): OpenAiError | undefined {
+  if (reason instanceof OpenAiError) return reason;
+  // The framework's own refusals, such as a content type that cannot be read.
+  const { statusCode, message } = reason as { statusCode?: unknown; message?: unknown };
+  const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
+  return isRefusal ? new OpenAiError(statusCode, String(message)) : undefined;
+}
+
+/** What is told when the log says more. */
+export function internalError(): OpenAiError {
+  return new OpenAiError(500, 'Something went wrong here; the log of this process says what.');
+}

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/logger.js';
+import type { RouteRequest, Routing } from '../router/routing.js';
+import { internalError, tellableError } from './gateway-errors.js';
+import type { GatewayMetrics } from './gateway-metrics.js';
+import type { FoundModel, Models } from './models.js';
+import type { OpenRequest } from './open-request.js';
+import { notRoutedError } from './openai-error.js';
+import type { Picked, ProxiedRequest, ProxyOutcome } from './proxy/proxied-request.js';
+import { refuse } from './refusal.js';
+import { type AskedBody, parseBody } from './request-body.js';
+import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
+
+/** Whoever sends requests to workers and answers back. */
+export interface Forwarding {
+  /** Answers in any case; resolves when the request is over. */
+  serve(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome>;
+}
+
+export interface InferenceOptions {
+  /** Whether prompts' tokens are asked for, because workers are chosen by them. */
+  readonly wantsTokens: boolean;
+}
+
+export interface InferenceModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: GatewayMetrics;
+  /** What is served now. */
+  readonly models: () => Models;
+  readonly tokens: TokenSource;
+  readonly routing: Routing;
+  readonly proxy: Forwarding;
+}
+
+/** From a body that was read to its worker: model, group, tokens, route. */
+export class Inference {
+  readonly #options: InferenceOptions;
+  readonly #modules: InferenceModules;
+
+  constructor(options: InferenceOptions, modules: InferenceModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /**
+   * Answers a request. `kind` is what its body holds where a worker's cache can
+   * help with it; undefined where load alone decides. Never rejects.
+   */
+  async answer(
+    open: OpenRequest,
+    kind: Prompt['kind'] | undefined,
+    request: IncomingMessage,
+    body: Buffer,
+  ): Promise<void> {
+    const { clock, models, proxy } = this.#modules;
+    const { response } = open;
+    try {
+      const asked = parseBody(body);
+      const found = models().find(asked.model);
+      open.group = found.group.group;
+      requireReady(found);
+      const tokens = await this.#tokensOf(kind, asked, found, response);
+      const servedMs = clock.monotonicMs();
+      const route = { group: open.group, tokens, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
+      const outcome = await proxy.serve(
+        {
+          method: 'POST',
+          path: open.path + queryOf(request.url),
+          headers: headersToForward(request.headers),
+          body,
+          group: open.group,
+          pick: (excluded) => this.#pick({ ...route, excluded }),
+        },
+        response,
+      );
+      this.#count(open, outcome, servedMs);
+    } catch (error) {
+      this.refuse(open, request, error);
+    }
+  }
+
+  /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. */
+  refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): void {
+    const told = tellableError(reason);
+    if (told === undefined)
+      this.#modules.logger.error({ error: reason, path: open.path }, 'A request could not be answered');
+    const error = told ?? internalError();
+    refuse(request, open.response, error);
+    this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
+  }
+
+  async #tokensOf(
+    kind: Prompt['kind'] | undefined,
+    { value, model }: AskedBody,
+    { group }: FoundModel,
+    response: ServerResponse,
+  ): Promise<Uint32Array | undefined> {
+    if (kind === undefined || !this.#options.wantsTokens) return undefined;
+    const gone = new AbortController();
+    const leave = (): void => gone.abort();
+    response.once('close', leave);
+    const found = await this.#modules.tokens.tokensOf({ kind, body: value }, model, group, gone.signal);
+    response.off('close', leave);
+    if (found.reason !== undefined && !gone.signal.aborted)
+      this.#modules.metrics.withoutTokens(group.group, found.reason);
+    return found.tokens;
+  }
+
+  async #pick(request: RouteRequest): Promise<Picked> {
+    const route = await this.#modules.routing.route(request);
+    const { target } = route.decision;
+    const baseUrl = this.#modules.models().baseUrlOf(request.group, target);
+    if (baseUrl !== undefined) return { route, baseUrl };
+    // It has left, or moved, since it was chosen.
+    route.release();
+    return this.#pick({ ...request, excluded: [...request.excluded, target] });
+  }
+
+  #count(open: OpenRequest, { status, ended, firstByteMs }: ProxyOutcome, servedMs: number): void {
+    const { clock, metrics } = this.#modules;
+    metrics.count({
+      group: open.group,
+      path: open.path,
+      status,
+      ended,
+      durationMs: clock.monotonicMs() - open.startedMs,
+      firstByteMs: firstByteMs === undefined ? undefined : servedMs - open.startedMs + firstByteMs,
+    });
+  }
+}
+
+function requireReady({ group }: FoundModel): void {
+  if (!group.isReady) throw notRoutedError({ code: 'gate_shut', reasons: group.reasons });
+}
+
+/** The query of a request line, with its question mark; empty for none. */
+function queryOf(url: string | undefined): string {
+  const at = url?.indexOf('?') ?? -1;
+  return url === undefined || at === -1 ? '' : url.slice(at);
+}
+
+/**
+ * Engines answer every origin unless they are told otherwise (vLLM's
+ * `--allowed-origins` is `*`): which ones may ask is decided here alone, so they
+ * are not told that a browser asks.
+ */
+function headersToForward(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers.origin === undefined) return headers;
+  const { origin: _, ...others } = headers;
+  return others;
+}

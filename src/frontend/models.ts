@@ -1,0 +1,96 @@
+import type { Catalogue, CatalogueGroup, CatalogueModel } from './catalogue.js';
+import { notRoutedError, OpenAiError } from './openai-error.js';
+
+/** A model as OpenAI's API tells it, with vLLM's `parent` for LoRA adapters. */
+export interface ModelCard {
+  readonly id: string;
+  readonly object: 'model';
+  /** Seconds since 1970: when this gateway started, since engines do not tell more. */
+  readonly created: number;
+  readonly owned_by: 'kv-accord';
+  /** The model that an adapter belongs to; null for a model. */
+  readonly parent: string | null;
+}
+
+/** A name that was asked for, and who serves it. */
+export interface FoundModel {
+  readonly model: CatalogueModel;
+  readonly group: CatalogueGroup;
+}
+
+/** Names that an answer quotes; `/v1/models` has them all. */
+const MAX_QUOTED = 10;
+/** Characters of an unknown name that an answer quotes. */
+const MAX_QUOTED_CHARS = 256;
+
+/** A catalogue, prepared for those who ask by name. */
+export class Models {
+  readonly #catalogue: Catalogue;
+  readonly #byName: ReadonlyMap<string, FoundModel>;
+  /** Base URLs by target, of each group. */
+  readonly #baseUrls: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
+
+  constructor(catalogue: Catalogue) {
+    this.#catalogue = catalogue;
+    const groups = new Map(catalogue.groups.map((group) => [group.group, group]));
+    const byName = new Map<string, FoundModel>();
+    for (const model of catalogue.models) {
+      const group = groups.get(model.group);
+      if (group !== undefined) byName.set(model.name, { model, group });
+    }
+    this.#byName = byName;
+    this.#baseUrls = new Map(
+      catalogue.groups.map(({ group, workers }) => [
+        group,
+        new Map(workers.map(({ target, baseUrl }) => [target, baseUrl])),
+      ]),
+    );
+  }
+
+  /** Who serves a name; throws an `OpenAiError` where nobody does. */
+  find(name: string): FoundModel {
+    const found = this.#byName.get(name);
+    if (found === undefined) throw this.#unknown(name);
+    return found;
+  }
+
+  /** Where a worker can be sent requests; undefined where it is not known, or not any longer. */
+  baseUrlOf(group: string, target: string): string | undefined {
+    return this.#baseUrls.get(group)?.get(target);
+  }
+
+  /** Names under which something is served now, ascending: a client that is told a name expects that it works. */
+  cards(createdSeconds: number): ModelCard[] {
+    return this.#catalogue.models
+      .filter(({ name }) => this.#byName.get(name)?.group.isReady === true)
+      .map((model) => cardOf(model, createdSeconds));
+  }
+
+  #unknown(name: string): OpenAiError {
+    // Before the first report nobody can say what there will be, and a client takes a 404 for good.
+    if (this.#byName.size === 0)
+      return notRoutedError({ code: 'unknown_group', reasons: this.#catalogue.reasons });
+    const names = [...this.#byName.keys()];
+    const more = names.length > MAX_QUOTED ? ', …' : '';
+    const served = names
+      .slice(0, MAX_QUOTED)
+      .map((one) => `\`${one}\``)
+      .join(', ');
+    return new OpenAiError(
+      404,
+      `The model \`${name.slice(0, MAX_QUOTED_CHARS)}\` does not exist. Served here: ${served}${more}.`,
+      { param: 'model', code: 'model_not_found' },
+    );
+  }
+}
+
+/** One model on its own. */
+export function cardOf({ name, group, loraName }: CatalogueModel, createdSeconds: number): ModelCard {
+  return {
+    id: name,
+    object: 'model',
+    created: createdSeconds,
+    owned_by: 'kv-accord',
+    parent: loraName === '' ? null : group,
+  };
+}

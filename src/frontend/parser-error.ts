@@ -1,0 +1,42 @@
+import type { Socket } from 'node:net';
+import { OpenAiError } from './openai-error.js';
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  431: 'Request Header Fields Too Large',
+};
+
+/**
+ * Answers what Node's parser could not read, in the shape of every other error,
+ * and closes the connection. `isAnswering` tells whether a part of another
+ * answer was already written to it: then nothing more may be.
+ */
+export function answerParserError(error: NodeJS.ErrnoException, socket: Socket, isAnswering: boolean): void {
+  // Whoever has reset the connection, or never spoke, is not told anything.
+  if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const { status, headers, body } = toOpenAi(error.code);
+  const lines = Object.entries({ ...headers, connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  socket.end(`HTTP/1.1 ${status} ${REASONS[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () =>
+    socket.destroy(),
+  );
+}
+
+function toOpenAi(code: string | undefined): OpenAiError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new OpenAiError(431, 'The headers are too large.');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new OpenAiError(413, 'The chunk extensions are too large.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new OpenAiError(408, 'The request did not come within the time allowed.');
+    default:
+      return new OpenAiError(400, 'The request is not HTTP as it must be.');
+  }
+}

@@ -12,7 +12,7 @@ import type { ActiveRoute, RouteEnd } from './active-route.js';
 import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import type { GroupRouterOptions } from './group-router.js';
-import { Reservations } from './reservations.js';
+import { type ReservationLimits, Reservations } from './reservations.js';
 import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
@@ -25,6 +25,8 @@ export interface FleetRoutingOptions extends GroupRouterOptions {
   readonly seed?: number | undefined;
   /** What of decisions is logged. */
   readonly decisionLog: DecisionLogDetail;
+  /** Of what is reserved over gRPC. */
+  readonly reservationLimits?: ReservationLimits;
 }
 
 export interface FleetRoutingModules extends CandidateListModules {
@@ -75,7 +77,7 @@ export class FleetRouting implements Routing {
     this.#modules = modules;
     const { clock, random, logger, registry, edge, fleet } = modules;
     this.#log = new DecisionLog(options.decisionLog, { logger });
-    this.#reservations = new Reservations({}, { clock, random });
+    this.#reservations = new Reservations(options.reservationLimits ?? {}, { clock, random });
     this.#metrics = new RouterMetrics(registry, {
       groups: this.#groups,
       expired: () => this.#reservations.expired,

@@ -12,6 +12,8 @@ import { systemClock } from '../../src/platform/clock.js';
 import { systemRandom } from '../../src/platform/random.js';
 import { systemResolver } from '../../src/platform/resolver.js';
 import { systemTurns } from '../../src/platform/turns.js';
+import { DEFAULT_COST_WEIGHTS } from '../../src/router/cost.js';
+import { FleetRouting, type FleetRoutingOptions } from '../../src/router/fleet-routing.js';
 import { RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { Changes } from './changes.js';
@@ -20,11 +22,20 @@ import { RecordingLogger } from './recording-logger.js';
 /** Any free port of this machine. */
 const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
 
+/** The defaults of the command. */
+const ROUTING: FleetRoutingOptions = {
+  mode: 'kv',
+  temperature: 0,
+  weights: DEFAULT_COST_WEIGHTS,
+  decisionLog: 'none',
+};
+
 /** Where it serves, a free port by default, and what its index learns from. */
 interface Places {
   readonly listen?: Address | undefined;
   readonly httpListen?: Address | undefined;
   readonly indexing?: FleetIndexingOptions;
+  readonly routing?: Partial<FleetRoutingOptions>;
 }
 
 /** A real aggregator on free ports, and what a test needs to watch it. */
@@ -36,6 +47,7 @@ export class AggregatorHarness {
   readonly dialer: RpcDialer;
   readonly registry: Registry = new Registry();
   indexing: FleetIndexing | undefined;
+  routing: FleetRouting | undefined;
   addresses: AggregatorAddresses | undefined;
 
   private constructor(workers: readonly string[], options: Partial<AgreementOptions>, places: Places) {
@@ -73,6 +85,23 @@ export class AggregatorHarness {
               createDirectWorker: (worker, its) => new DirectWorker(worker, its),
             });
             this.indexing = made;
+            return made;
+          },
+          (host) => {
+            const { indexing: indexes } = this;
+            if (indexes === undefined) throw new Error('the index comes first');
+            const made = new FleetRouting(
+              { ...ROUTING, ...places.routing },
+              {
+                ...modules,
+                logger: this.logger,
+                registry: this.registry,
+                fleet: host.runner,
+                edge: host.edge,
+                indexes,
+              },
+            );
+            this.routing = made;
             return made;
           },
         ],

@@ -85,6 +85,7 @@ function readCompletion(body: Body, limits: PromptLimits): ReadPrompt {
 }
 
 function completionOf(text: string, body: Body, { maxChars }: PromptLimits): ReadPrompt {
+  if (text === '') return none('bad_prompt');
   if (text.length > maxChars) return none('too_long');
   return { kind: 'completion', text, body, isPlain: isPlain(body) && !isGiven(body['suffix']) };
 }

@@ -22,6 +22,8 @@ export interface VllmOptions {
   readonly developerMode?: boolean;
   /** Ports to use again, of an engine that was stopped. */
   readonly ports?: VllmPorts;
+  /** Further flags of `vllm serve`. */
+  readonly flags?: readonly string[];
 }
 
 /** Where it listens. */
@@ -57,7 +59,15 @@ const ENVIRONMENT = {
 
 /** Starts vLLM and waits until it serves. It runs until `program.stop()`. */
 export async function startVllm(options: VllmOptions): Promise<Vllm> {
-  const { model, blockSize, frontend = 'python', blocks, adapters, developerMode = false } = options;
+  const {
+    model,
+    blockSize,
+    frontend = 'python',
+    blocks,
+    adapters,
+    developerMode = false,
+    flags = [],
+  } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -88,6 +98,7 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
         ? []
         : ['--enable-lora', '--lora-modules', ...Object.entries(adapters).map((pair) => pair.join('='))]),
       ...['--block-size', String(blockSize), '--kv-events-config', JSON.stringify(events)],
+      ...flags,
     ],
     env: {
       ...ENVIRONMENT,

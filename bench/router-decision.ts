@@ -7,12 +7,11 @@
  */
 import { BlockHasher } from '../src/blocks/block-hasher.js';
 import type { AskedIndex } from '../src/indexer/asked-index.js';
-import { FleetIndex } from '../src/indexer/fleet-index.js';
-import { IndexTally } from '../src/indexer/index-tally.js';
 import { seededRandom } from '../src/platform/random.js';
 import type { Candidate } from '../src/router/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../src/router/cost.js';
 import { GroupRouter, type Reservation } from '../src/router/group-router.js';
+import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const WORKERS = 1_000;
@@ -86,32 +85,12 @@ function holdings(tokensPerBlock: number): { readonly asked: Uint8Array[][]; rea
 
 function indexOf(tokensPerBlock: number): AskedIndex {
   const { asked, other } = holdings(tokensPerBlock);
-  const index = new FleetIndex(
-    { tokensPerBlock },
-    { tally: new IndexTally(), onOtherWidth() {}, onRefused() {}, onSweepDue() {} },
-  );
-  for (const [worker, { target, instanceId }] of candidates.entries()) {
-    const stream = { instanceId, streamId: 's', resumed: false, reason: '' };
-    const rank = { rank: 0, picture: 'exact', reason: '', blockCount: 0 } as const;
-    index.apply(target, { type: 'start', ...stream, ranks: [rank] });
-    for (const sequenceHashes of [...(asked[worker] ?? []), other[worker] as Uint8Array])
-      index.apply(target, { type: 'snapshot_part', rank: 0, tier: 'device', tokensPerBlock, sequenceHashes });
-    index.apply(target, { type: 'snapshot_end', sequence: 0 });
+  const index = new FilledIndex(tokensPerBlock);
+  for (const [worker, { target, rank }] of candidates.entries()) {
+    for (const hashes of [...(asked[worker] ?? []), other[worker] as Uint8Array])
+      index.hold(target, rank, 'device', hashes);
   }
-  return {
-    epoch: 1,
-    tokensPerBlock,
-    hashUnit: 'token',
-    find: (hashes) => index.find(hashes),
-    match: (hashes, tier) => index.match(hashes, tier),
-    get holdersVersion() {
-      return index.holdersVersion;
-    },
-    pictureOfRank: (target, rank) => index.pictureOfRank(target, rank),
-    holdings: () => index.holdings(),
-    scan: (tier, cursor, max, visit) => index.scan(tier, cursor, max, visit),
-    record: () => false,
-  };
+  return index;
 }
 
 /** The plain way: what each worker holds and what is active there, each by itself. */

@@ -125,6 +125,35 @@ describe('a fleet index', () => {
     expect(find(index, [1, 2, 3])).toEqual(['b/0 1,1,3,3', 'a/0 2,2,2,2']);
   });
 
+  it('finds by holder what it finds by name, and tells when holders are other ranks', () => {
+    const { index, sweep } = make();
+    const byHolder = (tier: Tier) => {
+      const matches = index.match(pack([1, 2, 3]), tier);
+      if (matches === undefined) return undefined;
+      const names = new Map(
+        index.holdings().map(({ holder, target, rank }) => [holder, `${target}/${rank}`]),
+      );
+      const found = Array.from({ length: matches.count }, (_, at) => [
+        names.get(matches.holders[at] as number),
+        matches.depths[at],
+      ]);
+      return Object.fromEntries(found) as Record<string, number>;
+    };
+    applyAll(index, 'a', start(), part([1, 2]), end());
+    applyAll(index, 'b', start(), part([1]), end(), changes(1, stored([2, 3], 32, 'disk')));
+    expect(byHolder('device')).toEqual({ 'a/0': 2, 'b/0': 1 });
+    expect(byHolder('host')).toBeUndefined();
+    expect(byHolder('disk')).toEqual({ 'a/0': 2, 'b/0': 3 });
+    const version = index.holdersVersion;
+    index.apply('b', changes(2, stored([4])));
+    expect(index.holdersVersion).toBe(version);
+    index.forget('a');
+    sweep();
+    applyAll(index, 'c', start(), part([1]), end());
+    expect(index.holdersVersion).not.toBe(version);
+    expect(byHolder('device')).toEqual({ 'b/0': 1, 'c/0': 1 });
+  });
+
   it('takes a change that is told again for what it is, and finds one that is missing', () => {
     const { index } = make();
     applyAll(

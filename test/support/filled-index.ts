@@ -1,0 +1,85 @@
+import type { HashUnitName } from '../../src/blocks/block-hasher.js';
+import type { Matches } from '../../src/blocks/prefix-index.js';
+import type { Tier } from '../../src/blocks/tier.js';
+import type { Picture } from '../../src/contract/picture.js';
+import type { AskedIndex } from '../../src/indexer/asked-index.js';
+import { FleetIndex, type RankHolding, type RankMatch } from '../../src/indexer/fleet-index.js';
+import { IndexTally } from '../../src/indexer/index-tally.js';
+
+/** An index that somebody fills by hand, without workers that tell what they hold. */
+export class FilledIndex implements AskedIndex {
+  readonly epoch = 1;
+  readonly hashUnit: HashUnitName = 'token';
+  readonly tokensPerBlock: number;
+  readonly #index: FleetIndex;
+  readonly #sequences = new Map<string, number>();
+
+  constructor(tokensPerBlock: number) {
+    this.tokensPerBlock = tokensPerBlock;
+    this.#index = new FleetIndex(
+      { tokensPerBlock },
+      {
+        tally: new IndexTally(),
+        onOtherWidth: () => undefined,
+        onRefused: () => undefined,
+        onSweepDue: () => undefined,
+      },
+    );
+  }
+
+  /** A rank holds these blocks too, packed little-endian u64. */
+  hold(target: string, rank: number, tier: Tier, sequenceHashes: Uint8Array): void {
+    const { tokensPerBlock } = this;
+    if (!this.#sequences.has(target)) {
+      const ranks = [{ rank, picture: 'exact', reason: '', blockCount: 0 }] as const;
+      const stream = { instanceId: 'i', streamId: 's', resumed: false, reason: '', ranks };
+      this.#index.apply(target, { type: 'start', ...stream });
+      this.#index.apply(target, { type: 'snapshot_end', sequence: 0 });
+    }
+    const sequence = (this.#sequences.get(target) ?? 0) + 1;
+    this.#sequences.set(target, sequence);
+    const changes = [{ type: 'stored', tier, tokensPerBlock, sequenceHashes }] as const;
+    const problem = this.#index.apply(target, { type: 'changes', sequence, rank, changes });
+    if (problem !== undefined) throw new Error(problem);
+  }
+
+  /** Drops all that a worker holds, and gives its room to others. */
+  forget(target: string): void {
+    this.#sequences.delete(target);
+    this.#index.forget(target);
+    while (this.#index.sweep());
+  }
+
+  find(sequenceHashes: Uint8Array): readonly RankMatch[] {
+    return this.#index.find(sequenceHashes);
+  }
+
+  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+    return this.#index.match(sequenceHashes, deepest);
+  }
+
+  get holdersVersion(): number {
+    return this.#index.holdersVersion;
+  }
+
+  pictureOfRank(target: string, rank: number): Picture {
+    return this.#index.pictureOfRank(target, rank);
+  }
+
+  holdings(): readonly RankHolding[] {
+    return this.#index.holdings();
+  }
+
+  scan(
+    tier: Tier,
+    cursor: number,
+    max: number,
+    visit: (low: number, high: number, holders: readonly number[]) => void,
+  ): number | undefined {
+    return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  record(): boolean {
+    return false;
+  }
+}

@@ -1,0 +1,168 @@
+import type { Usage } from '../../router/routing.js';
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const COLON = 0x3a;
+
+/** As a key alone: inside a JSON string its quotes would be escaped. */
+const USAGE_KEY = Buffer.from('"usage"');
+
+/** Longest `usage` object that is read; engines' have 100 to 400 bytes. */
+const MAX_USAGE_BYTES = 4 * 1024;
+
+/**
+ * Looks on while an answer of an OpenAI server passes, in constant memory and
+ * without decoding it: counts the events of a stream, and keeps the bytes of
+ * the last `usage` that is an object, wherever pieces begin and end. Only the
+ * bytes of that object are ever parsed, once, when it is asked for.
+ *
+ * vLLM and SGLang end a JSON answer with it, and a stream with an event of its
+ * own when the client asked for `stream_options.include_usage`; both tell
+ * `prompt_tokens_details.cached_tokens` only when they were started so
+ * (`--enable-prompt-tokens-details`, `--enable-cache-report`).
+ */
+export class AnswerWatch {
+  /** Events of the stream so far: about one for each token, fewer where an engine packs several into one. */
+  events = 0;
+  readonly #isEventStream: boolean;
+  /** Whether the last line is empty so far, which one more line feed makes the end of an event. */
+  #isLineEmpty = true;
+  #hasLine = false;
+  /** The last bytes of the piece before, where they may begin a key. */
+  #carry: Buffer | undefined;
+  /** What follows a key whose value has not ended yet. */
+  #open: Buffer | undefined;
+  #usage: Buffer | undefined;
+
+  constructor(isEventStream: boolean) {
+    this.#isEventStream = isEventStream;
+  }
+
+  /** Takes the next piece. The piece is kept only while it may hold the usage. */
+  add(piece: Buffer): void {
+    if (this.#isEventStream) this.#countEvents(piece);
+    this.#findUsage(piece);
+  }
+
+  /** The engine's own numbers; undefined where it told none. */
+  get usage(): Usage | undefined {
+    if (this.#usage === undefined) return undefined;
+    try {
+      return usageOf(JSON.parse(this.#usage.toString()));
+    } catch {
+      // The engine's answer is not JSON; that is between it and its client.
+      return undefined;
+    }
+  }
+
+  #countEvents(piece: Buffer): void {
+    let lineStart = 0;
+    for (;;) {
+      const end = piece.indexOf(LINE_FEED, lineStart);
+      if (end === -1) break;
+      const isEmpty =
+        end === lineStart ? this.#isLineEmpty : end === lineStart + 1 && this.#isOnlyReturn(piece, lineStart);
+      if (!isEmpty) this.#hasLine = true;
+      else if (this.#hasLine) {
+        this.events += 1;
+        this.#hasLine = false;
+      }
+      this.#isLineEmpty = true;
+      lineStart = end + 1;
+    }
+    const rest = piece.length - lineStart;
+    if (rest > 0 && !(rest === 1 && this.#isOnlyReturn(piece, lineStart))) this.#isLineEmpty = false;
+  }
+
+  #isOnlyReturn(piece: Buffer, at: number): boolean {
+    return this.#isLineEmpty && piece[at] === CARRIAGE_RETURN;
+  }
+
+  #findUsage(piece: Buffer): void {
+    let rest = piece;
+    if (this.#open !== undefined) {
+      rest = Buffer.concat([this.#open, piece.subarray(0, MAX_USAGE_BYTES)]);
+      this.#open = undefined;
+      if (!this.#readValue(rest, 0)) return;
+      rest = piece;
+    } else if (this.#carry !== undefined) {
+      // A key that began in the piece before ends within its own length here.
+      const isShort = piece.length < USAGE_KEY.length;
+      const seam = Buffer.concat([this.#carry, isShort ? piece : piece.subarray(0, USAGE_KEY.length)]);
+      this.#carry = undefined;
+      if (isShort) rest = seam;
+      else if (seam.includes(USAGE_KEY)) rest = Buffer.concat([seam, piece.subarray(USAGE_KEY.length)]);
+    }
+    for (let from = 0; ; ) {
+      const at = rest.indexOf(USAGE_KEY, from);
+      if (at === -1) break;
+      from = at + USAGE_KEY.length;
+      if (!this.#readValue(rest, from)) return;
+    }
+    for (let at = Math.max(0, rest.length - USAGE_KEY.length + 1); at < rest.length; at += 1) {
+      if (rest[at] !== QUOTE) continue;
+      this.#carry = Buffer.from(rest.subarray(at));
+      return;
+    }
+  }
+
+  /** Reads what follows a key. False when it goes on in the next piece. */
+  #readValue(bytes: Buffer, from: number): boolean {
+    const start = skipTo(bytes, from);
+    if (start === bytes.length) return this.#keepOpen(bytes, from);
+    if (bytes[start] !== OPEN_BRACE) return true;
+    const end = endOfObject(bytes, start);
+    if (end === undefined) return this.#keepOpen(bytes, from);
+    if (end - start <= MAX_USAGE_BYTES) this.#usage = bytes.subarray(start, end);
+    return true;
+  }
+
+  #keepOpen(bytes: Buffer, from: number): boolean {
+    // An object that is longer than any usage is none; it is not collected further.
+    if (bytes.length - from > MAX_USAGE_BYTES) return true;
+    this.#open = Buffer.from(bytes.subarray(from));
+    return false;
+  }
+}
+
+/** Past the colon and the white space after a key. */
+function skipTo(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && (bytes[at] === COLON || (bytes[at] as number) <= 0x20)) at += 1;
+  return at;
+}
+
+/** Where the object that starts at `start` ends; undefined when it does not. */
+function endOfObject(bytes: Buffer, start: number): number | undefined {
+  let depth = 0;
+  let isInString = false;
+  const limit = Math.min(bytes.length, start + MAX_USAGE_BYTES + 1);
+  for (let at = start; at < limit; at += 1) {
+    const byte = bytes[at];
+    if (isInString) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) isInString = false;
+    } else if (byte === QUOTE) isInString = true;
+    else if (byte === OPEN_BRACE) depth += 1;
+    else if (byte === CLOSE_BRACE) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return undefined;
+}
+
+function usageOf(value: unknown): Usage | undefined {
+  const { prompt_tokens: promptTokens, prompt_tokens_details: details } = value as Record<string, unknown>;
+  if (!isCount(promptTokens)) return undefined;
+  const cachedTokens = (details as { cached_tokens?: unknown } | null | undefined)?.cached_tokens;
+  return { promptTokens, cachedTokens: isCount(cachedTokens) ? cachedTokens : undefined };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,20 @@
+import type { ServerResponse } from 'node:http';
+
+/**
+ * Ends an answer so that its client sees that it is not whole. Closing is
+ * enough where the length or the chunks tell the end; where the end of the
+ * connection is the end of the body (HTTP/1.0), only a reset tells. `hasLength`
+ * says whether its head told a length.
+ */
+export function breakOff(response: ServerResponse, hasLength: boolean): void {
+  const { socket } = response;
+  if (socket !== null && response.headersSent && !hasLength && !response.chunkedEncoding) {
+    try {
+      socket.resetAndDestroy();
+      return;
+    } catch {
+      // Not a plain TCP connection: TLS has its own notice of the end, which destroying leaves out.
+    }
+  }
+  response.destroy();
+}

@@ -1,0 +1,162 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Decision } from '../../router/routing.js';
+
+/** Headers that speak of one connection alone (RFC 9110, 7.6.1), whatever `Connection` names. */
+const HOP_BY_HOP = [
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+] as const;
+
+/**
+ * What a worker is not told as the client said it: the host and the length are
+ * of its own connection, an expectation was met when the body was taken, an
+ * answer that is compressed would be held back, and ranks are chosen here.
+ */
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'accept-encoding',
+  'content-length',
+  'expect',
+  'host',
+  'x-data-parallel-rank',
+]);
+
+/** What a client is not told as the worker said it: decisions are told by whoever decides. */
+const NOT_PASSED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'x-kv-accord-cached-blocks',
+  'x-kv-accord-routing-mode',
+  'x-kv-accord-worker',
+]);
+
+/** This proxy's name in `Via` (RFC 9110, 7.6.3). */
+const VIA = '1.1 kv-accord';
+
+/** Who sent a request. */
+export interface Caller {
+  /** Its address; undefined when its connection is gone. */
+  readonly address: string | undefined;
+  readonly isEncrypted: boolean;
+}
+
+/**
+ * The headers of a request as a worker gets them, names and values in turn.
+ * `Host`, `Connection` and `Content-Length` are set by whoever sends it. The
+ * caller is appended to `X-Forwarded-For`; `X-Forwarded-Proto` and
+ * `X-Forwarded-Host` of a proxy in front are kept.
+ */
+export function forwardedHeaders(
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  passesAuthorization: boolean,
+  decision: Decision,
+): string[] {
+  const named = namedBy(headers.connection);
+  const forwarded: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || NOT_FORWARDED.has(name) || named?.has(name) === true) continue;
+    if (name === 'via' || name === 'x-forwarded-for') continue;
+    if (name === 'authorization' && !passesAuthorization) continue;
+    if (typeof value === 'string') forwarded.push(name, value);
+    else for (const one of value) forwarded.push(name, one);
+  }
+  forwarded.push('accept-encoding', 'identity', 'via', joined(headers['via'], VIA));
+  if (caller.address !== undefined)
+    forwarded.push('x-forwarded-for', joined(headers['x-forwarded-for'], caller.address));
+  if (headers['x-forwarded-proto'] === undefined)
+    forwarded.push('x-forwarded-proto', caller.isEncrypted ? 'https' : 'http');
+  if (headers['x-forwarded-host'] === undefined && headers.host !== undefined)
+    forwarded.push('x-forwarded-host', headers.host);
+  // vLLM reads it for chat and completions (vllm-project/vllm#24945), SGLang since
+  // sgl-project/sglang#19832; where an engine does not read it, it balances its ranks itself.
+  if (decision.rankCount > 1) forwarded.push('x-data-parallel-rank', String(decision.rank));
+  return forwarded;
+}
+
+/** What of an answer's headers decides how it is passed on. */
+export interface PassedHeaders {
+  /** Names and values in turn, for `ServerResponse.writeHead`. */
+  readonly headers: string[];
+  readonly isEventStream: boolean;
+  /** Whether they tell the body's length. */
+  readonly hasLength: boolean;
+  /** Whether the body is as its `Content-Type` says, without a compression over it. */
+  readonly isPlain: boolean;
+}
+
+/** The headers of an answer as a client gets them. `raw` has names and values in turn, as they came. */
+export function passedHeaders(raw: readonly (Buffer | string)[]): PassedHeaders {
+  const headers: string[] = [];
+  let named: ReadonlySet<string> | undefined;
+  let isChunked = false;
+  let isEventStream = false;
+  let isPlain = true;
+  let hasLength = false;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = latin1(raw[at]);
+    const value = latin1(raw[at + 1]);
+    const key = name.toLowerCase();
+    if (key === 'connection') named = union(named, namedBy(value));
+    else if (key === 'transfer-encoding') isChunked = true;
+    else if (key === 'content-length') hasLength = true;
+    else if (key === 'content-encoding') isPlain = false;
+    else if (key === 'content-type') isEventStream = /^\s*text\/event-stream\b/i.test(value);
+    if (!NOT_PASSED.has(key)) headers.push(name, value);
+  }
+  if (named !== undefined || isChunked) {
+    dropNamed(headers, (key) => named?.has(key) === true || (isChunked && key === 'content-length'));
+  }
+  return { headers, isEventStream, hasLength: hasLength && !isChunked, isPlain };
+}
+
+/** Headers that tell a client how its request was routed. */
+export function decisionHeaders({ workerId, cachedBlocks, routingMode }: Decision): string[] {
+  return [
+    'x-kv-accord-worker',
+    workerId,
+    'x-kv-accord-cached-blocks',
+    String(cachedBlocks),
+    'x-kv-accord-routing-mode',
+    routingMode,
+  ];
+}
+
+/** The further headers that a `Connection` header makes hop-by-hop; undefined for none. */
+function namedBy(connection: string | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
+  const names = connection.split(',').map((name) => name.trim().toLowerCase());
+  return new Set(names);
+}
+
+function union(
+  a: ReadonlySet<string> | undefined,
+  b: ReadonlySet<string> | undefined,
+): ReadonlySet<string> | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return new Set([...a, ...b]);
+}
+
+function dropNamed(headers: string[], isDropped: (key: string) => boolean): void {
+  for (let at = headers.length - 2; at >= 0; at -= 2) {
+    if (isDropped((headers[at] as string).toLowerCase())) headers.splice(at, 2);
+  }
+}
+
+function joined(before: string | string[] | undefined, own: string): string {
+  if (before === undefined || before.length === 0) return own;
+  return `${typeof before === 'string' ? before : before.join(', ')}, ${own}`;
+}
+
+function latin1(bytes: Buffer | string | undefined): string {
+  return typeof bytes === 'string' ? bytes : (bytes?.toString('latin1') ?? '');
+}

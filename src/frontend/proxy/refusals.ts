@@ -1,0 +1,52 @@
+import { RoutingError } from '../../router/routing.js';
+import { notRoutedError, OpenAiError } from '../openai-error.js';
+import type { AttemptFailure } from './attempt.js';
+
+/** Seconds after which another try makes sense: a worker restarts, or a queue empties. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** What a client may know of a failure: never an address. */
+const FAILED: Readonly<Record<AttemptFailure, readonly [status: number, text: string]>> = {
+  unreachable: [502, 'could not be reached'],
+  closed: [502, 'closed the connection before it answered'],
+  bad_answer: [502, 'gave an answer that cannot be read'],
+  busy: [503, 'has as many requests as it may'],
+  unavailable: [503, 'cannot take requests now'],
+  bad_request: [400, ''],
+};
+
+/** What a client is told when no worker has answered; `tried` counts those that were asked. */
+export function notAnsweredError(failure: AttemptFailure, tried: number): OpenAiError {
+  const [status, text] = FAILED[failure];
+  if (failure === 'bad_request') {
+    return new OpenAiError(status, 'The request cannot be sent on: its path or a header is not valid.');
+  }
+  const message = tried === 1 ? `The worker ${text}.` : `${tried} workers were tried; the last one ${text}.`;
+  return new OpenAiError(status, message, {
+    code: `worker_${failure}`,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+/** What a client is told when its time ran out before an answer began. */
+export function tooLateError(): OpenAiError {
+  return new OpenAiError(504, 'No worker answered within the time that a request may take.', {
+    code: 'timeout',
+  });
+}
+
+/** What a client is told when this process goes. */
+export function goingError(): OpenAiError {
+  return new OpenAiError(503, 'This server is shutting down.', {
+    code: 'shutting_down',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    headers: { connection: 'close' },
+  });
+}
+
+/** What a client is told when nobody could be chosen for its request. */
+export function notPickedError(error: unknown): OpenAiError {
+  if (error instanceof OpenAiError) return error;
+  if (error instanceof RoutingError) return notRoutedError(error);
+  return new OpenAiError(500, 'Something went wrong here; the log of this process says what.');
+}

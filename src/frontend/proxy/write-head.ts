@@ -1,0 +1,29 @@
+import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http';
+
+/**
+ * Writes the head of an answer. `headers` has names and values in turn, as
+ * they came from a worker; those that HTTP does not allow are left out.
+ */
+export function writeHeadSafely(response: ServerResponse, status: number, headers: readonly string[]): void {
+  try {
+    response.writeHead(status, headers as string[]);
+  } catch {
+    response.writeHead(status, validPairs(headers));
+  }
+}
+
+function validPairs(headers: readonly string[]): string[] {
+  const valid: string[] = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string;
+    const value = headers[at + 1] as string;
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+      valid.push(name, value);
+    } catch {
+      // Left out: it cannot be sent, and the rest of the answer can.
+    }
+  }
+  return valid;
+}

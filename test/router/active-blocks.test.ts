@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ActiveBlocks, type ActiveRequest } from '../../src/router/active-blocks.js';
-import { pack, pack } from '../support/kv-events.js';
+import { pack } from '../support/kv-events.js';
 import { chainOf } from './support/chained.js';
 
 const TOKENS_PER_BLOCK = 16;
@@ -156,25 +156,6 @@ describe('active blocks', () => {
     for (const request of [first, second, third]) request.release();
     expect(active.blocksOn(one)).toBe(0);
     expect(active.trackedBlocks).toBe(0);
-  });
-
-  it('come to nothing in the end also when hashes collide', () => {
-    const { active, one } = twoRanks();
-    // The third block of both prompts has the same hash after different ones.
-    const prompts = [[1, 2, 9, 4], [5, 6, 9, 4], [1, 2, 9], [5]].map((blocks) => pack(blocks));
-    const order = [...prompts, ...prompts];
-    const requests = order.map((sequenceHashes) => {
-      const { count, depths } = active.match(sequenceHashes);
-      const sharedBlocks = count === 0 ? 0 : (depths[0] as number);
-      const tokenCount = 2 * sequenceHashes.length;
-      return active.add(one, { sequenceHashes, tokenCount, sharedBlocks, prefillTokens: 0 });
-    });
-    expect(active.blocksOn(one)).toBeGreaterThanOrEqual(6);
-    for (const request of requests) {
-      request.release();
-      expect(active.blocksOn(one)).toBeGreaterThanOrEqual(0);
-    }
-    expect([active.blocksOn(one), active.trackedBlocks]).toEqual([0, 0]);
   });
 
   it('come to nothing in the end also when hashes collide', () => {

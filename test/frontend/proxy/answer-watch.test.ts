@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AnswerWatch } from '../../../src/frontend/proxy/answer-watch.js';
+import type { Usage } from '../../../src/router/routing.js';
+
+/** Watches `text`, cut before each of `cuts`. */
+function watch(text: string, isEventStream: boolean, cuts: readonly number[] = []): AnswerWatch {
+  const made = new AnswerWatch(isEventStream);
+  const bytes = Buffer.from(text);
+  let from = 0;
+  for (const cut of [...cuts.filter((at) => at < bytes.length).sort((a, b) => a - b), bytes.length]) {
+    if (cut > from) made.add(bytes.subarray(from, cut));
+    from = Math.max(from, cut);
+  }
+  return made;
+}
+
+function usageOf(text: string): Usage | undefined {
+  return watch(text, false).usage;
+}
+
+describe('usage', () => {
+  it.each<[string, unknown, Usage]>([
+    [
+      'of vLLM without details',
+      { prompt_tokens: 5, total_tokens: 7, completion_tokens: 2, prompt_tokens_details: null },
+      { promptTokens: 5, cachedTokens: undefined },
+    ],
+    [
+      'of vLLM with details',
+      {
+        prompt_tokens: 36,
+        total_tokens: 40,
+        completion_tokens: 4,
+        prompt_tokens_details: { cached_tokens: 32 },
+      },
+      { promptTokens: 36, cachedTokens: 32 },
+    ],
+    [
+      'of SGLang with its cache report',
+      {
+        prompt_tokens: 36,
+        total_tokens: 40,
+        completion_tokens: 4,
+        prompt_tokens_details: { cached_tokens: 0 },
+        reasoning_tokens: 0,
+      },
+      { promptTokens: 36, cachedTokens: 0 },
+    ],
+    ['of embeddings', { prompt_tokens: 3, total_tokens: 3 }, { promptTokens: 3, cachedTokens: undefined }],
+  ])('is read: %s', (_, usage, expected) => {
+    for (const indent of [0, 2])
+      expect(usageOf(JSON.stringify({ id: 'x', choices: [], usage, more: [1] }, undefined, indent))).toEqual(
+        expected,
+      );
+  });
+
+  it.each([
+    ['null', '{"usage":null}'],
+    ['a number', '{"usage":7}'],
+    ['without prompt tokens', '{"usage":{"total_tokens":7}}'],
+    ['with a negative number', '{"usage":{"prompt_tokens":-7}}'],
+    ['with a fraction', '{"usage":{"prompt_tokens":7.5}}'],
+    ['with a text', '{"usage":{"prompt_tokens":"7"}}'],
+    ['that does not end', '{"usage":{"prompt_tokens":7'],
+    ['that is not JSON', '{"usage":{prompt_tokens:7}}'],
+    ['within a text', JSON.stringify({ content: '"usage":{"prompt_tokens":7}' })],
+    ['that is the text', '{"content":"usage"}'],
+    ['that is too long', `{"usage":{"x":"${'y'.repeat(10_000)}","prompt_tokens":7}}`],
+  ])('is not made up: %s', (_, text) => {
+    for (const cuts of [[], Array.from({ length: text.length }, (__, at) => at)])
+      expect(watch(text, false, cuts).usage).toBeUndefined();
+  });
+
+  it('is the last one of a stream that tells it with every event, wherever the pieces are cut', () => {
+    const events = Array.from(
+      { length: 5 },
+      (_, i) =>
+        `data: {"choices":[{"delta":{"content":"\\"usage\\"}"}}],"usage":{"prompt_tokens":${i},"a":"}"}}\n\n`,
+    );
+    const text = `${events.join('')}data: {"usage":null}\n\ndata: [DONE]\n\n`;
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: text.length }), { maxLength: 60 }), (cuts) => {
+        const watched = watch(text, true, cuts);
+        expect(watched.usage).toEqual({ promptTokens: 4, cachedTokens: undefined });
+        expect(watched.events).toBe(7);
+      }),
+    );
+  });
+
+  it('keeps nothing of what has gone by, however long it is', () => {
+    const watched = new AnswerWatch(true);
+    const piece = Buffer.from(`data: ${'x"usage'.repeat(9_000)}\n\n`);
+    for (let i = 0; i < 2_000; i += 1) watched.add(piece);
+    expect(watched.events).toBe(2_000);
+    expect(watched.usage).toBeUndefined();
+  });
+});
+
+describe('events', () => {
+  it.each([
+    ['line feeds', 'data: 1\n\ndata: 2\n\n', 2],
+    ['carriage returns before them', 'data: 1\r\n\r\ndata: 2\r\n\r\n', 2],
+    ['more lines in one event', 'event: a\ndata: 1\ndata: 2\n\n', 1],
+    ['empty lines between', '\n\n\ndata: 1\n\n\n\n\ndata: 2\n\n', 2],
+    ['a last one that is not whole', 'data: 1\n\ndata: 2\n', 1],
+  ])('are counted by the empty lines after them: %s', (_, text, count) => {
+    for (const cuts of [[], Array.from({ length: text.length }, (__, at) => at)])
+      expect(watch(text, true, cuts).events).toBe(count);
+  });
+
+  it('are not counted in an answer that is none of them', () => {
+    expect(watch('{\n\n"a": 1\n\n}', false).events).toBe(0);
+  });
+});

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TextTokenizer } from '../../../src/frontend/tokens/text-tokenizer.js';
+import { readFixture, TOKENIZERS, type TokenizerName } from './support/tokenizers.js';
+
+/** What a test changes of `tokenizer.json`. */
+interface TokenizerFile {
+  added_tokens: Record<string, unknown>[];
+  model: unknown;
+  pre_tokenizer: unknown;
+}
+
+const MIB = 1024 * 1024;
+
+function load(
+  name: TokenizerName,
+  maxRememberedBytes: number,
+  change?: (tokenizer: TokenizerFile) => void,
+): TextTokenizer {
+  const tokenizer = JSON.parse(readFixture(name, 'tokenizer.json')) as TokenizerFile;
+  change?.(tokenizer);
+  const config = JSON.parse(readFixture(name, 'tokenizer_config.json'));
+  return new TextTokenizer({ tokenizer, config }, { maxRememberedBytes });
+}
+
+function addedTokens(name: TokenizerName): string[] {
+  const { added_tokens: added } = JSON.parse(readFixture(name, 'tokenizer.json'));
+  return added.map(({ content }: { content: string }) => content);
+}
+
+/** Texts between added tokens, or with what looks like one. */
+function texts(name: TokenizerName): fc.Arbitrary<string> {
+  const added = addedTokens(name);
+  const piece = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...added) },
+    { weight: 1, arbitrary: fc.constantFrom(...added.map((token) => token.slice(0, -1)), '<|', '<', '|>') },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom(' ', '\n', '\n\n', '  ', 'hello', " don't", '12345', 'é', 'e\u0301', '你好'),
+    },
+    { weight: 1, arbitrary: fc.string({ maxLength: 12, unit: 'binary' }) },
+  );
+  return fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join('').toWellFormed());
+}
+
+describe('a tokenizer that remembers pieces', () => {
+  for (const name of TOKENIZERS) {
+    it(`makes the same tokens as one that does not, with ${name}`, () => {
+      const remembering = load(name, MIB);
+      const forgetting = load(name, 0);
+      fc.assert(
+        fc.property(fc.array(texts(name), { minLength: 1, maxLength: 6 }), (turns) => {
+          // A conversation: every turn adds to what was there.
+          let text = '';
+          for (const turn of turns) {
+            text += turn;
+            expect([...remembering.encode(text, false)]).toEqual([...forgetting.encode(text, false)]);
+          }
+        }),
+        { numRuns: 150 },
+      );
+    });
+  }
+
+  it('makes the same where tokens take blanks with them, or overlap', () => {
+    const change = (tokenizer: TokenizerFile): void => {
+      Object.assign(tokenizer.added_tokens[1] ?? {}, { rstrip: true });
+      Object.assign(tokenizer.added_tokens[2] ?? {}, { lstrip: true });
+      tokenizer.added_tokens.push({
+        id: 900,
+        content: '<|im_end|><|im_start|>',
+        special: true,
+        normalized: false,
+      });
+      tokenizer.added_tokens.push({ id: 901, content: 'hello', special: false, normalized: true });
+    };
+    const remembering = load('chatml', MIB, change);
+    const forgetting = load('chatml', 0, change);
+    fc.assert(
+      fc.property(texts('chatml'), (text) => {
+        expect([...remembering.encode(text, false)]).toEqual([...forgetting.encode(text, false)]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('refuses a text of which a part is not in the vocabulary, rather than make tokens up', () => {
+    const tokenizer = load('chatml', 0, (file) => {
+      file.model = { type: 'WordLevel', vocab: { hello: 0 }, unk_token: '<missing>' };
+      file.pre_tokenizer = { type: 'WhitespaceSplit' };
+      file.added_tokens = [];
+    });
+    expect([...tokenizer.encode('hello', false)]).toEqual([0]);
+    expect(() => tokenizer.encode('hello world', false)).toThrow('not in the vocabulary');
+  });
+});

@@ -4,16 +4,27 @@ import type { Endpoint } from '../aggregator/discovery/source.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../agreement/options.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import { type FindMatchesResponse, IndexerClient, type Prompt } from '../gen/kvaccord/v1/indexer.js';
+import type { IndexDirectory } from '../indexer/asked-index.js';
 import { FleetIndexing } from '../indexer/fleet-indexing.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { systemTurns } from '../platform/turns.js';
+import { DEFAULT_COST_WEIGHTS } from '../router/cost.js';
+import { FleetRouting, type FleetRoutingOptions } from '../router/fleet-routing.js';
 import { callUnary } from '../rpc/call-unary.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { Security } from '../rpc/security.js';
 import { StageSource } from './stage-source.js';
 import { FREE_PORT } from './worker.js';
+
+/** As the command has it; the story tells of decisions itself. */
+const ROUTING: FleetRoutingOptions = {
+  mode: 'kv',
+  temperature: 0,
+  weights: DEFAULT_COST_WEIGHTS,
+  decisionLog: 'none',
+};
 
 /** How long it may take to answer the demo's own question. */
 const ASK_TIMEOUT_MS = 5_000;
@@ -33,11 +44,12 @@ export interface DemoAggregatorModules {
   readonly logger: Logger;
 }
 
-/** An aggregator with its index, as it stands beside a frontend. */
+/** An aggregator with its index and its router, as it stands beside a frontend. */
 export class DemoAggregator {
   readonly #modules: DemoAggregatorModules;
   readonly #source = new StageSource();
   readonly #aggregator: Aggregator;
+  #indexing: FleetIndexing | undefined;
   #addresses: AggregatorAddresses | undefined;
 
   constructor(options: DemoAggregatorOptions, modules: DemoAggregatorModules) {
@@ -66,11 +78,17 @@ export class DemoAggregator {
         registry,
         dialer: new RpcDialer({}, { clock, security }),
         parts: [
-          ({ runner, edge }) =>
-            new FleetIndexing(
+          ({ runner: fleet, edge }) => {
+            this.#indexing = new FleetIndexing(
               {},
-              { clock, random, logger, registry, edge, turns: systemTurns, fleet: runner },
-            ),
+              { clock, random, logger, registry, edge, turns: systemTurns, fleet },
+            );
+            return this.#indexing;
+          },
+          ({ runner: fleet, edge }) => {
+            const indexes: IndexDirectory = { of: (group) => this.#indexing?.of(group) };
+            return new FleetRouting(ROUTING, { clock, random, logger, registry, edge, indexes, fleet });
+          },
         ],
       },
     );

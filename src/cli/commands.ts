@@ -2,6 +2,7 @@ import { aggregatorDescription } from './aggregator-settings.js';
 import { type Command, defineCommand } from './command.js';
 import { demoDescription } from './demo-settings.js';
 import { execDescription } from './exec-settings.js';
+import { frontendDescription } from './frontend-settings.js';
 import { sidecarDescription } from './sidecar-settings.js';
 import { statusDescription } from './status-settings.js';
 import { waitDescription } from './wait-settings.js';
@@ -10,6 +11,7 @@ import { waitDescription } from './wait-settings.js';
 export const commands: readonly Command[] = [
   defineCommand(sidecarDescription, async () => (await import('./sidecar.js')).runSidecar),
   defineCommand(aggregatorDescription, async () => (await import('./aggregator.js')).runAggregator),
+  defineCommand(frontendDescription, async () => (await import('./frontend.js')).runFrontend),
   defineCommand(waitDescription, async () => (await import('./wait.js')).runWait),
   defineCommand(execDescription, async () => (await import('./exec.js')).runExec),
   defineCommand(statusDescription, async () => (await import('./status.js')).runStatus),

@@ -33,6 +33,7 @@ import { answerParserError } from './parser-error.js';
 import { refuse } from './refusal.js';
 import { BodyIntake } from './request-body.js';
 import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
+import type { RequestTracer } from './tracing/request-tracer.js';
 
 export interface GatewayOptions {
   /** Where to listen; port 0 picks a free one. */
@@ -62,6 +63,8 @@ export interface GatewayModules {
   readonly proxy: Forwarding;
   /** Answers `/livez` and `/readyz`. */
   readonly probes: ProbeBoard;
+  /** Absent: nobody is told of requests. */
+  readonly tracer?: RequestTracer;
   /** The keys that hold now. Absent: nobody is asked for one. */
   readonly apiKeys?: () => ApiKeys;
   /** Absent: plain HTTP. */

@@ -11,6 +11,8 @@ import type { Picked, ProxiedRequest, ProxyOutcome } from './proxy/proxied-reque
 import { refuse } from './refusal.js';
 import { type AskedBody, parseBody } from './request-body.js';
 import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
+import type { RequestSpan, RequestTracer } from './tracing/request-tracer.js';
+import { PickTrace } from './tracing/trace-picks.js';
 
 /** Whoever sends requests to workers and answers back. */
 export interface Forwarding {
@@ -32,6 +34,8 @@ export interface InferenceModules {
   readonly tokens: TokenSource;
   readonly routing: Routing;
   readonly proxy: Forwarding;
+  /** Absent: nobody is told of requests. */
+  readonly tracer?: RequestTracer;
 }
 
 /** From a body that was read to its worker: model, group, tokens, route. */
@@ -54,41 +58,49 @@ export class Inference {
     request: IncomingMessage,
     body: Buffer,
   ): Promise<void> {
-    const { clock, models, proxy } = this.#modules;
+    const { clock, models, proxy, tracer } = this.#modules;
     const { response } = open;
+    const span = tracer?.start(request.headers, open.path);
     try {
       const asked = parseBody(body);
       const found = models().find(asked.model);
       open.group = found.group.group;
       requireReady(found);
       const tokens = await this.#tokensOf(kind, asked, found, response);
+      const trace = span === undefined ? undefined : new PickTrace(span, asked.model);
       const servedMs = clock.monotonicMs();
       const route = { group: open.group, tokens, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
       const outcome = await proxy.serve(
         {
           method: 'POST',
           path: open.path + queryOf(request.url),
-          headers: headersToForward(request.headers),
+          headers: headersToForward(request.headers, span),
           body,
           group: open.group,
-          pick: (excluded) => this.#pick({ ...route, excluded }),
+          pick: async (excluded) => {
+            const picked = await this.#pick({ ...route, excluded });
+            return trace === undefined ? picked : trace.follow(picked);
+          },
         },
         response,
       );
       this.#count(open, outcome, servedMs);
+      trace?.end(outcome);
     } catch (error) {
-      this.refuse(open, request, error);
+      const status = this.refuse(open, request, error);
+      span?.end({ status, error: 'refused' });
     }
   }
 
-  /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. */
-  refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): void {
+  /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. Returns the status. */
+  refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): number {
     const told = tellableError(reason);
     if (told === undefined)
       this.#modules.logger.error({ error: reason, path: open.path }, 'A request could not be answered');
     const error = told ?? internalError();
     refuse(request, open.response, error);
     this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
+    return error.status;
   }
 
   async #tokensOf(
@@ -146,8 +158,8 @@ function queryOf(url: string | undefined): string {
  * `--allowed-origins` is `*`): which ones may ask is decided here alone, so they
  * are not told that a browser asks.
  */
-function headersToForward(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  if (headers.origin === undefined) return headers;
+function headersToForward(headers: IncomingHttpHeaders, span: RequestSpan | undefined): IncomingHttpHeaders {
+  if (headers.origin === undefined && span === undefined) return headers;
   const { origin: _, ...others } = headers;
-  return others;
+  return span === undefined ? others : { ...others, traceparent: span.traceparent };
 }

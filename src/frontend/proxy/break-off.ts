@@ -10,6 +10,9 @@ export function breakOff(response: ServerResponse, hasLength: boolean): void {
   const { socket } = response;
   if (socket !== null && response.headersSent && !hasLength && !response.chunkedEncoding) {
     try {
+      // Node ends the connection in order before it resets it (`destroySoon`): the client
+      // would see an end like any other first, and one that does not read would hold it open.
+      socket.destroySoon = () => socket.destroy();
       socket.resetAndDestroy();
       return;
     } catch {

@@ -219,13 +219,8 @@ export class ScriptedWorker {
   }
 }
 
-/** Where nobody listens. */
-export async function closedUrl(): Promise<string> {
-  const worker = await ScriptedWorker.raw(() => {});
-  const { url } = worker;
-  await worker.stop();
-  return url;
-}
+/** Where nobody listens: no system hands this port out, so that it cannot be another test's. */
+export const CLOSED_URL = 'http://127.0.0.1:1';
 
 /** An answer as it came over the socket. */
 export interface RawAnswer {
@@ -295,4 +290,10 @@ export async function stalled(harness: ProxyHarness, writer: Socket): Promise<vo
     still = now === before && isFull ? still + 1 : 0;
     before = now;
   }
+}
+
+/** Resets a connection without ending it in order before, as Node does. */
+export function reset(socket: Socket): void {
+  socket.destroySoon = () => socket.destroy();
+  socket.resetAndDestroy();
 }

@@ -2,7 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ProxyHarness, ScriptedWorker, until } from './proxy-harness.js';
+import { ProxyHarness, reset, ScriptedWorker, until } from './proxy-harness.js';
 
 /** What one worker does with a request. */
 interface WorkerScript {
@@ -52,7 +52,7 @@ async function act(socket: Socket, script: WorkerScript): Promise<void> {
       socket.end();
       return;
     case 'resets':
-      socket.resetAndDestroy();
+      reset(socket);
       return;
     case 'garbles':
       socket.write('what?\r\n\r\n');
@@ -86,7 +86,7 @@ async function answer(socket: Socket, script: WorkerScript): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }
   if (isBroken(script)) {
-    if (script.breaksHow === 'reset') socket.resetAndDestroy();
+    if (script.breaksHow === 'reset') reset(socket);
     else socket.end();
     return;
   }
@@ -173,10 +173,12 @@ it('releases every route once, leaves no connection, and never delivers but a pr
           expect(answering).toBeDefined();
           const whole = bodyOf(answering as WorkerScript);
           expect(whole.subarray(0, body.length).equals(body)).toBe(true);
-          const endsByConnection = answering?.framing === 'connection' && answering.breaksHow === 'end';
+          // Its end cannot be told from a break, nor a reset that comes with its last bytes (libuv calls it an end).
+          const endsByConnection = answering?.framing === 'connection';
           if (isComplete && !endsByConnection) {
             expect(isBroken(answering as WorkerScript)).toBe(false);
-            expect(body.length).toBe(whole.length);
+            // Who leaves may have got the end without having read it.
+            if (client.leavesAfter === undefined) expect(body.length).toBe(whole.length);
           }
           if (!isComplete && client.leavesAfter === undefined) {
             expect(isBroken(answering as WorkerScript)).toBe(true);
@@ -192,6 +194,6 @@ it('releases every route once, leaves no connection, and never delivers but a pr
         expect(harness.logger.messages('error')).toEqual([]);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
 }, 60_000);

@@ -5,12 +5,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import {
-  closedUrl,
+  CLOSED_URL,
   defer,
   exchangeRaw,
   type HarnessOptions,
   ProxyHarness,
   post,
+  reset,
   ScriptedWorker,
   stalled,
   until,
@@ -201,7 +202,7 @@ describe('a request that is answered', () => {
 describe('a worker that fails before the first byte', () => {
   it('is replaced by the next when nobody listens there', async () => {
     const worker = await httpWorker((_, response) => response.end('{}'));
-    const gateway = await harness({ workers: [await closedUrl(), worker.url] });
+    const gateway = await harness({ workers: [CLOSED_URL, worker.url] });
     expect((await fetch(gateway.url, { method: 'POST', body: '{}' })).status).toBe(200);
     expect(gateway.excluded).toEqual([[], ['0']]);
     await gateway.settled();
@@ -236,7 +237,7 @@ describe('a worker that fails before the first byte', () => {
 
   it('has its 503 passed on as it came when nobody else is left', async () => {
     const busy = await rawWorker((socket) => socket.write(UNAVAILABLE));
-    const gateway = await harness({ workers: [busy.url, await closedUrl()] });
+    const gateway = await harness({ workers: [busy.url, CLOSED_URL] });
     const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
     expect([answer.status, answer.headers.get('retry-after'), await answer.text()]).toEqual([
       503,
@@ -257,8 +258,7 @@ describe('a worker that fails before the first byte', () => {
   });
 
   it('is told in the shape of OpenAI, without an address, when none is left', async () => {
-    const urls = [await closedUrl(), await closedUrl()];
-    const gateway = await harness({ workers: urls });
+    const gateway = await harness({ workers: [CLOSED_URL, CLOSED_URL] });
     const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
     const text = await answer.text();
     expect(answer.status).toBe(502);
@@ -270,13 +270,12 @@ describe('a worker that fails before the first byte', () => {
         code: 'worker_unreachable',
       },
     });
-    for (const url of urls) expect(text).not.toContain(new URL(url).port);
+    expect(text).not.toContain('127.0.0');
     expect(gateway.outcomes).toMatchObject([{ status: 502, ended: 'refused' }]);
   });
 
   it('is replaced no more often than allowed', async () => {
-    const closed = await closedUrl();
-    const gateway = await harness({ workers: Array(9).fill(closed), proxy: { maxRetries: 2 } });
+    const gateway = await harness({ workers: Array(9).fill(CLOSED_URL), proxy: { maxRetries: 2 } });
     expect((await fetch(gateway.url)).status).toBe(502);
     expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1, 1]);
   });
@@ -363,7 +362,7 @@ describe('a worker that fails within its answer', () => {
         socket.write('x'.repeat(8_000));
         for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       }
-      if (how === 'reset') socket.resetAndDestroy();
+      if (how === 'reset') reset(socket);
       else if (how === 'end') socket.end();
       else socket.end('x'.repeat(30_000));
       for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));

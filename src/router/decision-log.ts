@@ -5,27 +5,35 @@ import type { Decision, RouterMode } from './routing.js';
 /** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
 export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
 
-/** Tells of decisions, in the words of Dynamo's documentation. */
+/**
+ * Tells of the decisions of one group, in the words of Dynamo's documentation.
+ * All but the group stands in the sentence alone: this is one line for each
+ * request, and every field of its own costs more than the rest of the line,
+ * because the logger looks into it for secrets.
+ */
 export class DecisionLog {
   readonly detail: DecisionLogDetail;
   readonly #logger: Logger;
 
-  constructor(detail: DecisionLogDetail, modules: { readonly logger: Logger }) {
+  constructor(
+    { group, detail }: { readonly group: string; readonly detail: DecisionLogDetail },
+    modules: { readonly logger: Logger },
+  ) {
     this.detail = detail;
-    this.#logger = modules.logger;
+    this.#logger = modules.logger.child({ group });
   }
 
   /** What each candidate would cost. */
-  tellCandidates(group: string, costs: readonly CandidateCost[]): void {
-    for (const cost of costs) this.#logger.debug({ group }, formulaWords(cost));
+  tellCandidates(costs: readonly CandidateCost[]): void {
+    for (const cost of costs) this.#logger.debug({}, formulaWords(cost));
   }
 
   /** Who was chosen. */
   tellChosen(decision: Decision, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
     if (this.detail === 'none') return;
-    const { group, target, rank, cachedBlocks, promptBlocks, routingMode } = decision;
+    const { cachedBlocks, promptBlocks, routingMode } = decision;
     this.#logger.info(
-      { group, worker: target, rank },
+      {},
       `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
     );
   }

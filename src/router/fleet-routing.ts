@@ -63,7 +63,6 @@ export class FleetRouting implements Routing {
   readonly targets: readonly string[] = [];
   readonly #options: FleetRoutingOptions;
   readonly #modules: FleetRoutingModules;
-  readonly #log: DecisionLog;
   readonly #metrics: RouterMetrics;
   readonly #hashes = new PromptHashes();
   readonly #truth = new TruthCheck();
@@ -75,8 +74,7 @@ export class FleetRouting implements Routing {
   constructor(options: FleetRoutingOptions, modules: FleetRoutingModules) {
     this.#options = options;
     this.#modules = modules;
-    const { clock, random, logger, registry, edge, fleet } = modules;
-    this.#log = new DecisionLog(options.decisionLog, { logger });
+    const { clock, random, registry, edge, fleet } = modules;
     this.#reservations = new Reservations(options.reservationLimits ?? {}, { clock, random });
     this.#metrics = new RouterMetrics(registry, {
       groups: this.#groups,
@@ -153,11 +151,11 @@ export class FleetRouting implements Routing {
   #groupOf(name: string): RoutedGroup {
     const known = this.#groups.get(name);
     if (known !== undefined) return known;
-    const { seed } = this.#options;
-    const { random, isReachable } = this.#modules;
+    const { seed, decisionLog: detail } = this.#options;
+    const { random, logger, isReachable } = this.#modules;
     const group = new RoutedGroup(name, this.#options, {
       random: seed === undefined ? random : { fraction: seededFraction(seed) },
-      log: this.#log,
+      log: new DecisionLog({ group: name, detail }, { logger }),
       onReleased: (end) => this.#released(end),
       ...(isReachable === undefined ? {} : { isReachable }),
     });

@@ -107,7 +107,7 @@ export class RoutedGroup {
     const prompt = this.#promptOf(open, request);
     const costs = this.#router.explain(prompt, excluded);
     const decided = this.#router.decide(prompt, excluded);
-    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(this.#name, costs);
+    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
     return { decision: this.#decisionOf(open, request, decided), costs };
   }
 
@@ -117,7 +117,7 @@ export class RoutedGroup {
     const { log, onReleased } = this.#modules;
     const { excluded } = request;
     const prompt = this.#promptOf(open, request);
-    if (log.detail === 'candidates') log.tellCandidates(this.#name, this.#router.explain(prompt, excluded));
+    if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
     const reservation = this.#router.reserve(prompt, excluded);
     const route = new ActiveRoute(this.#decisionOf(open, request, reservation.decided), {
       reservation,

@@ -44,11 +44,11 @@ describe('the log of decisions', () => {
 
   it('tells at info who was chosen', () => {
     const logger = new RecordingLogger();
-    new DecisionLog('chosen', { logger }).tellChosen(decision, cost(), 'kv');
+    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(decision, cost(), 'kv');
     expect(logger.lines).toEqual([
       {
         level: 'info',
-        fields: { group: 'tiny', worker: 'worker_1', rank: 0 },
+        fields: { group: 'tiny' },
         message: 'Selected worker: worker_1 (cached_blocks: 15 of 116, mode: kv, exact, logit: 125.5)',
       },
     ]);
@@ -56,7 +56,7 @@ describe('the log of decisions', () => {
 
   it('tells nothing where nobody would read it', () => {
     const logger = new RecordingLogger();
-    new DecisionLog('none', { logger }).tellChosen(decision, cost(), 'kv');
+    new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).tellChosen(decision, cost(), 'kv');
     expect(logger.lines).toEqual([]);
   });
 });

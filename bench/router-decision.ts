@@ -5,6 +5,7 @@
  * hashing alone, and against the plain way to do it, a `Set` and a `Map` for
  * each worker.
  */
+import { loadavg } from 'node:os';
 import { BlockHasher } from '../src/blocks/block-hasher.js';
 import type { AskedIndex } from '../src/indexer/asked-index.js';
 import { seededRandom } from '../src/platform/random.js';
@@ -27,8 +28,10 @@ const CONVERSATION_WORKERS = 4;
 const OTHER_BLOCKS = IS_QUICK ? 200 : 2_000;
 /** Requests that are active at any time. */
 const ACTIVE = IS_QUICK ? 500 : 4_000;
-const DECISIONS = IS_QUICK ? 1_000 : 20_000;
-const PLAIN_DECISIONS = IS_QUICK ? 20 : 200;
+const ROUNDS = IS_QUICK ? 1 : 7;
+/** Of each round. */
+const DECISIONS = IS_QUICK ? 1_000 : 5_000;
+const PLAIN_DECISIONS = IS_QUICK ? 20 : 100;
 const VOCABULARY = 128_000;
 const AIM_P99_US = 1_000;
 
@@ -153,103 +156,136 @@ function nextPrompt(): Uint32Array {
   return prompt;
 }
 
-function microseconds(sinceNs: bigint): number {
-  return Number(process.hrtime.bigint() - sinceNs) / 1_000;
+const WHATS = ['hashing', 'deciding', 'reserving', 'processor', 'releasing', 'plain'] as const;
+
+/** Percentiles of each round. */
+type Rounds = Readonly<Record<(typeof WHATS)[number], { p50: number[]; p99: number[]; longest: number[] }>>;
+
+function noRounds(): Rounds {
+  const none = () => ({ p50: [], p99: [], longest: [] });
+  return {
+    hashing: none(),
+    deciding: none(),
+    reserving: none(),
+    processor: none(),
+    releasing: none(),
+    plain: none(),
+  };
 }
 
-function percentile(times: readonly number[], part: number): number {
-  const sorted = [...times].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
-}
+/** One block size, with requests that are active on all workers. */
+class Measured {
+  readonly tokensPerBlock: number;
+  readonly rounds: Rounds = noRounds();
+  readonly #router: GroupRouter;
+  readonly #active: Reservation[] = [];
+  readonly #plain: PlainWorkers;
+  readonly #plainActive: { readonly worker: number; readonly hashes: readonly number[] }[] = [];
 
-interface Times {
-  readonly hashing: number[];
-  readonly deciding: number[];
-  readonly reserving: number[];
-  readonly releasing: number[];
-}
-
-function measure(router: GroupRouter, tokensPerBlock: number): Times {
-  const times: Times = { hashing: [], deciding: [], reserving: [], releasing: [] };
-  const active: Reservation[] = [];
-  for (let number = 0; number < ACTIVE + DECISIONS; number += 1) {
-    const tokens = nextPrompt();
-    let startNs = process.hrtime.bigint();
-    hash(tokens, tokensPerBlock);
-    const hashing = microseconds(startNs);
-
-    startNs = process.hrtime.bigint();
-    router.decide({ sequenceHashes: hash(tokens, tokensPerBlock), tokenCount: TOKENS }, []);
-    const deciding = microseconds(startNs);
-
-    startNs = process.hrtime.bigint();
-    const sequenceHashes = hash(tokens, tokensPerBlock);
-    const reservation = router.reserve({ sequenceHashes, tokenCount: TOKENS }, []);
-    const reserving = microseconds(startNs);
-
-    reservation.prefillDone();
-    reservation.progress(upTo(1_000));
-    active.push(reservation);
-    if (active.length <= ACTIVE) continue;
-    // Not the oldest always: requests end in any order.
-    const [ended] = active.splice(upTo(ACTIVE), 1);
-    startNs = process.hrtime.bigint();
-    ended?.release();
-    times.releasing.push(microseconds(startNs));
-    times.hashing.push(hashing);
-    times.deciding.push(deciding);
-    times.reserving.push(reserving);
+  constructor(tokensPerBlock: number) {
+    this.tokensPerBlock = tokensPerBlock;
+    this.#router = new GroupRouter(
+      { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
+      { random: seededRandom(1) },
+    );
+    this.#router.begin(indexOf(tokensPerBlock), 1, tokensPerBlock);
+    this.#router.setCandidates(candidates);
+    this.#plain = new PlainWorkers(tokensPerBlock);
+    while (this.#active.length < ACTIVE) {
+      const tokens = nextPrompt();
+      this.#active.push(this.#reserve(tokens));
+      const hashes = numbersOf(hash(tokens, tokensPerBlock));
+      const worker = upTo(WORKERS);
+      this.#plain.add(worker, hashes);
+      this.#plainActive.push({ worker, hashes });
+    }
   }
-  for (const reservation of active) reservation.release();
-  const left = router.trackedBlocks + router.loads().reduce((sum, load) => sum + load.activeBlocks, 0);
-  if (left !== 0) throw new Error(`${left} blocks are active although every request has ended`);
-  return times;
+
+  run(): void {
+    const times: Record<string, number[]> = Object.fromEntries(WHATS.map((what) => [what, []]));
+    const timed = <T>(what: (typeof WHATS)[number], call: () => T): T => {
+      const startNs = process.hrtime.bigint();
+      const result = call();
+      times[what]?.push(Number(process.hrtime.bigint() - startNs) / 1_000);
+      return result;
+    };
+    const { tokensPerBlock } = this;
+    for (let number = 0; number < DECISIONS; number += 1) {
+      const tokens = nextPrompt();
+      timed('hashing', () => hash(tokens, tokensPerBlock));
+      timed('deciding', () =>
+        this.#router.decide({ sequenceHashes: hash(tokens, tokensPerBlock), tokenCount: TOKENS }, []),
+      );
+      const before = process.cpuUsage();
+      const reservation = timed('reserving', () => this.#reserve(tokens));
+      // Of the whole process: while others want the core too, the clock tells of them more than of this.
+      const { user, system } = process.cpuUsage(before);
+      times['processor']?.push(user + system);
+      reservation.prefillDone();
+      reservation.progress(upTo(1_000));
+      this.#active.push(reservation);
+      // Requests end in any order.
+      const [ended] = this.#active.splice(upTo(ACTIVE), 1);
+      timed('releasing', () => ended?.release());
+    }
+    for (let number = 0; number < PLAIN_DECISIONS; number += 1) {
+      const tokens = nextPrompt();
+      this.#plainActive.push(timed('plain', () => this.#reservePlainly(tokens)));
+      const [ended] = this.#plainActive.splice(upTo(ACTIVE), 1);
+      if (ended !== undefined) this.#plain.remove(ended.worker, ended.hashes);
+    }
+    for (const what of WHATS) {
+      const sorted = (times[what] ?? []).sort((a, b) => a - b);
+      const { p50, p99, longest } = this.rounds[what];
+      p50.push(median(sorted));
+      p99.push(sorted[Math.floor(0.99 * sorted.length)] ?? Number.NaN);
+      longest.push(sorted.at(-1) ?? Number.NaN);
+    }
+  }
+
+  /** Ends all requests. Throws when anything is active then. */
+  end(): void {
+    for (const reservation of this.#active) reservation.release();
+    const { trackedBlocks } = this.#router;
+    const left = this.#router.loads().reduce((sum, load) => sum + load.activeBlocks, trackedBlocks);
+    if (left !== 0) throw new Error(`${left} blocks are active although every request has ended`);
+  }
+
+  #reserve(tokens: Uint32Array): Reservation {
+    const sequenceHashes = hash(tokens, this.tokensPerBlock);
+    return this.#router.reserve({ sequenceHashes, tokenCount: TOKENS }, []);
+  }
+
+  #reservePlainly(tokens: Uint32Array): { readonly worker: number; readonly hashes: readonly number[] } {
+    const hashes = numbersOf(hash(tokens, this.tokensPerBlock));
+    const worker = this.#plain.decide(hashes, this.tokensPerBlock);
+    this.#plain.add(worker, hashes);
+    return { worker, hashes };
+  }
 }
 
-function measurePlainly(tokensPerBlock: number): number[] {
-  const workers = new PlainWorkers(tokensPerBlock);
-  const active: { readonly worker: number; readonly hashes: readonly number[] }[] = [];
-  const times: number[] = [];
-  for (let number = 0; number < ACTIVE; number += 1) {
-    const hashes = numbersOf(hash(nextPrompt(), tokensPerBlock));
-    const worker = upTo(WORKERS);
-    workers.add(worker, hashes);
-    active.push({ worker, hashes });
-  }
-  for (let number = 0; number < PLAIN_DECISIONS; number += 1) {
-    const tokens = nextPrompt();
-    const startNs = process.hrtime.bigint();
-    const hashes = numbersOf(hash(tokens, tokensPerBlock));
-    const worker = workers.decide(hashes, tokensPerBlock);
-    workers.add(worker, hashes);
-    times.push(microseconds(startNs));
-    active.push({ worker, hashes });
-    const [ended] = active.splice(upTo(ACTIVE), 1);
-    if (ended !== undefined) workers.remove(ended.worker, ended.hashes);
-  }
-  return times;
+title(
+  `routing ${TOKENS.toLocaleString('en')} tokens among ${WORKERS.toLocaleString('en')} workers, ${ACTIVE.toLocaleString('en')} requests active, ${ROUNDS} rounds of ${DECISIONS.toLocaleString('en')} decisions`,
+);
+const sizes = [16, 32].map((tokensPerBlock) => new Measured(tokensPerBlock));
+for (let round = 1; round <= ROUNDS; round += 1) {
+  for (const size of sizes) size.run();
+  console.log(`  round ${round}: load of the machine ${(loadavg()[0] ?? 0).toFixed(2)}`);
 }
-
-for (const tokensPerBlock of [16, 32]) {
-  const router = new GroupRouter(
-    { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
-    { random: seededRandom(1) },
-  );
-  router.begin(indexOf(tokensPerBlock), 1, tokensPerBlock);
-  router.setCandidates(candidates);
-  const { hashing, deciding, reserving, releasing } = measure(router, tokensPerBlock);
-  const plain = measurePlainly(tokensPerBlock);
-  title(
-    `routing ${TOKENS.toLocaleString('en')} tokens in blocks of ${tokensPerBlock} among ${WORKERS.toLocaleString('en')} workers, ${ACTIVE.toLocaleString('en')} requests active, ${DECISIONS.toLocaleString('en')} decisions`,
-  );
-  figure('hashing alone, p50', median(hashing), 'us');
-  figure('… p99', percentile(hashing, 0.99), 'us');
-  figure('hashing and deciding, p50', median(deciding), 'us');
-  figure('… p99', percentile(deciding, 0.99), 'us');
-  ratio('hashing, deciding and reserving, p50', median(reserving), median(plain), 'us', 1);
-  ratio('… p99, against the plain way', percentile(reserving, 0.99), percentile(plain, 0.99), 'us', 1);
-  ratio('… p99, against the aim', percentile(reserving, 0.99), AIM_P99_US, 'us', 1);
-  figure('… longest', percentile(reserving, 1), 'us');
-  figure('releasing, p50', median(releasing), 'us');
-  figure('… p99', percentile(releasing, 0.99), 'us');
+for (const { tokensPerBlock, rounds } of sizes) {
+  const { hashing, deciding, reserving, processor, releasing, plain } = rounds;
+  console.log(`  blocks of ${tokensPerBlock}:`);
+  figure('hashing, p50', median(hashing.p50), 'us');
+  figure('… p99', median(hashing.p99), 'us');
+  ratio('hashing and deciding, p50, to hashing alone', median(deciding.p50), median(hashing.p50), 'us', 10);
+  figure('… p99', median(deciding.p99), 'us');
+  ratio('and reserving, p50, to the plain way', median(reserving.p50), median(plain.p50), 'us', 1);
+  ratio('… p99, to the plain way', median(reserving.p99), median(plain.p99), 'us', 1);
+  ratio('… p99, to what is wanted', median(reserving.p99), AIM_P99_US, 'us', 1);
+  ratio('… p99, processor time, to what is wanted', median(processor.p99), AIM_P99_US, 'us', 1);
+  figure('… p50, processor time', median(processor.p50), 'us');
+  figure('… longest of all', Math.max(...reserving.longest), 'us');
+  figure('releasing, p50', median(releasing.p50), 'us');
+  figure('… p99', median(releasing.p99), 'us');
 }
+for (const size of sizes) size.end();

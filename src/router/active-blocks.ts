@@ -6,7 +6,7 @@ import { ActiveChains, NONE } from './active-chains.js';
  * 32,768 active blocks each have. Up to 65 bytes each in the table and the
  * index, 270 MB in all. Blocks beyond count by their number alone.
  */
-export const MAX_TRACKED_BLOCKS: number = 4 * 1024 * 1024;
+const MAX_TRACKED_BLOCKS = 4 * 1024 * 1024;
 
 /** Longest output that is believed; more than any engine generates for one request. */
 const MAX_OUTPUT_TOKENS = 2 ** 32;

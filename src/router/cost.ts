@@ -15,17 +15,7 @@ export const DEFAULT_COST_WEIGHTS: CostWeights = {
   diskCacheHitWeight: 0.25,
 };
 
-/** What a prompt would find of itself on one rank. */
-export interface Overlap {
-  /** Leading blocks on the device. */
-  readonly deviceBlocks: number;
-  /** Those on the device or the host. */
-  readonly hostBlocks: number;
-  /** Those on the device, the host or a disk. */
-  readonly diskBlocks: number;
-}
-
-/** Blocks that need not be computed. Shared storage is not credited: what fetching from there costs is not known. */
+/** Blocks that need not be computed, of those on the device, with the host, and with a disk as well. Shared storage is not credited: what fetching from there costs is not known. */
 export function overlapCredit(
   deviceBlocks: number,
   hostBlocks: number,

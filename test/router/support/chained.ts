@@ -3,7 +3,7 @@ import { packedFrom } from '../../support/packed-hashes.js';
 const MASK = (1n << 64n) - 1n;
 
 /** The sequence hash of a block after another, for tests that need them chained and nothing else (FNV-1a, then spread). */
-export function chainedHash(before: bigint, block: number): bigint {
+function chainedHash(before: bigint, block: number): bigint {
   const mixed = ((before ^ BigInt(block + 1)) * 0x100000001b3n + 0xcbf29ce484222325n) & MASK;
   return ((mixed ^ (mixed >> 29n)) * 0xbf58476d1ce4e5b9n) & MASK;
 }

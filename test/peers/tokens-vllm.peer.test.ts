@@ -45,6 +45,17 @@ describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
     expect(unsure.length).toBeLessThanOrEqual(4);
   });
 
+  it('with the Rust frontend are had of it exactly', async () => {
+    const engine = forThisTest(
+      await startVllm({ model: modelWithTokenizer('chatml'), blockSize: 32, frontend: 'rust' }),
+    );
+    const truths = await truthsOf(engine.url, 'tiny-chatml', tokenRequests('chatml'));
+    const answered = [...truths.values()].filter((truth) => truth !== 'refused');
+    expect(answered.length).toBeGreaterThan(truths.size * 0.6);
+    const group = groupOf(engine.url);
+    expect(await compareTokens(await tokenSource('engine'), group, 'tiny-chatml', truths)).toEqual([]);
+  });
+
   it('are told to differ from those of another tokenizer, and are used then', async () => {
     const engine = forThisTest(await startVllm({ model: modelWithTokenizer('chatml'), blockSize: 32 }));
     const logger = new RecordingLogger();

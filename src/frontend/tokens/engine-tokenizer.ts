@@ -42,7 +42,7 @@ const MAX_MODELS_BYTES = 1024 * 1024;
 const LATE = new Error('the worker took too long');
 
 /** No such address, not allowed, or switched off: it stays so as long as the engine runs. */
-const LACKING: ReadonlySet<number> = new Set([403, 404, 405, 501]);
+const LACKING: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 /** The engine has looked at the prompt and will not take it. */
 const REFUSING: ReadonlySet<number> = new Set([400, 413, 422]);
 

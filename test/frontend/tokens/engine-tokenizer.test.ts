@@ -152,6 +152,19 @@ describe('tokens asked of an engine', () => {
     expect(plain(await tokenizer.tokensOf(CHAT, 'tiny', held, never))).toBe('no_tokenizer');
   });
 
+  it('come from the /tokenize of a vLLM that wants an API key below /v1 alone', async () => {
+    const closed = { status: 401, json: { error: 'Unauthorized' } };
+    const engine = await engineWith({
+      '/v1/models': closed,
+      [RENDER_CHAT]: closed,
+      '/tokenize': { json: { tokens: [6] } },
+    });
+    expect(plain(await makeTokenizer().tokensOf(CHAT, 'tiny', groupOf(engine.url), never))).toEqual([6]);
+    engine.answers['/tokenize'] = closed;
+    const guarded = groupOf({ baseUrl: engine.url, instanceId: 'worker-0-2' });
+    expect(plain(await makeTokenizer().tokensOf(CHAT, 'tiny', guarded, never))).toBe('no_tokenizer');
+  });
+
   it('are not had of a prompt that the engine refuses, or a model that it does not serve', async () => {
     const engine = await engineWith({
       '/v1/models': VLLM_MODELS,

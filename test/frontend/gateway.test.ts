@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { request as tlsRequest } from 'node:https';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ApiKeys } from '../../src/frontend/api-keys.js';
 import type { GatewayModules, GatewayOptions } from '../../src/frontend/gateway.js';
@@ -370,6 +372,38 @@ describe('browsers', () => {
     expect(response.status).toBe(200);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(response.headers.get('content-type')).toBe('application/json');
+  });
+});
+
+describe('TLS', () => {
+  const pem = (name: string): string =>
+    readFileSync(new URL(`../http/certificates/${name}.pem`, import.meta.url), 'utf8');
+  const ca = pem('ca');
+  const material = { cert: pem('first-cert'), key: pem('first-key'), ca };
+  const client = { cert: pem('client-cert'), key: pem('client-key') };
+
+  function ask(port: number, path: string, shown: object = {}): Promise<{ status: number; body: string }> {
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, path, ca, agent: false as const, ...shown };
+      const request = tlsRequest(options, (response) => {
+        let body = '';
+        response.setEncoding('utf8').on('data', (text: string) => {
+          body += text;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      });
+      request.on('error', reject).end();
+    });
+  }
+
+  it('asks callers for a certificate everywhere but at probes', async () => {
+    const tls = { current: () => material, clientAuth: 'require' as const };
+    const { port } = await start({}, { tls });
+    expect((await ask(port, '/livez')).status).toBe(200);
+    const refused = await ask(port, '/v1/models');
+    expect(refused.status).toBe(401);
+    expect(JSON.parse(refused.body)).toMatchObject({ error: { code: 'no_client_certificate' } });
+    expect((await ask(port, '/v1/models', client)).status).toBe(200);
   });
 });
 

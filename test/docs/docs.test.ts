@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
 import { IndexMetrics } from '../../src/indexer/index-metrics.js';
+import { RouterMetrics } from '../../src/router/router-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -55,6 +56,7 @@ describe('metrics.md', () => {
     const none = {} as never;
     new FleetMetrics(aggregator, () => none);
     new IndexMetrics(aggregator, { indexes: none, tallies: none });
+    new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
     new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
     // Some have the same name in both, with other labels.
     const served = [aggregator, sidecar]

@@ -1,4 +1,5 @@
 import type { FleetView, GroupView, MemberView, Reason } from '../agreement/snapshot.js';
+import type { Serving } from '../contract/serving.js';
 import { reachableUrl } from './reachable-url.js';
 
 /** A worker as the gateway sees it. */
@@ -50,19 +51,17 @@ export type GivenUrls = ReadonlyMap<string, string>;
 export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
   const groups = view.groups.map((group) => groupOf(group, given));
   const models = new Map<string, CatalogueModel>();
-  const add = (model: CatalogueModel): void => {
-    if (!models.has(model.name)) models.set(model.name, model);
+  const add = (name: string, group: string, loraName: string): void => {
+    if (!models.has(name)) models.set(name, { name, group, loraName });
   };
   // A group's own name goes before every other that somebody uses.
-  for (const { group } of view.groups) add({ name: group, group, loraName: '' });
+  for (const { group } of view.groups) add(group, group, '');
   // Its other names, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
   for (const { group, members } of view.groups) {
-    for (const { serving } of members)
-      for (const name of serving?.servedNames ?? []) add({ name, group, loraName: '' });
+    for (const { serving } of members) for (const name of serving?.servedNames ?? []) add(name, group, '');
   }
   for (const { group, members } of view.groups) {
-    for (const { serving } of members)
-      for (const name of serving?.loraAdapters ?? []) add({ name, group, loraName: name });
+    for (const { serving } of members) for (const name of serving?.loraAdapters ?? []) add(name, group, name);
   }
   return {
     models: [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -71,15 +70,28 @@ export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
   };
 }
 
+/** What URLs came to: views come often, and to read the URLs of thousands of workers each time takes longer than all the rest. */
+const reachable = new WeakMap<Serving, { readonly target: string; readonly url: string | undefined }>();
+
 /** Where a member can be sent requests; undefined where no address is known. */
 export function baseUrlOf(
   member: Pick<MemberView, 'target' | 'serving'>,
   given: GivenUrls,
 ): string | undefined {
-  const own = given.get(member.target);
-  if (own !== undefined) return own;
-  for (const reported of member.serving?.httpUrls ?? []) {
-    const url = reachableUrl(reported, member.target);
+  const { target, serving } = member;
+  const own = given.get(target);
+  if (own !== undefined || serving === undefined) return own;
+  let known = reachable.get(serving);
+  if (known?.target !== target) {
+    known = { target, url: firstReachable(serving.httpUrls, target) };
+    reachable.set(serving, known);
+  }
+  return known.url;
+}
+
+function firstReachable(reported: readonly string[], target: string): string | undefined {
+  for (const each of reported) {
+    const url = reachableUrl(each, target);
     if (url !== undefined) return url;
   }
   return undefined;

@@ -142,10 +142,11 @@ export class ActiveBlocks {
     const count = Math.floor(sequenceHashes.length / HASH_BYTES);
     let from = Math.min(sharedBlocks, count);
     let last = NONE;
-    // The first try finds it, unless the index could not note that blocks are gone.
-    for (; from > 0 && last === NONE; from -= last === NONE ? 1 : 0) {
+    if (from > 0) {
       const at = HASH_BYTES * (from - 1);
       last = chains.find(rank, view.getUint32(at, true), view.getUint32(at + 4, true));
+      // The index could not note that these blocks are gone: they are counted anew.
+      if (last === NONE) from = 0;
     }
     const to = this.#store(rank, sequenceHashes, from, from + Math.min(count - from, chains.room));
     chains.hold(last);
@@ -173,7 +174,7 @@ export class ActiveBlocks {
     try {
       this.#index.remove(rank, 'device', sequenceHashes);
     } catch (error) {
-      // No room even to note who is left: `#hold` looks again, and `dropRank` sweeps.
+      // No room even to note who is left: `#hold` sees it, and `dropRank` sweeps.
       if (!(error instanceof PrefixIndexError)) throw error;
     }
   }

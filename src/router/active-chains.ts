@@ -1,16 +1,17 @@
 /** No place: above the first block of a chain, and of a block that is not there. */
 export const NONE = -1;
 
-/** Words of an entry: hash (2), rank, place of the block before it, references, the next of its bucket. */
-const ENTRY_WORDS = 6;
+/** Words of an entry: hash (2), rank, place of the block before it, references, its neighbours in its bucket (2). */
+const ENTRY_WORDS = 7;
 const LO = 0;
 const HI = 1;
 const RANK = 2;
 const BEFORE = 3;
 const REFERENCES = 4;
 const NEXT = 5;
+const EARLIER = 6;
 
-/** Entries of a chunk: 96 KiB. Growing adds chunks and never copies one. */
+/** Entries of a chunk: 112 KiB. Growing adds chunks and never copies one. */
 const CHUNK_BITS = 12;
 const CHUNK_ENTRIES = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_ENTRIES - 1;
@@ -24,8 +25,9 @@ const FIRST_BUCKETS = 16;
  * names all that lies before it, so that the requests of a rank make trees: a
  * block counts the blocks that follow it and the requests that end with it, and
  * a request needs to know its last block alone. Adding a request costs what is
- * new of it, and ending it what nobody else holds. Typed arrays, 26 to 40 bytes
- * a block; a place names a block until it is gone.
+ * new of it, and ending it what nobody else holds, however alike the hashes are.
+ * Typed arrays, 32 to 40 bytes a block in use; a place names a block until it
+ * is gone.
  */
 export class ActiveChains {
   readonly #maxBlocks: number;
@@ -165,7 +167,10 @@ export class ActiveChains {
 
   #link(segment: Int32Array, place: number, hash: number): void {
     const bucket = hash & (segment.length - 1);
-    this.#set(place, NEXT, segment[bucket] as number);
+    const next = segment[bucket] as number;
+    this.#set(place, EARLIER, NONE);
+    this.#set(place, NEXT, next);
+    if (next !== NONE) this.#set(next, EARLIER, place);
     segment[bucket] = place;
   }
 
@@ -173,14 +178,11 @@ export class ActiveChains {
     const hash = this.#mixAt(place);
     const number = hash >>> SEGMENT_SHIFT;
     const segment = this.#segments[number] as Int32Array;
-    const bucket = hash & (segment.length - 1);
     const next = this.#word(place, NEXT);
-    let earlier = segment[bucket] as number;
-    if (earlier === place) segment[bucket] = next;
-    else {
-      while (this.#word(earlier, NEXT) !== place) earlier = this.#word(earlier, NEXT);
-      this.#set(earlier, NEXT, next);
-    }
+    const earlier = this.#word(place, EARLIER);
+    if (next !== NONE) this.#set(next, EARLIER, earlier);
+    if (earlier === NONE) segment[hash & (segment.length - 1)] = next;
+    else this.#set(earlier, NEXT, next);
     const count = (this.#segmentCounts[number] as number) - 1;
     this.#segmentCounts[number] = count;
     if (count === 0) this.#segments[number] = undefined;

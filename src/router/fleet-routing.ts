@@ -47,7 +47,7 @@ const MAX_NAMED = 10;
 const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
   role: 'serve only prefill or only decode: disaggregated serving is out of scope here, and they get no requests',
   unreachable:
-    'get no requests: no address of their OpenAI server is known. Let their sidecars ask the engine (--engine), or give the address to this frontend',
+    'get no requests: no address of their OpenAI server is known. Let their sidecars ask the engine (--engine), or name the address with --worker-urls',
 };
 
 /**

@@ -1,5 +1,8 @@
 import type { AskForm } from './ask-forms.js';
 
+/** Failures in a row that may be a prompt's own fault before they are taken for the worker's. */
+const MAX_STRIKES = 3;
+
 /** First pause after a failure; it doubles with each further one. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
@@ -11,6 +14,7 @@ export class EngineStanding {
   #lacksRender = false;
   #lacksTokenize = false;
   #failures = 0;
+  #strikes = 0;
   #pausedUntilMs = 0;
 
   /** The forms in which it can be asked, the best first; empty when it has none of them. */
@@ -29,15 +33,27 @@ export class EngineStanding {
     else this.#lacksTokenize = true;
   }
 
+  /** It has looked at a prompt, whatever it said of it. */
   answered(): void {
     this.#failures = 0;
+    this.#strikes = 0;
     this.#pausedUntilMs = 0;
   }
 
-  failed(nowMs: number): void {
+  /** It cannot be reached. */
+  gone(nowMs: number): void {
     // Requests that were under way together fail together: that is one failure.
     if (this.isPaused(nowMs)) return;
     this.#pausedUntilMs = nowMs + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
     this.#failures += 1;
+  }
+
+  /**
+   * It gave an error, or took too long. One client could make it do so with a
+   * prompt of its own, and must not take the tokens of all others away.
+   */
+  strike(nowMs: number): void {
+    this.#strikes += 1;
+    if (this.#strikes >= MAX_STRIKES) this.gone(nowMs);
   }
 }

@@ -168,9 +168,10 @@ export class EngineTokenizer {
       }
       return none('no_tokenizer');
     } catch (error) {
-      const isCancelled = signal.aborted && signal.reason !== LATE;
+      const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
-      if (!isCancelled) standing.failed(this.#clock.monotonicMs());
+      if (!isOfThisPrompt) standing.gone(this.#clock.monotonicMs());
+      else if (!signal.aborted || signal.reason === LATE) standing.strike(this.#clock.monotonicMs());
       this.#logger.debug({ worker: worker.target, error: describeError(error) }, 'A worker gave no tokens.');
       return none(signal.aborted ? 'timeout' : 'failed');
     }
@@ -191,17 +192,20 @@ export class EngineTokenizer {
     if (asked === undefined) return none('bad_prompt');
     const url = new URL(`${baseUrl}${ask.path}`);
     const { status, body } = await this.#http.ask(url, asked, signal);
-    if (REFUSING.has(status) || (status === 404 && isOfModel(body))) return none('bad_prompt');
+    if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
+      standing.answered();
+      return none('bad_prompt');
+    }
     if (LACKING.has(status)) {
       standing.lacks(form);
       this.#logger.debug({ worker: target, url: url.href, status }, 'A worker does not tell tokens there.');
       return undefined;
     }
-    if (status !== 200) throw new Error(`${url.href} answered ${status}`);
+    if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
     const tokens = tokensOfAnswer(form, parse(body), this.#maxTokens);
     if (tokens === undefined) {
       // An older vLLM renders in another shape.
-      if (form !== 'render') throw new Error(`${url.href} answered without tokens`);
+      if (form !== 'render') throw new WrongAnswerError(`${url.href} answered without tokens`);
       standing.lacks(form);
       return undefined;
     }
@@ -253,6 +257,11 @@ function isOfModel(body: Buffer): boolean {
   const answer = parse(body);
   const error = isRecord(answer) ? answer['error'] : undefined;
   return isRecord(error) && error['param'] === 'model';
+}
+
+/** An answer that came, and is none: it may be the prompt's fault. */
+class WrongAnswerError extends Error {
+  override readonly name = 'WrongAnswerError';
 }
 
 function none(reason: NoTokensReason): PromptTokens {

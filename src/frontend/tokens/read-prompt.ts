@@ -101,13 +101,13 @@ function tokensOf(values: readonly unknown[], body: Body, { maxTokens }: PromptL
 function readChat(body: Body, { maxChars }: PromptLimits): ReadPrompt {
   const messages = body['messages'];
   if (!Array.isArray(messages) || messages.length === 0) return none('bad_prompt');
-  const size = sizeOf([messages, body['tools'], body['documents'], body['chat_template_kwargs']], maxChars);
-  if (size === undefined) return none('too_long');
   for (const message of messages) {
     if (!isRecord(message) || typeof message['role'] !== 'string') return none('bad_prompt');
     const problem = contentProblem(message['content']);
     if (problem !== undefined) return none(problem);
   }
+  const rendered = [messages, body['tools'], body['documents'], body['chat_template_kwargs']];
+  if (!isWithin(rendered, maxChars)) return none('too_long');
   return { kind: 'chat', messages, body, isPlain: isPlain(body) && !isGiven(body['input_ids']) };
 }
 
@@ -143,8 +143,8 @@ function none(reason: NoTokensReason): ReadPrompt {
   return { kind: 'none', reason };
 }
 
-/** The characters in it; undefined when there are more, or when it is larger or deeper than is looked at. */
-function sizeOf(root: unknown, maxChars: number): number | undefined {
+/** Whether it has at most so many characters, and is no larger or deeper than is looked at. */
+function isWithin(root: unknown, maxChars: number): boolean {
   let chars = 0;
   let nodes = 0;
   const walk = (value: unknown, depth: number): boolean => {
@@ -159,5 +159,5 @@ function sizeOf(root: unknown, maxChars: number): number | undefined {
     }
     return true;
   };
-  return walk(root, 0) ? chars : undefined;
+  return walk(root, 0);
 }

@@ -190,9 +190,9 @@ describe('tokens asked of an engine', () => {
     expect(Math.min(...counts)).toBeGreaterThanOrEqual(3);
   });
 
-  it('come from another worker when one fails, which is then left alone for a while', async () => {
+  it('come from another worker when one cannot be reached, which is then left alone for a while', async () => {
     const clock = new FakeClock();
-    const broken = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': { status: 500, json: {} } });
+    const broken = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': 'reset' });
     const good = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': { json: { tokens: [3] } } });
     const tokenizer = makeTokenizer({ maxRememberedBytes: 0 }, clock);
     const group = groupOf(broken.url, good.url);
@@ -205,16 +205,39 @@ describe('tokens asked of an engine', () => {
     expect(plain(await tokenizer.tokensOf(HELLO, 'tiny', groupOf(broken.url), never))).toBe('failed');
   });
 
+  it('are asked of a worker on which a prompt fails, until three have failed in a row', async () => {
+    const wrong = { status: 500, json: {} };
+    const engine = await engineWith({
+      '/v1/models': VLLM_MODELS,
+      '/tokenize': ({ prompt }) => (prompt === 'evil' ? wrong : { json: { tokens: [3] } }),
+    });
+    const tokenizer = makeTokenizer({ maxRememberedBytes: 0 });
+    const group = groupOf(engine.url);
+    const ask = async (prompt: string): Promise<unknown> =>
+      plain(await tokenizer.tokensOf(promptOf({ prompt }), 'tiny', group, never));
+    for (let i = 0; i < 3; i += 1) {
+      expect(await ask('evil')).toBe('failed');
+      expect(await ask('evil')).toBe('failed');
+      expect(await ask('good')).toEqual([3]);
+    }
+    for (let i = 0; i < 3; i += 1) await ask('evil');
+    const asked = engine.asked.length;
+    expect(await ask('good')).toBe('failed');
+    expect(engine.asked).toHaveLength(asked);
+  });
+
   it('are not waited for longer than allowed, nor by more than allowed', async () => {
     const clock = new FakeClock();
     const engine = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': 'hang' });
     const tokenizer = makeTokenizer({ maxConcurrent: 1 }, clock);
     const group = groupOf(engine.url);
-    const slow = tokenizer.tokensOf(HELLO, 'tiny', group, never);
-    expect(plain(await tokenizer.tokensOf(HELLO, 'tiny', group, never))).toBe('timeout');
-    await expect.poll(() => engine.count('/tokenize')).toBe(1);
-    await clock.advanceMs(1_001);
-    expect(plain(await slow)).toBe('timeout');
+    for (const count of [1, 2, 3]) {
+      const slow = tokenizer.tokensOf(HELLO, 'tiny', group, never);
+      expect(plain(await tokenizer.tokensOf(HELLO, 'tiny', group, never))).toBe('timeout');
+      await expect.poll(() => engine.count('/tokenize')).toBe(count);
+      await clock.advanceMs(1_001);
+      expect(plain(await slow)).toBe('timeout');
+    }
     expect(plain(await tokenizer.tokensOf(HELLO, 'tiny', group, never))).toBe('failed');
     expect(clock.pendingTimers).toBe(0);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ActiveBlocks, type ActiveRequest } from '../../src/router/active-blocks.js';
 import { pack } from '../support/kv-events.js';
+import { packedFrom } from '../support/packed-hashes.js';
 import { chainOf } from './support/chained.js';
 
 const TOKENS_PER_BLOCK = 16;
@@ -174,6 +175,27 @@ describe('active blocks', () => {
       expect(active.blocksOn(one)).toBeGreaterThanOrEqual(0);
     }
     expect([active.blocksOn(one), active.trackedBlocks]).toEqual([0, 0]);
+  });
+
+  it('count blocks by their number whose hashes are too much alike for the index', () => {
+    const { active, one } = twoRanks();
+    // The inverse of how the index spreads hashes, so that all these come to one place of its table.
+    const alike = Array.from({ length: 4_000 }, (_, low) => {
+      const mixed = BigInt.asUintN(64, ((0xbeefcafen << 32n) | BigInt(low)) * 0xf1de83e19937733dn);
+      return mixed ^ (mixed >> 32n);
+    });
+    const sequenceHashes = packedFrom(alike);
+    const request = active.add(one, {
+      sequenceHashes,
+      tokenCount: 64_000,
+      sharedBlocks: 0,
+      prefillTokens: 0,
+    });
+    expect([active.trackedBlocks, active.untrackedBlocks]).toEqual([0, 4_000]);
+    expect(active.blocksOn(one)).toBe(4_000);
+    expect(active.match(sequenceHashes).count).toBe(0);
+    request.release();
+    expect(active.blocksOn(one)).toBe(0);
   });
 
   it('stand on when blocks are named as shared that nobody holds', () => {

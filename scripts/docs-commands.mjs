@@ -22,6 +22,7 @@ try {
   const { commands } = await load('cli/commands.js');
   const { commonSettings } = await load('cli/common-settings.js');
   const { collectionSettings } = await load('cli/collection-settings.js');
+  const { aggregatorSettings } = await load('cli/aggregator-settings.js');
   const { environmentName } = await load('cli/settings/setting.js');
   const { completionWords } = await load('cli/settings/flags.js');
 
@@ -32,7 +33,9 @@ try {
       description.name,
       Object.fromEntries(
         Object.entries(description.settings).filter(
-          ([name, setting]) => collectionSettings[name] !== setting,
+          // A frontend is an aggregator as well, and its page says so.
+          ([name, setting]) =>
+            (description.name === 'frontend' ? aggregatorSettings : collectionSettings)[name] !== setting,
         ),
       ),
     ]),

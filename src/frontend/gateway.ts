@@ -81,7 +81,7 @@ type GatewayLimits = Omit<HttpLimits, 'maxConnections'>;
  *   closed under a request that is on its way;
  * - no end for a socket that stands still: an engine may queue a prompt for long, and how long is the proxy's to say.
  */
-export const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
+const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
   headersTimeoutMs: 10_000,

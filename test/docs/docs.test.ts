@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
+import { GatewayMetrics } from '../../src/frontend/gateway-metrics.js';
 import { IndexMetrics } from '../../src/indexer/index-metrics.js';
 import { RouterMetrics } from '../../src/router/router-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
@@ -57,6 +58,7 @@ describe('metrics.md', () => {
     new FleetMetrics(aggregator, () => none);
     new IndexMetrics(aggregator, { indexes: none, tallies: none });
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
+    new GatewayMetrics(aggregator, () => 0);
     new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
     // Some have the same name in both, with other labels.
     const served = [aggregator, sidecar]

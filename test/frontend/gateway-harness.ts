@@ -202,7 +202,7 @@ export class GatewayHarness {
 }
 
 /** Picks a worker and answers 200 with a small JSON. */
-export async function answerOk(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome> {
+async function answerOk(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome> {
   const { route } = await request.pick([]);
   response.writeHead(200, ['content-type', 'application/json']);
   response.end('{"ok":true}');

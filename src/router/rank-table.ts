@@ -17,6 +17,8 @@ export const NOWHERE = -1;
 /** The candidates of a group. Each has a place, which is good until the candidates are others. */
 export class RankTable {
   #active: ActiveBlocks | undefined;
+  /** As they came, those that are left out with them. */
+  #given: readonly Candidate[] = [];
   #all: readonly KnownRank[] = [];
   #byKey = new Map<string, KnownRank>();
   /** By the number in the active blocks. */
@@ -48,16 +50,18 @@ export class RankTable {
     return this.#places[active] ?? NOWHERE;
   }
 
-  /** Other active blocks, in which nothing is active yet. */
+  /** Other active blocks, in which nothing is active yet. Turns go on. */
   begin(active: ActiveBlocks): void {
+    const before = this.#byKey;
+    this.#byKey = new Map();
     this.#active = active;
-    const candidates = this.#all.map(({ candidate }) => candidate);
-    for (const known of this.#byKey.values()) known.active = active.addRank();
-    this.set(candidates);
+    this.set(this.#given);
+    for (const [key, known] of this.#byKey) known.lastTurn = before.get(key)?.lastTurn ?? 0;
   }
 
   /** What is active on those who are gone, or are another instance, ends. Of two for the same rank the first counts. */
   set(candidates: readonly Candidate[]): void {
+    this.#given = candidates;
     const wanted = new Map<string, Candidate>();
     for (const candidate of candidates) {
       const key = keyOf(candidate.target, candidate.rank);

@@ -273,7 +273,9 @@ describe('the other modes', () => {
     const turns = (count: number) => Array.from({ length: count }, () => chosen(router)).join('');
     expect(turns(7)).toBe('abcabca');
     router.setCandidates(candidates('c', 'b', 'd', 'a'));
-    expect(turns(8)).toBe('dbcadbca');
+    expect(turns(5)).toBe('dbcad');
+    router.begin(undefined, 2, TOKENS_PER_BLOCK);
+    expect(turns(3)).toBe('bca');
     router.setCandidates(candidates('a', 'c'));
     expect(turns(4)).toBe('caca');
     expect(chosen(router, undefined, ['c'])).toBe('a');
@@ -383,6 +385,19 @@ describe('when nobody is left', () => {
       message: expect.stringContaining('tried before (a)'),
     });
     expect(router.explain(undefined, ['a'])).toEqual([]);
+  });
+
+  it('leaves out those for whom there is no number, and takes them when others go', () => {
+    const router = new GroupRouter(
+      { mode: 'least-loaded', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
+      { random: seededRandom(1) },
+    );
+    const many = Array.from({ length: 65_540 }, (_, rank) => candidate('a', { rank }));
+    router.setCandidates(many);
+    router.begin(undefined, 1, 16);
+    expect([router.candidatesLeftOut, router.loads().length]).toEqual([5, 65_535]);
+    router.setCandidates(many.slice(10));
+    expect([router.candidatesLeftOut, router.loads().length]).toEqual([0, 65_530]);
   });
 
   it('says so before any epoch has begun, and takes candidates meanwhile', () => {

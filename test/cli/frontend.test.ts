@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CliProcess } from '../support/cli-process.js';
+import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
 import { OpenThings, workersOf } from '../support/open-things.js';
-import { FakeOpenAiEngine } from './fake-openai-engine.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

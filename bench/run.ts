@@ -17,6 +17,7 @@ const BENCHES = [
   'fan-out',
   'fleet',
   'event-to-index',
+  'gateway',
 ];
 /** Too long to be run unless named or shortened. */
 const LONG_BENCHES = ['soak'];

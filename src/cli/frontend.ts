@@ -1,8 +1,8 @@
-import { readinessChecks } from '../aggregator/readiness.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import { baseUrlOf, buildCatalogue, type Catalogue, type GivenUrls } from '../frontend/catalogue.js';
 import { Gateway } from '../frontend/gateway.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
+import { frontendChecks } from '../frontend/readiness.js';
 import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
 import { createTokenSource } from '../frontend/tokens/token-source.js';
 import { TokenizerFolderError } from '../frontend/tokens/tokenizer-folder.js';
@@ -74,7 +74,7 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
   let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
   const show = (view: FleetView): void => {
     catalogue = buildCatalogue(view, given);
-    probes.set('readyz', readinessChecks(view));
+    probes.set('readyz', frontendChecks(view, catalogue));
     proxy.setWorkers(baseUrlsOf(catalogue));
   };
   const { runner } = aggregator.fleet;

@@ -30,6 +30,7 @@ import { cardOf, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
 import { notRoutedError, OpenAiError } from './openai-error.js';
 import { answerParserError } from './parser-error.js';
+import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyIntake } from './request-body.js';
 import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
@@ -296,13 +297,13 @@ export class Gateway {
 
   #health(): HttpAnswer {
     const { groups, reasons } = this.#modules.catalogue();
-    const isReady = !this.#isDraining && groups.some((group) => group.isReady);
+    const isReady = !this.#isDraining && groups.some(isServable);
     return jsonAnswer(isReady ? 200 : 503, {
       status: isReady ? 'ready' : this.#isDraining ? 'draining' : 'not_ready',
       reasons: reasons.map(({ text }) => text),
       models: groups.map((group) => ({
         model: group.group,
-        ready: group.isReady,
+        ready: isServable(group),
         workers: group.workers.filter(({ isOffered }) => isOffered).length,
         reasons: group.reasons.map(({ text }) => text),
       })),

@@ -33,6 +33,11 @@ export interface CatalogueModel {
   readonly group: string;
   /** The LoRA adapter of that name; empty for the model itself. */
   readonly loraName: string;
+  /**
+   * The workers, by target, that have it; absent when all of the group's do that have reported. Engines load adapters
+   * while they run, one after the other, and answer 404 to a name that they do not have.
+   */
+  readonly servedBy?: readonly string[];
 }
 
 /** What is served, for whoever takes requests. Plain data: it may cross between processes. */
@@ -51,23 +56,52 @@ export type GivenUrls = ReadonlyMap<string, string>;
 export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
   const groups = view.groups.map((group) => groupOf(group, given));
   const models = new Map<string, CatalogueModel>();
-  const add = (name: string, group: string, loraName: string): void => {
-    if (!models.has(name)) models.set(name, { name, group, loraName });
+  const addAll = (
+    names: (serving: Serving) => readonly string[],
+    loraNameOf: (name: string) => string,
+  ): void => {
+    for (const { group, members } of view.groups) {
+      for (const [name, servedBy] of holdersOf(members, names))
+        if (!models.has(name)) models.set(name, { name, group, loraName: loraNameOf(name), ...servedBy });
+    }
   };
   // A group's own name goes before every other that somebody uses.
-  for (const { group } of view.groups) add(group, group, '');
+  for (const { group } of view.groups) models.set(group, { name: group, group, loraName: '' });
   // Its other names, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
-  for (const { group, members } of view.groups) {
-    for (const { serving } of members) for (const name of serving?.servedNames ?? []) add(name, group, '');
-  }
-  for (const { group, members } of view.groups) {
-    for (const { serving } of members) for (const name of serving?.loraAdapters ?? []) add(name, group, name);
-  }
+  addAll(
+    ({ servedNames }) => servedNames,
+    () => '',
+  );
+  addAll(
+    ({ loraAdapters }) => loraAdapters,
+    (name) => name,
+  );
   return {
     models: [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     groups,
     reasons: view.reasons,
   };
+}
+
+/** Every name that some member has, and who has it where not all do that have reported. */
+function holdersOf(
+  members: readonly MemberView[],
+  names: (serving: Serving) => readonly string[],
+): Map<string, { readonly servedBy?: readonly string[] }> {
+  const targets = new Map<string, string[]>();
+  let reported = 0;
+  for (const { target, serving } of members) {
+    if (serving === undefined) continue;
+    reported += 1;
+    for (const name of new Set(names(serving))) {
+      const known = targets.get(name);
+      if (known === undefined) targets.set(name, [target]);
+      else known.push(target);
+    }
+  }
+  return new Map(
+    [...targets].map(([name, servedBy]) => [name, servedBy.length === reported ? {} : { servedBy }]),
+  );
 }
 
 /** What URLs came to: views come often, and to read the URLs of thousands of workers each time takes longer than all the rest. */

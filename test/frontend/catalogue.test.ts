@@ -60,7 +60,8 @@ describe('the catalogue', () => {
     });
     expect(models).toEqual([
       { name: 'alias', group: 'tiny', loraName: '' },
-      { name: 'dutch', group: 'tiny', loraName: 'dutch' },
+      // Only one of its workers has it.
+      { name: 'dutch', group: 'tiny', loraName: 'dutch', servedBy: ['b'] },
       { name: 'french', group: 'tiny', loraName: 'french' },
       { name: 'other', group: 'other', loraName: '' },
       { name: 'tiny', group: 'tiny', loraName: '' },

@@ -49,6 +49,8 @@ export interface GatewayOptions {
   readonly maxConnections: number;
   /** Origins whose pages may ask from a browser; `*` for all of them, empty for none. */
   readonly corsOrigins: readonly string[];
+  /** Whether other processes of this program listen there too. Default false. */
+  readonly sharesPort?: boolean;
   /** Bounds other than `DEFAULT_GATEWAY_LIMITS`. */
   readonly limits?: Partial<GatewayLimits>;
 }
@@ -64,6 +66,8 @@ export interface GatewayModules {
   readonly proxy: Forwarding;
   /** Answers `/livez` and `/readyz`. */
   readonly probes: ProbeBoard;
+  /** Answers `/metrics`. Absent: with what `registry` holds. */
+  readonly metricsPage?: Pick<MetricsPage, 'answer'>;
   /** Absent: nobody is told of requests. */
   readonly tracer?: RequestTracer;
   /** The keys that hold now. Absent: nobody is asked for one. */
@@ -97,13 +101,6 @@ const INFERENCE_PATHS: readonly (readonly [path: string, kind: Prompt['kind'] | 
   ['/v1/completions', 'completion'],
   ['/v1/embeddings', undefined],
 ];
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set on those that ask for something to be computed. */
-    open: OpenRequest | undefined;
-  }
-}
 
 /** The OpenAI-compatible HTTP server: all that happens to a request before a worker is chosen. */
 export class Gateway {
@@ -184,15 +181,10 @@ export class Gateway {
       frameworkErrors: (_error, request, reply) =>
         this.#refuse(request, reply, new OpenAiError(400, 'The path cannot be read.')),
     });
-    app.decorateRequest('open', undefined);
     if (corsOrigins.length > 0) void app.register(cors, corsOf(corsOrigins));
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (request: FastifyRequest, _stream, done) => {
-      const { open } = request;
-      // Nobody reads what comes with a request that nobody answers.
-      if (open === undefined) done(null);
-      else this.#intake.read(request.raw, open, done);
-    });
+    // Nobody reads what comes with a request that nobody answers; bodies that are wanted are read below.
+    app.addContentTypeParser('*', (_request: FastifyRequest, _stream, done) => done(null));
     app.setErrorHandler((error, request, reply) => this.#refuse(request, reply, error));
     app.setNotFoundHandler((request, reply) =>
       this.#refuse(request, reply, notFoundError(request.method, request.url)),
@@ -207,22 +199,12 @@ export class Gateway {
 
   #addRoutes(app: FastifyInstance): void {
     for (const [path, kind] of INFERENCE_PATHS) {
-      app.post(
-        path,
-        { onRequest: (request, reply, done) => this.#admit(path, request, reply, done) },
-        (request, reply) => {
-          const open = request.open as OpenRequest;
-          this.#takeOver(reply);
-          void this.#inference.answer(
-            open,
-            kind,
-            request.raw,
-            (request.body as Buffer | undefined) ?? NO_BODY,
-          );
-        },
-      );
+      // Taken over in the first hook: what the framework does from there to a handler costs more than all that is done here.
+      const onRequest = (request: FastifyRequest, reply: FastifyReply): void =>
+        this.#take(path, kind, request, reply);
+      app.post(path, { onRequest }, unreached);
     }
-    const metrics = MetricsPage.of(this.#modules.registry);
+    const { registry, metricsPage: metrics = MetricsPage.of(registry) } = this.#modules;
     const keyed = {
       onRequest: (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
         const problem = this.#findCallerProblem(request);
@@ -250,23 +232,25 @@ export class Gateway {
     get('/v1/models/*', keyed, ({ params }) => this.#showModel((params as { '*': string })['*']));
   }
 
-  /** Whether a request for something to be computed may go on, before its body is read. */
-  #admit(path: string, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  /** Takes a request for something to be computed, unless it is refused before its body is read. */
+  #take(path: string, kind: Prompt['kind'] | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = request;
-    const open = new OpenRequest(path, reply.raw, this.#modules.clock.monotonicMs());
+    const response = this.#takeOver(reply);
+    const open = new OpenRequest(path, response, this.#modules.clock.monotonicMs());
     const problem =
-      this.#findStateProblem(reply.raw) ??
+      this.#findStateProblem(response) ??
       this.#findCallerProblem(request) ??
       this.#intake.findHeaderProblem(raw);
     if (problem !== undefined) {
-      this.#takeOver(reply);
       this.#inference.refuse(open, raw, problem);
       return;
     }
-    request.open = open;
     this.#open.add(open);
-    open.response.once('close', () => this.#onOver(open));
-    done();
+    response.once('close', () => this.#onOver(open));
+    this.#intake.read(raw, open, (error, body) => {
+      if (body === undefined) this.#inference.refuse(open, raw, error);
+      else void this.#inference.answer(open, kind, raw, body);
+    });
   }
 
   #onOver(open: OpenRequest): void {
@@ -338,10 +322,6 @@ export class Gateway {
 
   #refuse(request: FastifyRequest, reply: FastifyReply, reason: unknown): void {
     this.#takeOver(reply);
-    if (request.open !== undefined) {
-      this.#inference.refuse(request.open, request.raw, reason);
-      return;
-    }
     const error = tellableError(reason);
     if (error === undefined)
       this.#modules.logger.error({ error: reason, path: request.url }, 'A request could not be answered');
@@ -359,7 +339,10 @@ export class Gateway {
   }
 }
 
-const NO_BODY = Buffer.alloc(0);
+/** Stands where a handler must be. */
+function unreached(): void {
+  throw new Error('its requests are taken over before');
+}
 
 /** One day: browsers cut it to two hours or less. */
 const PREFLIGHT_SECONDS = 86_400;

@@ -46,6 +46,8 @@ const HOLDING_MS = 2_000;
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
 export class Exchange implements AttemptListener {
+  /** Where it stands among those that run. */
+  place = -1;
   readonly #request: ProxiedRequest;
   readonly #response: ServerResponse;
   readonly #modules: ExchangeModules;

@@ -4,6 +4,7 @@ import type { Logger } from '../../platform/logger.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
+import { RunningExchanges } from './running-exchanges.js';
 import { WorkerPools } from './worker-pools.js';
 
 export interface WorkerProxyModules {
@@ -20,7 +21,7 @@ const CHECK_EVERY_MS = 250;
  */
 export class WorkerProxy {
   readonly #modules: ExchangeModules;
-  readonly #running = new Set<Exchange>();
+  readonly #running = new RunningExchanges();
   #timer: Timer | undefined;
   #closed: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
@@ -75,7 +76,7 @@ export class WorkerProxy {
       const done = new AbortController();
       this.#onIdle = () => done.abort();
       await sleep(this.#modules.clock, graceMs, done.signal);
-      for (const exchange of [...this.#running]) exchange.cut();
+      for (const exchange of this.#running.snapshot()) exchange.cut();
     }
     this.#timer?.clear();
     await this.#modules.pools.destroy();
@@ -84,7 +85,7 @@ export class WorkerProxy {
   readonly #check = (): void => {
     const { clock } = this.#modules;
     const nowMs = clock.monotonicMs();
-    for (const exchange of this.#running) exchange.check(nowMs);
+    for (const exchange of this.#running.snapshot()) exchange.check(nowMs);
     this.#timer = this.#running.size > 0 ? clock.setTimer(CHECK_EVERY_MS, this.#check) : undefined;
   };
 }

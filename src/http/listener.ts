@@ -32,6 +32,8 @@ export interface ListenerOptions {
   /** The setting that `listen` came from, for messages. */
   readonly listenField: string;
   readonly limits: HttpLimits;
+  /** Whether other processes of this program listen there too. Default false. */
+  readonly sharesPort?: boolean;
 }
 
 export interface ListenerModules {
@@ -57,7 +59,7 @@ export class Listener {
   constructor(options: ListenerOptions, modules: ListenerModules, onRequest: RequestListener) {
     this.#options = options;
     this.#modules = modules;
-    const { limits } = options;
+    const { limits, sharesPort = false } = options;
     const bounds = {
       maxHeaderSize: limits.maxHeaderBytes,
       headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
@@ -69,10 +71,15 @@ export class Listener {
     const { tls } = modules;
     this.server =
       tls === undefined ? createServer(bounds, onRequest) : this.#createTls(tls, bounds, onRequest);
-    this.server.maxConnections = limits.maxConnections;
+    // A shared port hands a connection that one process does not take to the next, and so on without an end.
+    if (!sharesPort) this.server.maxConnections = limits.maxConnections;
     this.server.maxHeadersCount = limits.maxHeaders;
     this.server.setTimeout(limits.idleTimeoutMs);
     this.server.on('connection', (socket: Socket) => {
+      if (sharesPort && this.#sockets.size >= limits.maxConnections) {
+        socket.destroy();
+        return;
+      }
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
@@ -90,9 +97,9 @@ export class Listener {
 
   /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
   async start(): Promise<Address> {
-    const { listen: address, listenField } = this.#options;
+    const { listen: address, listenField, sharesPort } = this.#options;
     const { logger } = this.#modules;
-    const bound = await listen(this.server, address, listenField);
+    const bound = await listen(this.server, address, listenField, sharesPort);
     this.server.on('error', (error) => logger.warn({ error }, 'The HTTP server had an error and goes on'));
     return bound;
   }

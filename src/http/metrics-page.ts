@@ -1,7 +1,13 @@
 import { Registry } from 'prom-client';
 import type { HttpAnswer } from './answer.js';
 
-type ContentType = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE;
+/** The forms in which metrics are written. */
+export type MetricsContentType =
+  | typeof Registry.PROMETHEUS_CONTENT_TYPE
+  | typeof Registry.OPENMETRICS_CONTENT_TYPE;
+
+/** Gathers what other processes count, in the form that is asked for. */
+type GatherOthers = (contentType: MetricsContentType) => Promise<Registry<MetricsContentType>>;
 
 /**
  * A registry's metrics as text, in the form that the caller accepts.
@@ -16,7 +22,8 @@ type ContentType = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPE
 export class MetricsPage {
   readonly #registry: Registry;
   #last: Promise<unknown> = Promise.resolve();
-  readonly #waiting = new Map<ContentType, Promise<HttpAnswer>>();
+  #others: GatherOthers | undefined;
+  readonly #waiting = new Map<MetricsContentType, Promise<HttpAnswer>>();
 
   private constructor(registry: Registry) {
     this.#registry = registry;
@@ -27,6 +34,11 @@ export class MetricsPage {
     const page = PAGES.get(registry) ?? new MetricsPage(registry);
     PAGES.set(registry, page);
     return page;
+  }
+
+  /** Shows with each scrape what `others` gives, under names that the registry itself does not have. */
+  include(others: GatherOthers): void {
+    this.#others = others;
   }
 
   /** `accept` is the caller's header; Prometheus' own text unless it names OpenMetrics. */
@@ -46,19 +58,28 @@ export class MetricsPage {
     return answer;
   }
 
-  async #render(contentType: ContentType): Promise<HttpAnswer> {
-    const registry = this.#registry as Registry<ContentType>;
+  async #render(contentType: MetricsContentType): Promise<HttpAnswer> {
+    const registry = this.#registry as Registry<MetricsContentType>;
+    const others = await this.#others?.(contentType);
     // Typed without its name, which every metric has.
     const metrics = registry.getMetricsAsArray() as unknown as { name: string }[];
     const names = metrics.map(({ name }) => name);
     registry.setContentType(contentType);
     try {
-      return { status: 200, contentType, body: await registry.metrics() };
+      return { status: 200, contentType, body: await withOthers(registry, others).metrics() };
     } finally {
       registry.setContentType(Registry.PROMETHEUS_CONTENT_TYPE);
       for (const [index, metric] of metrics.entries()) metric.name = names[index] ?? metric.name;
     }
   }
+}
+
+function withOthers(
+  registry: Registry<MetricsContentType>,
+  others: Registry<MetricsContentType> | undefined,
+): Registry<MetricsContentType> {
+  // Typed for the one form; it wants them to have the same, whichever that is.
+  return others === undefined ? registry : Registry.merge([registry, others] as Registry[]);
 }
 
 const PAGES = new WeakMap<Registry, MetricsPage>();

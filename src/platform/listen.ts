@@ -18,14 +18,20 @@ export class ListenError extends Error {
  * Starts `server` on `address`; resolves with the address that was really
  * taken (port 0 picks a free one). Rejects with a `ListenError`. A Unix
  * socket that a killed process left behind is replaced; one that answers is not.
+ * With `isShared` the processes of a crew (`startCrewMember`) listen together.
  */
-export async function listen(server: Server, address: Address, field: string): Promise<Address> {
+export async function listen(
+  server: Server,
+  address: Address,
+  field: string,
+  isShared = false,
+): Promise<Address> {
   try {
     try {
-      await listenOnce(server, address);
+      await listenOnce(server, address, isShared);
     } catch (error) {
       if (address.type !== 'unix' || !(await removeStaleSocket(address.path, error))) throw error;
-      await listenOnce(server, address);
+      await listenOnce(server, address, isShared);
     }
   } catch (error) {
     throw new ListenError(address, field, error as NodeJS.ErrnoException);
@@ -36,13 +42,13 @@ export async function listen(server: Server, address: Address, field: string): P
   return { ...address, port: bound.port, text: formatTcp(address.host, bound.port) };
 }
 
-function listenOnce(server: Server, address: Address): Promise<void> {
+function listenOnce(server: Server, address: Address, isShared: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     const where =
       address.type === 'unix' ? { path: address.path } : { host: address.host, port: address.port };
-    // Never a share of a port that someone else listens on.
-    server.listen({ ...where, exclusive: true }, () => {
+    // Never a share of a port that someone else listens on, unless it is asked for.
+    server.listen({ ...where, exclusive: !isShared }, () => {
       server.off('error', reject);
       resolve();
     });

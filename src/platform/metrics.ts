@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { cpuSeconds, loopActiveSeconds, residentBytes } from './process-readings.js';
 
 /**
  * The process's registry, with what every process tells of itself under the
@@ -18,21 +19,18 @@ export function createRegistry(about: { readonly version: string }): Registry {
     'When the process started, in seconds since 1970.',
     () => Math.round(performance.timeOrigin) / 1000,
   );
-  gauge('process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss());
+  gauge('process_resident_memory_bytes', 'Resident memory.', residentBytes);
   gauge('nodejs_heap_size_used_bytes', 'Heap in use.', () => process.memoryUsage().heapUsed);
   gauge(
     'process_open_fds',
     'Open file descriptors; no series where the system does not tell.',
     countOpenFiles,
   );
-  counter('process_cpu_seconds_total', 'CPU time of the process, user and system.', () => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1e6;
-  });
+  counter('process_cpu_seconds_total', 'CPU time of the process, user and system.', cpuSeconds);
   counter(
     'kv_accord_event_loop_active_seconds_total',
     'Time in which the event loop had something to do.',
-    () => performance.eventLoopUtilization().active / 1000,
+    loopActiveSeconds,
   );
   new Gauge({
     name: 'kv_accord_build_info',

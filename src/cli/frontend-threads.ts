@@ -1,0 +1,166 @@
+import { createServer } from 'node:net';
+import { Registry } from 'prom-client';
+import { readinessChecks } from '../aggregator/readiness.js';
+import type { FleetView } from '../agreement/snapshot.js';
+import { baseUrlOf, buildCatalogue } from '../frontend/catalogue.js';
+import { CrewError, GatewayCrew } from '../frontend/threads/gateway-crew.js';
+import { GatewayThread } from '../frontend/threads/gateway-thread.js';
+import type { Served } from '../frontend/threads/messages.js';
+import { registerThreadMetrics } from '../frontend/threads/thread-metrics.js';
+import type { Address } from '../platform/address.js';
+import { insideCrew, isInsideCrew, startCrewMember } from '../platform/crew.js';
+import { describeError } from '../platform/describe-error.js';
+import { listen } from '../platform/listen.js';
+import { listenForSignals } from '../platform/process-signals.js';
+import { systemRandom } from '../platform/random.js';
+import { systemTurns } from '../platform/turns.js';
+import type { CommandContext, WithCommon } from './command.js';
+import { EXIT_CONFLICT, EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
+import { type frontendSettings, openAiAddress } from './frontend-settings.js';
+import { httpSecurityOf } from './http-security.js';
+import { openAggregator } from './open-aggregator.js';
+import {
+  baseUrlsOf,
+  type Closing,
+  connectionsOfEach,
+  createGateway,
+  givenUrlsOf,
+  OPENAI_LISTEN_FIELD,
+  openGatewayParts,
+  tellServing,
+} from './open-gateway.js';
+import { openSecurity } from './open-security.js';
+import type { SettingsOf } from './settings/setting.js';
+import { SettingError } from './settings/setting-error.js';
+import { startOrExplain } from './start-or-explain.js';
+import { untilAborted } from './until-aborted.js';
+
+type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
+type Context = CommandContext<typeof frontendSettings>;
+
+/**
+ * Runs `kv-accord frontend` with so many processes for HTTP: the first process
+ * has gate, index and router, and starts the others, which run this too.
+ */
+export function serveInThreads(
+  threads: number,
+  settings: Settings,
+  context: Context,
+  closing: Closing,
+): Promise<number> {
+  return isInsideCrew()
+    ? serveAsThread(threads, settings, context, closing)
+    : serveAsFirst(threads, settings, context, closing);
+}
+
+async function serveAsFirst(
+  threads: number,
+  settings: Settings,
+  context: Context,
+  closing: Closing,
+): Promise<number> {
+  const { clock, logger, signal, version } = context;
+  const given = givenUrlsOf(settings);
+  const opened = await openAggregator(settings, {
+    clock,
+    logger,
+    version,
+    isReachable: (member) => baseUrlOf(member, given) !== undefined,
+  });
+  closing.push(() => opened.close());
+  const { aggregator, registry, routing, watched } = opened;
+  const { grpc, http } = await startOrExplain(aggregator);
+  const openAi = await startOrExplain({ start: () => findPort(settings) });
+  const { runner } = aggregator.fleet;
+  const servedOf = (view: FleetView): Served => ({
+    catalogue: buildCatalogue(view, given),
+    checks: readinessChecks(view),
+  });
+  const crew = new GatewayCrew(
+    {
+      threads,
+      port: openAi.port,
+      maxRequests: connectionsOfEach(settings, threads),
+      drainTimeoutMs: settings.drainTimeoutMs,
+    },
+    servedOf(runner.view),
+    {
+      clock,
+      logger,
+      random: systemRandom,
+      turns: systemTurns,
+      registry,
+      routing,
+      startMember: startCrewMember,
+    },
+  );
+  closing.push(runner.listen({ onView: (view) => crew.show(servedOf(view)) }));
+  // Before the aggregator: what runs needs its router to the end.
+  closing.push(() => crew.stop());
+  try {
+    await crew.start();
+  } catch (error) {
+    throw error instanceof CrewError && error.isSetting ? new SettingError(error.message) : error;
+  }
+  tellServing(settings, context, { openAi, grpc, http, watched, threads });
+  const refusal = await Promise.race([aggregator.refused, untilAborted(signal)]);
+  return refusal === undefined ? EXIT_OK : EXIT_CONFLICT;
+}
+
+/**
+ * Finds out whether the port can be had, and which one 0 stands for, before any
+ * process is started: they ask for it one by one, and must all get the same.
+ */
+async function findPort(settings: Settings): Promise<Address & { readonly type: 'tcp' }> {
+  const server = createServer();
+  const bound = await listen(server, openAiAddress(settings) as Address, OPENAI_LISTEN_FIELD);
+  await new Promise((resolve) => server.close(resolve));
+  if (bound.type !== 'tcp') throw new Error('the OpenAI server listens on a port');
+  return bound;
+}
+
+async function serveAsThread(
+  threads: number,
+  settings: Settings,
+  context: Context,
+  closing: Closing,
+): Promise<number> {
+  // A terminal sends signals to every process; this one ends when the first one says so, or is gone.
+  listenForSignals(['SIGTERM', 'SIGINT'], () => undefined);
+  context.takeOverSignals();
+  const { clock } = context;
+  const registry = new Registry();
+  const link = new GatewayThread(
+    { maxWaiting: connectionsOfEach(settings, threads) },
+    { clock, turns: systemTurns, registry, link: insideCrew },
+  );
+  closing.push(() => link.close());
+  const { thread, port } = await link.begun;
+  const logger = context.logger.child({ thread });
+  registerThreadMetrics(registry, thread);
+  try {
+    const security = await openSecurity(settings, { clock, logger });
+    closing.push(() => security.close());
+    const parts = await openGatewayParts(settings, { ...context, logger }, closing);
+    link.onCatalogue((catalogue) => parts.proxy.setWorkers(baseUrlsOf(catalogue)));
+    const gateway = createGateway(settings, { clock, logger }, parts, {
+      registry,
+      routing: link.routing,
+      probes: link.probes,
+      tls: httpSecurityOf(security, settings).tls,
+      catalogue: () => link.catalogue,
+      metricsPage: { answer: (accept) => link.page(accept) },
+      port,
+      sharers: threads,
+    });
+    closing.push(() => gateway.drain(settings.drainTimeoutMs));
+    const address = await startOrExplain(gateway);
+    link.listens(address.text);
+  } catch (error) {
+    const isSetting = error instanceof SettingError;
+    link.isUnable({ message: describeError(error), isSetting });
+    return isSetting ? EXIT_USAGE : EXIT_FAULT;
+  }
+  await link.drained;
+  return EXIT_OK;
+}

@@ -1,0 +1,39 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { cpuSeconds, loopActiveSeconds, residentBytes } from '../../platform/process-readings.js';
+import { THREAD_LABEL } from './metrics-snapshot.js';
+
+/**
+ * What a process that serves HTTP tells of itself. The standard names
+ * (`process_cpu_seconds_total`) are those of the first process: they have no
+ * label by which several could be told apart.
+ */
+export function registerThreadMetrics(registry: Registry, thread: number): void {
+  const labels = { [THREAD_LABEL]: String(thread) };
+  const about = { labelNames: [THREAD_LABEL], registers: [registry] };
+  new Counter({
+    ...about,
+    name: 'kv_accord_frontend_thread_cpu_seconds_total',
+    help: 'CPU time of a process that serves HTTP, user and system.',
+    collect() {
+      this.reset();
+      this.inc(labels, cpuSeconds());
+    },
+  });
+  new Counter({
+    ...about,
+    name: 'kv_accord_frontend_thread_event_loop_active_seconds_total',
+    help: 'Time in which the event loop of a process that serves HTTP had something to do.',
+    collect() {
+      this.reset();
+      this.inc(labels, loopActiveSeconds());
+    },
+  });
+  new Gauge({
+    ...about,
+    name: 'kv_accord_frontend_thread_resident_memory_bytes',
+    help: 'Resident memory of a process that serves HTTP.',
+    collect() {
+      this.set(labels, residentBytes());
+    },
+  });
+}

@@ -1,0 +1,218 @@
+import type { HttpAnswer } from '../../http/answer.js';
+import type { Clock, Timer } from '../../platform/clock.js';
+import type { CrewMember, StartCrewMember } from '../../platform/crew.js';
+import type { Logger } from '../../platform/logger.js';
+import type { Turns } from '../../platform/turns.js';
+import type { Routing } from '../../router/routing.js';
+import type { RouteAnswer, ThreadMessage, ThreadOrder } from './messages.js';
+import type { MetricsSnapshot } from './metrics-snapshot.js';
+import { Outbox } from './outbox.js';
+import { readThreadMessages } from './read-messages.js';
+import { RoutingHost } from './routing-host.js';
+import type { ServedBoard } from './served-board.js';
+
+/** How often a process is asked whether it is alive. */
+const PING_EVERY_MS = 5_000;
+/** Silence after which it is ended: no request takes its event loop a tenth of that. */
+const MAX_SILENCE_MS = 30_000;
+/** Longest wait for its metrics; a scraper waits for 10 s. */
+const METRICS_TIMEOUT_MS = 2_000;
+/** Scrapes that wait for the metrics of one process. */
+const MAX_METRICS_ASKED = 64;
+
+/** Why a process cannot serve, in its own words. */
+export interface Inability {
+  readonly message: string;
+  /** Whether it is the fault of a setting. */
+  readonly isSetting: boolean;
+}
+
+export interface ThreadSessionOptions {
+  /** Its number, from 1 on. */
+  readonly thread: number;
+  /** Of the OpenAI server. */
+  readonly port: number;
+  /** Routes that it may have at a time. */
+  readonly maxRoutes: number;
+}
+
+export interface ThreadSessionModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly turns: Turns;
+  readonly routing: Routing;
+  readonly board: ServedBoard;
+  readonly startMember: StartCrewMember;
+  /** The page of `/metrics`. */
+  page(accept: string): Promise<HttpAnswer>;
+}
+
+/** What is told of it, each at most once. */
+export interface ThreadSessionEvents {
+  onListening(address: string): void;
+  onUnable(why: Inability): void;
+  /** It is gone; the last one. */
+  onEnd(how: string): void;
+}
+
+/** One process that serves HTTP, from its start to its end, as the first process sees it. */
+export class ThreadSession {
+  readonly #options: ThreadSessionOptions;
+  readonly #modules: ThreadSessionModules;
+  readonly #events: ThreadSessionEvents;
+  readonly #member: CrewMember;
+  readonly #outbox: Outbox<ThreadOrder>;
+  readonly #host: RoutingHost;
+  readonly #askedMetrics = new Map<number, () => void>();
+  #lastId = 0;
+  #metrics: MetricsSnapshot = [];
+  #hasBegun = false;
+  #isListening = false;
+  #hasEnded = false;
+  #heardMs: number;
+  #timer: Timer;
+
+  constructor(options: ThreadSessionOptions, modules: ThreadSessionModules, events: ThreadSessionEvents) {
+    const { clock, logger, routing, startMember } = modules;
+    this.#options = options;
+    this.#modules = modules;
+    this.#events = events;
+    this.#member = startMember({
+      onMessage: (batch) => this.#take(batch),
+      onEnd: (how) => this.#end(how),
+    });
+    this.#outbox = new Outbox(this.#member, modules);
+    this.#host = new RoutingHost(options, {
+      routing,
+      logger,
+      answer: (answer) => this.#answer(answer),
+    });
+    this.#heardMs = clock.monotonicMs();
+    this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
+  }
+
+  /** Whether it takes requests. */
+  get isListening(): boolean {
+    return this.#isListening;
+  }
+
+  /** Its metrics as last heard. */
+  get lastMetrics(): MetricsSnapshot {
+    return this.#metrics;
+  }
+
+  /** Tells it what is served. */
+  show(served: string): void {
+    if (this.#hasBegun) this.#outbox.post({ type: 'served', served });
+  }
+
+  /** Asks for its metrics; those that were heard last where they do not come in time. */
+  metrics(): Promise<MetricsSnapshot> {
+    if (!this.#hasBegun || this.#hasEnded || this.#askedMetrics.size >= MAX_METRICS_ASKED)
+      return Promise.resolve(this.#metrics);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve) => {
+      const timer = this.#modules.clock.setTimer(METRICS_TIMEOUT_MS, () => settle());
+      const settle = (): void => {
+        timer.clear();
+        this.#askedMetrics.delete(id);
+        resolve(this.#metrics);
+      };
+      this.#askedMetrics.set(id, settle);
+      this.#outbox.post({ type: 'ask_metrics', id });
+    });
+  }
+
+  /** Has it end when its running requests have. */
+  drain(): void {
+    if (this.#hasBegun) this.#outbox.post({ type: 'drain' });
+    else this.kill();
+  }
+
+  /** Ends it at once. */
+  kill(): void {
+    this.#member.kill();
+  }
+
+  #take(batch: unknown): void {
+    if (this.#hasEnded) return;
+    this.#heardMs = this.#modules.clock.monotonicMs();
+    const messages = readThreadMessages(batch);
+    if (messages?.every((message) => this.#takeOne(message)) === true) return;
+    this.#modules.logger.error(
+      { thread: this.#options.thread },
+      'An HTTP process said what cannot be; it is ended and started anew.',
+    );
+    this.kill();
+  }
+
+  /** False for what cannot be at this time. */
+  #takeOne(message: ThreadMessage): boolean {
+    switch (message.type) {
+      case 'hello':
+        if (this.#hasBegun) return false;
+        this.#begin();
+        return true;
+      case 'listening':
+        if (this.#isListening) return false;
+        this.#isListening = true;
+        this.#events.onListening(message.address);
+        return true;
+      case 'unable':
+        this.#events.onUnable(message);
+        return true;
+      case 'pong':
+        return true;
+      case 'metrics':
+        this.#metrics = message.metrics;
+        this.#askedMetrics.get(message.id)?.();
+        return true;
+      case 'ask_page':
+        void this.#sendPage(message.id, message.accept);
+        return true;
+      default:
+        return this.#host.take(message);
+    }
+  }
+
+  #begin(): void {
+    const { thread, port } = this.#options;
+    this.#hasBegun = true;
+    this.#outbox.post({ type: 'start', thread, port, served: this.#modules.board.json });
+  }
+
+  async #sendPage(id: number, accept: string): Promise<void> {
+    const answer = await this.#modules.page(accept);
+    if (!this.#hasEnded) this.#outbox.post({ type: 'page', id, answer });
+  }
+
+  #answer(answer: RouteAnswer): void {
+    if (answer.type === 'routed') this.#modules.board.prepareFor(answer.decision);
+    this.#outbox.post(answer);
+  }
+
+  #end(how: string): void {
+    this.#hasEnded = true;
+    this.#isListening = false;
+    this.#timer.clear();
+    this.#host.close();
+    for (const settle of [...this.#askedMetrics.values()]) settle();
+    this.#events.onEnd(how);
+  }
+
+  readonly #look = (): void => {
+    const { clock, logger } = this.#modules;
+    const silentMs = clock.monotonicMs() - this.#heardMs;
+    this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
+    if (silentMs < MAX_SILENCE_MS) {
+      this.#outbox.post({ type: 'ping' });
+      return;
+    }
+    logger.error(
+      { thread: this.#options.thread },
+      `An HTTP process said nothing for ${Math.round(silentMs / 1_000)} s; it is ended and started anew.`,
+    );
+    this.kill();
+  };
+}

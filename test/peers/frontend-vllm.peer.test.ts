@@ -77,7 +77,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(whole.choices).toEqual(direct.choices);
       expect(whole.usage?.prompt_tokens).toBe(direct.usage?.prompt_tokens);
       expect(response.headers.get('x-kv-accord-routing-mode')).toBe('exact');
-      expect(response.headers.get('x-kv-accord-worker')).toMatch(/^127\.0\.0\.1:\d+$/);
+      expect(response.headers.get('x-kv-accord-worker')).toMatch(/^worker-[01]$/);
 
       const chunks: string[] = [];
       const stream = await client.chat.completions.create({
@@ -184,7 +184,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [];
         const cached: number[] = [];
         for (let turn = 0; turn < 3; turn += 1) {
-          messages.push({ role: 'user', content: text(48, chat * 400 + turn * 60) });
+          messages.push({ role: 'user', content: text(turn === 0 ? 200 : 48, chat * 400 + turn * 60) });
           const answer = await client.chat.completions.create({
             model: MODEL,
             messages: [...messages],
@@ -220,7 +220,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
           return { data, worker: response.headers.get('x-kv-accord-worker') };
         }),
       );
-      const lost = `127.0.0.1:${sidecars[1]?.grpcPort}`;
+      const lost = 'worker-1';
       expect(new Set(streams.map(({ worker }) => worker)).size).toBe(2);
       await killed.program.kill();
       const ends = await Promise.all(
@@ -313,7 +313,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
           predicted > 0 && ![WIDTH, 2 * WIDTH].some((width) => cached === predicted * width),
       );
       expect(wrong).toEqual([]);
-      expect(seen.slice(before).every(({ mode }) => mode === 'exact')).toBe(true);
+      expect(seen.slice(before).filter(({ mode }) => mode !== 'exact' && mode !== 'mixed')).toEqual([]);
       expect(seen.slice(before).some(({ predicted, cached }) => predicted === 2 && cached === 128)).toBe(
         true,
       );

@@ -84,7 +84,8 @@ type GatewayLimits = Omit<HttpLimits, 'maxConnections'>;
  * - 10 s for the headers, 2 minutes for all of a request: 32 MiB of images over a line of 2 Mbit/s;
  * - 75 s between requests: longer than the 60 s after which the usual load balancers give a connection up, so that it is never
  *   closed under a request that is on its way;
- * - no end for a socket that stands still: an engine may queue a prompt for long, and how long is the proxy's to say.
+ * - 15 minutes for a socket that stands still: longer than the 10 for which a worker may say nothing, so that this ends only
+ *   connections of clients that do not read an answer of the gateway itself.
  */
 const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
   maxHeaderBytes: 16 * 1024,
@@ -92,7 +93,7 @@ const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 120_000,
   keepAliveTimeoutMs: 75_000,
-  idleTimeoutMs: 0,
+  idleTimeoutMs: 900_000,
 };
 
 /** What is computed, and what a body holds for which a worker's cache can help. */

@@ -75,6 +75,14 @@ const ownSettings = {
     group: 'Requests',
     help: "Where token ids for routing come from: the engines' own /tokenize, or a folder with the model's tokenizer files, which is checked against an engine and not used where they differ.",
   },
+  'tokenize-timeout': {
+    kind: 'duration',
+    default: '2s',
+    min: '10ms',
+    max: '5m',
+    group: 'Requests',
+    help: 'How long a request waits for its token ids from an engine; without them it goes by load alone.',
+  },
   'connect-timeout': {
     kind: 'duration',
     default: '5s',

@@ -131,7 +131,10 @@ async function openTokens(settings: Settings, modules: Context): Promise<TokenSo
   // Only the cache-aware router looks at tokens: a vocabulary need not be read for the others.
   const isFolder = tokenizer !== 'engine' && routerMode === 'kv';
   try {
-    return await createTokenSource({ tokenizer: isFolder ? { folder: tokenizer } : 'engine' }, modules);
+    return await createTokenSource(
+      { tokenizer: isFolder ? { folder: tokenizer } : 'engine', engineTimeoutMs: settings.tokenizeTimeoutMs },
+      modules,
+    );
   } catch (error) {
     throw error instanceof TokenizerFolderError ? new SettingError(`--tokenizer ${error.message}`) : error;
   }

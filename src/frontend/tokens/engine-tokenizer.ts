@@ -14,7 +14,7 @@ import { isRecord, type TextPrompt } from './read-prompt.js';
 export interface EngineTokenizerOptions {
   /** Longest that one prompt waits, in milliseconds, whatever is asked on its behalf. */
   readonly timeoutMs: number;
-  /** Prompts that are asked about at a time; for further ones there are no tokens. */
+  /** Prompts that are asked about or wait for their turn at a time; for further ones there are no tokens. */
   readonly maxConcurrent: number;
   /** Longest answer. A token is some seven bytes of it. */
   readonly maxAnswerBytes: number;
@@ -23,8 +23,8 @@ export interface EngineTokenizerOptions {
 }
 
 export const DEFAULT_ENGINE_TOKENIZER_OPTIONS: EngineTokenizerOptions = {
-  timeoutMs: 1_000,
-  maxConcurrent: 64,
+  timeoutMs: 2_000,
+  maxConcurrent: 1_024,
   maxAnswerBytes: 16 * 1024 * 1024,
   maxRememberedBytes: 64 * 1024 * 1024,
 };

@@ -16,6 +16,8 @@ import { checkTokenizer } from './tokenizer-check.js';
 export interface TokenSourceOptions {
   /** `--tokenizer`: the engines' own `/tokenize`, or the files of a folder, checked against the engines. */
   readonly tokenizer: 'engine' | { readonly folder: string };
+  /** `--tokenize-timeout`: longest that a prompt waits for an engine's tokens. */
+  readonly engineTimeoutMs: number;
 }
 
 /** Reasons for which a prompt that cannot be tokenised here goes to the engine. */
@@ -30,7 +32,7 @@ const ENGINES_TURN: ReadonlySet<NoTokensReason | undefined> = new Set<NoTokensRe
  * Tokens that it gives may be shared: they are not to be changed.
  */
 export async function createTokenSource(
-  { tokenizer }: TokenSourceOptions,
+  { tokenizer, engineTimeoutMs }: TokenSourceOptions,
   modules: LocalTokenizerModules & { readonly clock: Clock; readonly logger: Logger },
 ): Promise<TokenSource> {
   const local =
@@ -42,7 +44,11 @@ export async function createTokenSource(
           modules,
         );
   const engine = new EngineTokenizer(
-    { ...DEFAULT_ENGINE_TOKENIZER_OPTIONS, maxTokens: DEFAULT_PROMPT_LIMITS.maxTokens },
+    {
+      ...DEFAULT_ENGINE_TOKENIZER_OPTIONS,
+      timeoutMs: engineTimeoutMs,
+      maxTokens: DEFAULT_PROMPT_LIMITS.maxTokens,
+    },
     modules,
   );
   return local === undefined ? new EngineTokens(engine) : new CheckedLocalTokens(local, engine, modules);

@@ -23,7 +23,10 @@ afterEach(() => open.close());
 
 async function sourceOf(tokenizer: 'engine' | { readonly folder: string }): Promise<TokenSource> {
   logger = new RecordingLogger();
-  const source = await createTokenSource({ tokenizer }, { clock: systemClock, logger, threadUrl });
+  const source = await createTokenSource(
+    { tokenizer, engineTimeoutMs: 10_000 },
+    { clock: systemClock, logger, threadUrl },
+  );
   open.add(() => source.close());
   return source;
 }

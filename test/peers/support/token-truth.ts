@@ -18,7 +18,10 @@ export async function tokenSource(
   logger: RecordingLogger = new RecordingLogger(),
 ): Promise<TokenSource> {
   const threadUrl = await bundledThread();
-  const source = await createTokenSource({ tokenizer }, { clock: systemClock, logger, threadUrl });
+  const source = await createTokenSource(
+    { tokenizer, engineTimeoutMs: 10_000 },
+    { clock: systemClock, logger, threadUrl },
+  );
   onTestFinished(() => source.close());
   return source;
 }

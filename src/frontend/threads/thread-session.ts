@@ -68,6 +68,8 @@ export class ThreadSession {
   #metrics: MetricsSnapshot = [];
   #hasBegun = false;
   #isListening = false;
+  /** It said what cannot be, and nothing of it is listened to any more. */
+  #isCondemned = false;
   #hasEnded = false;
   #heardMs: number;
   #timer: Timer;
@@ -136,13 +138,14 @@ export class ThreadSession {
   }
 
   #take(batch: unknown): void {
-    if (this.#hasEnded) return;
+    if (this.#hasEnded || this.#isCondemned) return;
     this.#heardMs = this.#modules.clock.monotonicMs();
     const messages = readThreadMessages(batch);
     if (messages?.every((message) => this.#takeOne(message)) === true) return;
+    this.#isCondemned = true;
     this.#modules.logger.error(
       { thread: this.#options.thread },
-      'An HTTP process said what cannot be; it is ended and started anew.',
+      'An HTTP process said what cannot be, and is ended.',
     );
     this.kill();
   }
@@ -211,7 +214,7 @@ export class ThreadSession {
     }
     logger.error(
       { thread: this.#options.thread },
-      `An HTTP process said nothing for ${Math.round(silentMs / 1_000)} s; it is ended and started anew.`,
+      `An HTTP process said nothing for ${Math.round(silentMs / 1_000)} s, and is ended.`,
     );
     this.kill();
   };

@@ -229,7 +229,7 @@ describe('tokens asked of an engine', () => {
   it('are not waited for longer than allowed, nor by more than allowed', async () => {
     const clock = new FakeClock();
     const engine = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': 'hang' });
-    const tokenizer = makeTokenizer({ maxConcurrent: 1 }, clock);
+    const tokenizer = makeTokenizer({ maxConcurrent: 1, timeoutMs: 1_000 }, clock);
     const group = groupOf(engine.url);
     for (const count of [1, 2, 3]) {
       const slow = tokenizer.tokensOf(HELLO, 'tiny', group, never);

@@ -78,7 +78,7 @@ export class Inference {
           body,
           group: open.group,
           pick: async (excluded) => {
-            const picked = await this.#pick({ ...route, excluded });
+            const picked = await this.#pick({ ...route, excluded: [...found.excluded, ...excluded] });
             return trace === undefined ? picked : trace.follow(picked);
           },
         },

@@ -15,8 +15,14 @@ export interface ModelCard {
 /** A name that was asked for, and who serves it. */
 export interface FoundModel {
   readonly model: CatalogueModel;
+  /** With those of its workers alone that have this name. */
   readonly group: CatalogueGroup;
+  /** Targets of the others. Empty for an adapter: the router itself knows who has it. */
+  readonly excluded: readonly string[];
 }
+
+/** All of a group have most names. */
+const NOBODY: readonly string[] = [];
 
 /** Names that an answer quotes; `/v1/models` has them all. */
 const MAX_QUOTED = 10;
@@ -27,6 +33,8 @@ const MAX_QUOTED_CHARS = 256;
 export class Models {
   readonly #catalogue: Catalogue;
   readonly #byName: ReadonlyMap<string, FoundModel>;
+  /** Of those names that not all have, what was found: worked out when it is asked for, since there may be thousands. */
+  readonly #narrowed = new Map<string, FoundModel>();
   /** Base URLs by target, of each group. */
   readonly #baseUrls: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
 
@@ -36,7 +44,7 @@ export class Models {
     const byName = new Map<string, FoundModel>();
     for (const model of catalogue.models) {
       const group = groups.get(model.group);
-      if (group !== undefined) byName.set(model.name, { model, group });
+      if (group !== undefined) byName.set(model.name, { model, group, excluded: NOBODY });
     }
     this.#byName = byName;
     this.#baseUrls = new Map(
@@ -51,7 +59,11 @@ export class Models {
   find(name: string): FoundModel {
     const found = this.#byName.get(name);
     if (found === undefined) throw this.#unknown(name);
-    return found;
+    const { servedBy } = found.model;
+    if (servedBy === undefined) return found;
+    const narrowed = this.#narrowed.get(name) ?? narrow(found, new Set(servedBy));
+    this.#narrowed.set(name, narrowed);
+    return narrowed;
   }
 
   /** Where a worker can be sent requests; undefined where it is not known, or not any longer. */
@@ -82,6 +94,15 @@ export class Models {
       { param: 'model', code: 'model_not_found' },
     );
   }
+}
+
+function narrow({ model, group }: FoundModel, having: ReadonlySet<string>): FoundModel {
+  const others = group.workers.filter(({ target }) => !having.has(target));
+  return {
+    model,
+    group: { ...group, workers: group.workers.filter(({ target }) => having.has(target)) },
+    excluded: model.loraName === '' ? others.map(({ target }) => target) : NOBODY,
+  };
 }
 
 /** One model on its own. */

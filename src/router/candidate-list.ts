@@ -15,6 +15,8 @@ export class CandidateList {
   #members: readonly MemberView[] = [];
   #candidates: readonly Candidate[] = [];
   readonly #leftOut = new Map<string, LeftOut>();
+  /** Targets of candidates by the LoRA adapters that they have; made when somebody asks for one. */
+  #byAdapter: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
   constructor(modules: CandidateListModules) {
     this.#modules = modules;
@@ -36,8 +38,37 @@ export class CandidateList {
     if (members.length === before.length && members.every((member, at) => isSame(member, before[at])))
       return false;
     this.#leftOut.clear();
+    this.#byAdapter = undefined;
     this.#candidates = members.flatMap((member) => this.#candidatesOf(member));
     return true;
+  }
+
+  /**
+   * Candidates, by target, that do not have a LoRA adapter while another one has. Engines load adapters while they
+   * run, one after the other, and answer 404 to a name that they do not have.
+   */
+  lackingAdapter(name: string): readonly string[] {
+    if (name === '') return [];
+    this.#byAdapter ??= this.#readAdapters();
+    const having = this.#byAdapter.get(name);
+    if (having === undefined) return [];
+    const lacking = new Set<string>();
+    for (const { target } of this.#candidates) if (!having.has(target)) lacking.add(target);
+    return [...lacking];
+  }
+
+  #readAdapters(): Map<string, Set<string>> {
+    const byAdapter = new Map<string, Set<string>>();
+    const candidates = new Set(this.#candidates.map(({ target }) => target));
+    for (const { target, serving } of this.#members) {
+      if (!candidates.has(target)) continue;
+      for (const name of serving?.loraAdapters ?? []) {
+        const having = byAdapter.get(name);
+        if (having === undefined) byAdapter.set(name, new Set([target]));
+        else having.add(target);
+      }
+    }
+    return byAdapter;
   }
 
   #candidatesOf(member: MemberView): Candidate[] {

@@ -97,13 +97,14 @@ export class FleetRouting implements Routing {
 
   async route({ group, tokens, loraName, cacheSalt, excluded }: RouteRequest): Promise<Route> {
     if (tokens === undefined)
-      return this.#reserve(group, { hash: undefined, tokenCount: undefined, excluded });
+      return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, excluded });
     const prompt = { tokens, loraName, cacheSalt };
     const problem = tooLongWords(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
     return this.#reserve(group, {
       hash: (contract) => this.#hashes.hash(prompt, contract),
       tokenCount: tokens.length,
+      loraName,
       excluded,
     });
   }

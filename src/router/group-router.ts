@@ -186,9 +186,10 @@ export class GroupRouter {
     if (this.#epoch === undefined) return;
     this.#survey.take(prompt, this.#epoch);
     this.#reserve(this.#ranks.all.length);
+    const isExcluded = excluding(excluded);
     const { length } = this.#ranks.all;
     for (let place = 0; place < length; place += 1) {
-      if (excluded.length > 0 && excluded.includes(this.#ranks.at(place).candidate.target)) continue;
+      if (isExcluded?.(this.#ranks.at(place).candidate.target)) continue;
       this.#left[this.#leftCount] = place;
       this.#leftCount += 1;
     }
@@ -268,7 +269,9 @@ export class GroupRouter {
     const { length } = this.#ranks.all;
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';
-    return `no worker can be given a request: all ${length} ranks that are offered were tried before (${excluded.join(', ')})`;
+    const named = excluded.slice(0, MAX_NAMED).join(', ');
+    const more = excluded.length > MAX_NAMED ? ', …' : '';
+    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${named}${more})`;
   }
 
   #reserve(count: number): void {
@@ -279,6 +282,19 @@ export class GroupRouter {
     this.#seconds = new Float64Array(room);
     this.#weights = new Float64Array(room);
   }
+}
+
+/** Targets up to which they are looked through one by one. */
+const FEW_TARGETS = 8;
+/** Targets that a message names. */
+const MAX_NAMED = 10;
+
+/** Whether a target is one of those; undefined where there are none. */
+function excluding(targets: readonly string[]): ((target: string) => boolean) | undefined {
+  if (targets.length === 0) return undefined;
+  if (targets.length <= FEW_TARGETS) return (target) => targets.includes(target);
+  const all = new Set(targets);
+  return (target) => all.has(target);
 }
 
 class Reserved implements Reservation {

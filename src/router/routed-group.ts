@@ -22,6 +22,8 @@ export interface GroupRequest {
   readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
   /** Its length; undefined when it is known by its hashes alone, or not at all. */
   readonly tokenCount: number | undefined;
+  /** The LoRA adapter that it is for; empty for none. */
+  readonly loraName: string;
   /** Targets that must not be chosen. */
   readonly excluded: readonly string[];
 }
@@ -103,7 +105,7 @@ export class RoutedGroup {
   /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
   select(request: GroupRequest): Selected {
     const open = this.#ready();
-    const { excluded } = request;
+    const excluded = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     const costs = this.#router.explain(prompt, excluded);
     const decided = this.#router.decide(prompt, excluded);
@@ -115,7 +117,7 @@ export class RoutedGroup {
   reserve(request: GroupRequest): ActiveRoute {
     const open = this.#ready();
     const { log, onReleased } = this.#modules;
-    const { excluded } = request;
+    const excluded = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
     const reservation = this.#router.reserve(prompt, excluded);
@@ -143,6 +145,11 @@ export class RoutedGroup {
       `no worker of "${this.#name}" can be given a request: ${why}`,
       reasons,
     );
+  }
+
+  #excludedFor({ loraName, excluded }: GroupRequest): readonly string[] {
+    const lacking = this.list.lackingAdapter(loraName);
+    return lacking.length === 0 ? excluded : [...excluded, ...lacking];
   }
 
   /** The prompt as the router takes it: where cost does not count nothing is hashed. */

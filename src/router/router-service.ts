@@ -61,7 +61,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
     const form = prompt?.form;
     const tokenCount = form?.$case === 'tokenIds' ? form.value.ids.length : undefined;
     try {
-      return answer(group, { hash, tokenCount, excluded });
+      return answer(group, { hash, tokenCount, loraName: prompt?.loraName ?? '', excluded });
     } catch (error) {
       if (!(error instanceof RoutingError)) throw error;
       switch (error.code) {

@@ -214,6 +214,30 @@ describe('a group whose gate is open', () => {
     expect(await cached({ loraName: 'a', cacheSalt: 's' })).toBe(2);
   });
 
+  it('sends a request for a LoRA adapter where it is loaded, and anywhere when nobody says that it is', async () => {
+    const fleet = make({ routing: { mode: 'round-robin' } });
+    const all = ['a', 'b', 'c'];
+    fleet.list(...all);
+    for (const target of all)
+      fleet.report(target, { serving: { loraAdapters: target === 'b' ? ['french', 'dutch'] : ['dutch'] } });
+    const chosen = async (loraName: string, count: number | undefined): Promise<Set<string>> => {
+      const targets = new Set<string>();
+      for (let turn = 0; turn < 6; turn += 1)
+        targets.add((await fleet.routing.route(request(count, { loraName }))).decision.target);
+      return targets;
+    };
+    for (const count of [100, undefined]) {
+      expect(await chosen('french', count)).toEqual(new Set(['b']));
+      expect(await chosen('dutch', count)).toEqual(new Set(all));
+      expect(await chosen('not told of', count)).toEqual(new Set(all));
+    }
+    const error = await refusal(fleet.routing, request(100, { loraName: 'french', excluded: ['b'] }));
+    expect(error.code).toBe('no_worker');
+    // As soon as the next one has loaded it, it gets such requests too.
+    fleet.report('c', { revision: 2, serving: { loraAdapters: ['french'] } });
+    expect(await chosen('french', 100)).toEqual(new Set(['b', 'c']));
+  });
+
   it('spreads requests of which nothing is known by load, and counts them as such', async () => {
     const made = make().agreeOn(4, 'w-1', 'w-2');
     const routes = [

@@ -1,6 +1,8 @@
 import { type Address, isLoopback, parseAddress } from '../platform/address.js';
+import { availableCores } from '../platform/cores.js';
 import { aggregatorDescription, aggregatorSettings } from './aggregator-settings.js';
 import type { CommandDescription } from './command.js';
+import { MAX_THREADS, readThreadCount } from './thread-count.js';
 import { readWorkerUrls } from './worker-urls.js';
 
 const ownSettings = {
@@ -52,6 +54,14 @@ const ownSettings = {
     default: 4_096,
     group: 'OpenAI server',
     help: 'Connections of clients at a time; further ones are closed. As many requests may be running.',
+  },
+  threads: {
+    kind: 'string',
+    maxLength: 8,
+    default: '1',
+    placeholder: 'N|auto',
+    group: 'OpenAI server',
+    help: 'Processes that serve HTTP and share the port; gate, index and router stay in the first one. auto is one for each core that this process may run on; with 1 everything is in one process.',
   },
   'drain-timeout': {
     kind: 'duration',
@@ -148,6 +158,8 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
       settings,
       reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
     );
+    if (readThreadCount(settings.threads, availableCores) === undefined)
+      throw reject('threads', `a whole number from 1 to ${MAX_THREADS}, or auto`);
     const address = openAiAddress(settings);
     if (address === undefined) throw reject('http-host', 'a host name or an IP address');
     if (!isLoopback(address) && settings.tlsCert === undefined && !settings.insecure)

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { Registry } from 'prom-client';
-import { readinessChecks } from '../aggregator/readiness.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import { baseUrlOf, buildCatalogue } from '../frontend/catalogue.js';
+import { frontendChecks } from '../frontend/readiness.js';
 import { CrewError, GatewayCrew } from '../frontend/threads/gateway-crew.js';
 import { GatewayThread } from '../frontend/threads/gateway-thread.js';
 import type { Served } from '../frontend/threads/messages.js';
@@ -72,10 +72,10 @@ async function serveAsFirst(
   const { grpc, http } = await startOrExplain(aggregator);
   const openAi = await startOrExplain({ start: () => findPort(settings) });
   const { runner } = aggregator.fleet;
-  const servedOf = (view: FleetView): Served => ({
-    catalogue: buildCatalogue(view, given),
-    checks: readinessChecks(view),
-  });
+  const servedOf = (view: FleetView): Served => {
+    const catalogue = buildCatalogue(view, given);
+    return { catalogue, checks: frontendChecks(view, catalogue) };
+  };
   const crew = new GatewayCrew(
     {
       threads,

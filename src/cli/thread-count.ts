@@ -1,5 +1,5 @@
 /** Most processes that serve HTTP: more than one machine has cores for. */
-const MAX_THREADS = 256;
+export const MAX_THREADS = 256;
 
 /** Reads `--threads`; undefined where it is none. `cores` is what `auto` stands for. */
 export function readThreadCount(text: string, cores: () => number): number | undefined {

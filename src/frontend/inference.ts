@@ -161,5 +161,7 @@ function queryOf(url: string | undefined): string {
 function headersToForward(headers: IncomingHttpHeaders, span: RequestSpan | undefined): IncomingHttpHeaders {
   if (headers.origin === undefined && span === undefined) return headers;
   const { origin: _, ...others } = headers;
-  return span === undefined ? others : { ...others, traceparent: span.traceparent };
+  if (span === undefined) return others;
+  const { tracestate: __, ...withoutState } = others;
+  return { ...(span.isContinued ? others : withoutState), traceparent: span.traceparent };
 }

@@ -46,6 +46,8 @@ export interface Usage {
   readonly promptTokens: number;
   /** Undefined where it does not tell. */
   readonly cachedTokens: number | undefined;
+  /** Tokens that it generated; undefined where it does not tell. */
+  readonly outputTokens?: number | undefined;
 }
 
 /** A request on its way: its blocks count as active on its worker until it is released. */

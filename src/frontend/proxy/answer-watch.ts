@@ -157,10 +157,18 @@ function endOfObject(bytes: Buffer, start: number): number | undefined {
 }
 
 function usageOf(value: unknown): Usage | undefined {
-  const { prompt_tokens: promptTokens, prompt_tokens_details: details } = value as Record<string, unknown>;
+  const {
+    prompt_tokens: promptTokens,
+    prompt_tokens_details: details,
+    completion_tokens: outputTokens,
+  } = value as Record<string, unknown>;
   if (!isCount(promptTokens)) return undefined;
   const cachedTokens = (details as { cached_tokens?: unknown } | null | undefined)?.cached_tokens;
-  return { promptTokens, cachedTokens: isCount(cachedTokens) ? cachedTokens : undefined };
+  return {
+    promptTokens,
+    cachedTokens: isCount(cachedTokens) ? cachedTokens : undefined,
+    outputTokens: isCount(outputTokens) ? outputTokens : undefined,
+  };
 }
 
 function isCount(value: unknown): value is number {

@@ -67,8 +67,11 @@ function isRequest(value: unknown): boolean {
 /** What an engine says may be any number; the router looks at whether it can be true. */
 function isUsage(value: unknown): boolean {
   if (!isFields(value)) return false;
-  const { promptTokens, cachedTokens } = value as Record<keyof Usage, unknown>;
-  return typeof promptTokens === 'number' && (cachedTokens === undefined || typeof cachedTokens === 'number');
+  const { promptTokens, cachedTokens, outputTokens } = value as Record<keyof Usage, unknown>;
+  return (
+    typeof promptTokens === 'number' &&
+    [cachedTokens, outputTokens].every((count) => count === undefined || typeof count === 'number')
+  );
 }
 
 function isSnapshot(value: unknown): value is MetricsSnapshot {

@@ -13,13 +13,15 @@ const FIRST_ERROR_STATUS = 400;
  */
 export class OtlpSpan implements RequestSpan {
   readonly traceparent: string;
+  readonly isContinued: boolean;
   readonly #span: Span;
   readonly #operation: string;
   #attemptCount = 0;
   #hasEnded = false;
 
-  constructor(span: Span, operation: string) {
+  constructor(span: Span, operation: string, isContinued: boolean) {
     this.#span = span;
+    this.isContinued = isContinued;
     this.#operation = operation;
     const { traceId, spanId, traceFlags } = span.spanContext();
     this.traceparent = writeTraceParent({
@@ -54,7 +56,7 @@ export class OtlpSpan implements RequestSpan {
     });
   }
 
-  end({ status, error, usage, outputTokens }: RequestOutcome): void {
+  end({ status, error, usage }: RequestOutcome): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     if (this.#span.isRecording()) {
@@ -66,7 +68,7 @@ export class OtlpSpan implements RequestSpan {
         ...(usage?.cachedTokens === undefined
           ? {}
           : { 'gen_ai.usage.cache_read.input_tokens': usage.cachedTokens }),
-        ...(outputTokens === undefined ? {} : { 'gen_ai.usage.output_tokens': outputTokens }),
+        ...(usage?.outputTokens === undefined ? {} : { 'gen_ai.usage.output_tokens': usage.outputTokens }),
       });
       if (failure !== undefined) this.#span.setStatus({ code: SpanStatusCode.ERROR });
     }

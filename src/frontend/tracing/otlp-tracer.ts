@@ -21,7 +21,7 @@ import type { Logger } from '../../platform/logger.js';
 import { OtlpSpan } from './otlp-span.js';
 import type { RequestSpan, RequestTracer } from './request-tracer.js';
 import { ToldExporter } from './told-exporter.js';
-import { readTraceParent } from './trace-context.js';
+import { readTraceParent, type TraceParent } from './trace-context.js';
 import type { Sampling, TracingSettings } from './tracing-settings.js';
 
 /** Spans that wait for their export; what comes beyond is lost. */
@@ -80,6 +80,7 @@ export class OtlpTracer implements RequestTracer {
 
   start(headers: IncomingHttpHeaders, path: string): RequestSpan {
     const operation = OPERATIONS[path] ?? 'request';
+    const parent = readTraceParent(headers);
     const span = this.#tracer.startSpan(
       operation,
       {
@@ -90,9 +91,9 @@ export class OtlpTracer implements RequestTracer {
           'url.path': path,
         },
       },
-      contextOf(headers),
+      parent === undefined ? ROOT_CONTEXT : contextOf(parent, headers),
     );
-    return new OtlpSpan(span, operation);
+    return new OtlpSpan(span, operation, parent !== undefined);
   }
 
   close(): Promise<void> {
@@ -116,11 +117,10 @@ export class OtlpTracer implements RequestTracer {
   }
 }
 
-function contextOf(headers: IncomingHttpHeaders): typeof ROOT_CONTEXT {
-  const parent = readTraceParent(headers);
-  if (parent === undefined) return ROOT_CONTEXT;
-  const { traceId, spanId, isSampled } = parent;
-  const { tracestate } = headers;
+function contextOf(
+  { traceId, spanId, isSampled }: TraceParent,
+  { tracestate }: IncomingHttpHeaders,
+): typeof ROOT_CONTEXT {
   const state =
     typeof tracestate === 'string' && tracestate.length <= MAX_TRACE_STATE_CHARS
       ? { traceState: createTraceState(tracestate) }

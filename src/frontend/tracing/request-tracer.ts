@@ -17,14 +17,14 @@ export interface RequestOutcome {
   readonly error?: string;
   /** What the engine said of it. */
   readonly usage?: Usage;
-  /** Tokens that were generated, where they were counted. */
-  readonly outputTokens?: number;
 }
 
 /** The trace's part of one request. */
 export interface RequestSpan {
-  /** W3C `traceparent` for the worker, in place of the client's; the client's `tracestate` goes with it. */
+  /** W3C `traceparent` for the worker, in place of the client's. */
   readonly traceparent: string;
+  /** Whether it goes on with the client's trace; only then the client's `tracestate` goes with it. */
+  readonly isContinued: boolean;
   /** A worker was chosen; called again when another one is tried. */
   decided(decision: Decision, sent?: SentTo): void;
   /** It is over; may be called again. A span that never ends is never exported. */

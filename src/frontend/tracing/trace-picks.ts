@@ -7,7 +7,6 @@ export class PickTrace {
   readonly #span: RequestSpan;
   readonly #model: string;
   #usage: Usage | undefined;
-  #outputTokens: number | undefined;
 
   /** `model`: as the request names it. */
   constructor(span: RequestSpan, model: string) {
@@ -23,10 +22,7 @@ export class PickTrace {
       route: {
         decision: route.decision,
         prefillDone: () => route.prefillDone(),
-        progress: (outputTokens) => {
-          this.#outputTokens = outputTokens;
-          route.progress(outputTokens);
-        },
+        progress: (outputTokens) => route.progress(outputTokens),
         release: (usage) => {
           this.#usage = usage ?? this.#usage;
           route.release(usage);
@@ -40,7 +36,6 @@ export class PickTrace {
       status,
       ...(ended === 'complete' ? {} : { error: ended }),
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
-      ...(this.#outputTokens === undefined ? {} : { outputTokens: this.#outputTokens }),
     });
   }
 }

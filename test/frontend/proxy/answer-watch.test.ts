@@ -24,7 +24,7 @@ describe('usage', () => {
     [
       'of vLLM without details',
       { prompt_tokens: 5, total_tokens: 7, completion_tokens: 2, prompt_tokens_details: null },
-      { promptTokens: 5, cachedTokens: undefined },
+      { promptTokens: 5, cachedTokens: undefined, outputTokens: 2 },
     ],
     [
       'of vLLM with details',
@@ -34,7 +34,7 @@ describe('usage', () => {
         completion_tokens: 4,
         prompt_tokens_details: { cached_tokens: 32 },
       },
-      { promptTokens: 36, cachedTokens: 32 },
+      { promptTokens: 36, cachedTokens: 32, outputTokens: 4 },
     ],
     [
       'of SGLang with its cache report',
@@ -45,7 +45,7 @@ describe('usage', () => {
         prompt_tokens_details: { cached_tokens: 0 },
         reasoning_tokens: 0,
       },
-      { promptTokens: 36, cachedTokens: 0 },
+      { promptTokens: 36, cachedTokens: 0, outputTokens: 4 },
     ],
     ['of embeddings', { prompt_tokens: 3, total_tokens: 3 }, { promptTokens: 3, cachedTokens: undefined }],
   ])('is read: %s', (_, usage, expected) => {

@@ -75,7 +75,7 @@ describe('the span of a request', () => {
     const tracer = await openTo(receiver, { OTEL_SERVICE_NAME: 'my-frontend' }, logger);
     const span = tracer.start({}, CHAT);
     span?.decided(decision, { model: 'tiny-alias', baseUrl: 'http://10.0.0.5:8000' });
-    span?.end({ status: 200, usage: { promptTokens: 101, cachedTokens: 64 }, outputTokens: 7 });
+    span?.end({ status: 200, usage: { promptTokens: 101, cachedTokens: 64, outputTokens: 7 } });
     await tracer.close();
     expect(receiver.paths).toEqual(['/v1/traces']);
     expect(receiver.spans).toHaveLength(1);

@@ -57,6 +57,16 @@ describe('a request to a gateway that traces', () => {
     });
   });
 
+  it('begins a trace of its own where the client has none that can be read, and drops what belonged to that', async () => {
+    const { harness, tracer } = await traced();
+    await harness.chat({}, { traceparent: `00-${TRACE}-${PARENT}`, tracestate: 'vendor=x' });
+    await tracer.close();
+    const headers = harness.served[0]?.headers ?? {};
+    expect(headers).not.toHaveProperty('tracestate');
+    expect(headers['traceparent']).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect(headers['traceparent']).not.toContain(TRACE);
+  });
+
   it('has the numbers of its engine, and each worker that was tried', async () => {
     const { harness, receiver, tracer } = await traced();
     harness.serve = async ({ pick }, response) => {

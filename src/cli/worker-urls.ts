@@ -8,6 +8,9 @@ export interface WrongUrls {
 
 const FORM = 'WORKER=http://HOST:PORT, with the worker as --workers or --kv-event-sources names it';
 
+/** OpenAI's clients are given it, and a path would then be `/v1/v1/…`. */
+const WITHOUT_V1 = 'URLs without /v1 at their end: /v1/… is appended to them';
+
 /** Longest name of a worker, as in reports. */
 const MAX_NAME_CHARS = 253;
 
@@ -20,6 +23,7 @@ export function readWorkerUrls(items: readonly string[]): GivenUrls | WrongUrls 
     const url = baseUrl(item.slice(cut + 1));
     if (name === '' || name.length > MAX_NAME_CHARS || url === undefined)
       return { allowed: FORM, part: item };
+    if (url.endsWith('/v1')) return { allowed: WITHOUT_V1, part: item };
     if (urls.has(name)) return { allowed: 'a list that names each worker once', part: item };
     urls.set(name, url);
   }

@@ -25,6 +25,16 @@ describe('--worker-urls', () => {
     expect(readWorkerUrls(['w-0=http://a', item])).toMatchObject({ part: item });
   });
 
+  it.each(['w-1=http://a/v1', 'w-1=http://a/v1/'])(
+    'refuses %s, to which /v1 is appended once more',
+    (item) => {
+      expect(readWorkerUrls([item])).toEqual({
+        allowed: 'URLs without /v1 at their end: /v1/… is appended to them',
+        part: item,
+      });
+    },
+  );
+
   it('refuses a worker that is named twice', () => {
     expect(readWorkerUrls(['w-1=http://a', 'w-1=http://b'])).toEqual({
       allowed: 'a list that names each worker once',

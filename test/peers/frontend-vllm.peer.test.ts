@@ -182,28 +182,33 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       });
     });
 
-    it('serves 100 conversations at a time, each with its own answers and what it had before in the cache', async () => {
-      const talk = async (chat: number): Promise<number[]> => {
+    it('serves 100 conversations at a time, and each engine has at least what was expected of it', async () => {
+      const talk = async (
+        chat: number,
+      ): Promise<{ readonly predicted: number; readonly cached: number }[]> => {
         const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [];
-        const cached: number[] = [];
+        const seen: { readonly predicted: number; readonly cached: number }[] = [];
         for (let turn = 0; turn < 3; turn += 1) {
           messages.push({ role: 'user', content: text(turn === 0 ? 200 : 48, chat * 400 + turn * 60) });
-          const answer = await client.chat.completions.create({
-            model: MODEL,
-            messages: [...messages],
-            max_tokens: 4,
-            temperature: 0,
+          const { data, response } = await client.chat.completions
+            .create({ model: MODEL, messages: [...messages], max_tokens: 4, temperature: 0 })
+            .withResponse();
+          messages.push({ role: 'assistant', content: data.choices[0]?.message.content ?? '' });
+          seen.push({
+            predicted: Number(response.headers.get('x-kv-accord-cached-blocks')) * WIDTH,
+            cached: data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
           });
-          messages.push({ role: 'assistant', content: answer.choices[0]?.message.content ?? '' });
-          cached.push(answer.usage?.prompt_tokens_details?.cached_tokens ?? 0);
         }
-        return cached;
+        return seen;
       };
-      const cached = await Promise.all(Array.from({ length: 100 }, (_, chat) => talk(chat)));
-      const followUps = cached.flatMap(([, ...later]) => later);
-      const hits = followUps.filter((tokens) => tokens > 0).length;
-      console.log(`${hits} of ${followUps.length} follow-ups of 100 parallel conversations met their cache`);
-      expect(hits / followUps.length).toBeGreaterThan(0.9);
+      const seen = (await Promise.all(Array.from({ length: 100 }, (_, chat) => talk(chat)))).flat();
+      expect(seen).toHaveLength(300);
+      // Requests before it may have brought more meanwhile.
+      expect(seen.filter(({ predicted, cached }) => cached < predicted)).toEqual([]);
+      // With so many at a time an even load often counts more than six blocks in a cache, as the cost function has it.
+      const hits = seen.filter(({ predicted }) => predicted > 0).length;
+      console.log(`${hits} of 200 follow-ups of 100 parallel conversations went where their cache is`);
+      expect(hits).toBeGreaterThan(50);
       await untilIdle();
     });
 

@@ -1,8 +1,20 @@
+import type { Clock, Timer } from '../../platform/clock.js';
 import type { CrewLink } from '../../platform/crew.js';
 import type { Turns } from '../../platform/turns.js';
 
 /** Messages of one batch; the other side refuses larger ones. */
 export const MAX_BATCH = 256;
+
+/**
+ * How long a message without haste waits for one to go with: long enough to go with the next request while there is
+ * load, and nothing to a request, which takes hundreds of it.
+ */
+const NO_HASTE_MS = 5;
+
+export interface OutboxModules {
+  readonly clock: Clock;
+  readonly turns: Turns;
+}
 
 /**
  * What goes to another process, gathered for a turn of the event loop: all
@@ -11,14 +23,16 @@ export const MAX_BATCH = 256;
  */
 export class Outbox<Message> {
   readonly #link: CrewLink;
-  readonly #turns: Turns;
+  readonly #modules: OutboxModules;
   #queue: Message[] = [];
   #isBusy = false;
+  /** Runs while all that waits is without haste. */
+  #timer: Timer | undefined;
   #onEmpty: (() => void) | undefined;
 
-  constructor(link: CrewLink, modules: { readonly turns: Turns }) {
+  constructor(link: CrewLink, modules: OutboxModules) {
     this.#link = link;
-    this.#turns = modules.turns;
+    this.#modules = modules;
   }
 
   /** Messages that wait. */
@@ -28,17 +42,32 @@ export class Outbox<Message> {
 
   post(message: Message): void {
     this.#queue.push(message);
+    this.#sendSoon();
+  }
+
+  /** Posts what nobody waits for: it goes with the next message, or a little later. The order stays. */
+  postWithoutHaste(message: Message): void {
+    this.#queue.push(message);
     if (this.#isBusy) return;
-    this.#isBusy = true;
-    this.#turns.soon(() => this.#send());
+    if (this.#queue.length >= MAX_BATCH) this.#sendSoon();
+    else this.#timer ??= this.#modules.clock.setTimer(NO_HASTE_MS, () => this.#sendSoon());
   }
 
   /** Resolves once the system has taken all that was posted. */
   emptied(): Promise<void> {
+    if (this.#queue.length > 0) this.#sendSoon();
     if (!this.#isBusy) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onEmpty = resolve;
     });
+  }
+
+  #sendSoon(): void {
+    if (this.#isBusy) return;
+    this.#timer?.clear();
+    this.#timer = undefined;
+    this.#isBusy = true;
+    this.#modules.turns.soon(() => this.#send());
   }
 
   #send(): void {

@@ -18,7 +18,7 @@ export interface RemoteRoutingOptions {
 
 export interface RemoteRoutingModules {
   readonly clock: Clock;
-  readonly outbox: Pick<Outbox<RouteMessage>, 'post' | 'backlog'>;
+  readonly outbox: Pick<Outbox<RouteMessage>, 'post' | 'postWithoutHaste' | 'backlog'>;
 }
 
 /** A decision takes less than a millisecond: after this time the process that makes them is in trouble. */
@@ -73,7 +73,7 @@ export class RemoteRouting implements Routing {
     if (waiting === undefined) {
       const wasAbandoned = this.#abandoned.delete(id);
       if (wasAbandoned && answer.type === 'routed')
-        this.#modules.outbox.post({ type: 'release', id, usage: undefined });
+        this.#modules.outbox.postWithoutHaste({ type: 'release', id, usage: undefined });
       return;
     }
     this.#waiting.delete(id);
@@ -131,18 +131,18 @@ class RemoteRoute implements Route {
   prefillDone(): void {
     if (this.#isPrefillDone || this.#isReleased) return;
     this.#isPrefillDone = true;
-    this.#outbox.post({ type: 'prefill_done', id: this.#id });
+    this.#outbox.postWithoutHaste({ type: 'prefill_done', id: this.#id });
   }
 
   progress(outputTokens: number): void {
     if (this.#isReleased || this.#outbox.backlog >= MAX_BACKLOG) return;
-    this.#outbox.post({ type: 'progress', id: this.#id, outputTokens });
+    this.#outbox.postWithoutHaste({ type: 'progress', id: this.#id, outputTokens });
   }
 
   release(usage?: Parameters<Route['release']>[0]): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    this.#outbox.post({ type: 'release', id: this.#id, usage });
+    this.#outbox.postWithoutHaste({ type: 'release', id: this.#id, usage });
   }
 }
 

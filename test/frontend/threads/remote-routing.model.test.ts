@@ -18,6 +18,9 @@ import { RecordingLogger } from '../../support/recording-logger.js';
 
 const MAX_WAITING = 4;
 
+/** After which also what has no haste is sent. */
+const PAUSE_MS = 5;
+
 const REQUEST: RouteRequest = {
   group: 'tiny',
   tokens: new Uint32Array([1, 2, 3]),
@@ -76,6 +79,7 @@ class HeldRouting implements Routing {
 class Life {
   readonly remote: RemoteRouting;
   readonly host: RoutingHost;
+  readonly #outbox: Outbox<RouteMessage>;
   readonly #up: (() => void)[] = [];
   readonly #down: (() => void)[] = [];
   readonly #turns: (() => void)[] = [];
@@ -88,7 +92,7 @@ class Life {
         return { clear: () => {} };
       },
     };
-    const up = new Outbox<RouteMessage>(
+    this.#outbox = new Outbox<RouteMessage>(
       {
         send: (batch, onWritten) =>
           this.#up.push(() => {
@@ -99,7 +103,7 @@ class Life {
             onWritten();
           }),
       },
-      { turns },
+      { clock, turns },
     );
     const down = new Outbox<RouteAnswer>(
       {
@@ -109,9 +113,9 @@ class Life {
             onWritten();
           }),
       },
-      { turns },
+      { clock, turns },
     );
-    this.remote = new RemoteRouting({ maxWaiting: MAX_WAITING }, { clock, outbox: up });
+    this.remote = new RemoteRouting({ maxWaiting: MAX_WAITING }, { clock, outbox: this.#outbox });
     this.host = new RoutingHost(
       { maxRoutes: 2 * 64 },
       { routing, logger: new RecordingLogger(), answer: (answer) => down.post(answer) },
@@ -128,7 +132,8 @@ class Life {
 
   /** Whether something is still on its way. */
   get isBusy(): boolean {
-    return !this.#isOver && this.#turns.length + this.#up.length + this.#down.length > 0;
+    const onTheWay = this.#turns.length + this.#up.length + this.#down.length;
+    return !this.#isOver && onTheWay + this.#outbox.backlog > 0;
   }
 
   /** The process dies: what it was about to say is never heard. */
@@ -140,7 +145,7 @@ class Life {
 }
 
 type Step =
-  | { readonly do: 'ask' | 'turn' | 'up' | 'down' | 'decide' | 'refuse' | 'wait' | 'die' }
+  | { readonly do: 'ask' | 'turn' | 'up' | 'down' | 'decide' | 'refuse' | 'pause' | 'wait' | 'die' }
   | { readonly do: 'use' | 'release'; readonly at: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -148,7 +153,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({ do: fc.constantFrom('ask', 'turn', 'up', 'down', 'decide', 'turn') }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('refuse', 'wait', 'die') }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('refuse', 'pause', 'wait', 'die') }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('use', 'release'), at: fc.nat(20) }) },
 ) as fc.Arbitrary<Step>;
 
@@ -196,6 +201,9 @@ describe('routes that are decided in another process', () => {
             case 'refuse':
               routing.waiting.shift()?.[one.do]();
               break;
+            case 'pause':
+              await clock.advanceMs(PAUSE_MS);
+              break;
             case 'wait':
               await clock.advanceMs(ROUTE_TIMEOUT_MS);
               break;
@@ -224,6 +232,7 @@ describe('routes that are decided in another process', () => {
         }
         // To the end: all is carried, decided and released.
         while (life.isBusy || routing.waiting.length > 0 || open.length > 0) {
+          await clock.advanceMs(PAUSE_MS);
           life.turn();
           life.carry('up');
           routing.waiting.shift()?.decide();
@@ -236,6 +245,7 @@ describe('routes that are decided in another process', () => {
         expect(routing.releases.every((count) => count === 1)).toBe(true);
         expect(life.host.open).toBe(0);
         life.die();
+        await clock.advanceMs(PAUSE_MS);
         expect(clock.pendingTimers).toBe(0);
       }),
       { numRuns: 300 },
@@ -245,7 +255,8 @@ describe('routes that are decided in another process', () => {
   it('are refused with 503 when nothing is heard for 10 s, and a decision that comes late is given back', async () => {
     const clock = new FakeClock();
     const sent: RouteMessage[] = [];
-    const outbox = { post: (message: RouteMessage) => void sent.push(message), backlog: 0 };
+    const post = (message: RouteMessage): void => void sent.push(message);
+    const outbox = { post, postWithoutHaste: post, backlog: 0 };
     const remote = new RemoteRouting({ maxWaiting: 2 }, { clock, outbox });
     const asked = Promise.allSettled([remote.route(REQUEST), remote.route(REQUEST)]);
     await expect(remote.route(REQUEST)).rejects.toMatchObject({ status: 503, code: 'overloaded' });
@@ -297,7 +308,7 @@ describe('routes that are decided in another process', () => {
     expect(host.open).toBe(0);
     const remote = new RemoteRouting(
       { maxWaiting: 2 },
-      { clock: new FakeClock(), outbox: { post: () => {}, backlog: 0 } },
+      { clock: new FakeClock(), outbox: { post: () => {}, postWithoutHaste: () => {}, backlog: 0 } },
     );
     const [refused, failed] = [remote.route(REQUEST), remote.route(REQUEST)];
     for (const answer of answers) remote.take(answer);

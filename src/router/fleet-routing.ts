@@ -6,7 +6,7 @@ import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
 import { PromptHashes, tooLongWords } from '../indexer/prompt-hashes.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
-import type { Random } from '../platform/random.js';
+import { type Random, seededRandom } from '../platform/random.js';
 import type { RpcEdge } from '../rpc/handlers.js';
 import type { ActiveRoute, RouteEnd } from './active-route.js';
 import type { CandidateListModules, LeftOut } from './candidate-list.js';
@@ -17,7 +17,6 @@ import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
 import { type Route, type RouteRequest, type Routing, RoutingError, type Usage } from './routing.js';
-import { seededFraction } from './seeded-random.js';
 import { predictedCachedTokens, TruthCheck, truthWords } from './truth-check.js';
 
 export interface FleetRoutingOptions extends GroupRouterOptions {
@@ -155,7 +154,7 @@ export class FleetRouting implements Routing {
     const { seed, decisionLog: detail } = this.#options;
     const { random, logger, isReachable } = this.#modules;
     const group = new RoutedGroup(name, this.#options, {
-      random: seed === undefined ? random : { fraction: seededFraction(seed) },
+      random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
       onReleased: (end) => this.#released(end),
       ...(isReachable === undefined ? {} : { isReachable }),

@@ -10,8 +10,8 @@ import { ProbeBoard } from '../../src/http/probe-board.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../src/indexer/fleet-indexing.js';
 import { type Address, parseAddress } from '../../src/platform/address.js';
 import { sleep, systemClock } from '../../src/platform/clock.js';
+import { seededRandom } from '../../src/platform/random.js';
 import { FleetRouting } from '../../src/router/fleet-routing.js';
-import { seededFraction } from '../../src/router/seeded-random.js';
 import { makeReport, type ReportSketch, TestFleet } from '../support/fleet.js';
 import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
@@ -24,7 +24,7 @@ class Dice {
   readonly #draw: () => number;
 
   constructor(seed: number) {
-    this.#draw = seededFraction(seed);
+    this.#draw = seededRandom(seed).fraction;
   }
 
   below(count: number): number {
@@ -79,7 +79,7 @@ class Frontend {
   constructor() {
     const { fleet, logger, registry } = this;
     const clock = systemClock;
-    const random = { fraction: seededFraction(1), uniqueId: () => 'id' };
+    const random = { fraction: seededRandom(1).fraction, uniqueId: () => 'id' };
     const modules = { clock, logger, registry, random, edge: {} as FleetIndexingModules['edge'] };
     this.#indexing = new FleetIndexing(
       { approximate: { ttlMs: 120_000, maxBlocks: 1_000, pruneTargetRatio: 0.5 } },

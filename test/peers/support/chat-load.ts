@@ -1,4 +1,5 @@
 import OpenAI from 'openai';
+import { seededRandom } from '../../../src/platform/random.js';
 
 /** Conversations of several turns that share their beginning, as chats on one system prompt do. */
 export interface ChatLoad {
@@ -35,7 +36,7 @@ type Message = OpenAI.Chat.ChatCompletionMessageParam;
 /** Plays them with OpenAI's own client, turn by turn, in an order that the seed decides. */
 export async function playChats(url: string, load: ChatLoad): Promise<PlayedTurn[]> {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0, timeout: 120_000 });
-  const random = randomFrom(load.seed);
+  const random = seededRandom(load.seed).fraction;
   const system: Message = { role: 'system', content: sentence(load.systemWords, random) };
   const chats = Array.from({ length: load.conversations }, (_, conversation) => ({
     conversation,
@@ -99,15 +100,4 @@ async function ask(
 /** Words of the tiny model. */
 function sentence(words: number, random: () => number): string {
   return Array.from({ length: words }, () => `w${Math.floor(random() * 2032)}`).join(' ');
-}
-
-/** mulberry32: the same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

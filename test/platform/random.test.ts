@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { seededFraction } from '../../src/router/seeded-random.js';
+import { seededRandom } from '../../src/platform/random.js';
 
 function draws(seed: number, count: number): number[] {
-  const fraction = seededFraction(seed);
+  const { fraction } = seededRandom(seed);
   return Array.from({ length: count }, () => fraction());
 }
 

@@ -5,8 +5,11 @@ import {
 } from '../gen/kvaccord/v1/capabilities.js';
 import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
 
-/** Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said. */
-export type ServingRole = 'aggregated' | 'prefill' | 'decode';
+/**
+ * Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said.
+ * `other` is a part that a newer peer names and this version has no word for.
+ */
+export type ServingRole = 'aggregated' | 'prefill' | 'decode' | 'other';
 
 /** What whoever sends requests has to know of a worker. */
 export interface Serving {
@@ -31,6 +34,8 @@ export interface Serving {
 const MAX_HTTP_URLS = 16;
 
 const ROLES: Readonly<Record<number, ServingRole>> = {
+  [EngineRole.ENGINE_ROLE_UNSPECIFIED]: 'aggregated',
+  [EngineRole.ENGINE_ROLE_AGGREGATED]: 'aggregated',
   [EngineRole.ENGINE_ROLE_PREFILL]: 'prefill',
   [EngineRole.ENGINE_ROLE_DECODE]: 'decode',
 };
@@ -51,7 +56,7 @@ export function servingOf({ engine, model, parallelism, kvEventSources }: Capabi
     ),
     servedNames: [...(model?.servedNames ?? [])],
     loraAdapters: (model?.loraAdapters ?? []).filter(isName),
-    role: ROLES[engine?.role ?? 0] ?? 'aggregated',
+    role: ROLES[engine?.role ?? EngineRole.ENGINE_ROLE_UNSPECIFIED] ?? 'other',
     // 0 holds no prompt at all: whoever says it says nothing.
     maxModelLen: model?.maxModelLen || undefined,
     tokenizerFingerprint: model?.tokenizerFingerprint,

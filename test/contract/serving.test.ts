@@ -96,6 +96,8 @@ describe('what else a worker says of how it serves', () => {
     [EngineRole.ENGINE_ROLE_AGGREGATED, 'aggregated'],
     [EngineRole.ENGINE_ROLE_PREFILL, 'prefill'],
     [EngineRole.ENGINE_ROLE_DECODE, 'decode'],
+    // Of a newer peer: whatever it is, it is not all of a request.
+    [4 as EngineRole, 'other'],
   ])('role %s is %s', (role, expected) => {
     expect(of({ engine: role === undefined ? {} : { role } }).role).toBe(expected);
   });

@@ -68,7 +68,7 @@ export function engineKindToJSON(object: EngineKind): string {
     case EngineKind.ENGINE_KIND_OTHER:
       return "ENGINE_KIND_OTHER";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum EngineKind");
+      return object as unknown as string;
   }
 }
 
@@ -103,7 +103,7 @@ export function engineStateToJSON(object: EngineState): string {
     case EngineState.ENGINE_STATE_DRAINING:
       return "ENGINE_STATE_DRAINING";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum EngineState");
+      return object as unknown as string;
   }
 }
 
@@ -136,7 +136,7 @@ export function engineRoleToJSON(object: EngineRole): string {
     case EngineRole.ENGINE_ROLE_DECODE:
       return "ENGINE_ROLE_DECODE";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum EngineRole");
+      return object as unknown as string;
   }
 }
 
@@ -164,7 +164,7 @@ export function hashUnitToJSON(object: HashUnit): string {
     case HashUnit.HASH_UNIT_BIGRAM:
       return "HASH_UNIT_BIGRAM";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum HashUnit");
+      return object as unknown as string;
   }
 }
 
@@ -220,7 +220,7 @@ export function blockSizeKindToJSON(object: BlockSizeKind): string {
     case BlockSizeKind.BLOCK_SIZE_KIND_STORAGE_CHUNK:
       return "BLOCK_SIZE_KIND_STORAGE_CHUNK";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum BlockSizeKind");
+      return object as unknown as string;
   }
 }
 
@@ -263,7 +263,7 @@ export function evidenceSourceToJSON(object: EvidenceSource): string {
     case EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT:
       return "EVIDENCE_SOURCE_OBSERVED_EVENT";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum EvidenceSource");
+      return object as unknown as string;
   }
 }
 
@@ -314,7 +314,7 @@ export function linkKindToJSON(object: LinkKind): string {
     case LinkKind.LINK_KIND_PCIE:
       return "LINK_KIND_PCIE";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum LinkKind");
+      return object as unknown as string;
   }
 }
 
@@ -426,7 +426,7 @@ export function servingAddress_ProtocolToJSON(object: ServingAddress_Protocol): 
     case ServingAddress_Protocol.PROTOCOL_ENGINE_GRPC:
       return "PROTOCOL_ENGINE_GRPC";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum ServingAddress_Protocol");
+      return object as unknown as string;
   }
 }
 
@@ -627,7 +627,7 @@ export function completeness_StateToJSON(object: Completeness_State): string {
     case Completeness_State.STATE_INCOMPLETE:
       return "STATE_INCOMPLETE";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Completeness_State");
+      return object as unknown as string;
   }
 }
 

@@ -64,7 +64,7 @@ export function agreementStateToJSON(object: AgreementState): string {
     case AgreementState.AGREEMENT_STATE_CONFLICT:
       return "AGREEMENT_STATE_CONFLICT";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum AgreementState");
+      return object as unknown as string;
   }
 }
 
@@ -118,7 +118,7 @@ export function memberStateToJSON(object: MemberState): string {
     case MemberState.MEMBER_STATE_LOST:
       return "MEMBER_STATE_LOST";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum MemberState");
+      return object as unknown as string;
   }
 }
 
@@ -151,7 +151,7 @@ export function memberOfferToJSON(object: MemberOffer): string {
     case MemberOffer.MEMBER_OFFER_FULL:
       return "MEMBER_OFFER_FULL";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum MemberOffer");
+      return object as unknown as string;
   }
 }
 

@@ -65,7 +65,7 @@ export function pictureToJSON(object: Picture): string {
     case Picture.PICTURE_NONE:
       return "PICTURE_NONE";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Picture");
+      return object as unknown as string;
   }
 }
 
@@ -103,7 +103,7 @@ export function tierToJSON(object: Tier): string {
     case Tier.TIER_EXTERNAL:
       return "TIER_EXTERNAL";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Tier");
+      return object as unknown as string;
   }
 }
 

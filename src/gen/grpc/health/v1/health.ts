@@ -64,7 +64,7 @@ export function healthCheckResponse_ServingStatusToJSON(object: HealthCheckRespo
     case HealthCheckResponse_ServingStatus.SERVICE_UNKNOWN:
       return "SERVICE_UNKNOWN";
     default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum HealthCheckResponse_ServingStatus");
+      return object as unknown as string;
   }
 }
 

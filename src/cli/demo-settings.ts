@@ -13,6 +13,7 @@ export const demoSettings = {
       'override',
       'rolling-change',
       'declared',
+      'routing',
     ],
     default: 'all',
     group: 'Story',
@@ -21,7 +22,7 @@ export const demoSettings = {
   keep: {
     kind: 'boolean',
     group: 'Story',
-    help: 'Leave everything running at the end, to look at with grpcurl and a browser. Ctrl-C ends it.',
+    help: "Leave the last part's fleet running at the end, to ask with curl and to look at with grpcurl and a browser. Ctrl-C ends it.",
   },
 } as const;
 
@@ -30,7 +31,7 @@ export const demoDescription: CommandDescription<typeof demoSettings> = {
   name: 'demo',
   summary: 'The whole story on this machine, with simulated engines',
   description:
-    'Starts simulated engines with sidecars and an aggregator on free ports of this machine, shows what happens when block sizes agree and differ, and cleans up.',
+    'Starts simulated engines with sidecars and an aggregator on free ports of this machine, shows what happens when block sizes agree and differ and what a frontend makes of it, and cleans up.',
   settings: demoSettings,
   examples: [
     { says: 'Everything', line: 'kv-accord demo' },

@@ -2,6 +2,7 @@ import { INTRODUCTION } from '../demo/introduction.js';
 import { inviteTo } from '../demo/kept-fleet.js';
 import { type Narrator, SILENT_NARRATOR, TextNarrator } from '../demo/narrator.js';
 import { playStory, type Story } from '../demo/play-story.js';
+import type { RenderTable } from '../demo/scene.js';
 import { SCENES } from '../demo/scenes/index.js';
 import { parseAddress } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
@@ -12,6 +13,7 @@ import type { CommandBody } from './command.js';
 import type { demoSettings } from './demo-settings.js';
 import { EXIT_FAULT, EXIT_OK } from './exit-codes.js';
 import { takeSnapshot } from './fleet-snapshot.js';
+import { plainTable, pushRow, trimLines } from './plain-table.js';
 import { renderSnapshot } from './status-table.js';
 
 /** Short enough to watch; a sidecar asks a ready engine every ten seconds otherwise. */
@@ -52,6 +54,7 @@ export const runDemo: CommandBody<typeof demoSettings> = async (settings, contex
       narrator,
       signal,
       renderStatus: (address) => renderStatus(address, clock, signal),
+      renderTable,
       onLine: ({ from, level, message }) => logger.debug({ from, of_level: level }, message),
     },
   );
@@ -78,6 +81,12 @@ async function renderStatus(address: string, clock: Clock, signal: AbortSignal):
     channel.close();
   }
 }
+
+const renderTable: RenderTable = (head, rows) => {
+  const table = plainTable([...head]);
+  for (const row of rows) pushRow(table, row);
+  return trimLines(table.toString());
+};
 
 function tellEnd({ results, kept }: Story, narrator: Narrator): void {
   const failed = results.filter(({ ok }) => !ok).map(({ scene }) => scene);

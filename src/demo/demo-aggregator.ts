@@ -12,6 +12,7 @@ import type { Random } from '../platform/random.js';
 import { systemTurns } from '../platform/turns.js';
 import { DEFAULT_COST_WEIGHTS } from '../router/cost.js';
 import { FleetRouting, type FleetRoutingOptions } from '../router/fleet-routing.js';
+import type { RouterMode, Routing } from '../router/routing.js';
 import { callUnary } from '../rpc/call-unary.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { Security } from '../rpc/security.js';
@@ -19,8 +20,7 @@ import { StageSource } from './stage-source.js';
 import { FREE_PORT } from './worker.js';
 
 /** As the command has it; the story tells of decisions itself. */
-const ROUTING: FleetRoutingOptions = {
-  mode: 'kv',
+const ROUTING: Omit<FleetRoutingOptions, 'mode'> = {
   temperature: 0,
   weights: DEFAULT_COST_WEIGHTS,
   decisionLog: 'none',
@@ -35,6 +35,10 @@ export interface DemoAggregatorOptions {
   readonly settleMs: number;
   /** The operator's own value, as `--kv-cache-block-size` gives it. */
   readonly overrideTokensPerBlock?: number | undefined;
+  /** How its router chooses, as `--router-mode` gives it. Default `kv`. */
+  readonly routerMode?: RouterMode;
+  /** Makes the choices of its router repeatable that are drawn, as `--router-seed` does. */
+  readonly routerSeed?: number;
 }
 
 export interface DemoAggregatorModules {
@@ -46,17 +50,24 @@ export interface DemoAggregatorModules {
 
 /** An aggregator with its index and its router, as it stands beside a frontend. */
 export class DemoAggregator {
+  readonly routerMode: RouterMode;
+  readonly logger: Logger;
+  /** All that it and what is built on it counts. */
+  readonly registry: Registry = new Registry();
   readonly #modules: DemoAggregatorModules;
   readonly #source = new StageSource();
   readonly #aggregator: Aggregator;
   #indexing: FleetIndexing | undefined;
+  #routing: FleetRouting | undefined;
   #addresses: AggregatorAddresses | undefined;
 
   constructor(options: DemoAggregatorOptions, modules: DemoAggregatorModules) {
     this.#modules = modules;
     const { clock, logger, random, security } = modules;
-    const override = options.overrideTokensPerBlock;
-    const registry = new Registry();
+    const { registry } = this;
+    const { overrideTokensPerBlock: override, routerMode: mode = 'kv', routerSeed: seed } = options;
+    this.routerMode = mode;
+    this.logger = logger;
     this.#aggregator = new Aggregator(
       {
         agreement: {
@@ -87,7 +98,11 @@ export class DemoAggregator {
           },
           ({ runner: fleet, edge }) => {
             const indexes: IndexDirectory = { of: (group) => this.#indexing?.of(group) };
-            return new FleetRouting(ROUTING, { clock, random, logger, registry, edge, indexes, fleet });
+            this.#routing = new FleetRouting(
+              { ...ROUTING, mode, seed },
+              { clock, random, logger, registry, edge, indexes, fleet },
+            );
+            return this.#routing;
           },
         ],
       },
@@ -99,14 +114,20 @@ export class DemoAggregator {
     return this.#aggregator.fleet.runner.view;
   }
 
+  /** Who decides where requests go. */
+  get routing(): Routing {
+    if (this.#routing === undefined) throw new Error('the aggregator has made its parts');
+    return this.#routing;
+  }
+
   /** Where it serves; undefined until `open`. */
   get addresses(): AggregatorAddresses | undefined {
     return this.#addresses;
   }
 
-  /** Calls `onView` whenever its answers are new. */
-  listen(onView: (view: FleetView) => void): void {
-    this.#aggregator.fleet.runner.listen({ onView });
+  /** Calls `onView` whenever its answers are new, until what it gives is called. */
+  listen(onView: (view: FleetView) => void): () => void {
+    return this.#aggregator.fleet.runner.listen({ onView });
   }
 
   /** Brings it up. */

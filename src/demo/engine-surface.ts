@@ -41,6 +41,8 @@ export interface EngineSurface {
   readonly name: string;
   /** What a running engine answers, by path without query; every other path is 404. */
   pages(run: EngineRun): Readonly<Record<string, EnginePage>>;
+  /** Whether it answers prompts over OpenAI's API, as vLLM does. Default false: it tells of itself alone. */
+  readonly servesOpenAi?: boolean;
   /** How it words its KV events; absent when it publishes none. */
   readonly kvEvents?: KvEventStyle;
   /** How it registers itself in Dynamo's file discovery; absent for an engine outside of Dynamo. */

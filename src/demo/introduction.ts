@@ -6,6 +6,6 @@ export const INTRODUCTION: readonly string[] = [
     'if the router cuts the text every 16 tokens and a worker every 32, no block is ever found again: nothing fails, ' +
     'nothing is logged, and every answer is slow.',
   'kv-accord reads the size from the running engines, keeps the gate to the router shut until all agree, and then ' +
-    'proves it by the blocks that they really store. The engines here are simulated and answer as real ones do; sidecars and aggregator are the real ones. Lines with a ' +
+    'proves it by the blocks that they really store. The engines here are simulated and answer as real ones do; sidecars, aggregator and frontend are the real ones. Lines with a ' +
     'time in front are their own logs and the gate as it stands; ✓ marks what came out as told.',
 ];

@@ -8,12 +8,16 @@ export interface Invitation {
 
 /** What can be done with a fleet that was left running, as lines for a shell or a browser. */
 export function inviteTo(stage: Stage): Invitation[] {
-  const { addresses, workers } = stage;
+  const { addresses, frontends, workers } = stage;
   const [worker] = workers;
+  const [frontend] = frontends;
   if (addresses === undefined) return [];
   const grpc = addresses.grpc.text;
   const http = `http://${addresses.http.text}`;
   const lines: Invitation[] = [
+    ...(frontend === undefined || worker === undefined
+      ? []
+      : [askLine(frontend.url, worker.engine.setup.model)]),
     { says: 'the status page, for a browser', line: `${http}/` },
     { says: 'the fleet as a table', line: `kv-accord status ${grpc}` },
     { says: 'who holds how many blocks', line: `kv-accord status --index ${grpc}` },
@@ -31,4 +35,13 @@ export function inviteTo(stage: Stage): Invitation[] {
     },
     { says: `what the engine of ${worker.name} says`, line: `curl ${worker.engine.url}/metrics` },
   ];
+}
+
+/** Short enough to stay on one line. */
+function askLine(url: string, model: string): Invitation {
+  const body = JSON.stringify({ model, prompt: 'Hello!' });
+  return {
+    says: "an answer over OpenAI's API; its headers name the worker",
+    line: `curl -i ${url}/v1/completions --json '${body}'`,
+  };
 }

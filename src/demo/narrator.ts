@@ -16,6 +16,10 @@ export interface Narrator {
   line(line: ProcessLine, atMs: number): void;
   /** The gate, or why it is shut, changed. */
   gate(gate: GateSentence, atMs: number): void;
+  /** Somebody who talks to a model got an answer. */
+  turn(who: string, number: number, text: string, atMs: number): void;
+  /** A table of what came out. */
+  table(text: string): void;
   /** What a command printed. */
   output(command: string, text: string): void;
   /** What somebody who asked over gRPC was told. */
@@ -33,6 +37,8 @@ export const SILENT_NARRATOR: Narrator = {
   act: () => {},
   line: () => {},
   gate: () => {},
+  turn: () => {},
+  table: () => {},
   output: () => {},
   answer: () => {},
   passed: () => {},
@@ -90,9 +96,16 @@ export class TextNarrator implements Narrator {
     this.#event('gate', isOpen ? 'OPEN' : 'SHUT', text, atMs, isOpen ? 'green' : 'yellow');
   }
 
+  turn(who: string, number: number, text: string, atMs: number): void {
+    this.#event(who, `#${number}`, text, atMs, 'reset');
+  }
+
+  table(text: string): void {
+    this.#write('', ...this.#indented(text), '');
+  }
+
   output(command: string, text: string): void {
-    const lines = cutLines(text, this.#width - 2).map((line) => `  ${line}`.trimEnd());
-    this.#write('', this.#style('dim', `  $ ${command}`), ...lines);
+    this.#write('', this.#style('dim', `  $ ${command}`), ...this.#indented(text));
   }
 
   answer(question: string, text: string): void {
@@ -108,6 +121,10 @@ export class TextNarrator implements Narrator {
   failed(expected: string, seen: string): void {
     const lines = wrap(`expected: ${expected}\nseen: ${seen}`, this.#width - 4);
     this.#write(...hang('  ✗ ', lines).map((line) => this.#style('red', line)));
+  }
+
+  #indented(text: string): string[] {
+    return cutLines(text, this.#width - 2).map((line) => `  ${line}`.trimEnd());
   }
 
   #event(who: string, what: string, text: string, atMs: number, style: Style): void {

@@ -4,7 +4,14 @@ import { createHttpGet } from '../platform/http-get.js';
 import type { Random } from '../platform/random.js';
 import type { Narrator } from './narrator.js';
 import type { ProcessLine } from './process-log.js';
-import { type Check, type Scene, SceneFailure, SceneRun, type SceneRunOptions } from './scene.js';
+import {
+  type Check,
+  type RenderTable,
+  type Scene,
+  SceneFailure,
+  SceneRun,
+  type SceneRunOptions,
+} from './scene.js';
 import { Stage, type StageOptions } from './stage.js';
 
 /** How one scene came out. */
@@ -30,6 +37,7 @@ export interface StoryModules {
   readonly random: Random;
   readonly narrator: Narrator;
   readonly renderStatus: (address: string) => Promise<string>;
+  readonly renderTable: RenderTable;
   readonly signal: AbortSignal;
   /** Gets every line of every process, for a log. */
   readonly onLine: (line: ProcessLine) => void;
@@ -66,7 +74,7 @@ async function playScene(
   modules: StoryModules,
   isKept: boolean,
 ): Promise<{ readonly result: SceneResult; readonly stage: Stage | undefined }> {
-  const { clock, random, narrator, renderStatus, signal } = modules;
+  const { clock, random, narrator, renderStatus, renderTable, signal } = modules;
   signal.throwIfAborted();
   let run: SceneRun | undefined;
   const stage = new Stage(
@@ -87,6 +95,7 @@ async function playScene(
     narrator,
     clock,
     renderStatus,
+    renderTable,
     signal,
     httpGet: createHttpGet({}, { clock }),
   });

@@ -3,7 +3,9 @@ import { type Clock, sleep, type Timer } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { HttpGet } from '../platform/http-get.js';
 import type { LogLevel } from '../platform/logger.js';
+import { holdConversations, type Turn } from './conversations.js';
 import type { DemoAggregator } from './demo-aggregator.js';
+import type { DemoFrontend } from './demo-frontend.js';
 import { describeGate } from './describe-gate.js';
 import { findHeldBlocks } from './held-blocks.js';
 import type { Narrator } from './narrator.js';
@@ -38,6 +40,9 @@ export class SceneFailure extends Error {
     this.name = 'SceneFailure';
   }
 }
+
+/** Sets a table as the commands do. */
+export type RenderTable = (head: readonly string[], rows: readonly (readonly string[])[]) => string;
 
 /** Everything in the demo happens within a few seconds; a machine that is very busy gets this long. */
 const PATIENCE_MS = 20_000;
@@ -91,6 +96,7 @@ export interface SceneRunModules {
   readonly httpGet: HttpGet;
   /** What `kv-accord status ADDRESS` prints. */
   readonly renderStatus: (address: string) => Promise<string>;
+  readonly renderTable: RenderTable;
   /** Aborts when the demo is to end. */
   readonly signal: AbortSignal;
 }
@@ -99,7 +105,7 @@ export interface SceneRunModules {
 export class SceneRun {
   readonly stage: Stage;
   readonly checks: Check[] = [];
-  /** What the aggregator logged, from info on. */
+  /** What the aggregators logged, from info on. */
   readonly log: ProcessLine[] = [];
   readonly #options: SceneRunOptions;
   readonly #modules: SceneRunModules;
@@ -127,7 +133,7 @@ export class SceneRun {
 
   /** For the stage: a process logged something. */
   onLine(line: ProcessLine): void {
-    const isFromAggregator = line.from === 'aggregator';
+    const isFromAggregator = !line.from.startsWith('sidecar ');
     // Of the sidecars what changed is told. What they warn of concerns engines that only pretend.
     const isTold = isFromAggregator ? line.level !== 'debug' : line.level === 'info';
     if (isFromAggregator && isTold) this.log.push(line);
@@ -236,6 +242,40 @@ export class SceneRun {
         text: `cut every ${tokensPerBlock}, the prompt is ${answer.blockCount} blocks: ${answer.found} found`,
       };
     });
+  }
+
+  /** Lists a frontend's models, as OpenAI's clients do, until one is served. */
+  async expectServing(expected: string, { url }: DemoFrontend): Promise<void> {
+    const { httpGet } = this.#modules;
+    await this.#expectAnswer(expected, async (signal) => {
+      const question = `GET ${url}/v1/models`;
+      const { status, body } = await httpGet(`${url}/v1/models`, { signal });
+      const models = status === 200 ? (JSON.parse(body) as { data: { id: string }[] }).data : [];
+      return { ok: models.length > 0, question, text: models.map(({ id }) => id).join(', ') || body };
+    });
+  }
+
+  /** Lets people talk to a model through a frontend, and tells each of their turns. */
+  async converse({ url }: DemoFrontend, model: string, people: readonly string[]): Promise<readonly Turn[]> {
+    const { clock, narrator, signal } = this.#modules;
+    const onTurn = ({ person, number, answer }: Turn): void => {
+      const { cachedTokens, firstTokenMs, promptTokens, worker } = answer;
+      const cached = `${cachedTokens} of ${promptTokens} prompt tokens cached`;
+      const text = `${worker}: ${cached}, first token after ${Math.round(firstTokenMs)} ms`;
+      narrator.turn(person, number, text, this.elapsedMs);
+    };
+    return holdConversations({ url, model, people }, { clock, signal, onTurn });
+  }
+
+  /** Judges what has been seen already. */
+  async expect(expected: string, ok: boolean, seen: () => string): Promise<void> {
+    await this.#judge(expected, ok, seen);
+  }
+
+  /** Shows what came out. */
+  showTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+    const { narrator, renderTable } = this.#modules;
+    narrator.table(renderTable(head, rows));
   }
 
   /** Shows the fleet as `kv-accord status` does, which asks over gRPC. */

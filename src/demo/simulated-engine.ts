@@ -6,11 +6,21 @@ import type { EnginePage, EngineRun, EngineSetup, EngineSurface, KvEventStyle } 
 import { type ComputedPrompt, KvCache } from './kv-cache.js';
 import { type KvEventPorts, KvPublisher } from './kv-publisher.js';
 import { type Packable, packBatch } from './msgpack.js';
+import { SimulatedOpenAi } from './simulated-openai.js';
 
 /** Paths that are counted apart; an engine has a dozen, and a caller may invent any number. */
 const MAX_COUNTED_PATHS = 64;
 
 const LOOPBACK: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
+
+/** It answers. */
+interface Serving {
+  readonly type: 'serving';
+  readonly run: EngineRun;
+  readonly pages: Readonly<Record<string, EnginePage>>;
+  readonly files: Readonly<Record<string, string>>;
+  readonly cache: KvCache;
+}
 
 /** How an engine stands. */
 type State =
@@ -18,23 +28,19 @@ type State =
   | { readonly type: 'down' }
   /** It loads its model: every answer is 503. */
   | { readonly type: 'loading'; readonly timer: Timer }
-  | {
-      readonly type: 'serving';
-      readonly pages: Readonly<Record<string, EnginePage>>;
-      readonly files: Readonly<Record<string, string>>;
-      readonly cache: KvCache;
-    };
+  | Serving;
 
 /**
  * An HTTP server on a free port of the loopback that answers what a real
- * engine of its kind answers about itself. It serves no tokens, but it keeps
- * the KV blocks of what it is asked, and publishes its KV events as a real one
+ * engine of its kind answers about itself. It has no model, but it keeps the
+ * KV blocks of what it is asked, and publishes its KV events as a real one
  * does. It can load slowly, crash, and start again with another block size.
  */
 export class SimulatedEngine {
   readonly #surface: EngineSurface;
   readonly #clock: Clock;
   readonly #server: Server;
+  readonly #openAi: SimulatedOpenAi;
   readonly #requests = new Map<string, number>();
   #setup: EngineSetup;
   #state: State = { type: 'down' };
@@ -49,6 +55,7 @@ export class SimulatedEngine {
     this.#surface = options.surface;
     this.#setup = options.setup;
     this.#clock = modules.clock;
+    this.#openAi = new SimulatedOpenAi(modules);
     this.#server = createServer((request, response) => this.#answer(request, response));
     this.#server.on('connection', (socket) => {
       // A caller that gives up in the middle resets its connection; there is nothing to do about it.
@@ -116,13 +123,7 @@ export class SimulatedEngine {
    */
   prompt(tokenIds: readonly number[]): ComputedPrompt {
     if (this.#state.type !== 'serving') throw new Error('an engine that is not up computes no prompt');
-    const computed = this.#state.cache.compute(tokenIds);
-    const { stored, evicted } = computed;
-    this.#publish((style) => [
-      ...(evicted.length === 0 ? [] : style.removed(evicted)),
-      ...(stored.length === 0 ? [] : [style.stored(stored, this.#setup.tokensPerBlock)]),
-    ]);
-    return computed;
+    return this.#compute(this.#state, tokenIds);
   }
 
   /** Its process is gone until the next `start`. */
@@ -144,9 +145,22 @@ export class SimulatedEngine {
     return this.#setup.publishesKvEvents === true ? this.#surface.kvEvents : undefined;
   }
 
+  #compute(state: Serving, tokenIds: readonly number[]): ComputedPrompt {
+    const computed = state.cache.compute(tokenIds);
+    const { stored, evicted } = computed;
+    // What a start before this one computes for somebody who still waits changes nothing here.
+    if (state === this.#state)
+      this.#publish((style) => [
+        ...(evicted.length === 0 ? [] : style.removed(evicted)),
+        ...(stored.length === 0 ? [] : [style.stored(stored, state.run.tokensPerBlock)]),
+      ]);
+    return computed;
+  }
+
   #serve(run: EngineRun): void {
     this.#setState({
       type: 'serving',
+      run,
       pages: this.#surface.pages(run),
       files: this.#surface.discovery?.files(run) ?? {},
       cache: new KvCache(run),
@@ -191,6 +205,11 @@ export class SimulatedEngine {
     }
     if (state.type === 'loading') {
       response.writeHead(503, { 'content-type': 'text/plain' }).end('the model is being loaded');
+      return;
+    }
+    if (request.method === 'POST' && this.#surface.servesOpenAi === true) {
+      const compute = (tokenIds: readonly number[]): ComputedPrompt => this.#compute(state, tokenIds);
+      void this.#openAi.answer(path, request, response, { run: state.run, compute });
       return;
     }
     const page = Object.hasOwn(state.pages, path) ? state.pages[path] : undefined;

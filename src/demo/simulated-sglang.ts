@@ -92,6 +92,7 @@ function serverInfo(run: EngineRun): unknown {
     max_running_requests: null,
     max_prefill_tokens: 16_384,
     speculative_algorithm: null,
+    disaggregation_mode: 'null',
     enable_hierarchical_cache: false,
     hicache_storage_backend: null,
     device: 'cuda',

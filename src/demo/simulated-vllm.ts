@@ -33,6 +33,7 @@ export const VLLM_KV_EVENTS: KvEventStyle = {
 /** vLLM 0.32.0 with its Python frontend, as it answers without `VLLM_SERVER_DEV_MODE`. */
 export const simulatedVllm: EngineSurface = {
   name: 'vLLM',
+  servesOpenAi: true,
   kvEvents: VLLM_KV_EVENTS,
   pages: (run): Readonly<Record<string, EnginePage>> => ({
     '/health': EMPTY_PAGE,

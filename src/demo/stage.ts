@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
 import { createPlaintextSecurity } from '../rpc/security.js';
 import { DemoAggregator, type DemoAggregatorOptions } from './demo-aggregator.js';
+import { DemoFrontend } from './demo-frontend.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';
 import { type ProcessLine, ProcessLog } from './process-log.js';
 import { DemoWorker } from './worker.js';
@@ -45,12 +46,13 @@ export class Stage {
   readonly #aggregator: DemoAggregator;
   /** Those that came later. */
   readonly #others: DemoAggregator[] = [];
+  readonly #frontends: DemoFrontend[] = [];
   readonly #workers = new Map<string, DemoWorker>();
 
   constructor(options: StageOptions, modules: StageModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#aggregator = this.#createAggregator('aggregator');
+    this.#aggregator = this.#createAggregator('aggregator', options);
     this.#aggregator.listen(modules.onView);
   }
 
@@ -72,6 +74,11 @@ export class Stage {
   /** The workers, in the order in which they came. */
   get workers(): readonly DemoWorker[] {
     return [...this.#workers.values()];
+  }
+
+  /** The OpenAI servers, in the order in which they came. */
+  get frontends(): readonly DemoFrontend[] {
+    return this.#frontends;
   }
 
   /** Brings the aggregator up, with no workers yet. */
@@ -107,12 +114,20 @@ export class Stage {
   }
 
   /** Brings up one more aggregator over the same workers, as beside another frontend. */
-  async addAggregator(name: string): Promise<DemoAggregator> {
-    const aggregator = this.#createAggregator(name);
+  async addAggregator(name: string, changes: Partial<DemoAggregatorOptions> = {}): Promise<DemoAggregator> {
+    const aggregator = this.#createAggregator(name, { ...this.#options, ...changes });
     this.#others.push(aggregator);
     aggregator.list(this.#endpoints);
     await aggregator.open();
     return aggregator;
+  }
+
+  /** Brings up an OpenAI server over an aggregator, as `kv-accord frontend` has both in one process. */
+  async addFrontend(aggregator: DemoAggregator = this.#aggregator): Promise<DemoFrontend> {
+    const frontend = new DemoFrontend({ clock: this.#modules.clock, aggregator });
+    this.#frontends.push(frontend);
+    await frontend.open();
+    return frontend;
   }
 
   /** The worker of that name. */
@@ -124,7 +139,8 @@ export class Stage {
 
   /** Ends everything; when it resolves, no port is taken any more. */
   async close(): Promise<void> {
-    // The aggregators first: that sidecars end is then nothing that they would have to tell.
+    await Promise.all(this.#frontends.map((frontend) => frontend.close()));
+    // The aggregators before the sidecars: that sidecars end is then nothing that they would have to tell.
     await Promise.all([this.#aggregator, ...this.#others].map((aggregator) => aggregator.close()));
     await Promise.all(this.workers.map((worker) => worker.close()));
     this.#security.close();
@@ -136,9 +152,9 @@ export class Stage {
     );
   }
 
-  #createAggregator(from: string): DemoAggregator {
+  #createAggregator(from: string, options: DemoAggregatorOptions): DemoAggregator {
     const { clock, random, onLine } = this.#modules;
     const logger = new ProcessLog({ from }, { onLine });
-    return new DemoAggregator(this.#options, { clock, random, logger, security: this.#security });
+    return new DemoAggregator(options, { clock, random, logger, security: this.#security });
   }
 }

@@ -38,6 +38,7 @@ async function play(
       random: systemRandom,
       narrator: SILENT_NARRATOR,
       renderStatus: async (address) => `the fleet at ${address}\n`,
+      renderTable: (head, rows) => [head, ...rows].map((cells) => cells.join(' | ')).join('\n'),
       signal: new AbortController().signal,
       onLine: () => {},
       ...modules,

@@ -4,7 +4,7 @@ import { simulatedVllm } from '../simulated-vllm.js';
 import type { PlannedWorker } from '../stage.js';
 
 /** The model that every fleet of the demo serves. */
-const MODEL = 'demo-model';
+export const MODEL = 'demo-model';
 
 /** A worker of the demo's model. Its engine is vLLM unless `surface` says otherwise, and publishes KV events where it can. */
 export function planWorker(

@@ -6,6 +6,7 @@ import { kvEventsScene } from './kv-events.js';
 import { lateJoinerScene } from './late-joiner.js';
 import { overrideScene } from './override.js';
 import { rollingChangeScene } from './rolling-change.js';
+import { routingScene } from './routing.js';
 
 /** The story, in order. Each scene has a fleet of its own and can be played alone. */
 export const SCENES: readonly Scene[] = [
@@ -16,4 +17,5 @@ export const SCENES: readonly Scene[] = [
   overrideScene,
   rollingChangeScene,
   declaredScene,
+  routingScene,
 ];

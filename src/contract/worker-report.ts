@@ -70,6 +70,14 @@ function checkCount(problems: string[], field: string, count: number, max: numbe
   if (count > max) problems.push(`${field} has ${count} entries, at most ${max} are allowed`);
 }
 
+/**
+ * A time that no clock shows: the wire carries up to 2^63 s, of which a date is made that is none, and on which
+ * everything fails that writes it again.
+ */
+function checkTime(problems: string[], field: string, time: Date | undefined): void {
+  if (time !== undefined && Number.isNaN(time.getTime())) problems.push(`${field} is no time that there is`);
+}
+
 /** Every bound of a report; what it names goes to the operator as it is. */
 function findProblems(report: CapabilityReport): string[] {
   const problems: string[] = [];
@@ -96,7 +104,14 @@ function findProblems(report: CapabilityReport): string[] {
     Object.keys(topology?.placement?.topologyDomains ?? {}).length,
     MAX_COUNTS.topologyDomains,
   );
+  checkTime(problems, 'observed_at', report.observedAt);
   if (problems.length > 0) return problems; // the lists below may be too long to walk
+
+  checkTime(
+    problems,
+    'evidence.observed_at',
+    report.evidence.find(({ observedAt }) => Number.isNaN(observedAt?.getTime()))?.observedAt,
+  );
 
   for (const name of model?.servedNames ?? []) checkName(problems, 'model.served_names', name);
   checkText(problems, 'model.revision', model?.revision ?? '', MAX_NAME_CHARS);

@@ -86,7 +86,7 @@ function flagOf(name, setting, words) {
     file: setting.mustBe === 'folder' ? 'DIR' : 'FILE',
     string: 'TEXT',
   };
-  const own = setting.placeholder ?? kinds[setting.kind];
+  const own = (setting.placeholder ?? kinds[setting.kind])?.replaceAll('|', '\\|');
   const value = [...words, ...(own === undefined ? [] : [own])].join('\\|');
   return `\`--${name} ${value}\``;
 }

@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway-metrics.js';
+import { CrewMetrics, registerThreadMetrics } from '../../src/frontend/threads/thread-metrics.js';
 import { IndexMetrics } from '../../src/indexer/index-metrics.js';
 import { RouterMetrics } from '../../src/router/router-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
@@ -59,6 +60,8 @@ describe('metrics.md', () => {
     new IndexMetrics(aggregator, { indexes: none, tallies: none });
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
     new GatewayMetrics(aggregator, () => 0);
+    new CrewMetrics(aggregator, () => 0);
+    registerThreadMetrics(aggregator, 1);
     new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
     // Some have the same name in both, with other labels.
     const served = [aggregator, sidecar]

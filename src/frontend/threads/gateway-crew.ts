@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { MetricsPage } from '../../http/metrics-page.js';
 import { backoffMs } from '../../platform/backoff.js';
 import { type Clock, sleep, type Timer } from '../../platform/clock.js';
@@ -10,6 +10,7 @@ import type { Routing } from '../../router/routing.js';
 import type { Served } from './messages.js';
 import { joined, type MetricsSnapshot, remainsOf, sumOf } from './metrics-snapshot.js';
 import { ServedBoard } from './served-board.js';
+import { CrewMetrics } from './thread-metrics.js';
 import { type Inability, ThreadSession } from './thread-session.js';
 
 /** How long a process must have served to count as sound: the wait before its next start is then short again. */
@@ -73,7 +74,7 @@ export class GatewayCrew {
   readonly #board: ServedBoard;
   readonly #page: MetricsPage;
   readonly #seats: readonly Seat[];
-  readonly #restarts: Counter;
+  readonly #metrics: CrewMetrics;
   /** Counts of processes that are gone. */
   #remains: MetricsSnapshot = [];
   #isStopping = false;
@@ -100,20 +101,10 @@ export class GatewayCrew {
       failures: 0,
       timer: undefined,
     }));
-    this.#restarts = new Counter({
-      name: 'kv_accord_frontend_thread_restarts_total',
-      help: 'Processes that serve HTTP and were started anew because one had ended.',
-      registers: [registry],
-    });
-    const seats = this.#seats;
-    new Gauge({
-      name: 'kv_accord_frontend_threads',
-      help: 'Processes that serve HTTP now.',
-      registers: [registry],
-      collect() {
-        this.set(seats.filter(({ session }) => session?.isListening === true).length);
-      },
-    });
+    this.#metrics = new CrewMetrics(
+      registry,
+      () => this.#seats.filter(({ session }) => session?.isListening === true).length,
+    );
   }
 
   /**
@@ -212,7 +203,7 @@ export class GatewayCrew {
       { thread },
       `${words}. Its requests are lost and no longer count as active; it is started anew in ${Math.round(waitMs)} ms.`,
     );
-    this.#restarts.inc();
+    this.#metrics.countRestart();
     seat.timer = clock.setTimer(waitMs, () => this.#occupy(seat));
   }
 

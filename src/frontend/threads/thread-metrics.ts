@@ -37,3 +37,30 @@ export function registerThreadMetrics(registry: Registry, thread: number): void 
     },
   });
 }
+
+/** What the first process tells of all of them. */
+export class CrewMetrics {
+  readonly #restarts: Counter;
+
+  /** `serving` tells how many take requests now. */
+  constructor(registry: Registry, serving: () => number) {
+    const registers = [registry];
+    this.#restarts = new Counter({
+      name: 'kv_accord_frontend_thread_restarts_total',
+      help: 'Processes that serve HTTP and ended unasked; each is started anew.',
+      registers,
+    });
+    new Gauge({
+      name: 'kv_accord_frontend_threads',
+      help: 'Processes that serve HTTP now.',
+      registers,
+      collect() {
+        this.set(serving());
+      },
+    });
+  }
+
+  countRestart(): void {
+    this.#restarts.inc();
+  }
+}

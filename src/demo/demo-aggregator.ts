@@ -116,7 +116,7 @@ export class DemoAggregator {
 
   /** Who decides where requests go. */
   get routing(): Routing {
-    if (this.#routing === undefined) throw new Error('the aggregator has made its parts');
+    if (this.#routing === undefined) throw new Error('the router is not made yet');
     return this.#routing;
   }
 

@@ -251,7 +251,11 @@ export class SceneRun {
       const question = `GET ${url}/v1/models`;
       const { status, body } = await httpGet(`${url}/v1/models`, { signal });
       const models = status === 200 ? (JSON.parse(body) as { data: { id: string }[] }).data : [];
-      return { ok: models.length > 0, question, text: models.map(({ id }) => id).join(', ') || body };
+      return {
+        ok: models.length > 0,
+        question,
+        text: models.map(({ id }) => id).join(', ') || `no model, ${status}`,
+      };
     });
   }
 
@@ -262,7 +266,7 @@ export class SceneRun {
       const { cachedTokens, firstTokenMs, promptTokens, worker } = answer;
       const cached = `${cachedTokens} of ${promptTokens} prompt tokens cached`;
       const text = `${worker}: ${cached}, first token after ${Math.round(firstTokenMs)} ms`;
-      narrator.turn(person, number, text, this.elapsedMs);
+      if (!this.#isMuted) narrator.turn(person, number, text, this.elapsedMs);
     };
     return holdConversations({ url, model, people }, { clock, signal, onTurn });
   }

@@ -4,8 +4,8 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** Ids that the words share; two words with the same one do no harm here. */
-const VOCABULARY = 128_000;
+/** Ids that the words share, a prime number of them; two words with the same one do no harm here. */
+const VOCABULARY = 131_071;
 
 /** FNV-1a, 32 bits: its start and its factor. */
 const FNV_OFFSET = 0x811c_9dc5;

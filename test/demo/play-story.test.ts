@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { demoSettings } from '../../src/cli/demo-settings.js';
+import { followUpsOf } from '../../src/demo/conversations.js';
 import { inviteTo } from '../../src/demo/kept-fleet.js';
 import { SILENT_NARRATOR, TextNarrator } from '../../src/demo/narrator.js';
 import { playStory, type Story, type StoryModules, type StoryOptions } from '../../src/demo/play-story.js';
@@ -7,6 +8,7 @@ import type { ProcessLine } from '../../src/demo/process-log.js';
 import type { Scene } from '../../src/demo/scene.js';
 import { planWorker, running } from '../../src/demo/scenes/fleet.js';
 import { SCENES } from '../../src/demo/scenes/index.js';
+import { routingScene } from '../../src/demo/scenes/routing.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { createHttpGet } from '../../src/platform/http-get.js';
 import { systemRandom } from '../../src/platform/random.js';
@@ -84,6 +86,91 @@ describe('the story', () => {
     );
     expect(output.text).toMatch(/\$ kv-accord status 127\.0\.0\.1:\d+\n {2}the fleet at 127/);
     expect(Math.max(...output.text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(110);
+  });
+});
+
+describe('people who talk through a frontend', () => {
+  const PEOPLE = ['Ann', 'Ben', 'Cleo'];
+
+  it('are told turn by turn, and what came of it in a table', async () => {
+    const output = new TextRecorder();
+    const narrator = new TextNarrator({ hasColours: false }, { output });
+    const scenes = alone(async (run) => {
+      await run.stage.addWorkers([running(planWorker('worker-a', 32))]);
+      const frontend = await run.stage.addFrontend();
+      await run.expectServing('it serves', frontend);
+      const turns = await run.converse(frontend, 'demo-model', PEOPLE);
+      run.showTable(['TURNS'], [[`${turns.length}`]]);
+    });
+    const { results } = await play({ scenes }, { narrator });
+    expect(results).toMatchObject([{ ok: true }]);
+    expect(output.text).toMatch(
+      /\n {2}\? GET http:\/\/127\.0\.0\.1:\d+\/v1\/models\n {4}demo-model\n {2}✓ it serves\n/,
+    );
+    expect(output.text).toMatch(
+      / s {2}Cleo {8}#3 {5}worker-a: 352 of 425 prompt tokens cached, first token after \d+ ms\n/,
+    );
+    expect(output.text).toContain('\n\n  TURNS\n  9\n\n');
+  });
+
+  it('find little of what they said where no cache is looked at, and a scene that told otherwise fails', async () => {
+    const scenes = alone(async (run) => {
+      await run.stage.addWorkers(
+        ['worker-a', 'worker-b', 'worker-c'].map((name) => running(planWorker(name, 32))),
+      );
+      const inTurn = await run.stage.addAggregator('frontend-2', { routerMode: 'round-robin' });
+      const frontend = await run.stage.addFrontend(inTurn);
+      await run.expectServing('it serves', frontend);
+      const { cachedShare } = followUpsOf(await run.converse(frontend, 'demo-model', PEOPLE));
+      await run.expect('most is cached', cachedShare > 0.8, () => 'not so');
+    });
+    const { results } = await play({ scenes });
+    expect(results[0]?.checks).toEqual([
+      { expected: 'it serves', ok: true },
+      { expected: 'most is cached', ok: false, seen: 'not so' },
+    ]);
+  });
+
+  it('do not come out as told with a router that looks at no cache, nor with one that always does', async () => {
+    const noKv: Scene = {
+      ...routingScene,
+      play: async (run) => {
+        const { stage } = run;
+        const inTurn = await stage.addAggregator('frontend-0', { routerMode: 'round-robin' });
+        const frontend = await stage.addFrontend(inTurn);
+        vi.spyOn(stage, 'addFrontend').mockResolvedValue(frontend);
+        await routingScene.play(run);
+      },
+    };
+    const onlyKv: Scene = {
+      ...routingScene,
+      play: async (run) => {
+        const { stage } = run;
+        const addAggregator = stage.addAggregator.bind(stage);
+        vi.spyOn(stage, 'addAggregator').mockImplementation((name) => addAggregator(name));
+        await routingScene.play(run);
+      },
+    };
+    const { results } = await play({ scenes: [noKv, onlyKv] });
+    const failed = results.map(({ checks }) => checks.find(({ ok }) => !ok)?.expected);
+    expect(failed).toEqual([
+      'conversations go back to where they were: most of each follow-up is cached',
+      'every worker gets its turn, and what it would need is cached somewhere else',
+    ]);
+  });
+
+  it('are told why when nothing is served, and when an answer does not come', async () => {
+    const { results } = await play({
+      patienceMs: 50,
+      scenes: [
+        ...alone(async (run) => run.expectServing('it serves', await run.stage.addFrontend())),
+        ...alone(async (run) => {
+          await run.converse(await run.stage.addFrontend(), 'demo-model', PEOPLE);
+        }),
+      ],
+    });
+    expect(results[0]?.checks[0]).toMatchObject({ ok: false, seen: 'no model, 200' });
+    expect(results[1]).toMatchObject({ ok: false, error: expect.stringContaining(' answered 503: ') });
   });
 });
 
@@ -222,6 +309,20 @@ describe('the end', () => {
     await story.kept?.close();
     await expect(reach(page)).rejects.toThrow(/ECONNREFUSED/);
   });
+});
+
+it('invites to ask the frontend, where there is one', async () => {
+  const scenes = alone(async (run) => {
+    await run.stage.addWorkers([running(planWorker('worker-a', 32))]);
+    await run.expectServing('it serves', await run.stage.addFrontend());
+  });
+  const { kept } = await play({ scenes, keep: true });
+  const { line = '' } = inviteTo(kept as NonNullable<Story['kept']>)[0] ?? {};
+  const [, url = '', body = ''] = /^curl -i (\S+) --json '(.*)'$/.exec(line) ?? [];
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(url, { method: 'POST', headers, body });
+  expect(answer.headers.get('x-kv-accord-worker')).toBe('worker-a');
+  expect(await answer.json()).toMatchObject({ object: 'text_completion', usage: { prompt_tokens: 1 } });
 });
 
 function reach(url: string): Promise<{ readonly status: number }> {

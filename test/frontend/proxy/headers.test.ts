@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { decisionHeaders, forwardedHeaders, passedHeaders } from '../../../src/frontend/proxy/headers.js';
+import { RecordedRoute } from './proxy-harness.js';
+
+const { decision } = new RecordedRoute('a:1');
+const CALLER = { address: '10.1.2.3', isEncrypted: true };
+
+function forwarded(
+  headers: Record<string, string>,
+  more: Partial<typeof decision> = {},
+): Map<string, string> {
+  const flat = forwardedHeaders(headers, CALLER, true, { ...decision, ...more });
+  return new Map(
+    Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] ?? '', flat[2 * n + 1] ?? '']),
+  );
+}
+
+const raw = (...pairs: readonly string[]): Buffer[] => pairs.map((text) => Buffer.from(text, 'latin1'));
+
+describe('what a worker gets', () => {
+  it('has nothing that was said of the connection of the client', () => {
+    const names = [
+      'connection',
+      'keep-alive',
+      'proxy-authorization',
+      'proxy-connection',
+      'te',
+      'trailer',
+      'transfer-encoding',
+      'upgrade',
+      'http2-settings',
+      'content-length',
+      'host',
+      'expect',
+      'x-data-parallel-rank',
+    ];
+    const got = forwarded({ ...Object.fromEntries(names.map((name) => [name, 'x'])), 'x-kept': 'y' });
+    expect(names.filter((name) => got.has(name))).toEqual([]);
+    expect(got.get('x-kept')).toBe('y');
+  });
+
+  it('has none of what Connection names, however that is spelled', () => {
+    const got = forwarded({ connection: 'close, X-One ,x-two', 'x-one': '1', 'x-two': '2', 'x-three': '3' });
+    expect([got.has('x-one'), got.has('x-two'), got.has('x-three')]).toEqual([false, false, true]);
+  });
+
+  it('has every proxy on the way, this one last', () => {
+    const got = forwarded({
+      via: '1.0 first',
+      'x-forwarded-for': '192.0.2.1',
+      'x-forwarded-proto': 'http',
+      host: 'gateway.example',
+    });
+    expect(got.get('via')).toBe('1.0 first, 1.1 kv-accord');
+    expect(got.get('x-forwarded-for')).toBe('192.0.2.1, 10.1.2.3');
+    expect(got.get('x-forwarded-proto')).toBe('http');
+    expect(got.get('x-forwarded-host')).toBe('gateway.example');
+    expect(forwarded({}).get('x-forwarded-proto')).toBe('https');
+  });
+
+  it('is asked for no compression, which would hold events back', () => {
+    expect(forwarded({ 'accept-encoding': 'gzip, br' }).get('accept-encoding')).toBe('identity');
+  });
+
+  it('has the key of the caller only where it is meant for the worker', () => {
+    const headers = { authorization: 'Bearer key' };
+    expect(forwarded(headers).get('authorization')).toBe('Bearer key');
+    expect(forwardedHeaders(headers, CALLER, false, decision)).not.toContain('Bearer key');
+  });
+
+  it('has the rank where there are several', () => {
+    expect(forwarded({}, { rank: 2, rankCount: 4 }).get('x-data-parallel-rank')).toBe('2');
+    expect(forwarded({}, { rank: 0, rankCount: 4 }).get('x-data-parallel-rank')).toBe('0');
+  });
+});
+
+describe('what a client gets', () => {
+  it('has nothing that was said of the connection of the worker, nor what Connection names', () => {
+    const { headers } = passedHeaders(
+      raw(
+        'X-One',
+        '1',
+        'Connection',
+        'x-one, keep-alive',
+        'Keep-Alive',
+        'timeout=5',
+        'X-Two',
+        '2',
+        'Trailer',
+        'x',
+        'Upgrade',
+        'h2c',
+      ),
+    );
+    expect(headers).toEqual(['X-Two', '2']);
+  });
+
+  it('keeps order, spelling, bytes and what comes more than once', () => {
+    const pairs = ['sEt-cookie', 'a=1', 'X-B', 'gr\u00fcn', 'Set-Cookie', 'b=2'];
+    expect(passedHeaders(raw(...pairs)).headers).toEqual(pairs);
+  });
+
+  it('has no length beside chunks', () => {
+    const found = passedHeaders(raw('Content-Length', '5', 'Transfer-Encoding', 'chunked'));
+    expect(found).toMatchObject({ headers: [], hasLength: false });
+  });
+
+  it.each([
+    ['text/event-stream', true],
+    ['text/event-stream; charset=utf-8', true],
+    ['Text/Event-Stream', true],
+    ['application/json', false],
+    ['text/event-streams', false],
+  ])('is known for a stream by its type: %s', (type, isEventStream) => {
+    expect(passedHeaders(raw('Content-Type', type)).isEventStream).toBe(isEventStream);
+  });
+
+  it('is not looked into where it is compressed', () => {
+    expect(passedHeaders(raw('Content-Encoding', 'gzip')).isPlain).toBe(false);
+  });
+
+  it('is told how its request was routed', () => {
+    expect(decisionHeaders(decision)).toEqual([
+      'x-kv-accord-worker',
+      'worker-of-a:1',
+      'x-kv-accord-cached-blocks',
+      '1',
+      'x-kv-accord-routing-mode',
+      'exact',
+    ]);
+  });
+});

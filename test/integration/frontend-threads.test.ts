@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { get } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { TestAuthority, TestFolder } from '../rpc/certificates.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
@@ -44,6 +44,13 @@ async function fleet(...args: readonly string[]): Promise<Fleet> {
   const line = program.lines.find(({ msg }) => msg.includes("serves OpenAI's API"));
   const { openai, http } = line as unknown as { openai: string; http: string };
   return { program, engine, url: `http://${openai}`, statusUrl: `http://${http}` };
+}
+
+/** Where a program serves OpenAI's API, once it does. */
+async function openAiOf(program: Program): Promise<string> {
+  await program.until(({ msg }) => msg.includes("serves OpenAI's API"));
+  const line = program.lines.find(({ msg }) => msg.includes("serves OpenAI's API"));
+  return (line as unknown as { openai: string }).openai;
 }
 
 /** Over a connection of its own, so that the processes take turns. */
@@ -170,10 +177,19 @@ describe('kv-accord frontend --threads 2', () => {
     expect(await total(url, 'kv_accord_frontend_requests_total')).toBe(1);
   });
 
-  it('sends nothing before the gate is open, with its reasons, whichever process is asked', async () => {
-    const { engine, url } = await fleet('--settle', '1s');
-    await untilServed(url);
-    expect(engine.requests).toEqual([]);
+  it('sends nothing while the gate is shut, and says why, whichever process is asked', async () => {
+    const sidecar = await open.sidecar('a');
+    const program = start(...workersOf(sidecar), ...FREE_PORTS, '--threads', '2', '--min-workers', '2');
+    const url = `http://${await openAiOf(program)}`;
+    await expect
+      .poll(async () => (await chat(url)).json())
+      .toMatchObject({ error: { code: 'gate_shut', message: expect.stringContaining('--min-workers') } });
+    for (let at = 0; at < 4; at += 1) {
+      const refused = await chat(url);
+      expect(refused.status).toBe(503);
+      expect(refused.headers.get('retry-after')).toBe('2');
+      expect((await fetch(`${url}/readyz`, { headers: { connection: 'close' } })).status).toBe(503);
+    }
   });
 
   it('loses only what a killed process was doing, releases it at once, starts another one and keeps its counts', async () => {
@@ -268,10 +284,7 @@ describe('kv-accord frontend --threads 2', () => {
       ],
       ...['--tls-cert', folder.path('peer.crt'), '--tls-key', folder.path('peer.key')],
     );
-    await program.until(({ msg }) => msg.includes("serves OpenAI's API on https://"));
-    const { openai } = program.lines.find(({ msg }) => msg.includes('serves')) as unknown as {
-      openai: string;
-    };
+    const openai = await openAiOf(program);
     for (let at = 0; at < 4; at += 1) {
       const status = await new Promise((resolve, reject) => {
         get(`https://${openai}/livez`, { ca, agent: false }, (response) => resolve(response.statusCode)).once(
@@ -310,8 +323,38 @@ describe('kv-accord frontend --threads 2', () => {
     expect(program.stderr.split('\n').filter((line) => line.includes('--api-key-file'))).toHaveLength(1);
   });
 
-  it.each(['0', '257', '1.5', 'all'])('refuses --threads %s', async (threads) => {
-    const program = start('--workers', '127.0.0.1:1', '--threads', threads);
+  it('closes connections beyond --max-connections, of which each process has its part, and keeps the others', async () => {
+    const program = start(
+      '--workers',
+      '127.0.0.1:1',
+      ...FREE_PORTS,
+      '--threads',
+      '2',
+      '--max-connections',
+      '2',
+    );
+    const openai = await openAiOf(program);
+    const [host = '', port = ''] = openai.split(':');
+    const ends = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const socket = connect(Number(port), host);
+        open.add(() => socket.destroy());
+        return new Promise<string>((resolve) => {
+          socket.once('error', () => resolve('closed'));
+          socket.once('close', () => resolve('closed'));
+          socket.once('data', (bytes: Buffer) => resolve(bytes.toString().slice(0, 12)));
+          socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+        });
+      }),
+    );
+    const served = ends.filter((end) => end === 'HTTP/1.1 200').length;
+    expect(served).toBeGreaterThanOrEqual(1);
+    expect(served).toBeLessThanOrEqual(2);
+    expect(ends.filter((end) => end === 'closed')).toHaveLength(6 - served);
+  });
+
+  it('refuses a number that is none', async () => {
+    const program = start('--workers', '127.0.0.1:1', '--threads', '0');
     expect(await program.ended()).toBe(2);
     expect(program.stderr).toContain('must be a whole number from 1 to 256, or auto');
   });

@@ -100,6 +100,8 @@ async function serveAsFirst(
   try {
     await crew.start();
   } catch (error) {
+    // A terminal's Ctrl-C ends those too that cannot listen to signals yet.
+    if (signal.aborted) return EXIT_OK;
     throw error instanceof CrewError && error.isSetting ? new SettingError(error.message) : error;
   }
   tellServing(settings, context, { openAi, grpc, http, watched, threads });

@@ -1,4 +1,4 @@
-import type { HttpAnswer } from '../../http/answer.js';
+import { type HttpAnswer, textAnswer } from '../../http/answer.js';
 import type { Clock, Timer } from '../../platform/clock.js';
 import type { CrewMember, StartCrewMember } from '../../platform/crew.js';
 import type { Logger } from '../../platform/logger.js';
@@ -13,8 +13,11 @@ import type { ServedBoard } from './served-board.js';
 
 /** How often a process is asked whether it is alive. */
 const PING_EVERY_MS = 5_000;
-/** Silence after which it is ended: no request takes its event loop a tenth of that. */
-const MAX_SILENCE_MS = 30_000;
+/**
+ * Questions without a word from it, after which it is ended: no request takes its event loop a tenth of that. They are
+ * counted instead of the time, since this process may itself have been stopped for a while.
+ */
+const MAX_UNHEARD = 6;
 /** Longest wait for its metrics; a scraper waits for 10 s. */
 const METRICS_TIMEOUT_MS = 2_000;
 /** Scrapes that wait for the metrics of one process. */
@@ -71,7 +74,8 @@ export class ThreadSession {
   /** It said what cannot be, and nothing of it is listened to any more. */
   #isCondemned = false;
   #hasEnded = false;
-  #heardMs: number;
+  /** Times that it was asked since it was heard. */
+  #unheard = 0;
   #timer: Timer;
 
   constructor(options: ThreadSessionOptions, modules: ThreadSessionModules, events: ThreadSessionEvents) {
@@ -89,7 +93,6 @@ export class ThreadSession {
       logger,
       answer: (answer) => this.#answer(answer),
     });
-    this.#heardMs = clock.monotonicMs();
     this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
   }
 
@@ -139,7 +142,7 @@ export class ThreadSession {
 
   #take(batch: unknown): void {
     if (this.#hasEnded || this.#isCondemned) return;
-    this.#heardMs = this.#modules.clock.monotonicMs();
+    this.#unheard = 0;
     const messages = readThreadMessages(batch);
     if (messages?.every((message) => this.#takeOne(message)) === true) return;
     this.#isCondemned = true;
@@ -186,7 +189,10 @@ export class ThreadSession {
   }
 
   async #sendPage(id: number, accept: string): Promise<void> {
-    const answer = await this.#modules.page(accept);
+    const answer = await this.#modules.page(accept).catch((error: unknown) => {
+      this.#modules.logger.error({ error }, 'The page of /metrics could not be made');
+      return textAnswer(500, 'Something went wrong here; the log of this process says what.');
+    });
     if (!this.#hasEnded) this.#outbox.post({ type: 'page', id, answer });
   }
 
@@ -206,15 +212,15 @@ export class ThreadSession {
 
   readonly #look = (): void => {
     const { clock, logger } = this.#modules;
-    const silentMs = clock.monotonicMs() - this.#heardMs;
     this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
-    if (silentMs < MAX_SILENCE_MS) {
+    this.#unheard += 1;
+    if (this.#unheard < MAX_UNHEARD) {
       this.#outbox.post({ type: 'ping' });
       return;
     }
     logger.error(
       { thread: this.#options.thread },
-      `An HTTP process said nothing for ${Math.round(silentMs / 1_000)} s, and is ended.`,
+      `An HTTP process said nothing for ${(MAX_UNHEARD * PING_EVERY_MS) / 1_000} s, and is ended.`,
     );
     this.kill();
   };

@@ -68,7 +68,17 @@ const isInstalled = (shell: Shell): boolean => spawnSync(shell, ['--version']).s
 describe.each(SHELLS)('%s', (shell) => {
   describe.skipIf(!isInstalled(shell))('completes', () => {
     test('the names of commands', () => {
-      const names = ['aggregator', 'completion', 'demo', 'exec', 'help', 'sidecar', 'status', 'wait'];
+      const names = [
+        'aggregator',
+        'completion',
+        'demo',
+        'exec',
+        'frontend',
+        'help',
+        'sidecar',
+        'status',
+        'wait',
+      ];
       const all = offered(shell, 'kv-accord ').filter((offer) => !offer.startsWith('-'));
       expect(all.sort()).toEqual(names);
       expect(offered(shell, 'kv-accord sid')).toEqual(['sidecar']);

@@ -1,6 +1,6 @@
 import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
-import type { Environment } from '../platform/environment.js';
+import { CREW_VARIABLE, type Environment } from '../platform/environment.js';
 import { explainSystemError } from '../platform/file.js';
 import type { Logger } from '../platform/logger.js';
 import { exitCodeOfSignal, StoppedBySignal } from '../platform/process-signals.js';
@@ -129,7 +129,8 @@ async function runCommand(
   );
   onLogger(logger);
   const names = modules.commands.flatMap((known) => Object.keys(tableOf(known)));
-  for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
+  if (environment[CREW_VARIABLE] === undefined)
+    for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
   const run = await command.load();
   return run(settings, {
     clock: modules.clock,

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { CREW_VARIABLE } from './environment.js';
 
 /** A way for messages to another process of this program. */
 export interface CrewLink {
@@ -33,7 +34,7 @@ export function startCrewMember({ onMessage, onEnd }: CrewMemberEvents): CrewMem
   cluster.setupPrimary({ serialization: 'advanced' });
   // Where processes take connections themselves, the system prefers some to others, and connections last for long.
   cluster.schedulingPolicy = cluster.SCHED_RR;
-  const worker = cluster.fork();
+  const worker = cluster.fork({ [CREW_VARIABLE]: '1' });
   let how: string | undefined;
   let isDisconnected = false;
   let isTold = false;

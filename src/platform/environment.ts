@@ -3,6 +3,9 @@ import { hostname } from 'node:os';
 /** Environment variables: name to value. Absent names are undefined. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Set for processes that this program starts of itself (`startCrewMember`): what the first one has told is not told again. */
+export const CREW_VARIABLE = 'KVACCORD_CREW';
+
 /** A copy of this process's environment, so that later changes do not show. */
 export function readEnvironment(): Environment {
   return { ...process.env };

@@ -77,6 +77,13 @@ const ownSettings = {
     group: 'Requests',
     help: 'Base URLs of engines whose address is not known, or not the one that their sidecars report: WORKER=http://HOST:PORT, the worker as --workers finds it or --kv-event-sources names it.',
   },
+  'engine-api-key-file': {
+    kind: 'file',
+    mustBe: 'file',
+    holdsSecret: true,
+    group: 'Requests',
+    help: "File with the key that the engines' HTTP asks for. They get it in place of what clients show.",
+  },
   tokenizer: {
     kind: 'file',
     mustBe: 'folder',

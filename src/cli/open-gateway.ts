@@ -14,6 +14,7 @@ import type { Routing } from '../router/routing.js';
 import type { CommandContext, WithCommon } from './command.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
+import { readEngineKey } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
 import { readWorkerUrls } from './worker-urls.js';
@@ -49,7 +50,8 @@ export async function openGatewayParts(
   const keys =
     settings.apiKeyFile === undefined ? undefined : await openApiKeys(settings.apiKeyFile, modules);
   closing.push(() => keys?.close());
-  const tokens = await openTokens(settings, context);
+  const engineApiKey = await readEngineKey(settings.engineApiKeyFile);
+  const tokens = await openTokens(settings, engineApiKey, context);
   closing.push(() => tokens.close());
   const tracer = await openTracing({ environment, version }, modules);
   closing.push(() => tracer?.close());
@@ -61,6 +63,7 @@ export async function openGatewayParts(
       totalTimeoutMs: settings.requestTimeoutMs,
       passesAuthorization: keys === undefined,
       decisionHeaders: settings.decisionHeaders,
+      ...(engineApiKey === undefined ? {} : { engineApiKey }),
     },
     modules,
   );
@@ -161,13 +164,21 @@ export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
   return new Set(groups.flatMap(({ workers }) => workers.flatMap(({ baseUrl }) => baseUrl ?? [])));
 }
 
-async function openTokens(settings: Settings, modules: Context): Promise<TokenSource> {
+async function openTokens(
+  settings: Settings,
+  engineApiKey: string | undefined,
+  modules: Context,
+): Promise<TokenSource> {
   const { tokenizer, routerMode } = settings;
   // Only the cache-aware router looks at tokens: a vocabulary need not be read for the others.
   const isFolder = tokenizer !== 'engine' && routerMode === 'kv';
   try {
     return await createTokenSource(
-      { tokenizer: isFolder ? { folder: tokenizer } : 'engine', engineTimeoutMs: settings.tokenizeTimeoutMs },
+      {
+        tokenizer: isFolder ? { folder: tokenizer } : 'engine',
+        engineTimeoutMs: settings.tokenizeTimeoutMs,
+        engineApiKey,
+      },
       modules,
     );
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Fact } from '../contract/facts.js';
 import { EngineKind, EngineRole, type Topology } from '../gen/kvaccord/v1/capabilities.js';
 import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
-import { explainSystemError, readTextFile } from '../platform/file.js';
+import { readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
 import { createHttpGet, createHttpPost } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
@@ -20,6 +20,7 @@ import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
 import { httpSecurityOf } from './http-security.js';
 import { openSecurity } from './open-security.js';
+import { readEngineKey, readSettingFile } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
 import type { sidecarSettings } from './sidecar-settings.js';
@@ -30,7 +31,6 @@ type Context = CommandContext<typeof sidecarSettings>;
 
 /** Largest file of declared values, and of an engine's key. */
 const MAX_DECLARE_BYTES = 64 * 1024;
-const MAX_KEY_BYTES = 4 * 1024;
 
 const ENGINE_KINDS = {
   auto: undefined,
@@ -213,26 +213,6 @@ async function readDeclaration(settings: Settings, nowMs: number): Promise<reado
 }
 
 /** The key that an engine's HTTP asks for: the file's one line. */
-async function readEngineKey(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  const key = (await readSettingFile('--engine-api-key-file', path, MAX_KEY_BYTES)).trim();
-  // Its text is never shown: it may be the key itself, in the wrong place.
-  if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new SettingError(`--engine-api-key-file ${path}: must hold the key on one line, without spaces`);
-  }
-  return key;
-}
-
-async function readSettingFile(field: string, path: string, maxBytes: number): Promise<string> {
-  try {
-    return await readTextFile(path, maxBytes);
-  } catch (error) {
-    throw new SettingError(
-      `${field} ${path}: must be a file that can be read, and it ${explainSystemError(error)}`,
-    );
-  }
-}
-
 /** Where the operator says that the worker runs, under the names that the placement reader looks for first. */
 function placementOf({ nodeName, zone, rack }: Settings): Environment {
   return {

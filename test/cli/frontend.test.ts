@@ -129,6 +129,17 @@ describe('frontend', () => {
     expect(cli.log.text).not.toContain(KEY);
   });
 
+  it("shows engines their own key, for answers and for tokens, whatever the client's is", async () => {
+    const path = join(await folder(), 'engine-key.txt');
+    await writeFile(path, 'sk-of-the-engines\n');
+    const { cli, engine, chat } = await fleet('--engine-api-key-file', path);
+    await cli.log.until((text) => text.includes('Auto-configured'));
+    expect((await chat({ authorization: `Bearer ${KEY}` })).status).toBe(200);
+    expect(engine.requests[0]?.headers.authorization).toBe('Bearer sk-of-the-engines');
+    expect(new Set(engine.tokenizeKeys)).toEqual(new Set(['Bearer sk-of-the-engines']));
+    expect(cli.log.text).not.toContain('sk-of-the-engines');
+  });
+
   it('serves other modes without tokens', async () => {
     const { cli, engine, chat, statusUrl } = await fleet('--router-mode', 'round_robin');
     await cli.log.until((text) => text.includes('Auto-configured'));

@@ -13,6 +13,8 @@ export interface EngineRequest {
 /** An engine's OpenAI server, as far as a frontend needs one: a token per character, and an answer at once. */
 export class FakeOpenAiEngine {
   readonly requests: EngineRequest[] = [];
+  /** The `Authorization` of everybody who asked for tokens. */
+  readonly tokenizeKeys: (string | undefined)[] = [];
   /** Answers in place of the engine's own; undefined for the usual. */
   answer: ((request: EngineRequest, response: ServerResponse) => void) | undefined;
   readonly #server = createServer((request, response) => {
@@ -41,6 +43,7 @@ export class FakeOpenAiEngine {
 
   #respond(request: EngineRequest, response: ServerResponse): void {
     if (request.url === '/tokenize') {
+      this.tokenizeKeys.push(request.headers.authorization);
       const tokens = Array.from(request.body, (character) => character.charCodeAt(0));
       json(response, 200, { count: tokens.length, max_model_len: 4_096, tokens });
     } else if (!PATHS.has(request.url)) json(response, 404, { detail: 'Not Found' });

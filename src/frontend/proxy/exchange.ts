@@ -276,7 +276,7 @@ export class Exchange implements AttemptListener {
       {
         method,
         path: pathPrefix + path,
-        headers: forwardedHeaders(headers, caller, options.passesAuthorization, decision),
+        headers: forwardedHeaders(headers, caller, options, decision),
         body: body.length === 0 ? null : body,
       },
       attempt,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Decision } from '../../router/routing.js';
+import type { ProxyOptions } from './proxy-options.js';
 
 /** Headers that speak of one connection alone (RFC 9110, 7.6.1), whatever `Connection` names. */
 const HOP_BY_HOP = [
@@ -57,7 +58,7 @@ export interface Caller {
 export function forwardedHeaders(
   headers: IncomingHttpHeaders,
   caller: Caller,
-  passesAuthorization: boolean,
+  { passesAuthorization, engineApiKey }: Pick<ProxyOptions, 'passesAuthorization' | 'engineApiKey'>,
   decision: Decision,
 ): string[] {
   const named = namedBy(headers.connection);
@@ -66,10 +67,11 @@ export function forwardedHeaders(
     const value = headers[name];
     if (value === undefined || NOT_FORWARDED.has(name) || named?.has(name) === true) continue;
     if (name === 'via' || name === 'x-forwarded-for') continue;
-    if (name === 'authorization' && !passesAuthorization) continue;
+    if (name === 'authorization' && (!passesAuthorization || engineApiKey !== undefined)) continue;
     if (typeof value === 'string') forwarded.push(name, value);
     else for (const one of value) forwarded.push(name, one);
   }
+  if (engineApiKey !== undefined) forwarded.push('authorization', `Bearer ${engineApiKey}`);
   forwarded.push('accept-encoding', 'identity', 'via', joined(headers['via'], VIA));
   if (caller.address !== undefined)
     forwarded.push('x-forwarded-for', joined(headers['x-forwarded-for'], caller.address));

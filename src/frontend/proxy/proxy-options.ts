@@ -18,8 +18,10 @@ export interface ProxyOptions {
   readonly maxAnswerHeaderBytes: number;
   /** How long a connection to a worker waits for its next request. */
   readonly keepAliveTimeoutMs: number;
-  /** Whether the caller's `Authorization` goes to the worker. */
+  /** Whether the caller's `Authorization` goes to the worker; never where there is an `engineApiKey`. */
   readonly passesAuthorization: boolean;
+  /** The key that workers ask for; absent: none. */
+  readonly engineApiKey?: string;
   /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
   readonly decisionHeaders: boolean;
 }

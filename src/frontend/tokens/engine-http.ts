@@ -14,9 +14,16 @@ export class EngineHttp {
    */
   readonly #agent: Agent;
   readonly #maxBytes: number;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(options: { readonly maxAnswerBytes: number; readonly connectTimeoutMs: number }) {
+  constructor(options: {
+    readonly maxAnswerBytes: number;
+    readonly connectTimeoutMs: number;
+    /** Shown as a bearer token; absent: none. */
+    readonly apiKey?: string | undefined;
+  }) {
     this.#maxBytes = options.maxAnswerBytes;
+    this.#headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
     this.#agent = new Agent({
       connections: 16,
       pipelining: 1,
@@ -36,7 +43,7 @@ export class EngineHttp {
       origin: url.origin,
       path: url.pathname,
       method: body === undefined ? 'GET' : 'POST',
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: body === undefined ? this.#headers : { ...this.#headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body }),
       signal,
     });

@@ -62,7 +62,7 @@ export class EngineTokenizer {
   #asking = 0;
 
   constructor(
-    options: EngineTokenizerOptions & { readonly maxTokens: number },
+    options: EngineTokenizerOptions & { readonly maxTokens: number; readonly apiKey?: string | undefined },
     modules: { readonly clock: Clock; readonly logger: Logger },
   ) {
     this.#options = options;
@@ -72,6 +72,7 @@ export class EngineTokenizer {
     this.#http = new EngineHttp({
       maxAnswerBytes: options.maxAnswerBytes,
       connectTimeoutMs: options.timeoutMs,
+      apiKey: options.apiKey,
     });
     if (options.maxRememberedBytes > 0)
       this.#remembered = new LRUCache({

@@ -18,6 +18,8 @@ export interface TokenSourceOptions {
   readonly tokenizer: 'engine' | { readonly folder: string };
   /** `--tokenize-timeout`: longest that a prompt waits for an engine's tokens. */
   readonly engineTimeoutMs: number;
+  /** The key that engines ask for. */
+  readonly engineApiKey?: string | undefined;
 }
 
 /** Reasons for which a prompt that cannot be tokenised here goes to the engine. */
@@ -32,7 +34,7 @@ const ENGINES_TURN: ReadonlySet<NoTokensReason | undefined> = new Set<NoTokensRe
  * Tokens that it gives may be shared: they are not to be changed.
  */
 export async function createTokenSource(
-  { tokenizer, engineTimeoutMs }: TokenSourceOptions,
+  { tokenizer, engineTimeoutMs, engineApiKey }: TokenSourceOptions,
   modules: LocalTokenizerModules & { readonly clock: Clock; readonly logger: Logger },
 ): Promise<TokenSource> {
   const local =
@@ -47,6 +49,7 @@ export async function createTokenSource(
     {
       ...DEFAULT_ENGINE_TOKENIZER_OPTIONS,
       timeoutMs: engineTimeoutMs,
+      apiKey: engineApiKey,
       maxTokens: DEFAULT_PROMPT_LIMITS.maxTokens,
     },
     modules,

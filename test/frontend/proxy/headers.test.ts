@@ -9,7 +9,7 @@ function forwarded(
   headers: Record<string, string>,
   more: Partial<typeof decision> = {},
 ): Map<string, string> {
-  const flat = forwardedHeaders(headers, CALLER, true, { ...decision, ...more });
+  const flat = forwardedHeaders(headers, CALLER, { passesAuthorization: true }, { ...decision, ...more });
   return new Map(
     Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] ?? '', flat[2 * n + 1] ?? '']),
   );
@@ -65,7 +65,15 @@ describe('what a worker gets', () => {
   it('has the key of the caller only where it is meant for the worker', () => {
     const headers = { authorization: 'Bearer key' };
     expect(forwarded(headers).get('authorization')).toBe('Bearer key');
-    expect(forwardedHeaders(headers, CALLER, false, decision)).not.toContain('Bearer key');
+    expect(forwardedHeaders(headers, CALLER, { passesAuthorization: false }, decision)).not.toContain(
+      'Bearer key',
+    );
+    for (const passesAuthorization of [true, false]) {
+      const keyed = { passesAuthorization, engineApiKey: 'engine-key' };
+      const sent = forwardedHeaders(headers, CALLER, keyed, decision);
+      expect(sent).toContain('Bearer engine-key');
+      expect(sent).not.toContain('Bearer key');
+    }
   });
 
   it('has the rank where there are several', () => {

@@ -131,9 +131,6 @@ export class GatewayThread {
       case 'served':
         this.#show(order.served);
         return;
-      case 'ping':
-        this.#outbox.post({ type: 'pong' });
-        return;
       case 'ask_metrics':
         void this.#sendMetrics(order.id);
         return;

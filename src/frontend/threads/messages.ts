@@ -39,7 +39,6 @@ export type ThreadMessage =
   | { readonly type: 'listening'; readonly address: string }
   /** It cannot serve, and ends. `isSetting`: it is the fault of a setting. */
   | { readonly type: 'unable'; readonly message: string; readonly isSetting: boolean }
-  | { readonly type: 'pong' }
   /** Its own metrics. */
   | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricsSnapshot }
   /** It wants the page of `/metrics`, in the form that `accept` names. */
@@ -51,7 +50,6 @@ export type ThreadOrder =
   /** `served` is the JSON of a `Served`. `port` is that of the OpenAI server. */
   | { readonly type: 'start'; readonly thread: number; readonly port: number; readonly served: string }
   | { readonly type: 'served'; readonly served: string }
-  | { readonly type: 'ping' }
   | { readonly type: 'ask_metrics'; readonly id: number }
   | { readonly type: 'page'; readonly id: number; readonly answer: HttpAnswer }
   /** No new requests; the process ends when those that run have ended. */

@@ -31,7 +31,6 @@ function isThreadMessage(message: unknown): boolean {
   if (!isFields(message)) return false;
   switch (message['type']) {
     case 'hello':
-    case 'pong':
       return true;
     case 'listening':
       return isText(message['address']);

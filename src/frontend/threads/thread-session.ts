@@ -11,8 +11,8 @@ import { readThreadMessages } from './read-messages.js';
 import { RoutingHost } from './routing-host.js';
 import type { ServedBoard } from './served-board.js';
 
-/** How often a process is asked whether it is alive. */
-const PING_EVERY_MS = 5_000;
+/** How often a process is asked for its metrics: so much of what it has counted is lost when it ends, and no more. */
+const ASK_EVERY_MS = 5_000;
 /**
  * Questions without a word from it, after which it is ended: no request takes its event loop a tenth of that. They are
  * counted instead of the time, since this process may itself have been stopped for a while.
@@ -93,7 +93,7 @@ export class ThreadSession {
       logger,
       answer: (answer) => this.#answer(answer),
     });
-    this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
+    this.#timer = clock.setTimer(ASK_EVERY_MS, this.#look);
   }
 
   /** Whether it takes requests. */
@@ -115,8 +115,7 @@ export class ThreadSession {
   metrics(): Promise<MetricsSnapshot> {
     if (!this.#hasBegun || this.#hasEnded || this.#askedMetrics.size >= MAX_METRICS_ASKED)
       return Promise.resolve(this.#metrics);
-    this.#lastId += 1;
-    const id = this.#lastId;
+    const id = this.#askMetrics();
     return new Promise((resolve) => {
       const timer = this.#modules.clock.setTimer(METRICS_TIMEOUT_MS, () => settle());
       const settle = (): void => {
@@ -125,7 +124,6 @@ export class ThreadSession {
         resolve(this.#metrics);
       };
       this.#askedMetrics.set(id, settle);
-      this.#outbox.post({ type: 'ask_metrics', id });
     });
   }
 
@@ -168,8 +166,6 @@ export class ThreadSession {
       case 'unable':
         this.#events.onUnable(message);
         return true;
-      case 'pong':
-        return true;
       case 'metrics':
         this.#metrics = message.metrics;
         this.#askedMetrics.get(message.id)?.();
@@ -180,6 +176,12 @@ export class ThreadSession {
       default:
         return this.#host.take(message);
     }
+  }
+
+  #askMetrics(): number {
+    this.#lastId += 1;
+    this.#outbox.post({ type: 'ask_metrics', id: this.#lastId });
+    return this.#lastId;
   }
 
   #begin(): void {
@@ -212,15 +214,15 @@ export class ThreadSession {
 
   readonly #look = (): void => {
     const { clock, logger } = this.#modules;
-    this.#timer = clock.setTimer(PING_EVERY_MS, this.#look);
+    this.#timer = clock.setTimer(ASK_EVERY_MS, this.#look);
     this.#unheard += 1;
     if (this.#unheard < MAX_UNHEARD) {
-      this.#outbox.post({ type: 'ping' });
+      this.#askMetrics();
       return;
     }
     logger.error(
       { thread: this.#options.thread },
-      `An HTTP process said nothing for ${(MAX_UNHEARD * PING_EVERY_MS) / 1_000} s, and is ended.`,
+      `An HTTP process said nothing for ${(MAX_UNHEARD * ASK_EVERY_MS) / 1_000} s, and is ended.`,
     );
     this.kill();
   };

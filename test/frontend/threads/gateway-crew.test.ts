@@ -207,7 +207,7 @@ describe('the processes that serve HTTP', () => {
     ['tokens that are none', [{ ...ROUTE, request: { group: 'tiny', tokens: [1], loraName: '' } }]],
     ['a number that is none', [{ ...ROUTE, id: Number.NaN }]],
     ['metrics under names of others', [{ type: 'metrics', id: 1, metrics: [{ name: 'up', values: [] }] }]],
-    ['more than a batch holds', Array.from({ length: 257 }, () => ({ type: 'pong' }))],
+    ['more than a batch holds', Array.from({ length: 257 }, () => ({ type: 'listening', address: '' }))],
   ];
   it.each(impossible)('are ended for saying what cannot be: %s', async (_name, batch) => {
     const { members, logger } = await started();
@@ -220,10 +220,10 @@ describe('the processes that serve HTTP', () => {
     const { members, clock, logger } = await started();
     for (let at = 0; at < 6; at += 1) {
       await clock.advanceMs(5_000);
-      members[0]?.say({ type: 'pong' });
+      members[0]?.say({ type: 'metrics', id: 0, metrics: [] });
     }
     expect(members.map(({ isKilled }) => isKilled)).toEqual([false, true]);
-    expect(members[0]?.told('ping')).toHaveLength(6);
+    expect(members[0]?.told('ask_metrics')).toHaveLength(6);
     expect(logger.messages('error')[0]).toContain('said nothing for 30 s');
   });
 
@@ -298,7 +298,7 @@ describe('the processes that serve HTTP', () => {
     expect(members.map((member) => member.told('drain').length)).toEqual([1, 1]);
     members[0]?.end('ended with code 0');
     await clock.advanceMs(25_000);
-    members[1]?.say({ type: 'pong' });
+    members[1]?.say({ type: 'metrics', id: 0, metrics: [] });
     expect(members[1]?.isKilled).toBe(false);
     await clock.advanceMs(10_000);
     await stop;

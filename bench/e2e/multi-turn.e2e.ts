@@ -20,14 +20,13 @@ const LOAD: ChatLoad = {
   openingWords: 640,
   turnWords: 48,
   answerTokens: 8,
-  concurrency: 2,
+  // So that a time is the engine's own, and not what two engines leave each other of two cores.
+  concurrency: 1,
   seed: 20_261_121,
 };
 
 const MODES = [
   { name: 'kv', flags: ['--router-mode', 'kv'] },
-  // What is told to those whose prompts are long and whose answers are short.
-  { name: 'kv, overlap weight 2', flags: ['--router-mode', 'kv', '--kv-overlap-score-weight', '2'] },
   { name: 'round-robin', flags: ['--router-mode', 'round-robin'] },
   {
     name: 'kv, wrong block size forced',
@@ -80,11 +79,10 @@ describe.skipIf(lacks('vllm'))('a multi-turn chat over two vLLM engines', () => 
     console.log(describeMachine());
     console.log(tableOf(outcomes));
     expect(outcomes).toHaveLength(MODES.length);
-    const [kv, weighted, ...others] = outcomes as [Outcome, Outcome, Outcome, Outcome];
+    const [kv, ...others] = outcomes as [Outcome, Outcome, Outcome];
     for (const other of others) {
-      for (const known of [kv, weighted])
-        expect(cachedShare(known.turns)).toBeGreaterThan(cachedShare(other.turns));
-      expect(mean(followUps(weighted.turns))).toBeLessThan(mean(followUps(other.turns)));
+      expect(cachedShare(kv.turns)).toBeGreaterThan(cachedShare(other.turns));
+      expect(mean(followUps(kv.turns))).toBeLessThan(mean(followUps(other.turns)));
     }
   });
 });

@@ -14,6 +14,7 @@ import { listen } from '../platform/listen.js';
 import { listenForSignals } from '../platform/process-signals.js';
 import { systemRandom } from '../platform/random.js';
 import { systemTurns } from '../platform/turns.js';
+import type { Closing } from './closing.js';
 import type { CommandContext, WithCommon } from './command.js';
 import { EXIT_CONFLICT, EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
@@ -21,7 +22,6 @@ import { httpSecurityOf } from './http-security.js';
 import { openAggregator } from './open-aggregator.js';
 import {
   baseUrlsOf,
-  type Closing,
   connectionsOfEach,
   createGateway,
   givenUrlsOf,

@@ -3,18 +3,12 @@ import { baseUrlOf, buildCatalogue, type Catalogue } from '../frontend/catalogue
 import { frontendChecks } from '../frontend/readiness.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import { availableCores } from '../platform/cores.js';
+import { type Closing, closeAll } from './closing.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_CONFLICT, EXIT_OK } from './exit-codes.js';
 import type { frontendSettings } from './frontend-settings.js';
 import { openAggregator } from './open-aggregator.js';
-import {
-  baseUrlsOf,
-  type Closing,
-  createGateway,
-  givenUrlsOf,
-  openGatewayParts,
-  tellServing,
-} from './open-gateway.js';
+import { baseUrlsOf, createGateway, givenUrlsOf, openGatewayParts, tellServing } from './open-gateway.js';
 import type { SettingsOf } from './settings/setting.js';
 import { startOrExplain } from './start-or-explain.js';
 import { readThreadCount } from './thread-count.js';
@@ -29,7 +23,7 @@ export const runFrontend: CommandBody<typeof frontendSettings> = async (settings
   try {
     return await serve(settings, context, closing);
   } finally {
-    for (const close of closing.reverse()) await close();
+    await closeAll(closing);
   }
 };
 

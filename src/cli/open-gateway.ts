@@ -11,6 +11,7 @@ import type { HttpTls } from '../http/listener.js';
 import type { ProbeBoard } from '../http/probe-board.js';
 import { type Address, isLoopback } from '../platform/address.js';
 import type { Routing } from '../router/routing.js';
+import type { Closing } from './closing.js';
 import type { CommandContext, WithCommon } from './command.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
@@ -21,9 +22,6 @@ import { readWorkerUrls } from './worker-urls.js';
 
 type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
 type Context = CommandContext<typeof frontendSettings>;
-
-/** What was opened, with how it is closed; the last one first. */
-export type Closing = (() => unknown)[];
 
 /** The setting of the OpenAI server's port, for messages. */
 export const OPENAI_LISTEN_FIELD = '--http-port';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ProxyOutcome } from './proxy/proxied-request.js';
-import type { NoTokensReason } from './tokens/prompt-tokens.js';
+import { NO_TOKENS_REASONS, type NoTokensReason } from './tokens/prompt-tokens.js';
 
 /** What is told of a request when it is over. */
 export interface EndedRequest {
@@ -28,22 +28,38 @@ const DURATION_BUCKETS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 /** From a prompt that is cached to a full engine that queues. */
 const FIRST_BYTE_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The gateway's metrics. Labels are bounded: paths are routes, and groups are those of the fleet. */
+/** What is read at each scrape. */
+export interface GatewayReadings {
+  /** Requests that are being answered now. */
+  inFlight(): number;
+  /** Groups that are there now. */
+  groups(): readonly string[];
+}
+
+/**
+ * The gateway's metrics. Labels are bounded: paths are routes, and groups are
+ * those of the fleet; before each scrape the series of those that have left go.
+ */
 export class GatewayMetrics {
+  readonly #readings: GatewayReadings;
   readonly #requests: Counter<'group' | 'path' | 'status'>;
   readonly #durations: Histogram<'group'>;
   readonly #firstBytes: Histogram<'group'>;
   readonly #cut: Counter<'group' | 'by'>;
   readonly #withoutTokens: Counter<'group' | 'reason'>;
+  /** Statuses that were told, by group and path: what series there are. */
+  readonly #told = new Map<string, Map<string, Set<number>>>();
 
-  /** `inFlight` tells how many requests are being answered now. */
-  constructor(registry: Registry, inFlight: () => number) {
+  constructor(registry: Registry, readings: GatewayReadings) {
+    this.#readings = readings;
     const registers = [registry];
+    const collect = (): void => this.#prune();
     this.#requests = new Counter({
       name: 'kv_accord_frontend_requests_total',
       help: 'Requests by the status that was answered; 499 is a client that left before.',
       labelNames: ['group', 'path', 'status'],
       registers,
+      collect,
     });
     this.#durations = new Histogram({
       name: 'kv_accord_frontend_request_duration_seconds',
@@ -51,6 +67,7 @@ export class GatewayMetrics {
       labelNames: ['group'],
       buckets: DURATION_BUCKETS_SECONDS,
       registers,
+      collect,
     });
     this.#firstBytes = new Histogram({
       name: 'kv_accord_frontend_time_to_first_byte_seconds',
@@ -58,31 +75,35 @@ export class GatewayMetrics {
       labelNames: ['group'],
       buckets: FIRST_BYTE_BUCKETS_SECONDS,
       registers,
+      collect,
     });
     this.#cut = new Counter({
       name: 'kv_accord_frontend_unfinished_answers_total',
       help: 'Answers that ended before their end, by who left: the client or the worker.',
       labelNames: ['group', 'by'],
       registers,
+      collect,
     });
     this.#withoutTokens = new Counter({
       name: 'kv_accord_frontend_requests_without_tokens_total',
       help: 'Requests whose tokens could not be had, so that load alone decided.',
       labelNames: ['group', 'reason'],
       registers,
+      collect,
     });
     new Gauge({
       name: 'kv_accord_frontend_inflight_requests',
       help: 'Requests that are being answered now.',
       registers,
       collect() {
-        this.set(inFlight());
+        this.set(readings.inFlight());
       },
     });
   }
 
   /** Counts a request that is over. */
   count({ group, path, status, ended, durationMs, firstByteMs }: EndedRequest): void {
+    this.#statusesOf(group, path).add(status);
     this.#requests.inc({ group, path, status });
     if (group === '') return;
     this.#durations.observe({ group }, durationMs / 1_000);
@@ -93,6 +114,35 @@ export class GatewayMetrics {
 
   /** Counts a request whose tokens are not known. */
   withoutTokens(group: string, reason: NoTokensReason): void {
+    this.#pathsOf(group);
     this.#withoutTokens.inc({ group, reason });
+  }
+
+  #pathsOf(group: string): Map<string, Set<number>> {
+    const known = this.#told.get(group) ?? new Map<string, Set<number>>();
+    this.#told.set(group, known);
+    return known;
+  }
+
+  #statusesOf(group: string, path: string): Set<number> {
+    const paths = this.#pathsOf(group);
+    const known = paths.get(path) ?? new Set<number>();
+    paths.set(path, known);
+    return known;
+  }
+
+  /** Takes back the series of groups that have left; requests that came to none stay. */
+  #prune(): void {
+    const groups = new Set(this.#readings.groups());
+    for (const [group, paths] of this.#told) {
+      if (group === '' || groups.has(group)) continue;
+      this.#told.delete(group);
+      for (const [path, statuses] of paths)
+        for (const status of statuses) this.#requests.remove({ group, path, status });
+      this.#durations.remove({ group });
+      this.#firstBytes.remove({ group });
+      for (const by of ['client', 'worker']) this.#cut.remove({ group, by });
+      for (const reason of NO_TOKENS_REASONS) this.#withoutTokens.remove({ group, reason });
+    }
   }
 }

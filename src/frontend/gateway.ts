@@ -127,7 +127,10 @@ export class Gateway {
     this.#intake = new BodyIntake({ limitBytes: options.bodyLimitBytes });
     this.#inference = new Inference(options, {
       ...modules,
-      metrics: new GatewayMetrics(registry, () => this.#open.size),
+      metrics: new GatewayMetrics(registry, {
+        inFlight: () => this.#open.size,
+        groups: () => modules.catalogue().groups.map(({ group }) => group),
+      }),
       models: () => this.#currentModels(),
     });
     this.#listener = new Listener(

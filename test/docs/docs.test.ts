@@ -59,7 +59,7 @@ describe('metrics.md', () => {
     new FleetMetrics(aggregator, () => none);
     new IndexMetrics(aggregator, { indexes: none, tallies: none });
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
-    new GatewayMetrics(aggregator, () => 0);
+    new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
     new CrewMetrics(aggregator, () => 0);
     registerThreadMetrics(aggregator, 1);
     new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });

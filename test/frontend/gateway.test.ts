@@ -108,6 +108,24 @@ describe('a request for a chat completion', () => {
     expect(await harness.metric('kv_accord_frontend_time_to_first_byte_seconds', count)).toBe(1);
     expect(await harness.metric('kv_accord_frontend_inflight_requests')).toBe(0);
   });
+
+  it('is not counted any more when its group has left, also where it ends after that', async () => {
+    const harness = await start();
+    harness.tokens = { tokens: undefined, reason: 'media' };
+    await harness.chat();
+    const gone = { models: [], groups: [], reasons: [] };
+    harness.serve = (_request, response) => {
+      harness.catalogue = gone;
+      response.end();
+      return Promise.resolve({ status: 502, ended: 'upstream_broke', firstByteMs: 1 });
+    };
+    expect(await harness.registry.metrics()).toContain('{group="tiny"');
+    await harness.chat();
+    expect(await harness.registry.metrics()).not.toContain('group="tiny"');
+    await harness.chat();
+    const none = { group: '', status: '503' };
+    expect(await harness.metric('kv_accord_frontend_requests_total', none)).toBe(1);
+  });
 });
 
 describe('other requests', () => {

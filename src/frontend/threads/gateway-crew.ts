@@ -8,7 +8,7 @@ import type { Random } from '../../platform/random.js';
 import type { Turns } from '../../platform/turns.js';
 import type { Routing } from '../../router/routing.js';
 import type { Served } from './messages.js';
-import { joined, type MetricsSnapshot, remainsOf, sumOf } from './metrics-snapshot.js';
+import { joined, type MetricsSnapshot, ofGroups, remainsOf, sumOf } from './metrics-snapshot.js';
 import { ServedBoard } from './served-board.js';
 import { CrewMetrics } from './thread-metrics.js';
 import { type Inability, ThreadSession } from './thread-session.js';
@@ -77,6 +77,7 @@ export class GatewayCrew {
   readonly #metrics: CrewMetrics;
   /** Counts of processes that are gone. */
   #remains: MetricsSnapshot = [];
+  #served: Served;
   #isStopping = false;
   #started: { resolve(address: string): void; reject(error: Error): void } | undefined;
   #onEmpty: (() => void) | undefined;
@@ -84,6 +85,7 @@ export class GatewayCrew {
   constructor(options: GatewayCrewOptions, served: Served, modules: GatewayCrewModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#served = served;
     const { registry, clock } = modules;
     this.#board = new ServedBoard(served, {
       clock,
@@ -130,6 +132,7 @@ export class GatewayCrew {
 
   /** Tells all of them what is served. */
   show(served: Served): void {
+    this.#served = served;
     this.#board.show(served);
   }
 
@@ -185,7 +188,8 @@ export class GatewayCrew {
     const { clock, logger, random } = this.#modules;
     const { thread, session, inability, startedMs } = seat;
     seat.session = undefined;
-    if (session !== undefined) this.#remains = joined(this.#remains, remainsOf(session.lastMetrics));
+    if (session !== undefined)
+      this.#remains = joined(this.#remains, remainsOf(this.#ofServed(session.lastMetrics)));
     if (this.#isStopping) {
       if (this.#seats.every((one) => one.session === undefined)) this.#onEmpty?.();
       return;
@@ -216,12 +220,18 @@ export class GatewayCrew {
 
   async #sum(contentType: Parameters<typeof sumOf>[1]): Promise<ReturnType<typeof sumOf>> {
     const { registry } = this.#modules;
-    const asked = this.#seats.map(({ session }) => session?.metrics() ?? []);
-    const snapshots = [this.#remains, ...(await Promise.all(asked))];
+    const asked = await Promise.all(this.#seats.map(({ session }) => session?.metrics() ?? []));
+    this.#remains = this.#ofServed(this.#remains);
+    const snapshots = [this.#remains, ...asked.map((snapshot) => this.#ofServed(snapshot))];
     // A name that is taken here would spoil the whole page.
     const others = snapshots.map((snapshot) =>
       snapshot.filter(({ name }) => registry.getSingleMetric(name) === undefined),
     );
     return sumOf(others, contentType);
+  }
+
+  /** Without the series of groups that are there no more. */
+  #ofServed(snapshot: MetricsSnapshot): MetricsSnapshot {
+    return ofGroups(snapshot, new Set(this.#served.catalogue.groups.map(({ group }) => group)));
   }
 }

@@ -55,6 +55,14 @@ export function remainsOf(snapshot: MetricsSnapshot): MetricsSnapshot {
     .filter(({ values }) => values.length > 0);
 }
 
+/** Without the series of groups that have left; those that are of no group stay. */
+export function ofGroups(snapshot: MetricsSnapshot, groups: ReadonlySet<string>): MetricsSnapshot {
+  return snapshot.map((metric) => ({
+    ...metric,
+    values: metric.values.filter(({ labels: { group = '' } }) => group === '' || groups.has(String(group))),
+  }));
+}
+
 /** Two of them as one. */
 export function joined(one: MetricsSnapshot, other: MetricsSnapshot): MetricsSnapshot {
   const sums = sumOf([one, other]).getMetricsAsArray() as unknown as MetricsSnapshot;

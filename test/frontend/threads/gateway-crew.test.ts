@@ -291,6 +291,36 @@ describe('the processes that serve HTTP', () => {
     ]);
   });
 
+  it('no longer count for a group that has left, neither those that run nor those that have ended', async () => {
+    const { crew, members, registry, clock } = await started();
+    const own = new Registry();
+    const counter = new Counter({
+      name: 'kv_accord_frontend_requests_total',
+      help: 'Requests.',
+      labelNames: ['group'],
+      registers: [own],
+    });
+    for (const group of ['tiny', 'other', '']) counter.inc({ group });
+    const metrics = await snapshotOf(own);
+    for (const member of members.slice(0, 2)) member.say({ type: 'metrics', id: 1, metrics });
+    members[0]?.end();
+    const scrape = async (): Promise<string> => {
+      const page = MetricsPage.of(registry).answer(undefined);
+      await settled();
+      await clock.advanceMs(2_000);
+      return (await page).body;
+    };
+    expect(await scrape()).toMatch(/requests_total\{group="tiny"\} 2/);
+    expect(await scrape()).not.toContain('group="other"');
+    crew.show({ catalogue: { models: [], groups: [], reasons: [] }, checks: [] });
+    const text = await scrape();
+    expect(text).not.toContain('group="tiny"');
+    expect(text).toMatch(/requests_total\{group=""\} 2/);
+    crew.show(SERVED);
+    // What has ended does not come back; who runs tells what it still counts.
+    expect(await scrape()).toMatch(/requests_total\{group="tiny"\} 1/);
+  });
+
   it('are let end in order, and ended when that takes too long', async () => {
     const { crew, members, clock, logger } = await started();
     const stop = crew.stop();

@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import type { InBag } from '../platform/bag.js';
 import type { HeldBody } from './request-body.js';
 
 /** A request for something to be computed, while it is being answered. */
-export class OpenRequest implements HeldBody {
+export class OpenRequest implements HeldBody, InBag {
+  place = -1;
   /** Its route: `/v1/chat/completions`. */
   readonly path: string;
   readonly response: ServerResponse;

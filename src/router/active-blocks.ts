@@ -1,4 +1,5 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
+import { Bag, type InBag } from '../platform/bag.js';
 import { ActiveChains, NONE } from './active-chains.js';
 
 /**
@@ -36,7 +37,7 @@ interface Load {
   /** Tracked ones and those that count by their number. */
   blocks: number;
   prefillingTokens: number;
-  readonly requests: Set<Request>;
+  readonly requests: Bag<Request>;
 }
 
 /** Pieces of the index's table that are looked at for what a rank left behind. */
@@ -79,7 +80,7 @@ export class ActiveBlocks {
   /** A number for one more rank. Throws `PrefixIndexError('too_many_holders')` beyond 65,535. */
   addRank(): number {
     const rank = this.#index.addHolder();
-    this.#loads[rank] = { blocks: 0, prefillingTokens: 0, requests: new Set() };
+    this.#loads[rank] = { blocks: 0, prefillingTokens: 0, requests: new Bag() };
     return rank;
   }
 
@@ -87,7 +88,7 @@ export class ActiveBlocks {
   dropRank(rank: number): void {
     const load = this.#loads[rank];
     if (load === undefined) return;
-    for (const request of load.requests) request.release();
+    for (const request of load.requests.snapshot()) request.release();
     this.#loads[rank] = undefined;
     this.#index.dropHolder(rank);
     // Only what the index could not note as gone is left there.
@@ -96,7 +97,7 @@ export class ActiveBlocks {
 
   /** Ends all requests at once; nothing can be added afterwards. */
   close(): void {
-    for (const load of this.#loads) for (const request of load?.requests ?? []) request.forget();
+    for (const load of this.#loads) for (const request of load?.requests.snapshot() ?? []) request.forget();
     this.#loads.length = 0;
   }
 
@@ -205,7 +206,8 @@ const HASH_BYTES = 8;
 
 const NOTHING = { last: NONE, trackedBlocks: 0 };
 
-class Request implements ActiveRequest {
+class Request implements ActiveRequest, InBag {
+  place = -1;
   readonly #tokensPerBlock: number;
   readonly #trackedBlocks: number;
   readonly #promptTokens: number;

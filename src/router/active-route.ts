@@ -1,3 +1,4 @@
+import type { InBag } from '../platform/bag.js';
 import type { Reservation } from './group-router.js';
 import type { Decision, Route, Usage } from './routing.js';
 
@@ -10,8 +11,8 @@ export interface RouteEnd {
   readonly usage: Usage | undefined;
 }
 
-export interface ActiveRouteModules {
-  readonly reservation: Reservation;
+/** Who is told of the ends of routes. */
+export interface RouteListener {
   /** It does not count as active any more: it was released, or its worker or epoch has ended. */
   onEnded(route: ActiveRoute): void;
   /** It was released; called once, also where it had ended before. */
@@ -19,43 +20,46 @@ export interface ActiveRouteModules {
 }
 
 /** A request on its way. */
-export class ActiveRoute implements Route {
+export class ActiveRoute implements Route, InBag {
+  place = -1;
   readonly decision: Decision;
-  readonly #modules: ActiveRouteModules;
+  readonly #reservation: Reservation;
+  readonly #listener: RouteListener;
   #hadFirstToken = false;
   #isActive = true;
   #isReleased = false;
   /** Calls whoever holds it by a name of its own, when it ends. */
   onEnded: (() => void) | undefined;
 
-  constructor(decision: Decision, modules: ActiveRouteModules) {
+  constructor(decision: Decision, reservation: Reservation, listener: RouteListener) {
     this.decision = decision;
-    this.#modules = modules;
+    this.#reservation = reservation;
+    this.#listener = listener;
   }
 
   prefillDone(): void {
     if (this.#hadFirstToken) return;
     this.#hadFirstToken = true;
-    if (this.#isActive) this.#modules.reservation.prefillDone();
+    if (this.#isActive) this.#reservation.prefillDone();
   }
 
   progress(outputTokens: number): void {
-    if (this.#isActive) this.#modules.reservation.progress(outputTokens);
+    if (this.#isActive) this.#reservation.progress(outputTokens);
   }
 
   release(usage?: Usage): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.end();
-    this.#modules.onReleased({ decision: this.decision, hadFirstToken: this.#hadFirstToken, usage });
+    this.#listener.onReleased({ decision: this.decision, hadFirstToken: this.#hadFirstToken, usage });
   }
 
   /** Counts it as active no more. What it comes to may still be told with `release`. */
   end(): void {
     if (!this.#isActive) return;
     this.#isActive = false;
-    this.#modules.reservation.release();
-    this.#modules.onEnded(this);
+    this.#reservation.release();
+    this.#listener.onEnded(this);
     this.onEnded?.();
   }
 }

@@ -1,7 +1,8 @@
 import type { GroupView } from '../agreement/snapshot.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
-import { ActiveRoute, type RouteEnd } from './active-route.js';
+import { Bag } from '../platform/bag.js';
+import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
 import { CandidateList, type CandidateListModules } from './candidate-list.js';
 import type { CandidateCost } from './candidates.js';
 import type { DecisionLog } from './decision-log.js';
@@ -56,7 +57,8 @@ export class RoutedGroup {
   readonly #options: GroupRouterOptions;
   readonly #modules: RoutedGroupModules;
   readonly #router: GroupRouter;
-  readonly #routes = new Set<ActiveRoute>();
+  readonly #listener: RouteListener;
+  readonly #routes = new Bag<ActiveRoute>();
   #open: OpenEpoch | undefined;
 
   constructor(name: string, options: GroupRouterOptions, modules: RoutedGroupModules) {
@@ -65,6 +67,10 @@ export class RoutedGroup {
     this.#modules = modules;
     this.#router = new GroupRouter(options, modules);
     this.list = new CandidateList(modules);
+    this.#listener = {
+      onReleased: modules.onReleased,
+      onEnded: (route) => this.#routes.delete(route),
+    };
   }
 
   /** The index that is routed by; undefined while the group is shut. */
@@ -88,7 +94,7 @@ export class RoutedGroup {
     const { candidates } = this.list;
     this.#router.setCandidates(candidates);
     const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
-    for (const route of this.#routes) {
+    for (const route of this.#routes.snapshot()) {
       const { target, instanceId } = route.decision;
       if (instances.get(target) !== instanceId) route.end();
     }
@@ -99,7 +105,7 @@ export class RoutedGroup {
   shut(): void {
     if (this.#open === undefined) return;
     this.#open = undefined;
-    for (const route of this.#routes) route.end();
+    for (const route of this.#routes.snapshot()) route.end();
   }
 
   /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
@@ -116,16 +122,13 @@ export class RoutedGroup {
   /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
   reserve(request: GroupRequest): ActiveRoute {
     const open = this.#ready();
-    const { log, onReleased } = this.#modules;
+    const { log } = this.#modules;
     const excluded = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
     const reservation = this.#router.reserve(prompt, excluded);
-    const route = new ActiveRoute(this.#decisionOf(open, request, reservation.decided), {
-      reservation,
-      onReleased,
-      onEnded: (ended) => this.#routes.delete(ended),
-    });
+    const decision = this.#decisionOf(open, request, reservation.decided);
+    const route = new ActiveRoute(decision, reservation, this.#listener);
     this.#routes.add(route);
     return route;
   }

@@ -35,8 +35,7 @@ function make(limits: ReservationLimits = {}): Made {
       progress: (tokens) => told.push(`progress ${tokens}`),
       release: () => told.push('release'),
     };
-    const made = new ActiveRoute({ promptBlocks } as Decision, {
-      reservation,
+    const made = new ActiveRoute({ promptBlocks } as Decision, reservation, {
       onEnded: (ended) => active.delete(ended),
       onReleased: (end) => ends.push(end),
     });

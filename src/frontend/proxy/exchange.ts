@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { InBag } from '../../platform/bag.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
 import { type Route, RoutingError } from '../../router/routing.js';
@@ -41,12 +42,13 @@ const STALE_CONNECTION_MS = 1_000;
 /** The status, used in logs alone, of a request whose client left before there was one. */
 const CLIENT_CLOSED_REQUEST = 499;
 
+const NOBODY: readonly string[] = [];
+
 /** How long a 503 may take to come in whole. */
 const HOLDING_MS = 2_000;
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
-export class Exchange implements AttemptListener {
-  /** Where it stands among those that run. */
+export class Exchange implements AttemptListener, InBag {
   place = -1;
   readonly #request: ProxiedRequest;
   readonly #response: ServerResponse;
@@ -99,9 +101,8 @@ export class Exchange implements AttemptListener {
       this.#finish('client_gone');
       return;
     }
-    response.once('close', () => this.#onClientClosed());
-    // What is written to a client that has just gone fails; that it went is told by `close`.
-    response.on('error', () => {});
+    response.on('close', () => this.#onClientClosed());
+    response.on('error', ignore);
     this.#pick();
   }
 
@@ -215,7 +216,7 @@ export class Exchange implements AttemptListener {
   #pick(): void {
     this.#enter('picking');
     try {
-      this.#request.pick([...this.#excluded]).then(
+      this.#request.pick(this.#excluded.length === 0 ? NOBODY : [...this.#excluded]).then(
         (picked) => this.#onPicked(picked),
         (error: unknown) => this.#onNotPicked(error),
       );
@@ -404,3 +405,6 @@ export class Exchange implements AttemptListener {
     }
   }
 }
+
+/** What is written to a client that has just gone fails; that it went is told by `close`. */
+function ignore(): void {}

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { Bag } from '../../platform/bag.js';
 import { type Clock, sleep, type Timer } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
-import { RunningExchanges } from './running-exchanges.js';
 import { WorkerPools } from './worker-pools.js';
 
 export interface WorkerProxyModules {
@@ -21,7 +21,7 @@ const CHECK_EVERY_MS = 250;
  */
 export class WorkerProxy {
   readonly #modules: ExchangeModules;
-  readonly #running = new RunningExchanges();
+  readonly #running = new Bag<Exchange>();
   #timer: Timer | undefined;
   #closed: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;

@@ -38,6 +38,12 @@ export interface InferenceModules {
   readonly tracer?: RequestTracer;
 }
 
+/** What is known of a request when a worker is to be chosen for it. */
+interface Prepared {
+  readonly found: FoundModel;
+  readonly route: Omit<RouteRequest, 'excluded'>;
+}
+
 /** From a body that was read to its worker: model, group, tokens, route. */
 export class Inference {
   readonly #options: InferenceOptions;
@@ -58,18 +64,13 @@ export class Inference {
     request: IncomingMessage,
     body: Buffer,
   ): Promise<void> {
-    const { clock, models, proxy, tracer } = this.#modules;
+    const { clock, proxy, tracer } = this.#modules;
     const { response } = open;
     const span = tracer?.start(request.headers, open.path);
     try {
-      const asked = parseBody(body);
-      const found = models().find(asked.model);
-      open.group = found.group.group;
-      requireReady(found);
-      const tokens = await this.#tokensOf(kind, asked, found, response);
-      const trace = span === undefined ? undefined : new PickTrace(span, asked.model);
+      const { found, route } = await this.#prepare(open, kind, body);
+      const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
       const servedMs = clock.monotonicMs();
-      const route = { group: open.group, tokens, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
       const outcome = await proxy.serve(
         {
           method: 'POST',
@@ -101,6 +102,21 @@ export class Inference {
     refuse(request, open.response, error);
     this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
     return error.status;
+  }
+
+  /**
+   * Reads a body and finds out who serves its model, and its tokens. What the
+   * body becomes takes many times its bytes, which alone are counted: it ends
+   * here, and not with the answer, an hour later.
+   */
+  async #prepare(open: OpenRequest, kind: Prompt['kind'] | undefined, body: Buffer): Promise<Prepared> {
+    const asked = parseBody(body);
+    const found = this.#modules.models().find(asked.model);
+    const { group } = found.group;
+    open.group = group;
+    requireReady(found);
+    const tokens = await this.#tokensOf(kind, asked, found, open.response);
+    return { found, route: { group, tokens, loraName: found.model.loraName, cacheSalt: asked.cacheSalt } };
   }
 
   async #tokensOf(

@@ -113,6 +113,8 @@ export class Gateway {
   readonly #inference: Inference;
   readonly #startedSeconds: number;
   readonly #open = new Set<OpenRequest>();
+  /** Answers of refused requests whose bodies still come. */
+  readonly #refusing = new Set<ServerResponse>();
   #models: Models | undefined;
   #catalogue: Catalogue | undefined;
   #isDraining = false;
@@ -247,6 +249,7 @@ export class Gateway {
       this.#intake.findHeaderProblem(raw);
     if (problem !== undefined) {
       this.#inference.refuse(open, raw, problem);
+      this.#followRefusal(response);
       return;
     }
     this.#open.add(open);
@@ -317,11 +320,18 @@ export class Gateway {
     return this.#models;
   }
 
-  /** Whether a part of an answer is on its way over a connection. */
+  /** Whether a part of an answer was written to a connection, and the request is not over. */
   #isAnswering(socket: Socket): boolean {
-    for (const { response } of this.#open)
-      if (response.socket === socket && response.headersSent) return true;
+    const isUsed = (response: ServerResponse): boolean => response.socket === socket && response.headersSent;
+    for (const response of this.#refusing) if (isUsed(response)) return true;
+    for (const { response } of this.#open) if (isUsed(response)) return true;
     return false;
+  }
+
+  #followRefusal(response: ServerResponse): void {
+    if (response.writableEnded || response.destroyed) return;
+    this.#refusing.add(response);
+    response.once('close', () => this.#refusing.delete(response));
   }
 
   #refuse(request: FastifyRequest, reply: FastifyReply, reason: unknown): void {
@@ -330,6 +340,7 @@ export class Gateway {
     if (error === undefined)
       this.#modules.logger.error({ error: reason, path: request.url }, 'A request could not be answered');
     refuse(request.raw, reply.raw, error ?? internalError());
+    this.#followRefusal(reply.raw);
   }
 
   /** From here on the answer is written by hand; what was set before (CORS) goes with it. */

@@ -184,6 +184,24 @@ describe('a request that is not HTTP as it must be', () => {
   });
 });
 
+describe('a request that is refused before its body has come', () => {
+  it.each([
+    ['goes on with what is no chunk', { limits: {} }, 'nonsense\r\n\r\n'],
+    ['does not go on', { limits: { headersTimeoutMs: 100, requestTimeoutMs: 300 } }, ''],
+  ])('is answered once, also when it %s', async (_name, options, rest) => {
+    const harness = await start(options);
+    const socket = harness.connect();
+    const received = new Received(socket);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(`${CHAT}content-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n`);
+    await received.until('}\n');
+    if (rest !== '') socket.write(rest);
+    await closed;
+    expect(received.text).toMatch(/^HTTP\/1\.1 415 /);
+    expect(received.text.split('HTTP/1.1 ')).toHaveLength(2);
+  });
+});
+
 describe('several requests at once on one connection', () => {
   it('are not taken: the second one is sent away behind the answer to the first', async () => {
     const harness = await start();

@@ -96,6 +96,9 @@ const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
   idleTimeoutMs: 900_000,
 };
 
+/** How long what was told at the end of a drain may take to go out. */
+const CUT_GRACE_MS = 500;
+
 /** What is computed, and what a body holds for which a worker's cache can help. */
 const INFERENCE_PATHS: readonly (readonly [path: string, kind: Prompt['kind'] | undefined])[] = [
   ['/v1/chat/completions', 'chat'],
@@ -159,8 +162,8 @@ export class Gateway {
 
   /**
    * Takes no new requests and lets those that are open end; what is left after
-   * `graceMs` is cut. Until then the port stays, so that a load balancer that
-   * has not heard yet is told.
+   * `graceMs` is refused, or cut where its answer has begun. Until then the
+   * port stays, so that a load balancer that has not heard yet is told.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
@@ -169,7 +172,10 @@ export class Gateway {
       this.#onIdle = () => idle.abort();
       await sleep(this.#modules.clock, graceMs, idle.signal);
     }
-    await this.#listener.stop(0);
+    const isCutting = this.#open.size > 0;
+    // Whoever still waits is told so, and asks elsewhere; an answer that has begun must not look like a whole one.
+    if (isCutting) await this.#modules.proxy.close(0);
+    await this.#listener.stop(isCutting ? CUT_GRACE_MS : 0);
     await this.#app.close();
   }
 

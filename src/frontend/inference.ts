@@ -18,6 +18,8 @@ import { PickTrace } from './tracing/trace-picks.js';
 export interface Forwarding {
   /** Answers in any case; resolves when the request is over. */
   serve(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome>;
+  /** Takes nothing more; what runs after `graceMs` is refused, or broken off where its answer has begun. */
+  close(graceMs: number): Promise<void>;
 }
 
 export interface InferenceOptions {

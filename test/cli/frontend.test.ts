@@ -114,6 +114,20 @@ describe('frontend', () => {
     await expect(stream.text()).rejects.toThrow();
   });
 
+  it('tells a request that no worker has answered by then, so that its client asks elsewhere', async () => {
+    const { cli, engine, chat } = await fleet('--drain-timeout', '50ms');
+    await cli.log.until((text) => text.includes('Auto-configured'));
+    const asked = new Promise<void>((resolve) => {
+      engine.answer = () => resolve();
+    });
+    const waiting = chat();
+    await asked;
+    expect(await cli.stop()).toBe(0);
+    const refused = await waiting;
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { code: 'shutting_down' } });
+  });
+
   it('asks for the keys of a file as it is now, and does not show them to workers', async () => {
     const path = join(await folder(), 'keys.txt');
     await writeFile(path, `# of the team\n${KEY}\n`);

@@ -99,6 +99,7 @@ export class GatewayHarness {
             this.served.push(request);
             return this.serve(request, response);
           },
+          close: () => Promise.resolve(),
         },
         ...modules,
       },

@@ -39,6 +39,12 @@ const MIN_EVENTS_PER_PROGRESS = 16;
 /** A connection that ends within this time was probably closing when the request was sent on it. */
 const STALE_CONNECTION_MS = 1_000;
 
+/**
+ * Workers that may end with one request before it is given up: the request itself may be what ends engines, and is not to
+ * go through a whole fleet of them.
+ */
+const MAX_ENDINGS = 2;
+
 /** The status, used in logs alone, of a request whose client left before there was one. */
 const CLIENT_CLOSED_REQUEST = 499;
 
@@ -68,6 +74,8 @@ export class Exchange implements AttemptListener, InBag {
   /** The same worker was tried once more, since its connection was only stale. */
   #isSecondTry = false;
   #failure: AttemptFailure | undefined;
+  /** Workers that closed the connection after the request was sent. */
+  #endings = 0;
   /** A 503 that is coming in, and the last one that came in whole. */
   #coming: HeldAnswer | undefined;
   #held: HeldAnswer | undefined;
@@ -205,7 +213,7 @@ export class Exchange implements AttemptListener, InBag {
   }
 
   get #mayRetry(): boolean {
-    return this.#excluded.length < this.#modules.options.maxRetries;
+    return this.#excluded.length < this.#modules.options.maxRetries && this.#endings < MAX_ENDINGS;
   }
 
   #enter(phase: Phase): void {
@@ -287,6 +295,8 @@ export class Exchange implements AttemptListener, InBag {
   /** This worker is out; another one is asked for while that makes sense. */
   #retry(failure: AttemptFailure): void {
     const route = this.#route as Route;
+    // One that closed the connection and cannot be reached any more has ended, too.
+    if (failure === 'closed' || (failure === 'unreachable' && this.#isSecondTry)) this.#endings += 1;
     const mayRetry = this.#mayRetry && failure !== 'bad_request';
     this.#leave();
     this.#release();

@@ -10,7 +10,7 @@ export interface ProxyOptions {
   readonly totalTimeoutMs: number;
   /** How long a client may leave unread what is there for it. */
   readonly slowClientTimeoutMs: number;
-  /** How many further workers are tried after a failure before the first byte. */
+  /** How many further workers are tried after a failure before the first byte; one alone where they close the connection. */
   readonly maxRetries: number;
   /** Requests, and so connections, at a time to one worker; beyond it another one is asked for. */
   readonly maxRequestsPerWorker: number;

@@ -280,6 +280,31 @@ describe('a worker that fails before the first byte', () => {
     expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1, 1]);
   });
 
+  it('is replaced once when its connection ends, since the request itself may be what ends engines', async () => {
+    const asked: number[] = [];
+    const workers = await Promise.all(
+      [0, 1, 2, 3].map((at) =>
+        rawWorker((socket) => {
+          asked.push(at);
+          socket.destroy();
+        }),
+      ),
+    );
+    const gateway = await harness({ workers: workers.map(({ url }) => url) });
+    const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
+    expect(answer.status).toBe(502);
+    expect(await answer.json()).toMatchObject({
+      error: {
+        code: 'worker_closed',
+        message: '2 workers were tried; the last one closed the connection before it answered.',
+      },
+    });
+    // Each twice: its connection may only have been closing.
+    expect(asked).toEqual([0, 0, 1, 1]);
+    await gateway.settled();
+    expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1]);
+  });
+
   it('is left out when it has as many requests as it may', async () => {
     const held = defer();
     const full = await rawWorker(() => held.resolve());

@@ -31,9 +31,16 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'x-data-parallel-rank',
 ]);
 
-/** What a client is not told as the worker said it: decisions are told by whoever decides. */
+/** What a client is not told as the worker said it: who decides tells of decisions, and which origins may ask. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
+  'access-control-allow-credentials',
+  'access-control-allow-headers',
+  'access-control-allow-methods',
+  'access-control-allow-origin',
+  'access-control-allow-private-network',
+  'access-control-expose-headers',
+  'access-control-max-age',
   'x-kv-accord-cached-blocks',
   'x-kv-accord-routing-mode',
   'x-kv-accord-worker',

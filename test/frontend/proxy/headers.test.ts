@@ -103,6 +103,18 @@ describe('what a client gets', () => {
     expect(headers).toEqual(['X-Two', '2']);
   });
 
+  it('does not say which origins the worker would let ask: that is decided here', () => {
+    const headers = raw(
+      'Access-Control-Allow-Origin',
+      '*',
+      'access-control-expose-headers',
+      'x-a',
+      'X-A',
+      '1',
+    );
+    expect(passedHeaders(headers).headers).toEqual(['X-A', '1']);
+  });
+
   it('keeps order, spelling, bytes and what comes more than once', () => {
     const pairs = ['sEt-cookie', 'a=1', 'X-B', 'gr\u00fcn', 'Set-Cookie', 'b=2'];
     expect(passedHeaders(raw(...pairs)).headers).toEqual(pairs);

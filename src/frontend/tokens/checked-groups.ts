@@ -31,7 +31,7 @@ export class CheckedGroups {
   readonly #logger: Logger;
   readonly #results = new LRUCache<string, Known>({ max: MAX_RESULTS });
   readonly #running = new Set<string>();
-  readonly #told = new Map<string, CheckResult['kind']>();
+  readonly #told = new LRUCache<string, CheckResult['kind']>({ max: MAX_RESULTS });
   readonly #ending = new AbortController();
   /** What was chosen for a group as it stood, until something is learned. */
   #choices = new WeakMap<CatalogueGroup, Choice>();

@@ -9,6 +9,7 @@ import { type HttpTls, hasVerifiedCertificate, Listener } from '../http/listener
 import { MetricsPage } from '../http/metrics-page.js';
 import type { Probe, ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
+import { Bag } from '../platform/bag.js';
 import { type Clock, sleep } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { Routing } from '../router/routing.js';
@@ -115,7 +116,7 @@ export class Gateway {
   readonly #intake: BodyIntake;
   readonly #inference: Inference;
   readonly #startedSeconds: number;
-  readonly #open = new Set<OpenRequest>();
+  readonly #open = new Bag<OpenRequest>();
   /** Answers of refused requests whose bodies still come. */
   readonly #refusing = new Set<ServerResponse>();
   #models: Models | undefined;
@@ -259,7 +260,7 @@ export class Gateway {
       return;
     }
     this.#open.add(open);
-    response.once('close', () => this.#onOver(open));
+    response.on('close', () => this.#onOver(open));
     this.#intake.read(raw, open, (error, body) => {
       if (body === undefined) this.#inference.refuse(open, raw, error);
       else void this.#inference.answer(open, kind, raw, body);
@@ -330,7 +331,7 @@ export class Gateway {
   #isAnswering(socket: Socket): boolean {
     const isUsed = (response: ServerResponse): boolean => response.socket === socket && response.headersSent;
     for (const response of this.#refusing) if (isUsed(response)) return true;
-    for (const { response } of this.#open) if (isUsed(response)) return true;
+    for (const { response } of this.#open.snapshot()) if (isUsed(response)) return true;
     return false;
   }
 

@@ -70,7 +70,9 @@ export class Inference {
     const { response } = open;
     const span = tracer?.start(request.headers, open.path);
     try {
-      const { found, route } = await this.#prepare(open, kind, body);
+      const preparing = this.#prepare(open, kind, body);
+      // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
+      const { found, route } = preparing instanceof Promise ? await preparing : preparing;
       const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
       const servedMs = clock.monotonicMs();
       const outcome = await proxy.serve(
@@ -80,9 +82,10 @@ export class Inference {
           headers: headersToForward(request.headers, span),
           body,
           group: open.group,
-          pick: async (excluded) => {
-            const picked = await this.#pick({ ...route, excluded: [...found.excluded, ...excluded] });
-            return trace === undefined ? picked : trace.follow(picked);
+          pick: (failed) => {
+            const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
+            const picking = this.#pick({ ...route, excluded });
+            return trace === undefined ? picking : picking.then((picked) => trace.follow(picked));
           },
         },
         response,
@@ -107,35 +110,42 @@ export class Inference {
   }
 
   /**
-   * Reads a body and finds out who serves its model, and its tokens. What the
-   * body becomes takes many times its bytes, which alone are counted: it ends
-   * here, and not with the answer, an hour later.
+   * Reads a body and finds out who serves its model, and its tokens where they
+   * are wanted. What the body becomes takes many times its bytes, which alone
+   * are counted: it ends here, and not with the answer, an hour later.
    */
-  async #prepare(open: OpenRequest, kind: Prompt['kind'] | undefined, body: Buffer): Promise<Prepared> {
+  #prepare(open: OpenRequest, kind: Prompt['kind'] | undefined, body: Buffer): Prepared | Promise<Prepared> {
     const asked = parseBody(body);
     const found = this.#modules.models().find(asked.model);
     const { group } = found.group;
     open.group = group;
     requireReady(found);
-    const tokens = await this.#tokensOf(kind, asked, found, open.response);
-    return { found, route: { group, tokens, loraName: found.model.loraName, cacheSalt: asked.cacheSalt } };
+    const route = { group, tokens: undefined, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
+    const prepared = { found, route };
+    if (kind === undefined || !this.#options.wantsTokens) return prepared;
+    return this.#addTokens(prepared, kind, asked, open.response);
   }
 
-  async #tokensOf(
-    kind: Prompt['kind'] | undefined,
+  async #addTokens(
+    { found, route }: Prepared,
+    kind: Prompt['kind'],
     { value, model }: AskedBody,
-    { group }: FoundModel,
     response: ServerResponse,
-  ): Promise<Uint32Array | undefined> {
-    if (kind === undefined || !this.#options.wantsTokens) return undefined;
+  ): Promise<Prepared> {
+    const { group } = found;
     const gone = new AbortController();
     const leave = (): void => gone.abort();
     response.once('close', leave);
-    const found = await this.#modules.tokens.tokensOf({ kind, body: value }, model, group, gone.signal);
+    const { tokens, reason } = await this.#modules.tokens.tokensOf(
+      { kind, body: value },
+      model,
+      group,
+      gone.signal,
+    );
     response.off('close', leave);
-    if (found.reason !== undefined && !gone.signal.aborted)
-      this.#modules.metrics.withoutTokens(group.group, found.reason);
-    return found.tokens;
+    if (reason !== undefined && !gone.signal.aborted)
+      this.#modules.metrics.withoutTokens(group.group, reason);
+    return { found, route: { ...route, tokens } };
   }
 
   async #pick(request: RouteRequest): Promise<Picked> {

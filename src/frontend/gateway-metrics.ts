@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { LeanHistogram } from '../platform/histogram.js';
 import type { ProxyOutcome } from './proxy/proxied-request.js';
 import { NO_TOKENS_REASONS, type NoTokensReason } from './tokens/prompt-tokens.js';
 
@@ -42,39 +43,43 @@ export interface GatewayReadings {
  */
 export class GatewayMetrics {
   readonly #readings: GatewayReadings;
-  readonly #requests: Counter<'group' | 'path' | 'status'>;
-  readonly #durations: Histogram<'group'>;
-  readonly #firstBytes: Histogram<'group'>;
+  readonly #durations: LeanHistogram;
+  readonly #firstBytes: LeanHistogram;
   readonly #cut: Counter<'group' | 'by'>;
   readonly #withoutTokens: Counter<'group' | 'reason'>;
-  /** Statuses that were told, by group and path: what series there are. */
-  readonly #told = new Map<string, Map<string, Set<number>>>();
+  /** Requests by group, path and status. */
+  readonly #requests = new Map<string, Map<string, Map<number, number>>>();
 
   constructor(registry: Registry, readings: GatewayReadings) {
     this.#readings = readings;
     const registers = [registry];
     const collect = (): void => this.#prune();
-    this.#requests = new Counter({
+    const requests = this.#requests;
+    new Counter({
       name: 'kv_accord_frontend_requests_total',
       help: 'Requests by the status that was answered; 499 is a client that left before.',
       labelNames: ['group', 'path', 'status'],
       registers,
-      collect,
+      collect() {
+        collect();
+        this.reset();
+        for (const [group, paths] of requests)
+          for (const [path, statuses] of paths)
+            for (const [status, count] of statuses) this.inc({ group, path, status }, count);
+      },
     });
-    this.#durations = new Histogram({
+    this.#durations = new LeanHistogram(registry, {
       name: 'kv_accord_frontend_request_duration_seconds',
       help: 'From the headers of a request to the end of its answer.',
-      labelNames: ['group'],
+      label: 'group',
       buckets: DURATION_BUCKETS_SECONDS,
-      registers,
       collect,
     });
-    this.#firstBytes = new Histogram({
+    this.#firstBytes = new LeanHistogram(registry, {
       name: 'kv_accord_frontend_time_to_first_byte_seconds',
       help: "From the headers of a request to the first byte of the worker's answer.",
-      labelNames: ['group'],
+      label: 'group',
       buckets: FIRST_BYTE_BUCKETS_SECONDS,
-      registers,
       collect,
     });
     this.#cut = new Counter({
@@ -103,11 +108,11 @@ export class GatewayMetrics {
 
   /** Counts a request that is over. */
   count({ group, path, status, ended, durationMs, firstByteMs }: EndedRequest): void {
-    this.#statusesOf(group, path).add(status);
-    this.#requests.inc({ group, path, status });
+    const statuses = this.#statusesOf(group, path);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
     if (group === '') return;
-    this.#durations.observe({ group }, durationMs / 1_000);
-    if (firstByteMs !== undefined) this.#firstBytes.observe({ group }, firstByteMs / 1_000);
+    this.#durations.observe(durationMs / 1_000, group);
+    if (firstByteMs !== undefined) this.#firstBytes.observe(firstByteMs / 1_000, group);
     const by = CUT_BY[ended];
     if (by !== undefined) this.#cut.inc({ group, by });
   }
@@ -118,29 +123,31 @@ export class GatewayMetrics {
     this.#withoutTokens.inc({ group, reason });
   }
 
-  #pathsOf(group: string): Map<string, Set<number>> {
-    const known = this.#told.get(group) ?? new Map<string, Set<number>>();
-    this.#told.set(group, known);
-    return known;
+  #pathsOf(group: string): Map<string, Map<number, number>> {
+    const known = this.#requests.get(group);
+    if (known !== undefined) return known;
+    const paths = new Map<string, Map<number, number>>();
+    this.#requests.set(group, paths);
+    return paths;
   }
 
-  #statusesOf(group: string, path: string): Set<number> {
+  #statusesOf(group: string, path: string): Map<number, number> {
     const paths = this.#pathsOf(group);
-    const known = paths.get(path) ?? new Set<number>();
-    paths.set(path, known);
-    return known;
+    const known = paths.get(path);
+    if (known !== undefined) return known;
+    const statuses = new Map<number, number>();
+    paths.set(path, statuses);
+    return statuses;
   }
 
   /** Takes back the series of groups that have left; requests that came to none stay. */
   #prune(): void {
     const groups = new Set(this.#readings.groups());
-    for (const [group, paths] of this.#told) {
+    for (const group of this.#requests.keys()) {
       if (group === '' || groups.has(group)) continue;
-      this.#told.delete(group);
-      for (const [path, statuses] of paths)
-        for (const status of statuses) this.#requests.remove({ group, path, status });
-      this.#durations.remove({ group });
-      this.#firstBytes.remove({ group });
+      this.#requests.delete(group);
+      this.#durations.remove(group);
+      this.#firstBytes.remove(group);
       for (const by of ['client', 'worker']) this.#cut.remove({ group, by });
       for (const reason of NO_TOKENS_REASONS) this.#withoutTokens.remove({ group, reason });
     }

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../agreement/standings.js';
+import { LeanHistogram } from '../platform/histogram.js';
 import type { RankLoad } from './group-router.js';
 import type { RouterTally } from './router-tally.js';
 
@@ -31,23 +32,21 @@ export interface RouterMetricsModules {
  * are read at each scrape, so that series of a group that ended are gone.
  */
 export class RouterMetrics {
-  readonly #ratio: Histogram<'group'>;
-  readonly #decisionTime: Histogram;
+  readonly #ratio: LeanHistogram;
+  readonly #decisionTime: LeanHistogram;
 
   constructor(registry: Registry, { groups, expired }: RouterMetricsModules) {
     const registers = [registry];
-    this.#ratio = new Histogram({
+    this.#ratio = new LeanHistogram(registry, {
       name: 'kv_accord_router_cached_block_ratio',
       help: 'Part of the blocks of a prompt that were cached, as its engine tells, or as predicted where it does not.',
-      labelNames: ['group'],
+      label: 'group',
       buckets: RATIO_BUCKETS,
-      registers,
     });
-    this.#decisionTime = new Histogram({
+    this.#decisionTime = new LeanHistogram(registry, {
       name: 'kv_accord_router_decision_seconds',
       help: 'Time that the choice of a worker took, the hashing of the prompt included.',
       buckets: DECISION_BUCKETS_SECONDS,
-      registers,
     });
     new Counter({
       name: 'kv_accord_router_decisions_total',
@@ -114,11 +113,11 @@ export class RouterMetrics {
   }
 
   observeCachedPart(group: string, part: number): void {
-    this.#ratio.observe({ group }, part);
+    this.#ratio.observe(part, group);
   }
 
   /** A group is there no more. */
   remove(group: string): void {
-    this.#ratio.remove({ group });
+    this.#ratio.remove(group);
   }
 }

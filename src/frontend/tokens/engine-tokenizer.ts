@@ -4,6 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { describeError } from '../../platform/describe-error.js';
 import type { Logger } from '../../platform/logger.js';
 import type { CatalogueGroup, CatalogueWorker } from '../catalogue.js';
+import { findJsonExcess } from '../json-bounds.js';
 import { type AskForm, askFor, tokensOfAnswer, whatMatters } from './ask-forms.js';
 import { EngineHttp } from './engine-http.js';
 import { EngineStanding } from './engine-standing.js';
@@ -35,6 +36,8 @@ const MAX_STANDINGS = 8_192;
 const MAX_TRIES = 2;
 /** What one entry costs beside its tokens. */
 const ENTRY_BYTES = 256;
+/** A shorter answer is parsed unseen: it cannot become more than some twenty megabytes. */
+const SHORT_ANSWER_BYTES = 1024 * 1024;
 /** Models and adapters of one engine, in the form of OpenAI. */
 const MAX_MODELS_BYTES = 1024 * 1024;
 
@@ -246,6 +249,7 @@ function toJson(value: unknown): string | undefined {
 }
 
 function parse(body: Buffer): unknown {
+  if (body.length > SHORT_ANSWER_BYTES && findJsonExcess(body) !== undefined) return undefined;
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {

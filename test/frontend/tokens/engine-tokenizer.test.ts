@@ -278,6 +278,15 @@ describe('tokens asked of an engine', () => {
     }
   });
 
+  it('are none when the answer would become many times its bytes', async () => {
+    const engine = await engineWith({ '/v1/models': VLLM_MODELS });
+    engine.answers['/tokenize'] = { raw: `{"tokens":[1],"more":[${'[],'.repeat(400_000)}1]}` };
+    const tokenizer = makeTokenizer({ maxAnswerBytes: 4 * 1024 * 1024 }, new FakeClock());
+    expect(plain(await tokenizer.tokensOf(HELLO, 'tiny', groupOf({ baseUrl: engine.url }), never))).toBe(
+      'failed',
+    );
+  });
+
   it('of a request that was asked before are remembered, apart for each tokenizer', async () => {
     const engine = await engineWith({ '/v1/models': VLLM_MODELS, '/tokenize': { json: { tokens: [1, 2] } } });
     const tokenizer = makeTokenizer({}, new FakeClock());

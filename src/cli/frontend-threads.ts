@@ -98,7 +98,9 @@ async function serveAsFirst(
   // Before the aggregator: what runs needs its router to the end.
   closing.push(() => crew.stop());
   try {
-    await crew.start();
+    // Reading a vocabulary takes seconds, and a cluster does not wait for long.
+    const address = await Promise.race([crew.start(), untilAborted(signal)]);
+    if (address === undefined) return EXIT_OK;
   } catch (error) {
     // A terminal's Ctrl-C ends those too that cannot listen to signals yet.
     if (signal.aborted) return EXIT_OK;

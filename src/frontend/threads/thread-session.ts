@@ -127,9 +127,9 @@ export class ThreadSession {
     });
   }
 
-  /** Has it end when its running requests have. */
+  /** Has it end when its running requests have: at once where it takes none yet. */
   drain(): void {
-    if (this.#hasBegun) this.#outbox.post({ type: 'drain' });
+    if (this.#isListening) this.#outbox.post({ type: 'drain' });
     else this.kill();
   }
 

@@ -321,6 +321,16 @@ describe('the processes that serve HTTP', () => {
     expect(await scrape()).toMatch(/requests_total\{group="tiny"\} 1/);
   });
 
+  it('that have no requests yet are ended at once', async () => {
+    const { crew, members, clock } = makeCrew();
+    void crew.start();
+    members[0]?.say({ type: 'hello' });
+    await settled();
+    await crew.stop();
+    expect(members.map(({ isKilled }) => isKilled)).toEqual([true, true]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('are let end in order, and ended when that takes too long', async () => {
     const { crew, members, clock, logger } = await started();
     const stop = crew.stop();

@@ -49,7 +49,7 @@ export function certificateError(): OpenAiError {
   return new OpenAiError(401, 'A client certificate must be shown here.', { code: 'no_client_certificate' });
 }
 
-/** What a new request is told while running ones end. */
+/** What a new request is told while running ones end, and one that nobody has answered when this process goes. */
 export function drainingError(): OpenAiError {
   return new OpenAiError(503, 'This server is shutting down.', {
     code: 'shutting_down',

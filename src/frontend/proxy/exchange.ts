@@ -3,6 +3,7 @@ import type { InBag } from '../../platform/bag.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
 import { type Route, RoutingError } from '../../router/routing.js';
+import { drainingError } from '../gateway-errors.js';
 import { OpenAiError, sendOpenAiError } from '../openai-error.js';
 import { AnswerWatch } from './answer-watch.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
@@ -11,7 +12,7 @@ import { decisionHeaders, forwardedHeaders, passedHeaders } from './headers.js';
 import { HeldAnswer } from './held-answer.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
-import { goingError, notAnsweredError, notPickedError, tooLateError } from './refusals.js';
+import { notAnsweredError, notPickedError, tooLateError } from './refusals.js';
 import type { WorkerEndpoint, WorkerPools } from './worker-pools.js';
 import { writeHeadSafely } from './write-head.js';
 
@@ -149,7 +150,7 @@ export class Exchange implements AttemptListener, InBag {
   cut(): void {
     if (this.#phase === 'flushing') this.#breakOff('client_gone');
     else if (this.#phase === 'passing') this.#breakOff('upstream_broke');
-    else this.#refuse(goingError());
+    else this.#refuse(drainingError());
   }
 
   onSent(): void {

@@ -1,4 +1,5 @@
 import { RoutingError } from '../../router/routing.js';
+import { internalError } from '../gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../openai-error.js';
 import type { AttemptFailure } from './attempt.js';
 
@@ -35,18 +36,9 @@ export function tooLateError(): OpenAiError {
   });
 }
 
-/** What a client is told when this process goes. */
-export function goingError(): OpenAiError {
-  return new OpenAiError(503, 'This server is shutting down.', {
-    code: 'shutting_down',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-    headers: { connection: 'close' },
-  });
-}
-
 /** What a client is told when nobody could be chosen for its request. */
 export function notPickedError(error: unknown): OpenAiError {
   if (error instanceof OpenAiError) return error;
   if (error instanceof RoutingError) return notRoutedError(error);
-  return new OpenAiError(500, 'Something went wrong here; the log of this process says what.');
+  return internalError();
 }

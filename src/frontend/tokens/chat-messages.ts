@@ -1,4 +1,4 @@
-import { isRecord } from './read-prompt.js';
+import { isGiven, isRecord } from './read-prompt.js';
 
 /**
  * What a template is given as a message's content: one text, or parts of it.
@@ -144,8 +144,4 @@ function argumentsOf(value: unknown): Json | undefined {
   }
   if (!isRecord(parsed)) return {};
   return isExact(parsed) ? parsed : undefined;
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

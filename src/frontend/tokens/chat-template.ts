@@ -2,7 +2,7 @@ import { Template } from '@huggingface/jinja';
 import { templateKwargs } from './ask-forms.js';
 import { type ContentFormat, isExact, templateMessages, templateTools } from './chat-messages.js';
 import { contentFormatOf } from './content-format.js';
-import { isRecord } from './read-prompt.js';
+import { isGiven, isRecord } from './read-prompt.js';
 
 /** The text that a chat becomes, or why there is none. */
 export type Rendered =
@@ -131,10 +131,6 @@ function kwargsOf(body: Readonly<Record<string, unknown>>): Record<string, unkno
 
 function none(reason: 'unsure' | 'bad_prompt'): Rendered {
   return { text: undefined, reason };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function messageOf(error: unknown): string {

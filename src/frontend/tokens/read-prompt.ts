@@ -72,6 +72,11 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a field of JSON says something: engines take null for absent. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 function readCompletion(body: Body, limits: PromptLimits): ReadPrompt {
   if (isGiven(body['prompt_embeds'])) return none('media');
   const prompt = body['prompt'];
@@ -133,10 +138,6 @@ function contentProblem(content: unknown): NoTokensReason | undefined {
     if (!TEXT_PART_TYPES.has(part['type'])) return 'media';
   }
   return undefined;
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function none(reason: NoTokensReason): ReadPrompt {

@@ -67,6 +67,15 @@ export function pipelinedError(): OpenAiError {
   });
 }
 
+/** What a request is told that came through this program more often than any order of its frontends explains. */
+export function loopError(): OpenAiError {
+  return new OpenAiError(
+    508,
+    'This request comes back again and again: the address of a worker is that of a frontend; see --worker-urls and --advertise-engine.',
+    { code: 'loop_detected' },
+  );
+}
+
 /** What a request is told when as many are open as may be. */
 export function overloadedError(): OpenAiError {
   return new OpenAiError(503, 'This server has as many requests as it takes.', {

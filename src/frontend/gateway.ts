@@ -20,6 +20,7 @@ import {
   certificateError,
   drainingError,
   internalError,
+  loopError,
   notFoundError,
   overloadedError,
   pipelinedError,
@@ -31,6 +32,7 @@ import { cardOf, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
 import { notRoutedError, OpenAiError } from './openai-error.js';
 import { answerParserError } from './parser-error.js';
+import { passesOf } from './proxy/headers.js';
 import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyIntake } from './request-body.js';
@@ -96,6 +98,9 @@ const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
   keepAliveTimeoutMs: 75_000,
   idleTimeoutMs: 900_000,
 };
+
+/** Frontends behind each other, of a region and of a site, say; beyond that a request goes in a circle. */
+const MAX_PASSES = 3;
 
 /** How long what was told at the end of a drain may take to go out. */
 const CUT_GRACE_MS = 500;
@@ -253,6 +258,7 @@ export class Gateway {
     const problem =
       this.#findStateProblem(response) ??
       this.#findCallerProblem(request) ??
+      (passesOf(raw.headers) > MAX_PASSES ? loopError() : undefined) ??
       this.#intake.findHeaderProblem(raw);
     if (problem !== undefined) {
       this.#inference.refuse(open, raw, problem);

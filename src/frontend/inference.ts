@@ -68,8 +68,9 @@ export class Inference {
   ): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
     const { response } = open;
-    const span = tracer?.start(request.headers, open.path);
+    let span: RequestSpan | undefined;
     try {
+      span = tracer?.start(request.headers, open.path);
       const preparing = this.#prepare(open, kind, body);
       // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
       const { found, route } = preparing instanceof Promise ? await preparing : preparing;

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ApiKeys } from '../../src/frontend/api-keys.js';
 import type { GatewayModules, GatewayOptions } from '../../src/frontend/gateway.js';
 import { notRoutedError } from '../../src/frontend/openai-error.js';
+import type { RequestTracer } from '../../src/frontend/tracing/request-tracer.js';
 import { GatewayHarness, makeCatalogue, makeGroup } from './gateway-harness.js';
 
 const running: GatewayHarness[] = [];
@@ -68,6 +69,30 @@ describe('a request for a chat completion', () => {
     expect(harness.routed[0]?.tokens).toBeUndefined();
     const name = 'kv_accord_frontend_requests_without_tokens_total';
     expect(await harness.metric(name, { group: 'tiny', reason: 'media' })).toBe(1);
+  });
+
+  it('is answered also when it cannot be traced', async () => {
+    const start: RequestTracer['start'] = () => {
+      throw new Error('no trace');
+    };
+    const traced = await GatewayHarness.start({}, { tracer: { start, close: () => Promise.resolve() } });
+    running.push(traced);
+    expect((await traced.chat()).status).toBe(500);
+    expect(traced.logger.messages('error')).toEqual(['A request could not be answered']);
+  });
+
+  it('is refused when it comes back again and again: an address leads from here to here', async () => {
+    const harness = await start();
+    const chain = { via: '1.1 nginx, 1.1 kv-accord, 1.1 kv-accord' };
+    expect((await harness.chat({}, chain)).status).toBe(200);
+    const loop = { via: Array(4).fill('1.1 kv-accord').join(', ') };
+    const refused = await harness.chat({}, loop);
+    expect(refused.status).toBe(508);
+    expect(await errorOf(refused)).toMatchObject({
+      code: 'loop_detected',
+      message: expect.stringContaining('--worker-urls'),
+    });
+    expect(harness.served).toHaveLength(1);
   });
 
   it('needs no tokens where workers are not chosen by them', async () => {

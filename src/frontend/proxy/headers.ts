@@ -49,6 +49,11 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 /** This proxy's name in `Via` (RFC 9110, 7.6.3). */
 const VIA = '1.1 kv-accord';
 
+/** How often a request came through this proxy, or another of its kind, before. */
+export function passesOf({ via }: IncomingHttpHeaders): number {
+  return via === undefined ? 0 : via.split(VIA).length - 1;
+}
+
 /** Who sent a request. */
 export interface Caller {
   /** Its address; undefined when its connection is gone. */

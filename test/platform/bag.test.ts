@@ -9,7 +9,7 @@ class Thing {
 describe('a bag', () => {
   it('holds what a set would hold, whatever comes and goes', () => {
     const moves = fc.array(fc.tuple(fc.nat({ max: 9 }), fc.boolean()), { maxLength: 100 });
-    fc.assert(
+    void fc.assert(
       fc.property(moves, (all) => {
         const things = Array.from({ length: 10 }, () => new Thing());
         const bag = new Bag<Thing>();

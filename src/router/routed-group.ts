@@ -78,6 +78,16 @@ export class RoutedGroup {
     return this.#open?.index;
   }
 
+  /** See `GroupRouter`. */
+  get untrackedBlocks(): number {
+    return this.#router.untrackedBlocks;
+  }
+
+  /** See `GroupRouter`. */
+  get candidatesLeftOut(): number {
+    return this.#router.candidatesLeftOut;
+  }
+
   /** What is active on each rank. */
   loads(): readonly RankLoad[] {
     return this.#open === undefined ? [] : this.#router.loads();

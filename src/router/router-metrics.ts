@@ -17,6 +17,9 @@ const DECISION_BUCKETS_SECONDS = [
 /** One group, as its series are read. */
 export interface MeasuredGroup {
   readonly tally: RouterTally;
+  /** See `GroupRouter`. */
+  readonly untrackedBlocks: number;
+  readonly candidatesLeftOut: number;
   loads(): readonly RankLoad[];
 }
 
@@ -79,7 +82,7 @@ export class RouterMetrics {
         for (const [group, { tally }] of groups) this.inc({ group }, tally.actualCachedTokens);
       },
     });
-    const gauge = (name: string, help: string, read: (load: RankLoad) => number): void => {
+    const gauge = (name: string, help: string, read: (measured: MeasuredGroup) => number): void => {
       new Gauge({
         name: `kv_accord_router_${name}`,
         help,
@@ -87,16 +90,42 @@ export class RouterMetrics {
         registers,
         collect() {
           this.reset();
-          for (const [group, measured] of groups)
-            this.set(
-              { group },
-              measured.loads().reduce((sum, load) => sum + read(load), 0),
-            );
+          for (const [group, measured] of groups) this.set({ group }, read(measured));
         },
       });
     };
-    gauge('active_blocks', 'KV blocks of requests on their way.', ({ activeBlocks }) => activeBlocks);
-    gauge('active_requests', 'Requests on their way.', ({ activeRequests }) => activeRequests);
+    const sum = (read: (load: RankLoad) => number) => (measured: MeasuredGroup) =>
+      measured.loads().reduce((total, load) => total + read(load), 0);
+    gauge(
+      'active_blocks',
+      'KV blocks of requests on their way.',
+      sum(({ activeBlocks }) => activeBlocks),
+    );
+    gauge(
+      'active_requests',
+      'Requests on their way.',
+      sum(({ activeRequests }) => activeRequests),
+    );
+    gauge(
+      'prefilling_tokens',
+      'Prompt tokens that are being computed.',
+      sum(({ prefillingTokens }) => prefillingTokens),
+    );
+    gauge(
+      'candidates_left_out',
+      'Ranks that are not considered because there are too many.',
+      ({ candidatesLeftOut }) => candidatesLeftOut,
+    );
+    new Counter({
+      name: 'kv_accord_router_untracked_blocks_total',
+      help: 'Prompt blocks that counted as active by their number alone, because too many were active to know each.',
+      labelNames: ['group'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { untrackedBlocks }] of groups) this.inc({ group }, untrackedBlocks);
+      },
+    });
     new Counter({
       name: 'kv_accord_router_reservations_expired_total',
       help: 'Reservations that were released because nothing was heard of them.',

@@ -368,6 +368,19 @@ describe('what is active', () => {
     expect(await active(made)).toBe('0 blocks, 0 requests');
   });
 
+  it('has to be computed until the first token comes', async () => {
+    const made = make().agreeOn(4, 'w-1');
+    const prefilling = async (): Promise<string | undefined> =>
+      /kv_accord_router_prefilling_tokens\{group="tiny"\} (\S+)/.exec(await made.metrics())?.[1];
+    const route = await made.routing.route(request(9));
+    expect(await prefilling()).toBe('9');
+    route.prefillDone();
+    expect(await prefilling()).toBe('0');
+    route.release();
+    expect(await made.metrics()).toContain('kv_accord_router_untracked_blocks_total{group="tiny"} 0');
+    expect(await made.metrics()).toContain('kv_accord_router_candidates_left_out{group="tiny"} 0');
+  });
+
   it('ends with its worker, and with each new start of its engine', async () => {
     const made = make().agreeOn(4, 'w-1', 'w-2');
     const routes: Route[] = [];

@@ -5,6 +5,9 @@ import { type Packable, packBatch } from '../../src/demo/msgpack.js';
 import { type RecordedEvent, readRecording } from '../kv-events/support/engine-payloads.js';
 
 /** What an event may be made of, as `@msgpack/msgpack` gives it back. */
+/** The peer takes every name but this one, which could make its objects what they are not. */
+const key = fc.string().filter((text) => text !== '__proto__');
+
 const packable = fc.letrec<{ value: Packable }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -12,7 +15,7 @@ const packable = fc.letrec<{ value: Packable }>((tie) => ({
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }),
     fc.string({ maxLength: 300 }),
     fc.array(tie('value'), { maxLength: 20 }),
-    fc.dictionary(fc.string(), tie('value'), { maxKeys: 20, noNullPrototype: true }),
+    fc.dictionary(key, tie('value'), { maxKeys: 20, noNullPrototype: true }),
   ),
 })).value;
 

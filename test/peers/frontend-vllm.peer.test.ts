@@ -263,8 +263,13 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
     });
 
     it('never routes on a stale index while the block size changes under load', async () => {
-      const seen: { readonly predicted: number; readonly cached: number; readonly mode: string | null }[] =
-        [];
+      const seen: {
+        readonly predicted: number;
+        /** Undefined where the engine did not tell. */
+        readonly cached: number | undefined;
+        readonly mode: string | null;
+        readonly finish: string | undefined;
+      }[] = [];
       const failures: unknown[] = [];
       let changing = true;
       const load = async (lane: number): Promise<void> => {
@@ -277,7 +282,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
               .withResponse();
             seen.push({
               predicted: Number(response.headers.get('x-kv-accord-cached-blocks')),
-              cached: data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+              cached: data.usage?.prompt_tokens_details?.cached_tokens,
+              finish: data.choices[0]?.finish_reason,
               mode: response.headers.get('x-kv-accord-routing-mode'),
             });
             // Engines start beside it, on the same cores.
@@ -319,14 +325,22 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       );
 
       console.log(
-        `predicted, cached and mode of each kind of answer: ${[...new Set(seen.map(({ predicted, cached, mode }) => `${predicted}/${cached}/${mode}`))].join(' ')}`,
+        `predicted, cached and mode of each kind of answer: ${[...new Set(seen.map(({ predicted, cached, mode, finish }) => `${predicted}/${cached}/${mode}/${finish}`))].join(' ')}`,
       );
       // A prediction of the old epoch for an engine of the new one would expect blocks that are not there.
       const wrong = seen.filter(
         ({ predicted, cached }) =>
           predicted > 0 && ![WIDTH, 2 * WIDTH].some((width) => cached === predicted * width),
       );
-      expect(wrong).toEqual([]);
+      // A request may be on its way to an engine that drops its cache at its end; a stale index would be wrong for all
+      // that follow.
+      expect(wrong.length, JSON.stringify(wrong)).toBeLessThanOrEqual(engines.length);
+      expect(
+        seen
+          .slice(before)
+          .filter(({ mode }) => mode === 'exact')
+          .every(({ predicted, cached }) => predicted === 0 || cached === predicted * 2 * WIDTH),
+      ).toBe(true);
       expect(seen.slice(before).filter(({ mode }) => mode !== 'exact' && mode !== 'mixed')).toEqual([]);
       expect(seen.slice(before).some(({ predicted, cached }) => predicted === 2 && cached === 128)).toBe(
         true,

@@ -15,6 +15,7 @@ import { EXIT_FAULT, EXIT_OK } from './exit-codes.js';
 import { takeSnapshot } from './fleet-snapshot.js';
 import { plainTable, pushRow, trimLines } from './plain-table.js';
 import { renderSnapshot } from './status-table.js';
+import { untilAborted } from './until-aborted.js';
 
 /** Short enough to watch; a sidecar asks a ready engine every ten seconds otherwise. */
 const PROBE_INTERVAL_MS = 500;
@@ -105,11 +106,4 @@ function tellEnd({ results, kept }: Story, narrator: Narrator): void {
 
 function toJson({ results, kept }: Story, isOk: boolean): unknown {
   return { ok: isOk, scenes: results, ...(kept === undefined ? {} : { try: inviteTo(kept) }) };
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

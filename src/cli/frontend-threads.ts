@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { Registry } from 'prom-client';
 import type { FleetView } from '../agreement/snapshot.js';
-import { baseUrlOf, buildCatalogue } from '../frontend/catalogue.js';
+import { buildCatalogue } from '../frontend/catalogue.js';
 import { frontendChecks } from '../frontend/readiness.js';
 import { CrewError, GatewayCrew } from '../frontend/threads/gateway-crew.js';
 import { GatewayThread } from '../frontend/threads/gateway-thread.js';
@@ -19,13 +19,12 @@ import type { CommandContext, WithCommon } from './command.js';
 import { EXIT_CONFLICT, EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
 import { httpSecurityOf } from './http-security.js';
-import { openAggregator } from './open-aggregator.js';
 import {
   baseUrlsOf,
   connectionsOfEach,
   createGateway,
-  givenUrlsOf,
   OPENAI_LISTEN_FIELD,
+  openFleet,
   openGatewayParts,
   tellServing,
 } from './open-gateway.js';
@@ -59,16 +58,8 @@ async function serveAsFirst(
   context: Context,
   closing: Closing,
 ): Promise<number> {
-  const { clock, logger, signal, version } = context;
-  const given = givenUrlsOf(settings);
-  const opened = await openAggregator(settings, {
-    clock,
-    logger,
-    version,
-    isReachable: (member) => baseUrlOf(member, given) !== undefined,
-  });
-  closing.push(() => opened.close());
-  const { aggregator, registry, routing, watched } = opened;
+  const { clock, logger, signal } = context;
+  const { given, aggregator, registry, routing, watched } = await openFleet(settings, context, closing);
   const { grpc, http } = await startOrExplain(aggregator);
   const openAi = await startOrExplain({ start: () => findPort(settings) });
   const { runner } = aggregator.fleet;

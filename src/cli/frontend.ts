@@ -1,5 +1,5 @@
 import type { FleetView } from '../agreement/snapshot.js';
-import { baseUrlOf, buildCatalogue, type Catalogue } from '../frontend/catalogue.js';
+import { buildCatalogue, type Catalogue } from '../frontend/catalogue.js';
 import { frontendChecks } from '../frontend/readiness.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import { availableCores } from '../platform/cores.js';
@@ -7,8 +7,7 @@ import { type Closing, closeAll } from './closing.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_CONFLICT, EXIT_OK } from './exit-codes.js';
 import type { frontendSettings } from './frontend-settings.js';
-import { openAggregator } from './open-aggregator.js';
-import { baseUrlsOf, createGateway, givenUrlsOf, openGatewayParts, tellServing } from './open-gateway.js';
+import { baseUrlsOf, createGateway, openFleet, openGatewayParts, tellServing } from './open-gateway.js';
 import type { SettingsOf } from './settings/setting.js';
 import { startOrExplain } from './start-or-explain.js';
 import { readThreadCount } from './thread-count.js';
@@ -34,17 +33,9 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
     const { serveInThreads } = await import('./frontend-threads.js');
     return serveInThreads(threads, settings, context, closing);
   }
-  const { clock, logger, signal, version } = context;
-  const given = givenUrlsOf(settings);
+  const { signal } = context;
   const parts = await openGatewayParts(settings, context, closing);
-  const opened = await openAggregator(settings, {
-    clock,
-    logger,
-    version,
-    isReachable: (member) => baseUrlOf(member, given) !== undefined,
-  });
-  closing.push(() => opened.close());
-  const { aggregator, registry, routing, tls, watched } = opened;
+  const { given, aggregator, registry, routing, tls, watched } = await openFleet(settings, context, closing);
   const probes = new ProbeBoard();
   let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
   const show = (view: FleetView): void => {

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { Catalogue, GivenUrls } from '../frontend/catalogue.js';
+import { baseUrlOf, type Catalogue, type GivenUrls } from '../frontend/catalogue.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
@@ -14,6 +14,7 @@ import type { Routing } from '../router/routing.js';
 import type { Closing } from './closing.js';
 import type { CommandContext, WithCommon } from './command.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
+import { type OpenedAggregator, openAggregator } from './open-aggregator.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
 import { readEngineKey } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
@@ -67,6 +68,23 @@ export async function openGatewayParts(
   );
   closing.push(() => proxy.close(0));
   return { keys, tokens, tracer, proxy };
+}
+
+/** Opens the fleet of a frontend: whose address nobody knows gets no requests. */
+export async function openFleet(
+  settings: Settings,
+  { clock, logger, version }: Pick<Context, 'clock' | 'logger' | 'version'>,
+  closing: Closing,
+): Promise<OpenedAggregator & { readonly given: GivenUrls }> {
+  const given = givenUrlsOf(settings);
+  const opened = await openAggregator(settings, {
+    clock,
+    logger,
+    version,
+    isReachable: (member) => baseUrlOf(member, given) !== undefined,
+  });
+  closing.push(() => opened.close());
+  return { ...opened, given };
 }
 
 /** What a gateway is told by whoever has the fleet. */
@@ -152,7 +170,7 @@ export function tellServing(
 }
 
 /** The base URLs of `--worker-urls`; the settings were checked before. */
-export function givenUrlsOf({ workerUrls }: Settings): GivenUrls {
+function givenUrlsOf({ workerUrls }: Settings): GivenUrls {
   const urls = readWorkerUrls(workerUrls);
   return 'allowed' in urls ? new Map() : urls;
 }

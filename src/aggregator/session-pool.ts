@@ -56,7 +56,8 @@ export class SessionPool {
    */
   setEndpoints(endpoints: readonly Endpoint[]): void {
     if (this.#isClosed) return;
-    const addresses = new Map(endpoints.map(({ target, address }) => [target, address]));
+    const addresses = new Map<string, string>();
+    for (const { target, address } of endpoints) if (address !== undefined) addresses.set(target, address);
     for (const [target, { address, session }] of this.#sessions) {
       if (addresses.get(target) === address) continue;
       session.close();

@@ -74,9 +74,10 @@ function merge(lists: readonly (readonly Endpoint[])[]): Merged {
   const addressOfTarget = new Map<string, string>();
   const problems: DiscoveryError[] = [];
   for (const endpoint of lists.flat()) {
-    const known = byAddress.get(endpoint.address);
+    const place = endpoint.address ?? `${endpoint.target} (no sidecar)`;
+    const known = byAddress.get(place);
     if (known !== undefined) {
-      if (endpoint.draining === true) byAddress.set(known.address, { ...known, draining: true });
+      if (endpoint.draining === true) byAddress.set(place, { ...known, draining: true });
       continue;
     }
     const namesake = addressOfTarget.get(endpoint.target);
@@ -84,13 +85,13 @@ function merge(lists: readonly (readonly Endpoint[])[]): Merged {
       problems.push(
         new DiscoveryError(
           'duplicate_target',
-          `the worker ${endpoint.target} is listed at ${namesake} and at ${endpoint.address}; the second is left out: give it another name`,
+          `the worker ${endpoint.target} is listed at ${namesake} and at ${place}; the second is left out: give it another name`,
         ),
       );
       continue;
     }
-    byAddress.set(endpoint.address, endpoint);
-    addressOfTarget.set(endpoint.target, endpoint.address);
+    byAddress.set(place, endpoint);
+    addressOfTarget.set(endpoint.target, place);
   }
   if (byAddress.size <= MAX_ENDPOINTS) return { endpoints: [...byAddress.values()], problems };
   const problem = new DiscoveryError(

@@ -10,6 +10,15 @@ export type Target =
   /** Every address behind a name; `host` is lower-case. */
   | { readonly type: 'dns'; readonly host: string; readonly port: number; readonly text: string };
 
+/*
+ * Forms of Kubernetes and Dynamo:
+ *   k8s://NAMESPACE/SERVICE:PORT           EndpointSlices of a Service; PORT is a number or a port's name
+ *   k8s://NAMESPACE?selector=SEL[&port=N]  pods by label; port defaults to 50061
+ *   k8s:///SERVICE:PORT, k8s://?selector=  the same in this pod's own namespace
+ *   dynamo-file://DIR                      model cards of Dynamo's file discovery
+ *   dynamo-k8s://NAMESPACE[?selector=SEL]  model cards in DynamoWorkerMetadata objects
+ */
+
 /** What `parseTarget` takes, for messages and help. */
 const TARGET_FORMS = 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT';
 

@@ -63,7 +63,7 @@ export function readWorkerList(text: string, path: string): Endpoint[] {
   });
 }
 
-function readEntry(item: unknown, where: string): Endpoint {
+function readEntry(item: unknown, where: string): Endpoint & { readonly address: string } {
   if (isScalar(item) && typeof item.value === 'string') {
     const { text } = addressAt(item.value, where);
     return { target: text, address: text };

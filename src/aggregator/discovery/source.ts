@@ -1,9 +1,21 @@
-/** One worker's sidecar as discovery lists it. */
+import type { Fact } from '../../contract/facts.js';
+
+/** What a source itself knows of a worker, such as from the model card that it registered. */
+export interface ToldWorker {
+  /** New at every start of the worker. */
+  readonly instanceId: string;
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+}
+
+/** One worker as discovery lists it. */
 export interface Endpoint {
   /** Stable name of the member, unique in the fleet: what people see. */
   readonly target: string;
-  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`. */
-  readonly address: string;
+  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `told`. */
+  readonly address?: string;
+  /** What is reported of a worker without a sidecar. */
+  readonly told?: ToldWorker;
   /** True while the platform is taking it away (a terminating pod). */
   readonly draining?: boolean;
 }
@@ -20,11 +32,13 @@ export interface DiscoverySource {
   /**
    * Runs until `signal` aborts. Calls `onList` with the full list at once and
    * at every change; calls `onError` when a round failed, keeps the last list,
-   * and tries again.
+   * and tries again. `expectedWorkers` is how many members there are to be, by
+   * what the platform was asked for (`--min-workers auto`); undefined when the
+   * source cannot tell.
    */
   run(
     signal: AbortSignal,
-    onList: (endpoints: readonly Endpoint[]) => void,
+    onList: (endpoints: readonly Endpoint[], expectedWorkers?: number) => void,
     onError: (error: Error) => void,
   ): Promise<void>;
 }

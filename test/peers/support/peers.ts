@@ -4,7 +4,17 @@ import { basename, dirname, join } from 'node:path';
 import peers from '../install/peers.json' with { type: 'json' };
 
 /** The programs of others that tests can ask for. */
-export type PeerName = 'grpcurl' | 'kubelet-probe' | 'vllm' | 'sglang' | 'dynamo';
+export type PeerName =
+  | 'grpcurl'
+  | 'kubelet-probe'
+  | 'vllm'
+  | 'sglang'
+  | 'dynamo'
+  | 'kube'
+  | 'kubeconform'
+  | 'helm'
+  | 'hadolint'
+  | 'image-tools';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
 const PEER_CACHE: string = join(

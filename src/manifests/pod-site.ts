@@ -1,0 +1,70 @@
+import type { Pair, Scalar, YAMLMap } from 'yaml';
+
+/** A text in a manifest with the place where it stands: half open offsets into the file's text. */
+export interface Placed<T = string> {
+  readonly value: T;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** An environment variable of a container, or of a Dynamo component. */
+export interface EnvEntry {
+  readonly name: string;
+  /** Undefined for `valueFrom`, whose value is not in the manifest. */
+  readonly value: Placed | undefined;
+  readonly node: YAMLMap;
+}
+
+/** A container as a manifest has it. Lists that are absent are empty; their nodes say where one would go. */
+export interface ContainerSite {
+  readonly name: string;
+  readonly image: Placed | undefined;
+  readonly command: readonly Placed[];
+  readonly args: readonly Placed[];
+  /** The container's own variables, then those that its Dynamo component gives it (`envs`). */
+  readonly env: readonly EnvEntry[];
+  readonly node: YAMLMap;
+  /** Which list it is in. */
+  readonly list: 'containers' | 'initContainers' | 'mainContainer';
+}
+
+/** Kinds with pod templates that are understood. */
+export type PodKind =
+  | 'Pod'
+  | 'Deployment'
+  | 'StatefulSet'
+  | 'DaemonSet'
+  | 'Job'
+  | 'LeaderWorkerSet'
+  | 'DynamoGraphDeployment';
+
+/**
+ * One pod template: of a workload, of the leader or the workers of a
+ * LeaderWorkerSet, or of one component of a DynamoGraphDeployment.
+ */
+export interface PodSite {
+  readonly kind: PodKind;
+  /** `nvidia.com/v1alpha1`. */
+  readonly apiVersion: string;
+  /** The object's name; empty when it has none (`generateName`). */
+  readonly name: string;
+  /** Undefined when the manifest leaves it to whoever applies it. */
+  readonly namespace: string | undefined;
+  /** Which template of the object: the component of a graph, `leader` or `worker` of a LeaderWorkerSet. */
+  readonly part: string | undefined;
+  /** A component's `componentType` (v1alpha1) or `type` (v1beta1): `frontend`, `worker`, `prefill`, `decode`… */
+  readonly componentType: Placed | undefined;
+  readonly labels: ReadonlyMap<string, string>;
+  readonly replicas: number | undefined;
+  readonly initContainers: readonly ContainerSite[];
+  readonly containers: readonly ContainerSite[];
+  /** The mapping that stands for the pod spec: `template.spec`, `extraPodSpec` or `podTemplate.spec`; undefined where a component has none yet. */
+  readonly spec: YAMLMap | undefined;
+  /** The mapping that the site is about: the object, or the component. */
+  readonly node: YAMLMap;
+  /** The name of the site as its key or `name` field has it, for findings about all of it. */
+  readonly at: Placed;
+}
+
+/** A key and its value in a mapping. */
+export type Entry = Pair<Scalar, unknown>;

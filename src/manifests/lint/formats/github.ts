@@ -1,0 +1,25 @@
+import type { Finding, Severity } from '../finding.js';
+
+const COMMANDS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'notice' };
+
+/**
+ * Workflow commands of GitHub Actions, one a line, which show as annotations in
+ * a pull request:
+ * https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+ */
+export function formatGithub(findings: readonly Finding[]): string {
+  return findings
+    .map(({ severity, file, line, column, ruleId, message, consequence, advice }) => {
+      const place = `file=${property(file)},line=${line},col=${column},title=${property(`kv-accord ${ruleId}`)}`;
+      return `::${COMMANDS[severity]} ${place}::${data(`${message}\n${consequence}\n${advice}`)}\n`;
+    })
+    .join('');
+}
+
+function data(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+}

@@ -1,0 +1,48 @@
+import { applyEdits } from '../../text-edit.js';
+import { unifiedDiff } from '../../unified-diff.js';
+import type { Finding, Severity } from '../finding.js';
+
+export interface TextFormatOptions {
+  /** Text of each file by name, for patches. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Whether a terminal shows it: severities in colour. */
+  readonly isColoured: boolean;
+  /** How many files were looked at, for the last line. */
+  readonly fileCount: number;
+}
+
+const COLOURS: Readonly<Record<Severity, number>> = { error: 31, warning: 33, note: 36 };
+
+/** For people: each finding with its place, what happens, what to do and the change as a patch. */
+export function formatText(findings: readonly Finding[], options: TextFormatOptions): string {
+  const parts = findings.map((finding) => describe(finding, options));
+  return [...parts, summaryOf(findings, options.fileCount)].join('\n');
+}
+
+function describe(finding: Finding, { texts, isColoured }: TextFormatOptions): string {
+  const { file, line, column, severity, ruleId, message, consequence, advice, fix, related = [] } = finding;
+  const word = isColoured ? `\u001b[${COLOURS[severity]}m${severity}\u001b[0m` : severity;
+  const lines = [
+    `${file}:${line}:${column}: ${word}: ${message} [${ruleId}]`,
+    ...related.map(({ says, ...place }) => `    ${place.file}:${place.line}:${place.column}: ${says}`),
+    `    At run time: ${consequence}`,
+    `    To mend it: ${advice}`,
+  ];
+  const text = fix === undefined ? undefined : texts.get(fix.file);
+  if (fix !== undefined && text !== undefined) {
+    lines.push(`    ${fix.says} (--fix writes it):`, '');
+    const patch = unifiedDiff(fix.file, text, applyEdits(text, fix.edits)).trimEnd();
+    lines.push(...patch.split('\n').map((patchLine) => `    ${patchLine}`.trimEnd()));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function summaryOf(findings: readonly Finding[], fileCount: number): string {
+  const files = fileCount === 1 ? '1 file' : `${fileCount} files`;
+  if (findings.length === 0) return `No findings in ${files}.\n`;
+  const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return count === 0 ? [] : [count === 1 ? `1 ${severity}` : `${count} ${severity}s`];
+  });
+  return `${counts.join(', ')} in ${files}.\n`;
+}

@@ -1,4 +1,4 @@
-import type { Pair, Scalar, YAMLMap } from 'yaml';
+import type { Document, Pair, Scalar, YAMLMap } from 'yaml';
 
 /** A text in a manifest with the place where it stands: half open offsets into the file's text. */
 export interface Placed<T = string> {
@@ -7,20 +7,25 @@ export interface Placed<T = string> {
   readonly end: number;
 }
 
+/** A scalar of a manifest: its place is that of the YAML node, quotes and block header included. */
+export interface PlacedText extends Placed {
+  readonly node: Scalar;
+}
+
 /** An environment variable of a container, or of a Dynamo component. */
 export interface EnvEntry {
   readonly name: string;
   /** Undefined for `valueFrom`, whose value is not in the manifest. */
-  readonly value: Placed | undefined;
+  readonly value: PlacedText | undefined;
   readonly node: YAMLMap;
 }
 
 /** A container as a manifest has it. Lists that are absent are empty; their nodes say where one would go. */
 export interface ContainerSite {
   readonly name: string;
-  readonly image: Placed | undefined;
-  readonly command: readonly Placed[];
-  readonly args: readonly Placed[];
+  readonly image: PlacedText | undefined;
+  readonly command: readonly PlacedText[];
+  readonly args: readonly PlacedText[];
   /** The container's own variables, then those that its Dynamo component gives it (`envs`). */
   readonly env: readonly EnvEntry[];
   readonly node: YAMLMap;
@@ -62,6 +67,12 @@ export interface PodSite {
   readonly spec: YAMLMap | undefined;
   /** The mapping that the site is about: the object, or the component. */
   readonly node: YAMLMap;
+  /** What the component of a graph gives to its main container: its `envs`, then those of the whole graph. */
+  readonly componentEnv: readonly EnvEntry[];
+  /** A component's `dynamoNamespace`, or the label that the operator would set. */
+  readonly dynamoNamespace: string | undefined;
+  /** The document that the site is in. */
+  readonly document: Document.Parsed;
   /** The name of the site as its key or `name` field has it, for findings about all of it. */
   readonly at: Placed;
 }

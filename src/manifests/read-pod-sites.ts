@@ -1,0 +1,241 @@
+import { type Document, isMap, type YAMLMap } from 'yaml';
+import type { ContainerSite, EnvEntry, PodKind, PodSite } from './pod-site.js';
+import type { SourceFile } from './source-file.js';
+import { placeOfNode, YamlAccess } from './yaml-access.js';
+
+/** Pod templates that are read of one file. */
+const MAX_SITES = 10_000;
+
+/** A `kind: List` may hold lists, and no more than that. */
+const MAX_LIST_DEPTH = 3;
+
+/** Workloads whose pods come of `spec.template`. */
+const TEMPLATE_KINDS: readonly PodKind[] = ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'];
+
+/** All pod templates of a file, in the order in which they stand there. */
+export function readPodSites(file: SourceFile): readonly PodSite[] {
+  const sites: PodSite[] = [];
+  for (const { access, object, document } of readObjects(file)) {
+    if (sites.length >= MAX_SITES) {
+      break;
+    }
+    sites.push(...sitesOf(access, object, document).slice(0, MAX_SITES - sites.length));
+  }
+  return sites;
+}
+
+/** One Kubernetes object of a file. */
+export interface ObjectNode {
+  readonly access: YamlAccess;
+  readonly object: YAMLMap;
+  readonly document: Document.Parsed;
+}
+
+/** The objects of a file; lists are opened. */
+export function readObjects(file: SourceFile): readonly ObjectNode[] {
+  const objects: ObjectNode[] = [];
+  for (const document of file.documents) {
+    const access = new YamlAccess(document);
+    if (isMap(document.contents)) {
+      collect(access, document.contents as YAMLMap, document, 0, objects);
+    }
+  }
+  return objects;
+}
+
+function collect(
+  access: YamlAccess,
+  object: YAMLMap,
+  document: Document.Parsed,
+  depth: number,
+  into: ObjectNode[],
+): void {
+  if (into.length >= MAX_SITES) {
+    return;
+  }
+  if (access.text(object, 'kind')?.value.endsWith('List') && depth < MAX_LIST_DEPTH) {
+    for (const item of access.maps(object, 'items')) {
+      collect(access, item, document, depth + 1, into);
+    }
+    return;
+  }
+  into.push({ access, object, document });
+}
+
+function sitesOf(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
+  const kind = access.text(object, 'kind')?.value;
+  const spec = access.map(object, 'spec');
+  if (kind === 'Pod') {
+    return [templateSite(access, object, document, kind, object, undefined, undefined)];
+  }
+  if (kind === 'LeaderWorkerSet') {
+    const template = access.map(spec, 'leaderWorkerTemplate');
+    const replicas = access.number(spec, 'replicas');
+    const size = access.number(template, 'size');
+    return (['leader', 'worker'] as const).flatMap((part) => {
+      const pod = access.map(template, `${part}Template`);
+      const count =
+        part === 'leader' || size === undefined ? replicas : (replicas ?? 1) * Math.max(0, size - 1);
+      return pod === undefined ? [] : [templateSite(access, object, document, kind, pod, part, count)];
+    });
+  }
+  if (kind === 'DynamoGraphDeployment') {
+    return graphSites(access, object, document);
+  }
+  const template = access.map(spec, 'template');
+  if (isTemplateKind(kind) && template !== undefined) {
+    const count = access.number(spec, kind === 'Job' ? 'parallelism' : 'replicas');
+    return [templateSite(access, object, document, kind, template, undefined, count)];
+  }
+  return [];
+}
+
+function isTemplateKind(kind: string | undefined): kind is PodKind {
+  return TEMPLATE_KINDS.includes(kind as PodKind);
+}
+
+/** A pod template as workloads have it: `metadata` and `spec`. */
+function templateSite(
+  access: YamlAccess,
+  object: YAMLMap,
+  document: Document.Parsed,
+  kind: PodKind,
+  template: YAMLMap,
+  part: string | undefined,
+  replicas: number | undefined,
+): PodSite {
+  const spec = access.map(template, 'spec');
+  const labels = readLabels(access, access.map(template, 'metadata'));
+  return {
+    kind,
+    ...named(access, object),
+    part,
+    componentType: undefined,
+    labels,
+    replicas,
+    ...podContainers(access, spec, []),
+    componentEnv: [],
+    dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
+    document,
+    spec,
+    node: object,
+    at: access.text(access.map(object, 'metadata'), 'name') ?? start(object),
+  };
+}
+
+/** The components of a DynamoGraphDeployment: `spec.services` of v1alpha1, `spec.components` of v1beta1. */
+function graphSites(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
+  const spec = access.map(object, 'spec');
+  const shared = [...readEnv(access, spec, 'envs'), ...readEnv(access, spec, 'env')];
+  const common = { kind: 'DynamoGraphDeployment' as const, ...named(access, object), document };
+  const services = access.mapEntries(access.map(spec, 'services')).flatMap(({ key, map }): PodSite[] => {
+    if (map === undefined) {
+      return [];
+    }
+    const pod = access.map(map, 'extraPodSpec');
+    const labels = new Map([
+      ...readLabels(access, access.map(map, 'extraPodMetadata')),
+      ...readLabels(access, map),
+    ]);
+    const componentEnv = [...readEnv(access, map, 'envs'), ...shared];
+    return [
+      {
+        ...common,
+        part: key.value,
+        componentType: access.text(map, 'componentType'),
+        labels,
+        replicas: access.number(map, 'replicas'),
+        ...podContainers(access, pod, componentEnv),
+        componentEnv,
+        dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
+        spec: pod,
+        node: map,
+        at: key,
+      },
+    ];
+  });
+  const components = access.maps(spec, 'components').map((map): PodSite => {
+    const template = access.map(map, 'podTemplate');
+    const pod = access.map(template, 'spec');
+    const name = access.text(map, 'name');
+    const componentEnv = [...readEnv(access, map, 'envs'), ...shared];
+    return {
+      ...common,
+      part: name?.value ?? '',
+      componentType: access.text(map, 'type') ?? access.text(map, 'componentType'),
+      labels: readLabels(access, access.map(template, 'metadata')),
+      replicas: access.number(map, 'replicas'),
+      ...podContainers(access, pod, componentEnv),
+      componentEnv,
+      dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
+      spec: pod,
+      node: map,
+      at: name ?? start(map),
+    };
+  });
+  return [...services, ...components];
+}
+
+function named(
+  access: YamlAccess,
+  object: YAMLMap,
+): { readonly apiVersion: string; readonly name: string; readonly namespace: string | undefined } {
+  const metadata = access.map(object, 'metadata');
+  return {
+    apiVersion: access.text(object, 'apiVersion')?.value ?? '',
+    name: access.text(metadata, 'name')?.value ?? '',
+    namespace: access.text(metadata, 'namespace')?.value,
+  };
+}
+
+function readLabels(access: YamlAccess, metadata: YAMLMap | undefined): ReadonlyMap<string, string> {
+  return new Map(
+    access.textEntries(access.map(metadata, 'labels')).map(({ key, value }) => [key.value, value.value]),
+  );
+}
+
+/**
+ * The containers of a pod spec. A component's own variables go to its main
+ * container: `mainContainer`, or the one called `main` (v1beta1).
+ */
+function podContainers(
+  access: YamlAccess,
+  spec: YAMLMap | undefined,
+  componentEnv: readonly EnvEntry[],
+): Pick<PodSite, 'containers' | 'initContainers'> {
+  const main = access.map(spec, 'mainContainer');
+  const container = (list: ContainerSite['list'], node: YAMLMap): ContainerSite => {
+    const name = access.text(node, 'name')?.value ?? (list === 'mainContainer' ? 'main' : '');
+    const own = readEnv(access, node, 'env');
+    const isMain = list === 'mainContainer' || (list === 'containers' && name === 'main');
+    return {
+      name,
+      image: access.text(node, 'image'),
+      command: access.texts(node, 'command'),
+      args: access.texts(node, 'args'),
+      env: isMain ? [...own, ...componentEnv] : own,
+      node,
+      list,
+    };
+  };
+  return {
+    initContainers: access.maps(spec, 'initContainers').map((node) => container('initContainers', node)),
+    containers: [
+      ...(main === undefined ? [] : [container('mainContainer', main)]),
+      ...access.maps(spec, 'containers').map((node) => container('containers', node)),
+    ],
+  };
+}
+
+function readEnv(access: YamlAccess, map: YAMLMap | undefined, key: string): readonly EnvEntry[] {
+  return access.maps(map, key).flatMap((node) => {
+    const name = access.text(node, 'name')?.value;
+    return name === undefined ? [] : [{ name, value: access.text(node, 'value'), node }];
+  });
+}
+
+/** A stand-in for a name that is absent: the place of the mapping that should have it. */
+function start(map: YAMLMap): { value: string; start: number; end: number } {
+  const { start: at } = placeOfNode(map);
+  return { value: '', start: at, end: at };
+}

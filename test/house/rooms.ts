@@ -30,8 +30,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   rpc: { mayImport: ['gen', 'platform'] },
   'kv-events': { mayImport: ['contract', 'blocks', 'platform'] },
   kubernetes: { mayImport: ['platform'] },
-  dynamo: { mayImport: ['contract', 'gen', 'platform'] },
-  sidecar: { mayImport: ['contract', 'dynamo', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
+  facts: { mayImport: ['contract', 'gen', 'platform'] },
+  dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform'] },
+  sidecar: { mayImport: ['contract', 'dynamo', 'facts', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
   aggregator: {
     mayImport: ['agreement', 'contract', 'dynamo', 'gen', 'http', 'kubernetes', 'platform', 'rpc'],
   },

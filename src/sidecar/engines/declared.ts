@@ -2,6 +2,8 @@ import { distance } from 'fastest-levenshtein';
 import { type Fact, type FactFields, fieldFact } from '../../contract/facts.js';
 import { engineRoleName } from '../../contract/names.js';
 import { isTokensPerBlock } from '../../contract/tokens-per-block.js';
+import { isJsonObject, type JsonObject } from '../../facts/json-object.js';
+import { MAX_LIST_LENGTH } from '../../facts/json-reader.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -12,8 +14,6 @@ import {
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { excerpt, showValue } from '../../platform/probe-error.js';
-import { isJsonObject, type JsonObject } from './ask.js';
-import { MAX_LIST_LENGTH } from './json-reader.js';
 import { parseYamlObject } from './parse-yaml.js';
 import { ProbeError } from './probe.js';
 

@@ -1,3 +1,6 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -6,9 +9,6 @@ import {
   HashUnit,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { excerpt } from '../../platform/probe-error.js';
-import { parseJsonObject } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
-import { JsonReader } from './json-reader.js';
 import { type EngineProbe, ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
 import { concerns } from './probe-origin.js';
 import { fromFileError, readSourceFile } from './read-source-file.js';

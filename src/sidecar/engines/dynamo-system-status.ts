@@ -1,8 +1,9 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { isJsonObject, parseJsonObject } from '../../facts/json-object.js';
 import { EngineKind, EngineState, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
-import { ask, isJsonObject, parseJsonObject } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
+import { ask } from './ask.js';
 import { requireKind } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';
 import { httpOrigin } from './probe-origin.js';

@@ -1,7 +1,7 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
 import type { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { ask } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
 import { requireKind } from './identify-engine.js';
 import type { EngineProbe, ProbeTarget } from './probe.js';
 import { httpOrigin } from './probe-origin.js';

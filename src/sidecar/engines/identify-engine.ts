@@ -1,7 +1,7 @@
+import { isJsonObject, type JsonObject } from '../../facts/json-object.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
-import { isJsonObject, type JsonObject } from './ask.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
 
 /** What the engine behind an HTTP address is, and how it was told. */

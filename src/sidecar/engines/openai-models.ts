@@ -1,9 +1,10 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
-import { ask, parseJsonObject } from './ask.js';
-import { FactSheet } from './fact-sheet.js';
+import { ask } from './ask.js';
 import { identifyEngine } from './identify-engine.js';
-import { JsonReader } from './json-reader.js';
 import { type EngineProbe, ProbeError } from './probe.js';
 
 /**

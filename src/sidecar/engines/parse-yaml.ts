@@ -1,5 +1,5 @@
+import { isJsonObject, type JsonObject } from '../../facts/json-object.js';
 import { excerpt } from '../../platform/probe-error.js';
-import { isJsonObject, type JsonObject } from './ask.js';
 import { ProbeError } from './probe.js';
 
 /** Largest YAML or JSON file that is read: a configuration has some hundred lines. */

@@ -1,4 +1,4 @@
-import type { FactSheet } from './fact-sheet.js';
+import type { FactSheet } from '../../facts/fact-sheet.js';
 
 /**
  * A number of a proto3 field without presence, where 0 means that the engine

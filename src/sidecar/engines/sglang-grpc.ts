@@ -1,9 +1,9 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import { SglangServiceService } from '../../gen/engines/sglang/sglang.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from './ask.js';
 import { engineHost } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
-import { JsonReader } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
 import { grpcOrigin } from './probe-origin.js';
 import { readSglangInfo } from './sglang-info.js';

@@ -1,3 +1,5 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
+import { type JsonReader, MAX_LIST_LENGTH } from '../../facts/json-reader.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -7,8 +9,6 @@ import {
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { dialable, sglangPublisherConnects } from './event-endpoint.js';
-import type { FactSheet } from './fact-sheet.js';
-import { type JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 
 const { BLOCK_SIZE_KIND_KV_EVENT, BLOCK_SIZE_KIND_SCHEDULER } = BlockSizeKind;
 

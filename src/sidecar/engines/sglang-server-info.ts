@@ -1,10 +1,11 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
-import { ask, parseJsonObject } from './ask.js';
+import { ask } from './ask.js';
 import { engineHost } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
 import { requireKind } from './identify-engine.js';
-import { JsonReader } from './json-reader.js';
 import { type EngineProbe, type HttpAnswer, ProbeError, type ProbeModules } from './probe.js';
 import { httpOrigin } from './probe-origin.js';
 import { readSglangInfo } from './sglang-info.js';

@@ -1,13 +1,13 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import type { JsonObject } from '../../facts/json-object.js';
+import { JsonReader, MAX_LIST_LENGTH } from '../../facts/json-reader.js';
 import {
   BlockSizeKind,
   EngineKind,
   EvidenceSource,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import type { JsonObject } from './ask.js';
 import { dialable, engineHost } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
-import { JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 import { MAX_YAML_BYTES, parseYamlObject } from './parse-yaml.js';
 import type { EngineProbe } from './probe.js';
 import { concerns } from './probe-origin.js';

@@ -1,5 +1,5 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import type { FactSheet } from './fact-sheet.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
 import { readMetrics } from './prometheus-text.js';

@@ -1,7 +1,7 @@
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from './ask.js';
 import { httpProbe } from './http-probe.js';
-import { JsonReader } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
 
 const PATH = '/server_info';

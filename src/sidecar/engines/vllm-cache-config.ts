@@ -1,5 +1,5 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
 import { BlockSizeKind } from '../../gen/kvaccord/v1/capabilities.js';
-import type { FactSheet } from './fact-sheet.js';
 import { readWhole } from './whole-number.js';
 
 /** Sizes of one vLLM `CacheConfig` that are reported as they are and never decide. */

@@ -1,3 +1,5 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
+import { MAX_LIST_LENGTH } from '../../facts/json-reader.js';
 import {
   ControlService,
   type GetKvEventSourcesResponse,
@@ -12,8 +14,6 @@ import {
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { dialable, engineHost } from './event-endpoint.js';
-import { FactSheet } from './fact-sheet.js';
-import { MAX_LIST_LENGTH } from './json-reader.js';
 import { type EngineProbe, ProbeError } from './probe.js';
 import { grpcOrigin } from './probe-origin.js';
 import { toldNumber } from './proto-number.js';

@@ -1,3 +1,4 @@
+import { FactSheet } from '../../facts/fact-sheet.js';
 import {
   type GetModelInfoResponse,
   type GetServerInfoResponse,
@@ -10,7 +11,6 @@ import {
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { FactSheet } from './fact-sheet.js';
 import type { EngineProbe } from './probe.js';
 import { grpcOrigin } from './probe-origin.js';
 import { toldNumber } from './proto-number.js';

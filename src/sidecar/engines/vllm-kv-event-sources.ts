@@ -1,9 +1,9 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader } from '../../facts/json-reader.js';
 import { EngineKind, EvidenceSource, type KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from './ask.js';
 import { dialable, engineHost, vllmPublisherConnects } from './event-endpoint.js';
-import type { FactSheet } from './fact-sheet.js';
 import { httpProbe } from './http-probe.js';
-import { JsonReader } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
 
 const PATH = '/kv_event_sources';

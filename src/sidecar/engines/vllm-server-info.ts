@@ -1,3 +1,6 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
+import { parseJsonObject } from '../../facts/json-object.js';
+import { JsonReader, MAX_LIST_LENGTH } from '../../facts/json-reader.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -5,11 +8,8 @@ import {
   EvidenceSource,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from './ask.js';
 import { engineHost } from './event-endpoint.js';
-import type { FactSheet } from './fact-sheet.js';
 import { httpProbe } from './http-probe.js';
-import { JsonReader, MAX_LIST_LENGTH } from './json-reader.js';
 import type { EngineProbe } from './probe.js';
 import { vllmEventSource } from './vllm-kv-event-sources.js';
 import { vllmRole } from './vllm-role.js';

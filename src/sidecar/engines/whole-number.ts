@@ -1,5 +1,5 @@
+import type { FactSheet } from '../../facts/fact-sheet.js';
 import { excerpt } from '../../platform/probe-error.js';
-import type { FactSheet } from './fact-sheet.js';
 
 /**
  * Reads an integer from 0 to 2^53-1 out of a Python `str()`. Absent and

@@ -5,15 +5,21 @@ import {
   type FactField,
   type FactFields,
   fieldFact,
-} from '../../contract/facts.js';
-import { MAX_RAW_CHARS } from '../../contract/resolve.js';
-import type { BlockSize, BlockSizeKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import type { ProbeAnswer } from './probe.js';
+} from '../contract/facts.js';
+import { MAX_RAW_CHARS } from '../contract/resolve.js';
+import type { BlockSize, BlockSizeKind, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
 
 /** Warnings of one probe; a thousand wrong fields are one fault. */
 const MAX_WARNINGS = 32;
 /** Facts of one probe: 1,024 data-parallel engines with a few sizes each. */
 const MAX_FACTS = 8_192;
+
+/** What one source told. */
+export interface ToldFacts {
+  readonly facts: readonly Fact[];
+  /** What a person should know although the facts are usable. */
+  readonly warnings: readonly string[];
+}
 
 /** Collects what one source told, so that each fact gets its evidence. */
 export class FactSheet {
@@ -71,7 +77,7 @@ export class FactSheet {
     return this.#facts.length;
   }
 
-  answer(): ProbeAnswer {
+  answer(): ToldFacts {
     return { facts: this.#facts, warnings: this.#warnings };
   }
 

@@ -1,4 +1,4 @@
-import { type Document, isMap, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { type Document, isMap, parseAllDocuments, visit } from 'yaml';
 
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
@@ -24,13 +24,8 @@ export interface SourceFile {
 
 /** Reads the YAML documents of a text. Broken documents become problems, and the others are read all the same. */
 export function readSourceFile(file: string, text: string): SourceFile {
-  const lines = new LineCounter();
-  const placeOf = (offset: number): { line: number; column: number } => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
-  };
+  const placeOf = placesIn(text);
   const parsed = parseAllDocuments(text, {
-    lineCounter: lines,
     prettyErrors: false,
     uniqueKeys: true,
     stringKeys: true,
@@ -45,6 +40,22 @@ export function readSourceFile(file: string, text: string): SourceFile {
       document.errors.length === 0 && isMap(document.contents) && countAliases(document) <= MAX_ALIASES,
   );
   return { file, text, documents, problems, placeOf };
+}
+
+/** Tells line and column, from 1, of offsets in a text. */
+export function placesIn(text: string): SourceFile['placeOf'] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
 }
 
 /** Aliases that a document uses; each stands for all that its anchor holds. */

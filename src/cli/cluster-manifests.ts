@@ -1,0 +1,102 @@
+import { stringify } from 'yaml';
+import type { KubernetesApi } from '../kubernetes/api.js';
+import { KubernetesError } from '../kubernetes/kubernetes-error.js';
+import type { ManifestFile } from './manifest-files.js';
+
+/** What can hold a worker, a frontend or their settings, with where the API has it. */
+const SOURCES: readonly { readonly kind: string; readonly apiVersion: string; readonly plural: string }[] = [
+  { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1beta1', plural: 'dynamographdeployments' },
+  { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1alpha1', plural: 'dynamographdeployments' },
+  { kind: 'LeaderWorkerSet', apiVersion: 'leaderworkerset.x-k8s.io/v1', plural: 'leaderworkersets' },
+  { kind: 'Deployment', apiVersion: 'apps/v1', plural: 'deployments' },
+  { kind: 'StatefulSet', apiVersion: 'apps/v1', plural: 'statefulsets' },
+  { kind: 'DaemonSet', apiVersion: 'apps/v1', plural: 'daemonsets' },
+  { kind: 'Pod', apiVersion: 'v1', plural: 'pods' },
+  { kind: 'ConfigMap', apiVersion: 'v1', plural: 'configmaps' },
+];
+
+/** Objects of one answer. */
+const PAGE_SIZE = 250;
+
+/** Objects of one kind in one namespace that are looked at. */
+const MAX_OBJECTS = 5_000;
+
+interface ListedObject {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly ownerReferences?: readonly { readonly controller?: boolean }[];
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+interface ObjectList {
+  readonly items?: readonly ListedObject[];
+  readonly metadata?: { readonly continue?: string };
+}
+
+/**
+ * The workloads and ConfigMaps of a namespace as texts, each named
+ * `cluster:KIND/NAMESPACE/NAME`. What a controller made is left out: its owner
+ * says the same. Kinds that the cluster does not know are left out, kinds that
+ * may not be read are told to `onRefused`; when none may be read, the first
+ * refusal is thrown.
+ */
+export async function readClusterManifests(
+  api: KubernetesApi,
+  namespace: string,
+  signal: AbortSignal,
+  onRefused: (error: KubernetesError) => void,
+): Promise<readonly ManifestFile[]> {
+  const files = new Map<string, ManifestFile>();
+  const refusals: KubernetesError[] = [];
+  for (const source of SOURCES) {
+    try {
+      for (const object of await listAll(api, namespace, source, signal)) {
+        const { kind, apiVersion } = source;
+        const name = object.metadata?.name;
+        if (name === undefined || object.metadata?.ownerReferences?.some(({ controller }) => controller))
+          continue;
+        const file = `cluster:${kind}/${namespace}/${name}`;
+        // Both versions of a graph are views of one object: the newer one is looked at.
+        if (!files.has(file)) files.set(file, { file, text: textOf({ apiVersion, kind, ...object }) });
+      }
+    } catch (error) {
+      if (!(error instanceof KubernetesError)) throw error;
+      if (error.code === 'not_found') continue;
+      if (error.code !== 'forbidden') throw error;
+      refusals.push(error);
+    }
+  }
+  const [first] = refusals;
+  if (first !== undefined && refusals.length >= SOURCES.length) throw first;
+  for (const refusal of refusals) onRefused(refusal);
+  return [...files.values()];
+}
+
+async function listAll(
+  api: KubernetesApi,
+  namespace: string,
+  { apiVersion, plural }: { readonly apiVersion: string; readonly plural: string },
+  signal: AbortSignal,
+): Promise<readonly ListedObject[]> {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const path = `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+  const objects: ListedObject[] = [];
+  let next: string | undefined;
+  do {
+    const query = { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) };
+    const page = (await api.get({ path, query, signal })) as ObjectList;
+    objects.push(...(page.items ?? []));
+    next = page.metadata?.continue || undefined;
+  } while (next !== undefined && objects.length < MAX_OBJECTS);
+  return objects.slice(0, MAX_OBJECTS);
+}
+
+/** As somebody would have written it: without what the server added. */
+function textOf(object: ListedObject): string {
+  const { status: _, metadata = {}, ...rest } = object;
+  const { managedFields: _fields, annotations: _annotations, ...kept } = metadata;
+  const { apiVersion, kind, ...body } = rest;
+  return stringify({ apiVersion, kind, metadata: kept, ...body }, { aliasDuplicateObjects: false });
+}

@@ -50,9 +50,12 @@ export async function readClusterManifests(
 ): Promise<readonly ManifestFile[]> {
   const files = new Map<string, ManifestFile>();
   const refusals: KubernetesError[] = [];
+  let hasRead = false;
   for (const source of SOURCES) {
     try {
-      for (const object of await listAll(api, namespace, source, signal)) {
+      const objects = await listAll(api, namespace, source, signal);
+      hasRead = true;
+      for (const object of objects) {
         const { kind, apiVersion } = source;
         const name = object.metadata?.name;
         if (name === undefined || object.metadata?.ownerReferences?.some(({ controller }) => controller))
@@ -69,7 +72,7 @@ export async function readClusterManifests(
     }
   }
   const [first] = refusals;
-  if (first !== undefined && refusals.length >= SOURCES.length) throw first;
+  if (first !== undefined && !hasRead) throw first;
   for (const refusal of refusals) onRefused(refusal);
   return [...files.values()];
 }

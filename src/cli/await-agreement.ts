@@ -3,6 +3,13 @@ import { judgeAgreements, type Question } from '../aggregator/verdict.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { LiveLine } from './live-line.js';
 
+/**
+ * How long a conflict may wait for workers that have not been heard yet, in
+ * milliseconds. Reports come within moments of each other, and whoever has to
+ * mend workers wants all of them named at once.
+ */
+const GATHER_MS = 1_000;
+
 /** How waiting for an agreement ended. */
 export type WaitOutcome =
   | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
@@ -35,9 +42,12 @@ export function awaitAgreement(
   const { clock, signal, progress } = modules;
   return new Promise((resolve, reject) => {
     let timer: Timer | undefined;
+    let gathering: Timer | undefined;
+    let hasGathered = false;
     const leave = feed.watch(() => look());
     const finish = (settle: () => void): void => {
       timer?.clear();
+      gathering?.clear();
       leave();
       signal.removeEventListener('abort', stop);
       progress?.clear();
@@ -51,9 +61,16 @@ export function awaitAgreement(
         return;
       }
       const verdict = judgeAgreements(feed.agreements, options);
-      if (verdict.type !== 'pending') {
+      const isConflictInPart = verdict.type === 'conflict' && verdict.isMissingWorkers;
+      if (verdict.type !== 'pending' && (!isConflictInPart || hasGathered)) {
         finish(() => resolve(verdict));
         return;
+      }
+      if (isConflictInPart) {
+        gathering ??= clock.setTimer(GATHER_MS, () => {
+          hasGathered = true;
+          look();
+        });
       }
       progress?.show(feed);
     };
@@ -72,5 +89,5 @@ export function awaitAgreement(
 function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
   if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
   const verdict = judgeAgreements(feed.agreements, options);
-  return { type: 'timed_out', text: verdict.type === 'pending' ? verdict.text : '' };
+  return verdict.type === 'pending' ? { type: 'timed_out', text: verdict.text } : verdict;
 }

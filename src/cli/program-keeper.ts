@@ -1,5 +1,5 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
-import { judgeAgreements, type Question } from '../aggregator/verdict.js';
+import { judgeAgreements, type Question, type Verdict } from '../aggregator/verdict.js';
 import type { Child, StartChild } from '../platform/child-process.js';
 import type { Clock } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
@@ -110,8 +110,12 @@ export class ProgramKeeper {
     return this.#child;
   }
 
+  #verdict(): Verdict {
+    return judgeAgreements(this.#modules.feed.agreements, this.#options);
+  }
+
   #agreedSize(): number | undefined {
-    const verdict = judgeAgreements(this.#modules.feed.agreements, this.#options);
+    const verdict = this.#verdict();
     return verdict.type === 'agreed' ? verdict.tokensPerBlock : undefined;
   }
 
@@ -120,10 +124,17 @@ export class ProgramKeeper {
     const { feed } = this.#modules;
     let cancel = (): void => undefined;
     let told = size;
+    let isInConflict = false;
     const happened = new Promise<{ size: number }>((resolve) => {
       const look = (): void => {
-        const agreed = this.#isStopping ? undefined : this.#agreedSize();
-        if (agreed === undefined || agreed === told) return;
+        if (this.#isStopping) return;
+        const verdict = this.#verdict();
+        if (verdict.type === 'conflict' && !isInConflict) this.#tellOfConflict(size, verdict.text);
+        if (verdict.type === 'agreed' && isInConflict) this.#tellOfPeace(verdict.tokensPerBlock);
+        // While workers are missing it is not known whether it is over.
+        if (verdict.type !== 'pending') isInConflict = verdict.type === 'conflict';
+        if (verdict.type !== 'agreed' || verdict.tokensPerBlock === told) return;
+        const agreed = verdict.tokensPerBlock;
         told = agreed;
         this.#tellOfChange(size, agreed);
         if (this.#options.onChange !== 'ignore') resolve({ size: agreed });
@@ -133,6 +144,22 @@ export class ProgramKeeper {
       look();
     });
     return { happened, cancel: () => cancel() };
+  }
+
+  /** A program that runs is not ended for it: it serves, if without knowledge of some caches. */
+  #tellOfConflict(size: number, text: string): void {
+    const consequence = `it goes on with KV block size ${size}, and KV-aware routing will not work for all workers until this is mended`;
+    this.#modules.logger.error(
+      { tokens_per_block: size },
+      `The workers came into conflict while the program runs: ${consequence}.\n${text}`,
+    );
+  }
+
+  #tellOfPeace(agreed: number): void {
+    this.#modules.logger.info(
+      { tokens_per_block: agreed },
+      `The conflict is over: the workers agree on KV block size ${agreed}`,
+    );
   }
 
   #tellOfChange(from: number, to: number): void {

@@ -1,39 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { AgreementFeed } from '../../src/aggregator/agreement-feed.js';
 import { type KeeperOptions, ProgramKeeper } from '../../src/cli/program-keeper.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 import type { Child, StartChild } from '../../src/platform/child-process.js';
 import { SpawnError } from '../../src/platform/child-process.js';
 import { exitCodeOfSignal } from '../../src/platform/process-signals.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { FakeFeed } from '../support/fake-feed.js';
 import { RecordingLogger } from '../support/recording-logger.js';
-
-/** A feed that says what the test says. */
-class FakeFeed implements AgreementFeed {
-  agreements: readonly Agreement[] = [];
-  readonly trouble = undefined;
-  readonly refusal = undefined;
-  readonly watchers = new Set<() => void>();
-
-  agree(tokensPerBlock: number): void {
-    const state = AgreementState.AGREEMENT_STATE_AGREED;
-    this.say(Agreement.fromPartial({ group: 'tiny', state, contract: { tokensPerBlock } }));
-  }
-
-  say(agreement: Agreement): void {
-    this.agreements = [agreement];
-    for (const watcher of [...this.watchers]) watcher();
-  }
-
-  watch(onChange: () => void): () => void {
-    this.watchers.add(onChange);
-    return () => this.watchers.delete(onChange);
-  }
-
-  start(): void {}
-
-  async close(): Promise<void> {}
-}
 
 /** A program that ends when the test says so. */
 class FakeChild implements Child {
@@ -203,17 +176,55 @@ describe('a program under a keeper', () => {
     const ended = stage.run();
     const child = await stage.child();
     stage.feed.agree(32);
-    for (const state of [
-      AgreementState.AGREEMENT_STATE_COLLECTING,
-      AgreementState.AGREEMENT_STATE_CONFLICT,
-    ]) {
-      stage.feed.say(Agreement.fromPartial({ group: 'tiny', state }));
-    }
+    const state = AgreementState.AGREEMENT_STATE_COLLECTING;
+    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state }));
     stage.feed.agree(32);
     await stage.child();
     expect(child.signals).toEqual([]);
     child.exit(0);
     await ended;
+    expect(stage.logger.messages('error')).toEqual([]);
+  });
+
+  it('goes on through a conflict, which is told once as an error, and that it is over', async () => {
+    const stage = new Stage();
+    const ended = stage.run();
+    const child = await stage.child();
+    stage.feed.contradict('Worker w-1 declares 32 but its engine cuts 64');
+    stage.feed.contradict('Worker w-1 and w-2 declare 32 but their engines cut 64');
+    stage.feed.say(
+      Agreement.fromPartial({ group: 'tiny', state: AgreementState.AGREEMENT_STATE_COLLECTING }),
+    );
+    stage.feed.contradict('Worker w-2 declares 32 but its engine cuts 64');
+    expect(stage.logger.messages('error')).toEqual([
+      'The workers came into conflict while the program runs: it goes on with KV block size 32, and KV-aware ' +
+        'routing will not work for all workers until this is mended.\n' +
+        'Worker w-1 declares 32 but its engine cuts 64',
+    ]);
+    stage.feed.agree(32);
+    stage.feed.agree(32);
+    expect(stage.logger.messages('info').slice(1)).toEqual([
+      'The conflict is over: the workers agree on KV block size 32',
+    ]);
+    stage.feed.contradict('again');
+    expect(stage.logger.messages('error')).toHaveLength(2);
+    expect(child.signals).toEqual([]);
+    child.exit(0);
+    expect(await ended).toBe(0);
+    stage.expectNothingLeft();
+  });
+
+  it('is started anew when a conflict ends with another size', async () => {
+    const stage = new Stage();
+    const ended = stage.run();
+    await stage.child();
+    stage.feed.contradict('32 here, 64 there');
+    stage.feed.agree(64);
+    expect((await stage.child(2)).environment).toEqual({ SIZE: '64' });
+    expect(stage.logger.messages('error')).toHaveLength(1);
+    stage.children[1]?.exit(0);
+    await ended;
+    stage.expectNothingLeft();
   });
 
   it('is killed after the grace time when it does not end by itself', async () => {

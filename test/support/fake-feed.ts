@@ -1,0 +1,36 @@
+import type { AgreementFeed } from '../../src/aggregator/agreement-feed.js';
+import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
+
+/** A feed that says what the test says. */
+export class FakeFeed implements AgreementFeed {
+  agreements: readonly Agreement[] = [];
+  readonly trouble: undefined = undefined;
+  readonly refusal: undefined = undefined;
+  readonly watchers: Set<() => void> = new Set();
+
+  agree(tokensPerBlock: number): void {
+    const state = AgreementState.AGREEMENT_STATE_AGREED;
+    this.say(Agreement.fromPartial({ group: 'tiny', state, contract: { tokensPerBlock } }));
+  }
+
+  /** The workers are in conflict; the codes of further reasons say who is missing. */
+  contradict(text: string, ...more: readonly string[]): void {
+    const state = AgreementState.AGREEMENT_STATE_CONFLICT;
+    const reasons = [{ code: 'conflict', text }, ...more.map((code) => ({ code, text: code }))];
+    this.say(Agreement.fromPartial({ group: 'tiny', state, reasons }));
+  }
+
+  say(agreement: Agreement): void {
+    this.agreements = [agreement];
+    for (const watcher of [...this.watchers]) watcher();
+  }
+
+  watch(onChange: () => void): () => void {
+    this.watchers.add(onChange);
+    return () => this.watchers.delete(onChange);
+  }
+
+  start(): void {}
+
+  async close(): Promise<void> {}
+}

@@ -10,7 +10,7 @@ import { readReport } from '../contract/worker-report.js';
 import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
-import type { Endpoint } from './discovery/source.js';
+import type { Endpoint, ExpectedWorkers } from './discovery/source.js';
 
 /**
  * How long changes are gathered before the answers for everybody are prepared
@@ -79,8 +79,11 @@ export class FleetRunner {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Discovery gives its full list. */
-  listed(endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[]): void {
+  /** Discovery gives its full list, and how many members it expects where it can tell. */
+  listed(
+    endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[],
+    expected?: ExpectedWorkers,
+  ): void {
     const targets = new Set(endpoints.map(({ target }) => target));
     for (const target of this.#reports.keys()) {
       if (!targets.has(target)) this.#reports.delete(target);
@@ -88,6 +91,7 @@ export class FleetRunner {
     this.#dispatch({
       type: 'listed',
       members: endpoints.map(({ target, draining }) => ({ target, draining: draining === true })),
+      expected,
     });
     // Nobody is to read for the gathering's time that there are no workers.
     if (!this.#isListed) this.#prepare();

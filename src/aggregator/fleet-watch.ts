@@ -6,7 +6,7 @@ import type { Random } from '../platform/random.js';
 import type { RpcDialer } from '../rpc/channel.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
-import type { DiscoverySource, Endpoint } from './discovery/source.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers } from './discovery/source.js';
 import { FleetRunner } from './fleet-runner.js';
 import type { ChannelListener } from './session-listener.js';
 import { SessionPool } from './session-pool.js';
@@ -101,7 +101,7 @@ export class FleetWatch implements AgreementFeed {
   start(): void {
     this.#running ??= this.#modules.source.run(
       this.#stop.signal,
-      (endpoints) => this.#listed(endpoints),
+      (endpoints, expected) => this.#listed(endpoints, expected),
       (error) => this.#discoveryFailed(error),
     );
   }
@@ -114,12 +114,13 @@ export class FleetWatch implements AgreementFeed {
     this.runner.close();
   }
 
-  #listed(endpoints: readonly Endpoint[]): void {
+  #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
     this.#discoveryTrouble = undefined;
     this.#toldTroubles.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));
     const found = endpoints.filter(({ target }) => !own.has(target));
-    this.runner.listed([...[...own].map((target) => ({ target })), ...found]);
+    this.runner.listed([...[...own].map((target) => ({ target })), ...found], expected);
+    for (const { target, pending } of found) if (pending !== undefined) this.runner.broken(target, pending);
     this.#pool.setEndpoints(found);
   }
 

@@ -9,10 +9,20 @@ export interface ListedMember {
   readonly draining: boolean;
 }
 
+/** How many members there are to be in all groups together, and what says so (`Deployment worker`). */
+export interface ExpectedMembers {
+  readonly count: number;
+  readonly origin: string;
+}
+
 /** What can happen to a fleet. */
 export type AgreementEvent =
-  /** Discovery gives its full list. */
-  | { readonly type: 'listed'; readonly members: readonly ListedMember[] }
+  /** Discovery gives its full list, and how many members it expects where it can tell. */
+  | {
+      readonly type: 'listed';
+      readonly members: readonly ListedMember[];
+      readonly expected?: ExpectedMembers | undefined;
+    }
   /** A sidecar sent a report. */
   | { readonly type: 'report'; readonly target: string; readonly report: WorkerReport }
   /** A sidecar sent something that is not believed. */

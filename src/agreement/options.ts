@@ -1,7 +1,12 @@
 /** How a fleet comes to agree; names and defaults as in `cli.md`. */
 export interface AgreementOptions {
-  /** A1: no group is agreed with fewer reports. An integer of at least 1; default 1. */
-  readonly minWorkers: number;
+  /**
+   * A1: no group is agreed with fewer reports. An integer of at least 1;
+   * `auto`: not before as many members as discovery expects have reported, in
+   * all groups together, because what is expected is not known by group.
+   * Default 1.
+   */
+  readonly minWorkers: number | 'auto';
   /** A2: what to do about listed workers that do not report. Default `wait`. */
   readonly onMissing: 'wait' | 'proceed';
   /** A2: how long `proceed` waits for the missing. Default 60 s. */

@@ -41,10 +41,24 @@ export function settledAtMs(state: AgreementState): number {
   return isStaticDiscovery || state.lastNewMemberMs === undefined ? 0 : state.lastNewMemberMs + settleMs;
 }
 
+/** A1: how many reports there are of those that must be there first. */
+export function reportsAsked(
+  state: AgreementState,
+  group: Group,
+): { readonly reported: number; readonly asked: number } {
+  const { minWorkers } = state.options;
+  if (minWorkers !== 'auto') return { reported: group.tallies.deciding, asked: minWorkers };
+  let reported = 0;
+  for (const { tallies } of state.groups.values()) reported += tallies.deciding;
+  // Until discovery has told, nobody knows how many are enough.
+  return { reported, asked: state.expected?.count ?? Number.POSITIVE_INFINITY };
+}
+
 function decide(state: AgreementState, group: Group, nowMs: number): Decision {
   const { options } = state;
   const { tallies } = group;
-  const enough = tallies.deciding >= options.minWorkers;
+  const { reported, asked } = reportsAsked(state, group);
+  const enough = tallies.deciding > 0 && reported >= asked;
   if (options.overrideTokensPerBlock !== undefined) {
     if (!enough) return { state: 'collecting' };
     return {

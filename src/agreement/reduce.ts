@@ -2,7 +2,7 @@ import { EvidenceSource } from '../contract/enums.js';
 import { MAX_TEXT_CHARS } from '../contract/report-limits.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
-import type { AgreementEffect, AgreementEvent, ListedMember } from './events.js';
+import type { AgreementEffect, AgreementEvent } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
 import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
@@ -25,7 +25,7 @@ export function reduce(state: AgreementState, event: AgreementEvent, nowMs: numb
   const effects: AgreementEffect[] = [];
   switch (event.type) {
     case 'listed':
-      list(state, event.members, nowMs, effects);
+      list(state, event, nowMs, effects);
       break;
     case 'report':
       report(state, event.target, event.report, nowMs, effects);
@@ -79,11 +79,15 @@ export function nextDeadlineMs(state: AgreementState, nowMs: number): number | u
 
 function list(
   state: AgreementState,
-  listed: readonly ListedMember[],
+  { members: listed, expected }: AgreementEvent & { type: 'listed' },
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
   const targets = new Set(listed.map(({ target }) => target));
+  if (expected?.count !== state.expected?.count || expected?.origin !== state.expected?.origin) {
+    state.expected = expected;
+    state.version += 1;
+  }
   for (const member of [...state.members.values()]) {
     if (!targets.has(member.target)) remove(state, member, nowMs, effects);
   }
@@ -370,8 +374,9 @@ function settleGroups(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  // Whoever gains or loses a group holds up, or no longer holds up, all groups that collect (A2).
-  if (before !== after) {
+  // Whoever gains or loses a group holds up, or no longer holds up, all groups that collect (A2);
+  // and under `auto` every report counts for all of them (A1).
+  if (before !== after || state.options.minWorkers === 'auto') {
     evaluateAll(state, nowMs, effects);
     return;
   }

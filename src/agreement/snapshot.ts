@@ -7,7 +7,7 @@ import type { Serving } from '../contract/serving.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { isObserved } from './observed.js';
-import { settledAtMs, waitsForMissing } from './phase.js';
+import { reportsAsked, settledAtMs, waitsForMissing } from './phase.js';
 import { modeWords, pictureOf } from './routing.js';
 import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -108,9 +108,18 @@ export function viewFleet(state: AgreementState, nowMs: number): FleetView {
 
 function whyNoGroup(state: AgreementState): Reason[] {
   if (state.members.size === 0) {
-    return [{ code: 'no_workers', text: 'discovery lists no workers' }];
+    const isExpected = state.options.minWorkers === 'auto' && state.expected !== undefined;
+    const text = `discovery lists no workers${isExpected ? `; ${expectationWords(state)}` : ''}`;
+    return [{ code: 'no_workers', text }];
   }
   return [waitingFor([...state.members.values()], state.members.size)];
+}
+
+/** A1 under `auto`: `8 workers are expected (Deployment worker)`. */
+function expectationWords({ expected }: AgreementState): string {
+  if (expected === undefined) return 'how many are expected is not known yet';
+  const { count, origin } = expected;
+  return `${countWorkers(count)} ${count === 1 ? 'is' : 'are'} expected (${origin})`;
 }
 
 function waitingFor(missing: readonly Member[], total: number): Reason {
@@ -182,10 +191,11 @@ function whyNot(
     );
     reasons.push(waitingFor(missing, state.unassigned + group.members.size));
   }
-  const { minWorkers } = state.options;
-  if (tallies.deciding < minWorkers) {
-    const text = `${countWorkers(tallies.deciding)} reported, --min-workers asks for ${minWorkers}`;
-    reasons.push({ code: 'below_min_workers', text });
+  const { reported, asked } = reportsAsked(state, group);
+  if (reported < asked) {
+    const asks =
+      state.options.minWorkers === 'auto' ? expectationWords(state) : `--min-workers asks for ${asked}`;
+    reasons.push({ code: 'below_min_workers', text: `${countWorkers(reported)} reported, ${asks}` });
   }
   if (reasons.length === 0 && nowMs < settledAtMs(state)) {
     reasons.push({

@@ -1,6 +1,7 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import type { ExpectedMembers } from './events.js';
 import type { SeenWidth } from './observed.js';
 import type { AgreementOptions } from './options.js';
 import type { RoutingMode, Standings } from './standings.js';
@@ -94,6 +95,8 @@ export interface AgreementState {
   readonly groups: Map<string, Group>;
   /** Members with no group that do not drain: they hold up every group that collects. */
   unassigned: number;
+  /** A1 under `auto`: what discovery last expected; undefined while it has not told. */
+  expected: ExpectedMembers | undefined;
   /** When discovery last listed somebody new; undefined before the first listing. */
   lastNewMemberMs: number | undefined;
   /** Lost members, longest lost first: the grace time is the same for all, so the order holds. */
@@ -113,6 +116,7 @@ export function createAgreement(options: AgreementOptions): AgreementState {
     members: new Map(),
     groups: new Map(),
     unassigned: 0,
+    expected: undefined,
     lastNewMemberMs: undefined,
     lost: new Set(),
     warnMissingAtMs: undefined,

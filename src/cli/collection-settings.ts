@@ -7,7 +7,7 @@ export const collectionSettings = {
     kind: 'list',
     item: 'target',
     group: 'Fleet',
-    help: 'Sidecars: HOST:PORT, unix:/path, or dns:///NAME:PORT for every address behind a name.',
+    help: "Sidecars: HOST:PORT, unix:/path, dns:///NAME:PORT for every address behind a name, k8s://NAMESPACE/SERVICE:PORT for a Service's endpoints, k8s://NAMESPACE?selector=LABEL=VALUE for pods. Without sidecars: dynamo-file:///DIR, dynamo-k8s://NAMESPACE.",
   },
   'workers-file': {
     kind: 'file',
@@ -15,13 +15,35 @@ export const collectionSettings = {
     group: 'Fleet',
     help: 'YAML or JSON list of sidecars; watched for changes.',
   },
+  'dynamo-graph': {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: '[NAMESPACE/]NAME',
+    maxLength: 127,
+    help: "The engines' pods of this DynamoGraphDeployment, with sidecars on port 50061.",
+  },
+  kubeconfig: {
+    kind: 'file',
+    mustBe: 'file',
+    defaultHelp: 'KUBECONFIG, else the service account of this pod, else ~/.kube/config',
+    group: 'Fleet',
+    help: 'How to reach the Kubernetes API server.',
+  },
+  'kube-context': {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: 'NAME',
+    defaultHelp: 'its current-context',
+    help: 'The context of the kubeconfig to use.',
+  },
   'min-workers': {
     kind: 'integer',
     min: 1,
     max: 100_000,
+    words: ['auto'],
     default: 1,
     group: 'Fleet',
-    help: 'Nothing is agreed before so many workers have reported.',
+    help: 'Nothing is agreed before so many workers have reported; auto: as many as the Kubernetes workloads behind them are to have.',
   },
   'on-missing': {
     kind: 'enum',
@@ -100,13 +122,14 @@ export const answerSettings = {
 interface FleetSettings {
   readonly workers: readonly string[];
   readonly workersFile: string | undefined;
+  readonly dynamoGraph: string | undefined;
   readonly aggregator?: Address | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsCa: string | undefined;
   readonly insecure: boolean;
 }
 
-type FleetSetting = 'workers' | 'workers-file';
+type FleetSetting = 'workers' | 'workers-file' | 'dynamo-graph';
 type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 
 /** Looks whether there is exactly one way to the fleet, and whether it may be gone. */
@@ -114,11 +137,16 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
   const hasList = settings.workers.length > 0;
   const hasFile = settings.workersFile !== undefined;
   const hasAggregator = settings.aggregator !== undefined;
+  const hasGraph = settings.dynamoGraph !== undefined;
   if (hasList && hasFile) throw reject('workers-file', 'left out when --workers is given');
+  if (hasAggregator && hasGraph) throw reject('dynamo-graph', 'left out when --aggregator is asked');
   if (hasAggregator && hasList) throw reject('workers', 'left out when --aggregator is asked');
   if (hasAggregator && hasFile) throw reject('workers-file', 'left out when --aggregator is asked');
-  if (!hasList && !hasFile && !hasAggregator) {
-    const others = 'aggregator' in settings ? '--workers-file or --aggregator' : '--workers-file';
+  if (!hasList && !hasFile && !hasGraph && !hasAggregator) {
+    const others =
+      'aggregator' in settings
+        ? '--workers-file, --dynamo-graph or --aggregator'
+        : '--workers-file or --dynamo-graph';
     throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
   }
   if (needsNoSaying(settings)) return;

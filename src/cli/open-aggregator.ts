@@ -17,6 +17,7 @@ import { httpSecurityOf } from './http-security.js';
 import { agreementOptionsOf, openSource } from './open-feed.js';
 import { openSecurity } from './open-security.js';
 import type { SettingsOf } from './settings/setting.js';
+import { SettingError } from './settings/setting-error.js';
 
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
 
@@ -49,7 +50,7 @@ export async function openAggregator(
   modules: OpenAggregatorModules,
 ): Promise<OpenedAggregator> {
   const { clock, logger, version } = modules;
-  const source = sourceOf(settings, clock);
+  const source = await sourceOf(settings, { clock, logger });
   const security = await openSecurity(settings, modules);
   const httpSecurity = httpSecurityOf(security, settings);
   const registry = createRegistry({ version });
@@ -92,11 +93,19 @@ export async function openAggregator(
   };
 }
 
-function hasSidecars({ workers, workersFile }: Settings): boolean {
-  return workers.length > 0 || workersFile !== undefined;
+function hasSidecars({ workers, workersFile, dynamoGraph }: Settings): boolean {
+  return workers.length > 0 || workersFile !== undefined || dynamoGraph !== undefined;
 }
 
 /** The sidecars' discovery; with none named, a list that is empty for good. */
-function sourceOf(settings: Settings, clock: Clock): DiscoverySource {
-  return hasSidecars(settings) ? openSource(settings, clock) : new StaticSource({ addresses: [] });
+async function sourceOf(
+  settings: Settings,
+  modules: { readonly clock: Clock; readonly logger: Logger },
+): Promise<DiscoverySource> {
+  if (hasSidecars(settings)) return openSource(settings, modules);
+  if (settings.minWorkers === 'auto')
+    throw new SettingError(
+      '--min-workers auto needs workers that Kubernetes runs: give --workers k8s://… or a number',
+    );
+  return new StaticSource({ addresses: [] });
 }

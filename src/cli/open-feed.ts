@@ -7,6 +7,7 @@ import { RemoteAgreement } from '../aggregator/remote-agreement.js';
 import type { AgreementOptions } from '../agreement/options.js';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
+import { readEnvironment } from '../platform/environment.js';
 import type { Logger } from '../platform/logger.js';
 import { systemRandom } from '../platform/random.js';
 import { systemResolver } from '../platform/resolver.js';
@@ -55,19 +56,22 @@ export function agreementOptionsOf(
   };
 }
 
-/** Makes the source that `--workers` or `--workers-file` names. A wrong target is the fault of a setting. */
-export function openSource(
-  settings: { readonly workers: readonly string[]; readonly workersFile: string | undefined },
-  clock: Clock,
-): DiscoverySource {
+/** Makes the source of a fleet. A wrong target, or a cluster that is not to be found, is the fault of a setting. */
+export async function openSource(
+  settings: Pick<
+    CollectionSettings,
+    'workers' | 'workersFile' | 'dynamoGraph' | 'kubeconfig' | 'kubeContext' | 'minWorkers'
+  >,
+  { clock, logger }: FeedModules,
+): Promise<DiscoverySource> {
+  const { workers, workersFile, dynamoGraph, kubeconfig, kubeContext, minWorkers } = settings;
   try {
-    const { workers, workersFile } = settings;
-    return createDiscoverySource(
-      { workers, workersFile },
-      { clock, random: systemRandom, resolver: systemResolver },
+    return await createDiscoverySource(
+      { workers, workersFile, dynamoGraph, kubeconfig, kubeContext, countsExpected: minWorkers === 'auto' },
+      { clock, logger, random: systemRandom, resolver: systemResolver, environment: readEnvironment() },
     );
   } catch (error) {
-    throw error instanceof DiscoveryError ? new SettingError(`--workers ${error.message}`) : error;
+    throw error instanceof DiscoveryError ? new SettingError(error.message) : error;
   }
 }
 
@@ -78,7 +82,8 @@ export async function openFeed(
 ): Promise<{ readonly feed: AgreementFeed; close(): Promise<void> }> {
   const { aggregator, group } = settings;
   // Before files are opened: a wrong target must leave nothing behind.
-  const way = aggregator === undefined ? { source: openSource(settings, clock) } : { aggregator };
+  const way =
+    aggregator === undefined ? { source: await openSource(settings, { clock, logger }) } : { aggregator };
   const security = await openSecurity(settings, { clock, logger });
   const dialer = new RpcDialer({}, { clock, security });
   const modules = { clock, dialer, logger, random: systemRandom };

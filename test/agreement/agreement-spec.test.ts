@@ -50,6 +50,52 @@ describe('before agreement', () => {
     expect(fleet.group().state).toBe('agreed');
   });
 
+  it('A1: with min_workers auto no group is agreed before as many have reported as discovery expects', () => {
+    const fleet = new TestFleet({ minWorkers: 'auto' });
+    const expected = { count: 3, origin: 'Deployment worker' };
+    fleet.do({ type: 'listed', members: [{ target: 'a', draining: false }] });
+    fleet.report('a');
+    fleet.advance(60_000);
+    expect(fleet.group().reasons[0]?.text).toBe('1 worker reported, how many are expected is not known yet');
+    fleet.do({ type: 'listed', members: [{ target: 'a', draining: false }], expected });
+    expect(fleet.group().reasons[0]).toEqual({
+      code: 'below_min_workers',
+      text: '1 worker reported, 3 workers are expected (Deployment worker)',
+    });
+    fleet.do({
+      type: 'listed',
+      members: ['a', 'b', 'c'].map((target) => ({ target, draining: false })),
+      expected,
+    });
+    fleet.report('b');
+    fleet.report('c');
+    fleet.advance(2_000);
+    expect(fleet.group().state).toBe('agreed');
+  });
+
+  it('A1: with min_workers auto the members of all groups count together, because nobody tells the models apart', () => {
+    const fleet = new TestFleet({ minWorkers: 'auto', isStaticDiscovery: true });
+    const members = ['a', 'b'].map((target) => ({ target, draining: false }));
+    fleet.do({ type: 'listed', members, expected: { count: 2, origin: 'Deployment w' } });
+    fleet.report('a', { model: 'small' });
+    fleet.report('b', { model: 'large', unusable: 'it starts' });
+    expect(fleet.group('small').state).toBe('collecting');
+    fleet.report('b', { model: 'large', revision: 2 });
+    expect(fleet.group('small').state).toBe('agreed');
+    expect(fleet.group('large').state).toBe('agreed');
+  });
+
+  it('A1: min_workers auto counts before agreement alone: a workload that grows shuts no gate', () => {
+    const fleet = new TestFleet({ minWorkers: 'auto', isStaticDiscovery: true });
+    const members = [{ target: 'a', draining: false }];
+    fleet.do({ type: 'listed', members, expected: { count: 1, origin: 'Deployment w' } });
+    fleet.report('a');
+    expect(fleet.group().state).toBe('agreed');
+    fleet.do({ type: 'listed', members, expected: { count: 8, origin: 'Deployment w' } });
+    fleet.advance(60_000);
+    expect(fleet.group()).toMatchObject({ state: 'agreed', gateOpen: true });
+  });
+
   it('A2: a group collects while a listed member has not reported, and says every 30 s who is missing and the flag', () => {
     const fleet = new TestFleet();
     fleet.list('a', 'b');

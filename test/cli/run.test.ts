@@ -249,7 +249,7 @@ describe('what is wrong is told in one line with code 2', () => {
       return stderr;
     };
     expect(await refused('aggregator')).toContain('--workers (not set): must be given, such as');
-    expect(await refused('wait')).toContain('--workers-file or --aggregator');
+    expect(await refused('wait')).toContain('--workers-file, --dynamo-graph or --aggregator');
     expect(await refused('wait', '--workers', 'a:1', '--workers-file', 'f')).toContain('--workers-file "f"');
     expect(await refused('exec', '--workers', 'a:1', '--aggregator', 'b:1', 'x')).toContain(
       '--workers "a:1"',

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import type { AggregatorAddresses } from '../../src/aggregator/aggregator.js';
 import { Aggregator } from '../../src/aggregator/aggregator.js';
 import { createDiscoverySource } from '../../src/aggregator/discovery/create-source.js';
+import type { DiscoverySource } from '../../src/aggregator/discovery/source.js';
 import { StaticSource } from '../../src/aggregator/discovery/static.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
@@ -50,14 +51,10 @@ export class AggregatorHarness {
   routing: FleetRouting | undefined;
   addresses: AggregatorAddresses | undefined;
 
-  private constructor(workers: readonly string[], options: Partial<AgreementOptions>, places: Places) {
+  private constructor(source: DiscoverySource, options: Partial<AgreementOptions>, places: Places) {
     const security = createPlaintextSecurity();
     const modules = { clock: systemClock, random: systemRandom };
     this.dialer = new RpcDialer({}, { clock: systemClock, security });
-    const source =
-      workers.length === 0
-        ? new StaticSource({ addresses: [] })
-        : createDiscoverySource({ workers }, { ...modules, resolver: systemResolver });
     this.aggregator = new Aggregator(
       {
         agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: source.isStatic, ...options },
@@ -115,7 +112,20 @@ export class AggregatorHarness {
     options: Partial<AgreementOptions> = {},
     places: Places = {},
   ): Promise<AggregatorHarness> {
-    const harness = new AggregatorHarness(workers, options, places);
+    const source =
+      workers.length === 0
+        ? new StaticSource({ addresses: [] })
+        : await createDiscoverySource(
+            { workers },
+            {
+              clock: systemClock,
+              random: systemRandom,
+              resolver: systemResolver,
+              logger: new RecordingLogger(),
+              environment: {},
+            },
+          );
+    const harness = new AggregatorHarness(source, options, places);
     harness.addresses = await harness.aggregator.start();
     return harness;
   }

@@ -1,6 +1,6 @@
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
-import type { DiscoverySource, Endpoint } from './source.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers } from './source.js';
 
 /**
  * Several sources as one. The same address from two of them is one member,
@@ -23,9 +23,10 @@ export class CombinedSource implements DiscoverySource {
 
   async run(
     signal: AbortSignal,
-    onList: (endpoints: readonly Endpoint[]) => void,
+    onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
     onError: (error: Error) => void,
   ): Promise<void> {
+    const expectations: (ExpectedWorkers | undefined)[] = this.#sources.map(() => undefined);
     const lists: (readonly Endpoint[])[] = this.#sources.map(() => []);
     const silent = new Set(this.#sources);
     let hasList = false;
@@ -38,13 +39,14 @@ export class CombinedSource implements DiscoverySource {
       for (const problem of problems) if (!told.has(problem.message)) onError(problem);
       told.clear();
       for (const { message } of problems) told.add(message);
-      if (endpoints !== undefined) onList(endpoints);
+      if (endpoints !== undefined) onList(endpoints, sumOf(expectations));
     };
 
     await Promise.all(
       this.#sources.map(async (source, index) => {
-        const listed = (endpoints: readonly Endpoint[]): void => {
+        const listed = (endpoints: readonly Endpoint[], expected?: ExpectedWorkers): void => {
           lists[index] = endpoints;
+          expectations[index] = expected;
           hasList = true;
           silent.delete(source);
           update();
@@ -61,6 +63,16 @@ export class CombinedSource implements DiscoverySource {
       }),
     );
   }
+}
+
+/** What all of them expect together; undefined as long as one of them has not told. */
+function sumOf(expectations: readonly (ExpectedWorkers | undefined)[]): ExpectedWorkers | undefined {
+  const told = expectations.filter((expected) => expected !== undefined);
+  if (told.length === 0 || told.length < expectations.length) return undefined;
+  return {
+    count: told.reduce((sum, { count }) => sum + count, 0),
+    origin: told.map(({ origin }) => origin).join(', '),
+  };
 }
 
 interface Merged {

@@ -1,10 +1,14 @@
 import type { Clock } from '../../platform/clock.js';
+import type { Environment } from '../../platform/environment.js';
+import type { Logger } from '../../platform/logger.js';
 import type { Random } from '../../platform/random.js';
 import type { Resolver } from '../../platform/resolver.js';
 import { CombinedSource } from './combined.js';
+import { DiscoveryError } from './discovery-error.js';
 import { DnsSource } from './dns.js';
 import { FileSource } from './file.js';
-import { parseTargets } from './parse-target.js';
+import { parseGraphTarget } from './parse-cluster-target.js';
+import { parseTargets, type Target } from './parse-target.js';
 import type { DiscoverySource } from './source.js';
 import { StaticSource } from './static.js';
 
@@ -13,28 +17,81 @@ export interface DiscoveryOptions {
   readonly workers: readonly string[];
   /** What `--workers-file` gave. */
   readonly workersFile?: string | undefined;
+  /** What `--dynamo-graph` gave. */
+  readonly dynamoGraph?: string | undefined;
+  /** What `--kubeconfig` and `--kube-context` gave; see `openCluster`. */
+  readonly kubeconfig?: string | undefined;
+  readonly kubeContext?: string | undefined;
+  /** `--min-workers auto`: the source is to tell how many workers are expected. Default false. */
+  readonly countsExpected?: boolean;
 }
 
 export interface DiscoveryModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly resolver: Resolver;
+  readonly logger: Logger;
+  readonly environment: Environment;
 }
 
 /**
- * Makes the one source of a fleet out of what an operator wrote. Throws a
- * `DiscoveryError` for a target that is wrong; nothing has been started then.
+ * Makes the one source of a fleet out of what an operator wrote. Rejects with a
+ * `DiscoveryError` that names the setting when it is wrong; nothing has been
+ * started then. What asks a cluster is loaded only when it is needed.
  */
-export function createDiscoverySource(options: DiscoveryOptions, modules: DiscoveryModules): DiscoverySource {
-  const targets = parseTargets(options.workers);
+export async function createDiscoverySource(
+  options: DiscoveryOptions,
+  modules: DiscoveryModules,
+): Promise<DiscoverySource> {
+  const targets = [
+    ...underName('--workers', () => parseTargets(options.workers)),
+    ...underName('--dynamo-graph', () =>
+      options.dynamoGraph === undefined ? [] : [parseGraphTarget(options.dynamoGraph)],
+    ),
+  ];
+  if (options.countsExpected === true) checkCountable(targets, options);
   const addresses = targets.flatMap((target) => (target.type === 'address' ? [target.address] : []));
   const sources: DiscoverySource[] = [];
   if (addresses.length > 0) sources.push(new StaticSource({ addresses }));
   for (const target of targets) {
-    if (target.type === 'dns') sources.push(new DnsSource(target, modules));
+    if (target.type === 'address') continue;
+    sources.push(makeSource(target, modules));
   }
   if (options.workersFile !== undefined)
     sources.push(new FileSource({ path: options.workersFile }, { clock: modules.clock }));
   const [only] = sources;
   return sources.length === 1 && only !== undefined ? only : new CombinedSource({ sources });
+}
+
+function makeSource(
+  target: Exclude<Target, { type: 'address' }>,
+  modules: DiscoveryModules,
+): DiscoverySource {
+  if (target.type === 'dns') return new DnsSource(target, modules);
+  throw new DiscoveryError('unsupported_target', `${target.text}: is not in this version`);
+}
+
+/** `--min-workers auto` asks workloads; what names none cannot tell. */
+function checkCountable(targets: readonly Target[], { workersFile }: DiscoveryOptions): void {
+  const untold = targets.find(({ type }) => type !== 'kubernetes-service' && type !== 'kubernetes-pods');
+  if (untold === undefined && workersFile === undefined) return;
+  const what = untold === undefined ? `--workers-file ${workersFile}` : `--workers ${textOf(untold)}`;
+  throw new DiscoveryError(
+    'unsupported_target',
+    `--min-workers auto needs a Kubernetes workload to count by, and ${what} names none; give a number, or find the workers by k8s://… or --dynamo-graph`,
+  );
+}
+
+function textOf(target: Target): string {
+  return target.type === 'address' ? target.address.text : target.text;
+}
+
+/** What `parse` gives; its errors name the setting. */
+function underName<T>(setting: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof DiscoveryError)) throw error;
+    throw new DiscoveryError(error.code, `${setting} ${error.message}`, { cause: error });
+  }
 }

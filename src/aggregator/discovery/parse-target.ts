@@ -2,51 +2,46 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { ADDRESS_FORMS, type Address, formatTcp, parseAddress } from '../../platform/address.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
+import {
+  type ClusterTarget,
+  parseDynamoKubernetesTarget,
+  parseKubernetesTarget,
+} from './parse-cluster-target.js';
+import { quoteTarget, wrongTarget } from './wrong-target.js';
 
 /** Where workers are to be found, as an operator wrote it. */
 export type Target =
   /** One worker at a fixed place. */
   | { readonly type: 'address'; readonly address: Address }
   /** Every address behind a name; `host` is lower-case. */
-  | { readonly type: 'dns'; readonly host: string; readonly port: number; readonly text: string };
-
-/*
- * Forms of Kubernetes and Dynamo:
- *   k8s://NAMESPACE/SERVICE:PORT           EndpointSlices of a Service; PORT is a number or a port's name
- *   k8s://NAMESPACE?selector=SEL[&port=N]  pods by label; port defaults to 50061
- *   k8s:///SERVICE:PORT, k8s://?selector=  the same in this pod's own namespace
- *   dynamo-file://DIR                      model cards of Dynamo's file discovery
- *   dynamo-k8s://NAMESPACE[?selector=SEL]  model cards in DynamoWorkerMetadata objects
- */
+  | { readonly type: 'dns'; readonly host: string; readonly port: number; readonly text: string }
+  /** Model cards of Dynamo's file discovery; `folder` is absolute. */
+  | { readonly type: 'dynamo-file'; readonly folder: string; readonly text: string }
+  | ClusterTarget;
 
 /** What `parseTarget` takes, for messages and help. */
-const TARGET_FORMS = 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT';
-
-/** Schemes that the product knows and this version does not have, with what serves meanwhile. */
-const LATER_SCHEMES: Readonly<Record<string, string>> = {
-  k8s: 'use dns:///SERVICE.NAMESPACE:PORT with a headless Service',
-  'dynamo-file': 'use --workers-file',
-};
-
-/** Longest part of a wrong value that a message repeats. */
-const MAX_QUOTED_CHARS = 120;
+const TARGET_FORMS =
+  'HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT, k8s://NAMESPACE/SERVICE:PORT, k8s://NAMESPACE?selector=LABEL=VALUE, dynamo-file:///DIR or dynamo-k8s://NAMESPACE';
 
 /**
  * Reads one target. Names come out in lower case and IPv6 addresses in their
  * shortest form, so that one place has one spelling. Throws a `DiscoveryError`
- * (`invalid_target`, `unsupported_target`) that names the value and the
- * allowed forms.
+ * (`invalid_target`) that names the value and the allowed forms.
  */
 export function parseTarget(text: string): Target {
   const scheme = /^([a-z][a-z0-9-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
-  if (scheme !== undefined && Object.hasOwn(LATER_SCHEMES, scheme)) {
-    throw new DiscoveryError(
-      'unsupported_target',
-      `${quote(text)}: ${scheme}:// is not in this version; ${LATER_SCHEMES[scheme]}`,
-    );
+  switch (scheme) {
+    case 'dns':
+      return parseDns(text);
+    case 'k8s':
+      return parseKubernetesTarget(text);
+    case 'dynamo-file':
+      return parseDynamoFile(text);
+    case 'dynamo-k8s':
+      return parseDynamoKubernetesTarget(text);
+    default:
+      return { type: 'address', address: parseWorkerAddress(text, TARGET_FORMS) };
   }
-  if (scheme === 'dns') return parseDns(text);
-  return { type: 'address', address: parseWorkerAddress(text, TARGET_FORMS) };
 }
 
 /**
@@ -65,11 +60,14 @@ export function parseTargets(texts: readonly string[]): Target[] {
   const firstTexts = new Map<string, string>();
   return texts.map((text) => {
     const target = parseTarget(text);
-    const canonical = target.type === 'dns' ? target.text : target.address.text;
+    const canonical = target.type === 'address' ? target.address.text : target.text;
     const first = firstTexts.get(canonical);
     if (first !== undefined) {
-      const other = first === text ? '' : ` (also written as ${quote(first)})`;
-      throw new DiscoveryError('duplicate_target', `${quote(text)} is listed twice${other}; list it once`);
+      const other = first === text ? '' : ` (also written as ${quoteTarget(first)})`;
+      throw new DiscoveryError(
+        'duplicate_target',
+        `${quoteTarget(text)} is listed twice${other}; list it once`,
+      );
     }
     firstTexts.set(canonical, text);
     return target;
@@ -82,9 +80,9 @@ export function parseTargets(texts: readonly string[]): Target[] {
  */
 export function parseWorkerAddress(text: string, forms: string = ADDRESS_FORMS): Address {
   const address = parseAddress(text);
-  if (address === undefined) throw wrong(text, `must be ${forms}`);
+  if (address === undefined) throw wrongTarget(text, `must be ${forms}`);
   if (address.type === 'unix') return address;
-  if (address.port === 0) throw wrong(text, 'must have a port from 1 to 65535');
+  if (address.port === 0) throw wrongTarget(text, 'must have a port from 1 to 65535');
   const host = canonicalHost(text, address.host);
   return { type: 'tcp', host, port: address.port, text: formatTcp(host, address.port) };
 }
@@ -92,34 +90,38 @@ export function parseWorkerAddress(text: string, forms: string = ADDRESS_FORMS):
 /** `dns:///NAME:PORT`. The third slash ends an authority (a name server of one's own), which must be empty. */
 function parseDns(text: string): Target {
   const rest = /^dns:\/\/\/(.*)$/i.exec(text)?.[1];
-  if (rest === undefined) throw wrong(text, 'must have three slashes: dns:///NAME:PORT');
+  if (rest === undefined) throw wrongTarget(text, 'must have three slashes: dns:///NAME:PORT');
   const address = parseAddress(rest);
-  if (address?.type !== 'tcp') throw wrong(text, 'must be dns:///NAME:PORT');
-  if (address.port === 0) throw wrong(text, 'must have a port from 1 to 65535');
+  if (address?.type !== 'tcp') throw wrongTarget(text, 'must be dns:///NAME:PORT');
+  if (address.port === 0) throw wrongTarget(text, 'must have a port from 1 to 65535');
   const host = canonicalHost(text, address.host);
   return { type: 'dns', host, port: address.port, text: `dns:///${formatTcp(host, address.port)}` };
+}
+
+/** `dynamo-file:///DIR`: two slashes of the scheme, then an absolute path, which is taken as it is written. */
+function parseDynamoFile(text: string): Target {
+  const path = text.slice('dynamo-file://'.length);
+  if (!path.startsWith('/') || path.includes('\0'))
+    throw wrongTarget(
+      text,
+      'must be dynamo-file:// and an absolute path, such as dynamo-file:///tmp/dynamo_store_kv',
+    );
+  const folder = path.replace(/\/+$/, '') || '/';
+  return { type: 'dynamo-file', folder, text: `dynamo-file://${folder}` };
 }
 
 function canonicalHost(text: string, host: string): string {
   if (host.includes(':')) {
     if (!isIPv6(host))
-      throw wrong(text, 'must have an IPv6 address in the brackets, such as [fd00::1]:50061');
+      throw wrongTarget(text, 'must have an IPv6 address in the brackets, such as [fd00::1]:50061');
     // A zone (fe80::1%eth0) is outside the URL standard, which shortens all others.
     return host.includes('%') ? host.toLowerCase() : new URL(`http://[${host}]`).hostname.slice(1, -1);
   }
   // Every resolver would look a wrong IPv4 address up as a name, and say only that there is none.
   if (/^[\d.]+$/.test(host) && !isIPv4(host))
-    throw wrong(text, 'must have four numbers from 0 to 255 in its IPv4 address');
+    throw wrongTarget(text, 'must have four numbers from 0 to 255 in its IPv4 address');
   const labels = host.replace(/\.$/, '').split('.');
   if (labels.some((label) => label === '' || label.length > 63))
-    throw wrong(text, 'must have a host name whose parts have 1 to 63 characters');
+    throw wrongTarget(text, 'must have a host name whose parts have 1 to 63 characters');
   return host.toLowerCase();
-}
-
-function wrong(text: string, problem: string): DiscoveryError {
-  return new DiscoveryError('invalid_target', `${quote(text)} ${problem}`);
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text);
 }

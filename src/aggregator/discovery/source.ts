@@ -8,12 +8,21 @@ export interface ToldWorker {
   readonly warnings: readonly string[];
 }
 
+/** How many workers there are to be. */
+export interface ExpectedWorkers {
+  readonly count: number;
+  /** What says so, for messages: `Deployment worker`. */
+  readonly origin: string;
+}
+
 /** One worker as discovery lists it. */
 export interface Endpoint {
   /** Stable name of the member, unique in the fleet: what people see. */
   readonly target: string;
-  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `told`. */
+  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `told`, or not yet, and then it has `pending`. */
   readonly address?: string;
+  /** Why there is no address yet although there will be one, for messages: `its pod is Pending`. */
+  readonly pending?: string;
   /** What is reported of a worker without a sidecar. */
   readonly told?: ToldWorker;
   /** True while the platform is taking it away (a terminating pod). */
@@ -32,13 +41,13 @@ export interface DiscoverySource {
   /**
    * Runs until `signal` aborts. Calls `onList` with the full list at once and
    * at every change; calls `onError` when a round failed, keeps the last list,
-   * and tries again. `expectedWorkers` is how many members there are to be, by
-   * what the platform was asked for (`--min-workers auto`); undefined when the
-   * source cannot tell.
+   * and tries again. `expected` is how many members there are to be, by what
+   * the platform was asked for (`--min-workers auto`); undefined when the
+   * source is not asked to tell.
    */
   run(
     signal: AbortSignal,
-    onList: (endpoints: readonly Endpoint[], expectedWorkers?: number) => void,
+    onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
     onError: (error: Error) => void,
   ): Promise<void>;
 }

@@ -48,7 +48,8 @@ function optionsOf(name: string, setting: Setting): Option[] {
 /** The words that a value can be, for completion; empty where it can be anything. */
 export function completionWords(setting: Setting): readonly string[] {
   if (setting.kind === 'enum') return setting.choices;
-  if (setting.kind === 'list' || setting.kind === 'file') return setting.words ?? [];
+  if (setting.kind === 'list' || setting.kind === 'file' || setting.kind === 'integer')
+    return setting.words ?? [];
   return [];
 }
 

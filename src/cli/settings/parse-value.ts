@@ -122,9 +122,12 @@ function parseSizeSetting(setting: SizeSetting, text: string): ParsedValue {
 }
 
 function parseInteger(setting: IntegerSetting, text: string): ParsedValue {
+  const words = setting.words ?? [];
+  if (words.includes(text)) return { ok: true, value: text };
   const value = /^\d{1,16}$/.test(text) ? Number(text) : undefined;
   if (value !== undefined && value >= setting.min && value <= setting.max) return { ok: true, value };
-  return { ok: false, allowed: `an integer from ${setting.min} to ${setting.max}` };
+  const allowed = [...words, `an integer from ${setting.min} to ${setting.max}`].join(', or ');
+  return { ok: false, allowed, ...nearestWordOf(text, words) };
 }
 
 const NUMBER = /^-?(?:\d{1,16}(?:\.\d{0,17})?|\.\d{1,17})(?:e[+-]?\d{1,2})?$/i;
@@ -190,7 +193,8 @@ function parseString(setting: StringSetting, text: string): ParsedValue {
 }
 
 function parseList(setting: ListSetting, texts: readonly string[]): ParsedValue {
-  const items = texts.flatMap((text) => text.split(',')).map((item) => item.trim());
+  const split = setting.item === 'target' ? splitTargets : splitAtCommas;
+  const items = texts.flatMap(split).map((item) => item.trim());
   const words = setting.words ?? [];
   if (items.length > MAX_LIST_ITEMS)
     return { ok: false, allowed: `at most ${MAX_LIST_ITEMS} items`, part: '…' };
@@ -211,15 +215,38 @@ function parseList(setting: ListSetting, texts: readonly string[]): ParsedValue 
   return { ok: true, value: values };
 }
 
+function splitAtCommas(text: string): string[] {
+  return text.split(',');
+}
+
+/** Targets that hold a label selector, which has commas and spaces of its own. */
+const SELECTOR_TARGET = /^\s*(?:k8s|dynamo-k8s):\/\/[^/?]*\?/i;
+
+/**
+ * What follows a selector's comma belongs to the selector as long as it has no
+ * colon: every target has one, and no label has.
+ */
+function splitTargets(text: string): string[] {
+  const items: string[] = [];
+  for (const part of splitAtCommas(text)) {
+    const last = items.at(-1);
+    const goesOn = last !== undefined && SELECTOR_TARGET.test(last) && !part.includes(':');
+    if (goesOn) items[items.length - 1] = `${last},${part}`;
+    else items.push(part);
+  }
+  return items;
+}
+
 const ITEM_WORDS: Readonly<Record<ListSetting['item'], string>> = {
   url: 'URLs such as http://127.0.0.1:8000',
-  target: 'HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT',
+  target: 'HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT or k8s://NAMESPACE/SERVICE:PORT',
   'env-name': 'names of environment variables',
   zmq: 'ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
 };
 
 function parseItem(item: ListSetting['item'], text: string): string | undefined {
-  if (text === '' || text.length > MAX_TEXT_LENGTH || /\s/.test(text) || hasControls(text)) return undefined;
+  if (text === '' || text.length > MAX_TEXT_LENGTH || hasControls(text)) return undefined;
+  if (/\s/.test(text) && !(item === 'target' && SELECTOR_TARGET.test(text))) return undefined;
   switch (item) {
     case 'url':
       return parseBaseUrl(text);

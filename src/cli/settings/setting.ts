@@ -40,6 +40,8 @@ export interface IntegerSetting extends Described {
   readonly default?: number;
   readonly min: number;
   readonly max: number;
+  /** Words that stand for a number that is found later: `auto`. */
+  readonly words?: readonly string[];
 }
 
 /** A number in decimal digits: `1`, `0.75`, `2.5e-3`. */
@@ -143,13 +145,15 @@ type Unit<S> = S extends { readonly kind: 'duration' }
     ? 'Bytes'
     : '';
 
-type GivenValue<S> = S extends { readonly kind: 'duration' | 'size' | 'integer' | 'number' }
-  ? number
-  : S extends { readonly kind: 'enum'; readonly choices: readonly (infer Choice)[] }
-    ? Choice
-    : S extends { readonly kind: 'address' }
-      ? Address
-      : string;
+type GivenValue<S> = S extends { readonly kind: 'integer'; readonly words: readonly (infer Word)[] }
+  ? number | Word
+  : S extends { readonly kind: 'duration' | 'size' | 'integer' | 'number' }
+    ? number
+    : S extends { readonly kind: 'enum'; readonly choices: readonly (infer Choice)[] }
+      ? Choice
+      : S extends { readonly kind: 'address' }
+        ? Address
+        : string;
 
 type ValueOf<S> = S extends { readonly kind: 'list' }
   ? readonly string[]

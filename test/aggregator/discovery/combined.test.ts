@@ -4,6 +4,7 @@ import { createDiscoverySource } from '../../../src/aggregator/discovery/create-
 import type { DiscoverySource, Endpoint } from '../../../src/aggregator/discovery/source.js';
 import { systemRandom } from '../../../src/platform/random.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
 import { runSource } from './source-recorder.js';
 
 /** A source that a test drives by hand. */
@@ -114,25 +115,38 @@ describe('the source of a fleet', () => {
     clock: new FakeClock(),
     random: systemRandom,
     resolver: { lookupAll: async () => ['10.0.0.1', '10.0.0.2'] },
+    logger: new RecordingLogger(),
+    environment: {},
   };
 
   it('is static when only fixed places are listed', async () => {
-    const source = createDiscoverySource({ workers: ['b:1', 'a:1'] }, modules);
+    const source = await createDiscoverySource({ workers: ['b:1', 'a:1'] }, modules);
     expect([source.name, source.isStatic]).toEqual(['list of 2', true]);
     expect(runSource(source).lists).toEqual([['b:1', 'a:1']]);
   });
 
   it('joins fixed places and names', async () => {
-    const source = createDiscoverySource({ workers: ['10.0.0.2:1', 'dns:///w:1'] }, modules);
+    const source = await createDiscoverySource({ workers: ['10.0.0.2:1', 'dns:///w:1'] }, modules);
     expect([source.name, source.isStatic]).toEqual(['list of 1, dns:///w:1', false]);
     const run = runSource(source);
     await run.until(() => run.lists.length === 1);
     expect(run.lists).toEqual([['10.0.0.2:1', '10.0.0.1:1']]);
   });
 
-  it('refuses a wrong target before anything is started', () => {
-    expect(() => createDiscoverySource({ workers: ['a:1', 'nonsense'] }, modules)).toThrow(
-      '"nonsense" must be',
+  it('refuses a wrong target before anything is started', async () => {
+    await expect(createDiscoverySource({ workers: ['a:1', 'nonsense'] }, modules)).rejects.toThrow(
+      '--workers "nonsense" must be',
     );
+  });
+
+  it('refuses to count the workers that are expected where nothing tells it', async () => {
+    await expect(
+      createDiscoverySource({ workers: ['dns:///w:1'], countsExpected: true }, modules),
+    ).rejects.toThrow(
+      '--min-workers auto needs a Kubernetes workload to count by, and --workers dns:///w:1 names none; give a number',
+    );
+    await expect(
+      createDiscoverySource({ workers: [], workersFile: 'w.yaml', countsExpected: true }, modules),
+    ).rejects.toThrow('--workers-file w.yaml names none');
   });
 });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { DiscoveryError } from '../../../src/aggregator/discovery/discovery-error.js';
+import { parseGraphTarget } from '../../../src/aggregator/discovery/parse-cluster-target.js';
 import { parseTarget, parseTargets } from '../../../src/aggregator/discovery/parse-target.js';
 
 function textOf(text: string): string {
   const target = parseTarget(text);
-  return target.type === 'dns' ? target.text : target.address.text;
+  return target.type === 'address' ? target.address.text : target.text;
 }
 
 function errorOf(act: () => unknown): { code: string; message: string } {
@@ -34,8 +35,8 @@ describe('a target', () => {
   });
 
   it.each([
-    ['', 'must be HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT'],
-    ['worker-1', 'must be HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT'],
+    ['', 'must be HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT, k8s://NAMESPACE/SERVICE:PORT'],
+    ['worker-1', 'must be HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT, k8s://NAMESPACE/SERVICE:PORT'],
     ['worker-1:0', 'port from 1 to 65535'],
     ['worker-1:65536', 'must be HOST:PORT'],
     ['::1:50061', 'must be HOST:PORT'],
@@ -57,15 +58,6 @@ describe('a target', () => {
     expect(message).toContain(JSON.stringify(text));
     expect(message).toContain(expected);
     expect(message).not.toContain('\n');
-  });
-
-  it('of a form that this version does not have says what serves meanwhile', () => {
-    expect(errorOf(() => parseTarget('k8s://ns/workers:50061'))).toEqual({
-      code: 'unsupported_target',
-      message:
-        '"k8s://ns/workers:50061": k8s:// is not in this version; use dns:///SERVICE.NAMESPACE:PORT with a headless Service',
-    });
-    expect(errorOf(() => parseTarget('dynamo-file:///tmp/x')).code).toBe('unsupported_target');
   });
 
   it('that is endless is not repeated in full', () => {
@@ -96,5 +88,74 @@ describe('several targets', () => {
       code: 'too_many_endpoints',
       message: '10001 targets are listed, at most 10000 are allowed',
     });
+  });
+});
+
+describe('a target of a cluster', () => {
+  it.each([
+    [
+      'k8s://ns/workers:50061',
+      { type: 'kubernetes-service', namespace: 'ns', service: 'workers', port: 50061 },
+    ],
+    ['k8s:///workers:grpc-kv', { type: 'kubernetes-service', namespace: undefined, port: 'grpc-kv' }],
+    ['K8S://ns/workers:1', { text: 'k8s://ns/workers:1' }],
+    [
+      'k8s://ns?selector=app=vllm,tier in (a,b)',
+      { type: 'kubernetes-pods', namespace: 'ns', selector: 'app=vllm,tier in (a,b)', port: 50061 },
+    ],
+    [
+      'k8s://ns?selector=app%3Dvllm%2Ctier+in%20(a%2Cb)&port=7000',
+      {
+        selector: 'app=vllm,tier in (a,b)',
+        port: 7000,
+        text: 'k8s://ns?selector=app=vllm,tier in (a,b)&port=7000',
+      },
+    ],
+    ['k8s://?port=1&selector=!old', { namespace: undefined, selector: '!old', port: 1 }],
+    ['dynamo-file:///var/lib/dynamo/', { type: 'dynamo-file', folder: '/var/lib/dynamo' }],
+    ['dynamo-k8s://ns', { type: 'dynamo-kubernetes', namespace: 'ns', selector: undefined }],
+    [
+      'dynamo-k8s://?selector=a=b',
+      { namespace: undefined, selector: 'a=b', text: 'dynamo-k8s://?selector=a=b' },
+    ],
+  ])('%s is %j', (text, expected) => {
+    expect(parseTarget(text)).toMatchObject(expected);
+  });
+
+  it.each([
+    ['k8s://ns', 'must be k8s://NAMESPACE/SERVICE:PORT or k8s://NAMESPACE?selector=LABEL=VALUE[&port=N]'],
+    ['k8s://ns/workers', 'must be k8s://NAMESPACE/SERVICE:PORT'],
+    ['k8s://ns/workers:0', 'port from 1 to 65535'],
+    ['k8s://ns/workers:99999', 'port from 1 to 65535'],
+    ['k8s://ns/workers:Grpc', 'name of a port of the Service'],
+    ['k8s://ns/a/b:1', 'must be k8s://NAMESPACE/SERVICE:PORT'],
+    ['k8s://Ns/workers:1', 'must name its namespace by at most 63 lower-case letters'],
+    ['k8s://ns/Workers:1', 'must name its Service by'],
+    ['k8s://ns/workers:1?selector=a', 'must be k8s://NAMESPACE/SERVICE:PORT'],
+    ['k8s://ns?', 'must have a selector'],
+    ['k8s://ns?selector=', 'must have a label selector such as'],
+    ['k8s://ns?selector=a=%zz', 'two hexadecimal digits'],
+    ['k8s://ns?selector=a=b&selector=c', 'must have selector= once'],
+    ['k8s://ns?selector=a&port=http', 'port from 1 to 65535'],
+    ['k8s://ns?label=a', 'must be k8s://NAMESPACE?selector=LABEL=VALUE[&port=N]'],
+    ['dynamo-file://relative', 'an absolute path'],
+    ['dynamo-k8s://ns/service', 'must be dynamo-k8s://NAMESPACE[?selector=LABEL=VALUE]'],
+  ])('%s is refused with what would be right', (text, expected) => {
+    const { code, message } = errorOf(() => parseTarget(text));
+    expect(code).toBe('invalid_target');
+    expect(message).toContain(JSON.stringify(text));
+    expect(message).toContain(expected);
+  });
+
+  it('may be a graph of Dynamo, whose engines have labels', () => {
+    expect(parseGraphTarget('inference/llama')).toMatchObject({
+      namespace: 'inference',
+      graph: 'llama',
+      selector:
+        'nvidia.com/dynamo-graph-deployment-name=llama,nvidia.com/dynamo-component-type in (worker,prefill,decode)',
+      port: 50061,
+    });
+    expect(parseGraphTarget('llama').namespace).toBeUndefined();
+    expect(() => parseGraphTarget('a/b/c')).toThrow('NAME or NAMESPACE/NAME of a DynamoGraphDeployment');
   });
 });

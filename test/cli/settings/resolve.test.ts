@@ -255,7 +255,7 @@ describe('a wrong value is told in one line, with field, value, source and what 
     ],
     [
       { environment: { KV_ACCORD_WORKERS: 'a:1,,b:2' } },
-      '--workers "" (from KV_ACCORD_WORKERS): must be a comma-separated list of HOST:PORT, [::1]:PORT, unix:/path or dns:///NAME:PORT',
+      '--workers "" (from KV_ACCORD_WORKERS): must be a comma-separated list of HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT or k8s://NAMESPACE/SERVICE:PORT',
     ],
     [
       { flags: { engine: ['auto', 'http://h'] } },
@@ -325,6 +325,17 @@ describe('a wrong value is told in one line, with field, value, source and what 
 
   test('a password in a URL is not repeated', () => {
     expect(errorOf({ flags: { engine: ['http://user:s3cret@h:1?x'] } })).not.toContain('s3cret');
+  });
+
+  test('a target with a label selector keeps its commas and spaces, and ends where another target begins', () => {
+    const flags = { workers: ['a:1,k8s://ns?selector=app=v,tier in (a, b),!old&port=7,b:2', 'c'] };
+    expect(resolveGiven({ flags }).values.workers).toEqual([
+      'a:1',
+      'k8s://ns?selector=app=v,tier in (a, b),!old&port=7',
+      'b:2',
+      'c',
+    ]);
+    expect(errorOf({ flags: { workers: ['a :1'] } })).toContain('--workers "a :1"');
   });
 
   test('a value that turns out wrong later is refused in the same words', () => {

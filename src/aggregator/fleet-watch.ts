@@ -1,4 +1,5 @@
 import type { AgreementOptions } from '../agreement/options.js';
+import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
@@ -10,6 +11,7 @@ import type { DiscoverySource, Endpoint, ExpectedWorkers } from './discovery/sou
 import { FleetRunner } from './fleet-runner.js';
 import type { ChannelListener } from './session-listener.js';
 import { SessionPool } from './session-pool.js';
+import { ToldMembers } from './told-members.js';
 
 export interface FleetWatchModules {
   readonly source: DiscoverySource;
@@ -34,6 +36,7 @@ export class FleetWatch implements AgreementFeed {
   readonly board: AgreementBoard;
   readonly #modules: FleetWatchModules;
   readonly #pool: SessionPool;
+  readonly #toldMembers: ToldMembers;
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
   #discoveryTrouble: string | undefined;
@@ -49,6 +52,11 @@ export class FleetWatch implements AgreementFeed {
     this.#modules = modules;
     this.runner = new FleetRunner(options, { clock, logger });
     this.board = new AgreementBoard({ runner: this.runner, clock });
+    const reported = (target: string, report: CapabilityReport): boolean => {
+      this.#hasHeard = true;
+      return this.runner.reported(target, report);
+    };
+    this.#toldMembers = new ToldMembers({ clock, reported });
     this.#pool = new SessionPool(
       {},
       {
@@ -57,10 +65,7 @@ export class FleetWatch implements AgreementFeed {
         logger,
         dialer,
         listener: {
-          onReport: (target, report) => {
-            this.#hasHeard = true;
-            return this.runner.reported(target, report);
-          },
+          onReport: reported,
           onAlive: (target) => this.runner.alive(target),
           onBroken: (target, reason) => this.runner.broken(target, reason),
           onConnected: (target, channel) => {
@@ -122,6 +127,7 @@ export class FleetWatch implements AgreementFeed {
     this.runner.listed([...[...own].map((target) => ({ target })), ...found], expected);
     for (const { target, pending } of found) if (pending !== undefined) this.runner.broken(target, pending);
     this.#pool.setEndpoints(found);
+    this.#toldMembers.setEndpoints(found);
   }
 
   #discoveryFailed(error: Error): void {

@@ -6,6 +6,7 @@ import type { Resolver } from '../../platform/resolver.js';
 import { CombinedSource } from './combined.js';
 import { DiscoveryError } from './discovery-error.js';
 import { DnsSource } from './dns.js';
+import { DynamoFileSource } from './dynamo-file.js';
 import { FileSource } from './file.js';
 import { parseGraphTarget } from './parse-cluster-target.js';
 import { parseTargets, type Target } from './parse-target.js';
@@ -68,6 +69,7 @@ function makeSource(
   modules: DiscoveryModules,
 ): DiscoverySource {
   if (target.type === 'dns') return new DnsSource(target, modules);
+  if (target.type === 'dynamo-file') return new DynamoFileSource(target, modules);
   throw new DiscoveryError('unsupported_target', `${target.text}: is not in this version`);
 }
 

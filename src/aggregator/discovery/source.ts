@@ -1,12 +1,4 @@
-import type { Fact } from '../../contract/facts.js';
-
-/** What a source itself knows of a worker, such as from the model card that it registered. */
-export interface ToldWorker {
-  /** New at every start of the worker. */
-  readonly instanceId: string;
-  readonly facts: readonly Fact[];
-  readonly warnings: readonly string[];
-}
+import type { ToldWorker } from '../../contract/told-worker.js';
 
 /** How many workers there are to be. */
 export interface ExpectedWorkers {

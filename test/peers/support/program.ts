@@ -60,6 +60,15 @@ export class Program {
     return this.#status;
   }
 
+  /** The process id of the program itself, for signals; undefined before it runs and after it has ended. */
+  get pid(): number | undefined {
+    const keeper = this.#keeper.pid;
+    if (keeper === undefined || this.#status !== undefined) return undefined;
+    // The program is the first child; others are what it has left behind.
+    const children = readFileSync(`/proc/${keeper}/task/${keeper}/children`, 'utf8').split(' ');
+    return Number(children[0]) || undefined;
+  }
+
   /** All that it has printed up to now. */
   get log(): string {
     return readFileSync(this.logFile, 'utf8');

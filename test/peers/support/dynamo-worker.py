@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""A Dynamo worker that registers one block size while its engine cuts another.
+"""A Dynamo worker that may register one block size while its engine cuts another.
 
 usage: dynamo-worker.py --model-path DIR --model-name NAME --registered TOKENS --engine TOKENS --kv-events-port PORT
+                        [--token-ms MILLISECONDS]
 
 It is made of Dynamo's own parts: it registers a model whose card says REGISTERED, and runs Dynamo's KvEventPublisher
 with that number, as a worker does that takes a default for its engine's block size. The engine is played: it holds
-blocks of ENGINE tokens, and publishes each prompt's new ones on a ZMQ socket as engines do. A prompt is answered with
-two tokens. Discovery comes from the environment, as for every process of Dynamo.
+blocks of ENGINE tokens, and publishes each prompt's new ones on a ZMQ socket as engines do. A prompt takes time by its
+tokens that are not cached, and is answered with as many tokens as are asked for, one every MILLISECONDS. Discovery comes
+from the environment, as for every process of Dynamo.
 """
 
 import argparse
@@ -21,6 +23,9 @@ import zmq
 from dynamo.llm import KvEventPublisher, ModelInput, ModelRuntimeConfig, ModelType, WorkerType, register_model
 from dynamo.runtime import DistributedRuntime
 from dynamo.runtime.logging import configure_dynamo_logging
+
+
+PREFILL_SECONDS_PER_TOKEN = 20e-6  # of one that is not cached, so that a hit that is lost can be felt
 
 
 class PlayedEngine:
@@ -73,12 +78,16 @@ async def main(args):
 
     async def generate(request, context=None):
         tokens = request["token_ids"]
+        count = request["stop_conditions"].get("max_tokens") or 2
         cached = engine.prefill(tokens)
-        yield {"token_ids": [65]}
+        await asyncio.sleep((len(tokens) - cached) * PREFILL_SECONDS_PER_TOKEN)
+        for _ in range(count - 1):
+            yield {"token_ids": [65]}
+            await asyncio.sleep(args.token_ms / 1000)
         usage = {
             "prompt_tokens": len(tokens),
-            "completion_tokens": 2,
-            "total_tokens": len(tokens) + 2,
+            "completion_tokens": count,
+            "total_tokens": len(tokens) + count,
             "prompt_tokens_details": {"cached_tokens": cached},
         }
         yield {"token_ids": [66], "finish_reason": "stop", "completion_usage": usage}
@@ -115,5 +124,6 @@ if __name__ == "__main__":
     parser.add_argument("--registered", type=int, required=True, help="tokens per block in the card and the publisher")
     parser.add_argument("--engine", type=int, required=True, help="tokens per block that the engine really cuts")
     parser.add_argument("--kv-events-port", type=int, required=True)
+    parser.add_argument("--token-ms", type=float, default=0, help="time between two tokens of an answer")
     configure_dynamo_logging()
     uvloop.run(main(parser.parse_args()))

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { logLines, startKvAccord } from './kv-accord.js';
 import { peerPath } from './peers.js';
 import { freePort, freePortRange } from './ports.js';
 import { Program } from './program.js';
@@ -24,15 +25,36 @@ interface MockerOptions {
   readonly blocks?: number;
   /** Data-parallel ranks, default 1. */
   readonly ranks?: number;
+  /** Root of a file discovery that several workers share; default one of its own. */
+  readonly fileKv?: string;
 }
 
-/** A worker whose engine cuts other blocks than it registers: see `dynamo-worker.py`. */
+/** A worker whose engine may cut other blocks than it registers: see `dynamo-worker.py`. */
+export interface DynamoWorkerOptions {
+  readonly model: string;
+  /** Tokens per block in its card and its publisher. */
+  readonly registered: number;
+  /** Tokens per block that its engine cuts. */
+  readonly engine: number;
+  readonly fileKv: string;
+  /** Between two tokens of an answer, default 0. */
+  readonly tokenMs?: number;
+}
+
+/** Such a worker, as it runs. */
 export interface DynamoWorker {
   readonly program: Program;
+  readonly ports: DynamoWorkerPorts;
   /** `http://127.0.0.1:PORT` of its system status server. */
   readonly url: string;
   /** Where its engine publishes its KV events. */
   readonly kvEvents: string;
+}
+
+/** The ports of a worker, which it keeps when it is started anew. */
+interface DynamoWorkerPorts {
+  readonly system: number;
+  readonly kvEvents: number;
 }
 
 /** A real Dynamo frontend that routes by KV events. */
@@ -66,8 +88,8 @@ export async function startMocker(
   options: MockerOptions = {},
 ): Promise<Mocker> {
   const { blocks = 8_192, ranks = 1 } = options;
-  const fileKv = join(scratchFolder(), `dynamo-${blockSize}-${ranks}`);
-  mkdirSync(fileKv, { recursive: true });
+  const fileKv = options.fileKv ?? dynamoFolder(`dynamo-${blockSize}-${ranks}`);
+  const before = cardsIn(fileKv);
   const systemPort = await freePort();
   const events = await freePortRange(2 * ranks);
   const program = new Program({
@@ -82,9 +104,7 @@ export async function startMocker(
     env: { ...dynamoEnvironment(fileKv), DYN_SYSTEM_PORT: String(systemPort) },
   });
   try {
-    await until('the model card', () => readdirSync(join(fileKv, 'v1', 'mdc')).length > 0, {
-      needs: [program],
-    });
+    await until('the model card', () => cardsIn(fileKv) > before, { needs: [program] });
   } catch (error) {
     await program.stop();
     throw error;
@@ -100,64 +120,124 @@ export async function startMocker(
   };
 }
 
-/** Starts a worker that registers one block size and whose engine cuts another, and waits for its model card. */
+/**
+ * Starts a worker with a registration of its own, on the ports of an earlier one if there was one, and waits for its
+ * model card.
+ */
 export async function startDynamoWorker(
   name: string,
-  options: {
-    readonly model: string;
-    readonly registered: number;
-    readonly engine: number;
-    readonly fileKv: string;
-  },
+  options: DynamoWorkerOptions,
+  ports?: DynamoWorkerPorts,
 ): Promise<DynamoWorker> {
-  const { model, registered, engine, fileKv } = options;
-  const systemPort = await freePort();
-  const eventsPort = await freePort();
+  const { model, registered, engine, fileKv, tokenMs = 0 } = options;
+  const { system, kvEvents } = ports ?? { system: await freePort(), kvEvents: await freePort() };
+  const before = cardsIn(fileKv);
   const program = new Program({
     name,
     command: [
       ...[peerPath('dynamo', 'bin', 'python'), WORKER, '--model-path', model],
       ...['--model-name', basename(model), '--registered', String(registered), '--engine', String(engine)],
-      ...['--kv-events-port', String(eventsPort)],
+      ...['--kv-events-port', String(kvEvents), '--token-ms', String(tokenMs)],
     ],
-    env: { ...dynamoEnvironment(fileKv), DYN_SYSTEM_PORT: String(systemPort) },
+    env: { ...dynamoEnvironment(fileKv), DYN_SYSTEM_PORT: String(system) },
   });
-  const before = cardsIn(fileKv);
   try {
     await until(`the model card of ${name}`, () => cardsIn(fileKv) > before, { needs: [program] });
   } catch (error) {
     await program.stop();
     throw error;
   }
-  return { program, url: `http://127.0.0.1:${systemPort}`, kvEvents: `tcp://127.0.0.1:${eventsPort}` };
+  return {
+    program,
+    ports: { system, kvEvents },
+    url: `http://127.0.0.1:${system}`,
+    kvEvents: `tcp://127.0.0.1:${kvEvents}`,
+  };
+}
+
+/** Stops a worker, and starts it with another registration on the same ports. */
+export async function restartDynamoWorker(
+  { program, ports }: DynamoWorker,
+  options: DynamoWorkerOptions,
+): Promise<DynamoWorker> {
+  const before = cardsIn(options.fileKv);
+  await program.stop();
+  await until(`the model card of ${program.name} to go`, () => cardsIn(options.fileKv) < before);
+  return startDynamoWorker(program.name, options, ports);
+}
+
+/** The command of Dynamo's frontend with its KV router. */
+export function dynamoFrontendCommand(port: number): readonly string[] {
+  return [
+    ...[peerPath('dynamo', 'bin', 'python'), '-m', 'dynamo.frontend', '--router-mode', 'kv'],
+    ...['--http-host', '127.0.0.1', '--http-port', String(port)],
+  ];
 }
 
 /** Starts Dynamo's frontend with its KV router, and waits until it lists the model. */
 export async function startDynamoFrontend(fileKv: string): Promise<DynamoFrontend> {
   const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
   const program = new Program({
     name: 'dynamo-frontend',
-    command: [
-      ...[peerPath('dynamo', 'bin', 'python'), '-m', 'dynamo.frontend', '--router-mode', 'kv'],
-      ...['--http-host', '127.0.0.1', '--http-port', String(port)],
-    ],
+    command: dynamoFrontendCommand(port),
     env: dynamoEnvironment(fileKv),
   });
-  const listsModel = async (): Promise<boolean> => {
-    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: unknown[] };
-    return data.length > 0;
-  };
+  const frontend = { program, url: `http://127.0.0.1:${port}` };
   try {
-    await until('the model in the frontend', listsModel, { needs: [program] });
+    await untilModelListed(frontend);
   } catch (error) {
     await program.stop();
     throw error;
   }
-  return { program, url };
+  return frontend;
 }
 
-function cardsIn(fileKv: string): number {
+/** Lets `kv-accord exec` start Dynamo's frontend once it sees fit. */
+export async function execDynamoFrontend(
+  name: string,
+  fileKv: string,
+  flags: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<DynamoFrontend> {
+  const port = await freePort();
+  const program = startKvAccord(name, ['exec', ...flags, '--', ...dynamoFrontendCommand(port)], {
+    ...dynamoEnvironment(fileKv),
+    ...env,
+  });
+  return { program, url: `http://127.0.0.1:${port}` };
+}
+
+/** Waits until a frontend of Dynamo lists a model. */
+export function untilModelListed({ program, url }: DynamoFrontend): Promise<boolean> {
+  const listsModel = async (): Promise<boolean> => {
+    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: unknown[] };
+    return data.length > 0;
+  };
+  return until('the model in the frontend', listsModel, { needs: [program] });
+}
+
+/** How many workers a frontend lists, those among them that it rejected. */
+export async function instancesOf({ url }: DynamoFrontend): Promise<number> {
+  const text = await (await fetch(`${url}/health`)).text();
+  return text.match(/"endpoint":"generate"/g)?.length ?? 0;
+}
+
+/** The block sizes that `kv-accord exec` has started its program with, in order. */
+export function startsOf({ program }: DynamoFrontend): readonly unknown[] {
+  return logLines(program).flatMap(({ msg, tokens_per_block: size }) =>
+    msg.startsWith('Starting ') ? [size] : [],
+  );
+}
+
+/** An empty folder for the file discovery of one deployment. */
+export function dynamoFolder(name: string): string {
+  const folder = join(scratchFolder(), name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** How many model cards are registered. */
+export function cardsIn(fileKv: string): number {
   const folder = join(fileKv, 'v1', 'mdc');
   return existsSync(folder) ? readdirSync(folder).length : 0;
 }

@@ -1,4 +1,5 @@
 import { missingPeers } from './peers.js';
+import { podNetworkMissing } from './pod-network.js';
 
 /** Vitest's global set-up: says before and after the tests what could not be talked to. */
 export function setup(): void {
@@ -12,4 +13,6 @@ export function teardown(): void {
 
 function say(): void {
   for (const line of missingPeers()) console.log(`peers: ${line}`);
+  const reason = podNetworkMissing();
+  if (reason !== undefined) console.log(`peers: pod network: not run: ${reason}`);
 }

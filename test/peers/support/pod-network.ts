@@ -1,0 +1,141 @@
+import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
+import { Program } from './program.js';
+import { run } from './run.js';
+import { until } from './until.js';
+
+/*
+ * EndpointSlices refuse addresses of the loopback, so pods' stand-ins need
+ * others. They are taken from 198.18.0.0/15, which is set aside for tests of
+ * networks: cut into sixteen parts, one for each network at a time.
+ */
+const PARTS = 16;
+const ADDRESSES_PER_PART = 1 << 13;
+
+/** What a part holds: pods below, then the two ends of the wire. */
+export const POD_ADDRESSES: number = 1 << 12;
+const OUR_END = ADDRESSES_PER_PART - 2;
+const POD_END = ADDRESSES_PER_PART - 3;
+
+/** A hardware address that nobody has. */
+const NOBODY = '02:00:00:00:00:ee';
+
+/** Why pods' stand-ins cannot have addresses of their own here, or undefined when they can. */
+export function podNetworkMissing(): string | undefined {
+  // Whatever this makes is gone with the namespace that it is made in.
+  const link = ['link', 'add', 'one', 'type', 'veth', 'peer', 'name', 'other'];
+  const { error, status, stderr } = spawnSync('unshare', ['--net', 'ip', ...link], { encoding: 'utf8' });
+  if (error === undefined && status === 0) return undefined;
+  const why = error?.message ?? stderr.trim();
+  return `pods need a network namespace of their own: root, the commands unshare, nsenter and ip, and a kernel with veth (${why})`;
+}
+
+/**
+ * A network namespace that stands in for the pods of a cluster: thousands of
+ * addresses on which programs in it can listen, and which can be dialled from
+ * outside. It goes with everything in it, however the test run ends, because
+ * nothing but its processes holds it.
+ */
+export class PodNetwork {
+  readonly #holder: Program;
+  readonly #pid: number;
+  readonly #part: number;
+  readonly #link: string;
+
+  private constructor(holder: Program, pid: number, part: number) {
+    this.#holder = holder;
+    this.#pid = pid;
+    this.#part = part;
+    this.#link = `kva-${pid}`;
+  }
+
+  static async start(): Promise<PodNetwork> {
+    const holder = new Program({ name: 'pod-network', command: ['unshare', '--net', 'sleep', 'infinity'] });
+    try {
+      const pid = await until('the pod network', () => separatePid(holder), { needs: [holder], pollMs: 20 });
+      const network = new PodNetwork(holder, pid, await freePart());
+      await network.#connect();
+      return network;
+    } catch (error) {
+      await holder.stop();
+      throw error;
+    }
+  }
+
+  /** The address of pod 1 to `POD_ADDRESSES` - 1. */
+  address(pod: number): string {
+    const value = this.#part * ADDRESSES_PER_PART + pod;
+    return `198.${18 + (value >> 16)}.${(value >> 8) & 255}.${value & 255}`;
+  }
+
+  /** The command, to be run among the pods. */
+  inside(command: readonly string[]): string[] {
+    return ['nsenter', `--net=/proc/${this.#pid}/ns/net`, ...command];
+  }
+
+  /** What is sent to this address is lost from now on, with no answer, as behind a NetworkPolicy that forbids it. */
+  async lose(address: string): Promise<void> {
+    await ip('neigh', 'replace', address, 'lladdr', NOBODY, 'nud', 'permanent', 'dev', this.#link);
+  }
+
+  /** The end of `lose`. */
+  async find(address: string): Promise<void> {
+    await ip('neigh', 'del', address, 'dev', this.#link);
+  }
+
+  async stop(): Promise<void> {
+    await this.#holder.kill();
+  }
+
+  async #connect(): Promise<void> {
+    const size = 32 - Math.log2(ADDRESSES_PER_PART);
+    const pods = `${this.address(0)}/${32 - Math.log2(POD_ADDRESSES)}`;
+    const link = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', String(this.#pid)];
+    await ip('link', 'add', this.#link, ...link);
+    await ip('address', 'add', `${this.address(OUR_END)}/${size}`, 'dev', this.#link);
+    await ip('link', 'set', this.#link, 'up');
+    for (const step of [
+      ['link', 'set', 'lo', 'up'],
+      ['address', 'add', `${this.address(POD_END)}/${size}`, 'dev', 'eth0'],
+      ['link', 'set', 'eth0', 'up'],
+      // All of them at once: thousands of addresses one by one take a minute.
+      ['route', 'add', 'local', pods, 'dev', 'lo'],
+    ]) {
+      const [command = '', ...args] = this.inside(['ip', ...step]);
+      await succeed(command, args);
+    }
+  }
+}
+
+/** The process id of the holder once it is in a namespace of its own. */
+function separatePid(holder: Program): number | undefined {
+  const { pid } = holder;
+  if (pid === undefined) return undefined;
+  const isSeparate = readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net');
+  return isSeparate ? pid : undefined;
+}
+
+/** A part that no route of this machine leads to: two test runs may share a machine. */
+async function freePart(): Promise<number> {
+  const routes = await succeed('ip', ['-4', 'route', 'show', 'root', '198.18.0.0/15']);
+  const used = new Set(
+    [...routes.matchAll(/^198\.(18|19)\.(\d+)\.0\/19 /gm)].map(
+      ([, second, third]) => (Number(second) - 18) * (PARTS / 2) + Number(third) / 32,
+    ),
+  );
+  const free = Array.from({ length: PARTS }, (_, part) => part).filter((part) => !used.has(part));
+  const part = free[randomInt(Math.max(free.length, 1))];
+  if (part === undefined) throw new Error('all parts of 198.18.0.0/15 are in use: ip route show');
+  return part;
+}
+
+async function ip(...args: readonly string[]): Promise<void> {
+  await succeed('ip', args);
+}
+
+async function succeed(command: string, args: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await run(command, args);
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}

@@ -1,7 +1,7 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { RpcEdge } from '../rpc/handlers.js';
+import type { FleetCompanion } from './fleet-companion.js';
 import type { FleetListener, FleetRunner } from './fleet-runner.js';
-import type { ChannelListener } from './session-listener.js';
 
 /** A gRPC service on the aggregator's port. */
 export interface PartService {
@@ -19,11 +19,9 @@ export interface PartHost {
  * Something beside the agreement that lives on the same workers, such as the
  * index. The aggregator knows no part by name: whoever builds it does.
  */
-export interface FleetPart extends FleetListener, ChannelListener {
+export interface FleetPart extends FleetListener, FleetCompanion {
   /** What it serves, beside `kvaccord.v1.Fleet`. */
   readonly services: readonly PartService[];
-  /** Members that it brings itself, which have no sidecar: discovery's list is given with them. */
-  readonly targets: readonly string[];
   /** Called once, after the ports are taken and before discovery gives its first list. */
   start(): void;
   /** Ends all that it does; called after the servers have ended. */

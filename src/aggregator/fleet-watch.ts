@@ -1,4 +1,5 @@
 import type { AgreementOptions } from '../agreement/options.js';
+import type { ToldWorker } from '../contract/told-worker.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
@@ -7,9 +8,10 @@ import type { Random } from '../platform/random.js';
 import type { RpcDialer } from '../rpc/channel.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
+import { claimTold } from './claim-told.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers } from './discovery/source.js';
+import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
-import type { ChannelListener } from './session-listener.js';
 import { SessionPool } from './session-pool.js';
 import { ToldMembers } from './told-members.js';
 
@@ -19,12 +21,6 @@ export interface FleetWatchModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-}
-
-/** What lives on a fleet's workers beside the agreement. */
-export interface FleetCompanion extends ChannelListener {
-  /** Members without a sidecar, listed before those that discovery finds. */
-  readonly targets: readonly string[];
 }
 
 /** Different troubles of discovery that are logged until it gives a list again. */
@@ -46,6 +42,8 @@ export class FleetWatch implements AgreementFeed {
   #hasHeard = false;
   #running: Promise<void> | undefined;
   readonly #companions: FleetCompanion[] = [];
+  /** What companions were told of their members. */
+  readonly #told = new Map<string, ToldWorker>();
 
   constructor(options: AgreementOptions, modules: FleetWatchModules) {
     const { clock, logger, random, dialer } = modules;
@@ -123,11 +121,24 @@ export class FleetWatch implements AgreementFeed {
     this.#discoveryTrouble = undefined;
     this.#toldTroubles.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));
-    const found = endpoints.filter(({ target }) => !own.has(target));
-    this.runner.listed([...[...own].map((target) => ({ target })), ...found], expected);
-    for (const { target, pending } of found) if (pending !== undefined) this.runner.broken(target, pending);
-    this.#pool.setEndpoints(found);
-    this.#toldMembers.setEndpoints(found);
+    const held = new Map([...this.#told].map(([target, { instanceId }]) => [target, instanceId]));
+    const { claimed, rest, problems } = claimTold(endpoints, own, held);
+    const brought = [...own].map((target) => ({ target, draining: claimed.get(target)?.draining === true }));
+    this.runner.listed([...brought, ...rest], expected);
+    for (const { target, pending } of rest) if (pending !== undefined) this.runner.broken(target, pending);
+    for (const target of own) this.#tellCompanions(target, claimed.get(target)?.told);
+    for (const problem of problems) this.#discoveryFailed(new Error(problem));
+    this.#pool.setEndpoints(rest);
+    this.#toldMembers.setEndpoints(rest);
+  }
+
+  #tellCompanions(target: string, told: ToldWorker | undefined): void {
+    if (this.#told.get(target) === told) return;
+    if (told === undefined) this.#told.delete(target);
+    else this.#told.set(target, told);
+    for (const companion of this.#companions) {
+      if (companion.targets.includes(target)) companion.onTold?.(target, told);
+    }
   }
 
   #discoveryFailed(error: Error): void {

@@ -32,7 +32,7 @@ const ownSettings = {
     item: 'target',
     placeholder: 'WORKER=URL,…',
     group: 'Index',
-    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. Needs --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
+    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. WORKER may be one that --workers finds by its Dynamo model card, by its name there, its instance id or HOST:PORT of its system port: what card and events say is then compared. Others need --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
   },
   'kv-replay-sources': {
     kind: 'list',
@@ -109,6 +109,11 @@ export const aggregatorSettings: typeof collectionSettings & typeof ownSettings 
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
 type Reject = CommandContext<typeof aggregatorSettings>['reject'];
 
+/** Whether workers that are found there come with the name of their model. */
+function tellsModels(target: string): boolean {
+  return /^dynamo-(file|k8s):/i.test(target);
+}
+
 /** Looks whether the engines that are read directly are named as they must be. */
 function checkDirect(settings: Settings, reject: Reject): void {
   const { kvEventSources, kvReplaySources, kvEvents, model } = settings;
@@ -127,7 +132,7 @@ function checkDirect(settings: Settings, reject: Reject): void {
   }
   if (sources.size === 0) return;
   if (!kvEvents) throw reject('kv-event-sources', 'left out with --no-kv-events');
-  if (model === undefined)
+  if (model === undefined && !settings.workers.some(tellsModels))
     throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
 }
 

@@ -96,7 +96,7 @@ function directWorkersOf(settings: Settings, version: string): DirectWorkerOptio
   return [...sources].map(([target, urls]) => ({
     target,
     version,
-    model: settings.model ?? '',
+    model: settings.model,
     declaredTokensPerBlock: settings.kvCacheBlockSize,
     sources: urls.map((endpoint, rank) => {
       const replayEndpoint = replays.get(target)?.[rank];

@@ -164,11 +164,21 @@ function whyUnusable(report: CapabilityReport): string[] {
   return reasons;
 }
 
+/**
+ * V4: what the worker says of itself, by its own word or by what it is
+ * configured with, and what is not so. A configuration counts against what
+ * events showed: of what an engine answers about itself it is a reading like
+ * others.
+ */
 function declaredDifference(report: CapabilityReport): DeclaredDifference | undefined {
-  const conflict = report.conflicts.find(
-    ({ field, otherSource }) =>
-      field === 'contract.tokens_per_block' && otherSource === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
-  );
+  const ofSize = report.conflicts.filter(({ field }) => field === 'contract.tokens_per_block');
+  const conflict =
+    ofSize.find(({ otherSource }) => otherSource === EvidenceSource.EVIDENCE_SOURCE_DECLARED) ??
+    ofSize.find(
+      ({ otherSource, keptSource }) =>
+        otherSource === EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG &&
+        keptSource === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+    );
   if (conflict === undefined) return undefined;
   const tokensPerBlock = Number(conflict.otherValue);
   if (!isTokensPerBlock(tokensPerBlock)) return undefined;

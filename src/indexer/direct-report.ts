@@ -1,6 +1,7 @@
 import { buildReport } from '../contract/build-report.js';
 import { type Fact, type FactEvidence, fieldFact } from '../contract/facts.js';
 import { type ObservedSize, observedFacts } from '../contract/observed-size.js';
+import type { ToldWorker } from '../contract/told-worker.js';
 import {
   BlockSizeKind,
   type CapabilityReport,
@@ -12,7 +13,10 @@ import {
 /** What is known of a worker that has no sidecar. */
 export interface DirectKnowledge {
   readonly workerId: string;
-  readonly model: string;
+  /** As the operator says it; undefined when nothing is said. */
+  readonly model: string | undefined;
+  /** What discovery knows of it; undefined when it knows nothing. */
+  readonly told: ToldWorker | undefined;
   readonly instanceId: string;
   readonly revision: bigint;
   /** What its events told, by rank. */
@@ -29,40 +33,52 @@ const SILENT =
   'its KV events have told no block size yet: an engine says nothing until it caches the first whole block of a prompt, ' +
   'so send it a prompt of at least one block, or declare the size with --kv-cache-block-size';
 
-/** The report of a worker that has no sidecar: its model as the operator says it, its size as its events tell it. */
+/** Why there is nothing to compare, for the person who waits. */
+const UNKNOWN =
+  'discovery does not list it, so its model is not known: name it in --kv-event-sources as discovery does, or give --model';
+
+/**
+ * The report of a worker that has no sidecar: its size as its events tell it,
+ * the rest as discovery tells it or, where that knows nothing, the operator.
+ */
 export function directReport(knowledge: DirectKnowledge): CapabilityReport {
-  const { workerId, instanceId, revision, observed, declaredTokensPerBlock, nowMs, version } = knowledge;
-  const isSilent = observed.length === 0 && declaredTokensPerBlock === undefined;
+  const { workerId, instanceId, revision, told, nowMs, version } = knowledge;
+  const trouble = troubleOf(knowledge);
   return buildReport({
     workerId,
     instanceId,
     revision,
     observedAtMs: nowMs,
     sidecarVersion: version,
-    engineState: isSilent ? EngineState.ENGINE_STATE_STARTING : EngineState.ENGINE_STATE_READY,
-    engineTrouble: isSilent ? [SILENT] : [],
+    engineState: trouble === undefined ? EngineState.ENGINE_STATE_READY : EngineState.ENGINE_STATE_STARTING,
+    engineTrouble: trouble === undefined ? [] : [trouble],
     facts: factsOf(knowledge),
-    warnings: [],
+    warnings: told?.warnings ?? [],
     topology: undefined,
     probes: [],
   });
 }
 
-function factsOf({ model, observed, declaredTokensPerBlock, nowMs }: DirectKnowledge): Fact[] {
+function troubleOf({ model, told, observed, declaredTokensPerBlock }: DirectKnowledge): string | undefined {
+  if (told !== undefined) return told.trouble;
+  if (model === undefined) return UNKNOWN;
+  return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
+}
+
+function factsOf({ model, told, observed, declaredTokensPerBlock, nowMs }: DirectKnowledge): Fact[] {
   const said = (origin: string, raw: string): FactEvidence => ({
     source: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
     origin,
     raw,
     observedAtMs: nowMs,
   });
-  const facts: Fact[] = [
-    fieldFact(
-      'engine.kind',
-      EngineKind.ENGINE_KIND_OTHER,
-      said('--kv-event-sources', 'an engine without a sidecar'),
-    ),
-    fieldFact('model.served_names', [model], said('--model', model)),
-  ];
+  const facts: Fact[] = [...(told?.facts ?? [])];
+  if (told === undefined) {
+    const raw = 'an engine without a sidecar';
+    const kind = EngineKind.ENGINE_KIND_OTHER;
+    facts.push(fieldFact('engine.kind', kind, said('--kv-event-sources', raw)));
+  }
+  if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
   if (declaredTokensPerBlock !== undefined) {
     facts.push({
       type: 'block_size',

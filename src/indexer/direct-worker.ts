@@ -1,4 +1,5 @@
 import type { ObservedSize } from '../contract/observed-size.js';
+import type { ToldWorker } from '../contract/told-worker.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineFeed, type EngineFeedModules } from '../kv-events/engine-feed.js';
 import type { FeedSource } from '../kv-events/feed-source.js';
@@ -12,8 +13,8 @@ import { RelayFeed } from './relay-feed.js';
 export interface DirectWorkerOptions {
   /** Its name in the fleet, and its `worker_id`. */
   readonly target: string;
-  /** The served model's name: events do not tell it. */
-  readonly model: string;
+  /** The served model's name, which events do not tell; undefined where discovery is to tell it. */
+  readonly model: string | undefined;
   /** One for each data-parallel rank. */
   readonly sources: readonly FeedSource[];
   readonly declaredTokensPerBlock: number | undefined;
@@ -43,6 +44,9 @@ export class DirectWorker {
   readonly #engine: EngineFeed;
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
+  #told: ToldWorker | undefined;
+  /** Which instance discovery told of last; empty before it told of any. */
+  #toldInstanceId = '';
   #instanceId: string;
   #revision = 1n;
 
@@ -75,6 +79,7 @@ export class DirectWorker {
       model,
       version,
       declaredTokensPerBlock,
+      told: this.#told,
       instanceId: this.#instanceId,
       revision: this.#revision,
       observed: [...this.#observed.values()],
@@ -85,6 +90,23 @@ export class DirectWorker {
   /** Begins to read. */
   start(): void {
     this.#engine.setSources(this.#options.sources);
+  }
+
+  /**
+   * What discovery knows of it now; undefined when it does not list it. Another
+   * instance than before is another engine, of which no event has proved anything.
+   */
+  setTold(told: ToldWorker | undefined): void {
+    this.#told = told;
+    if (told === undefined || told.instanceId === this.#toldInstanceId) {
+      this.#revision += 1n;
+      this.#modules.onReport();
+      return;
+    }
+    // The first time, what it is called is known only now, but it is the engine whose events were read.
+    if (this.#toldInstanceId !== '') this.#observed.clear();
+    this.#toldInstanceId = told.instanceId;
+    this.#become(told.instanceId);
   }
 
   /** Closes every socket. */
@@ -100,10 +122,14 @@ export class DirectWorker {
 
   /** The publisher counts anew: so its engine was started anew, and what the old one told is no evidence. */
   #restart(): void {
-    this.#instanceId = this.#modules.random.uniqueId();
-    this.#revision = 1n;
     this.#observed.clear();
-    this.#engine.setInstance(this.#instanceId);
+    this.#become(this.#modules.random.uniqueId());
+  }
+
+  #become(instanceId: string): void {
+    this.#instanceId = instanceId;
+    this.#revision = 1n;
+    this.#engine.setInstance(instanceId);
     this.#modules.onReport();
   }
 }

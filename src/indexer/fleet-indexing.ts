@@ -4,6 +4,7 @@ import type { FleetView } from '../agreement/snapshot.js';
 import type { HashUnitName } from '../blocks/block-hasher.js';
 import { PrefixIndexError } from '../blocks/prefix-index.js';
 import type { ContractValues } from '../contract/contract-values.js';
+import type { ToldWorker } from '../contract/told-worker.js';
 import { type CapabilityReport, HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../gen/kvaccord/v1/indexer.js';
 import type { Clock } from '../platform/clock.js';
@@ -149,6 +150,10 @@ export class FleetIndexing implements IndexDirectory {
       const index = this.#indexes.get(group);
       if (index?.epoch === epoch) index.setMembers(members);
     }
+  }
+
+  onTold(target: string, told: ToldWorker | undefined): void {
+    this.#directWorkers.find((worker) => worker.target === target)?.setTold(told);
   }
 
   onConnected(target: string, channel: RpcChannel): void {

@@ -7,6 +7,7 @@ function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof dir
   return directReport({
     workerId: 'w-1',
     model: 'tiny',
+    told: undefined,
     instanceId: 'i-1',
     revision: 1n,
     observed: [],

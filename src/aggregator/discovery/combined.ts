@@ -4,8 +4,9 @@ import type { DiscoverySource, Endpoint, ExpectedWorkers } from './source.js';
 
 /**
  * Several sources as one. The same address from two of them is one member,
- * named as the earlier source names it and draining when either says so. A
- * source that fails keeps its last list and never stops the others.
+ * named as the earlier source names it and draining when either says so; so is
+ * a worker that one source tells of and another has a sidecar for. A source
+ * that fails keeps its last list and never stops the others.
  *
  * The first list waits until every source has given one or has failed once:
  * else the fast sources' workers might agree before the slow ones are known.
@@ -85,8 +86,12 @@ function merge(lists: readonly (readonly Endpoint[])[]): Merged {
   const byAddress = new Map<string, Endpoint>();
   const addressOfTarget = new Map<string, string>();
   const problems: DiscoveryError[] = [];
-  for (const endpoint of lists.flat()) {
-    const place = endpoint.address ?? `${endpoint.target} (no sidecar)`;
+  const all = lists.flat();
+  // Where a sidecar speaks for a worker, or is to, what others tell of it is not needed.
+  const isTold = ({ told }: Endpoint): boolean => told !== undefined;
+  for (const endpoint of [...all.filter((each) => !isTold(each)), ...all.filter(isTold)]) {
+    const spokenFor = isTold(endpoint) ? addressOfTarget.get(endpoint.target) : undefined;
+    const place = endpoint.address ?? spokenFor ?? `${endpoint.target} (no sidecar)`;
     const known = byAddress.get(place);
     if (known !== undefined) {
       if (endpoint.draining === true) byAddress.set(place, { ...known, draining: true });

@@ -54,7 +54,8 @@ export function leftOut(folder, files, { loaded, arch }) {
 /**
  * The library that zeromq loads on Debian: of those for the processor and glibc
  * the one for the newest Node, as its loader chooses. All are made for Node-API,
- * so that any newer Node takes it too.
+ * so that any newer Node takes it too; the older ones need not load, and one of
+ * them asks for a newer glibc than Debian 12 has.
  */
 function addonFor(folder, arch) {
   const build = join(folder, 'build');

@@ -66,6 +66,10 @@ export interface DynamoFrontend {
 
 const WORKER = fileURLToPath(new URL('dynamo-worker.py', import.meta.url));
 
+const OVERLAP = fileURLToPath(new URL('dynamo-overlap.py', import.meta.url));
+/** A router that does not come up is not waited for any longer. */
+const OVERLAP_MS = 30_000;
+
 /** What all processes of one Dynamo deployment must share, with file discovery below a folder of its own. */
 export function dynamoEnvironment(fileKv: string): Record<string, string> {
   return {
@@ -166,30 +170,42 @@ export async function restartDynamoWorker(
   return startDynamoWorker(program.name, options, ports);
 }
 
-/** The command of Dynamo's frontend with its KV router. */
-export function dynamoFrontendCommand(port: number): readonly string[] {
-  return [
-    ...[peerPath('dynamo', 'bin', 'python'), '-m', 'dynamo.frontend', '--router-mode', 'kv'],
-    ...['--http-host', '127.0.0.1', '--http-port', String(port)],
-  ];
+/** The command of one of Dynamo's programs. */
+export function dynamoCommand(module: string, ...args: readonly string[]): readonly string[] {
+  return [peerPath('dynamo', 'bin', 'python'), '-m', `dynamo.${module}`, ...args];
+}
+
+/** The command of its frontend with its KV router. */
+function dynamoFrontendCommand(port: number): readonly string[] {
+  return dynamoCommand(
+    'frontend',
+    ...['--router-mode', 'kv', '--http-host', '127.0.0.1', '--http-port', String(port)],
+  );
 }
 
 /** Starts Dynamo's frontend with its KV router, and waits until it lists the model. */
 export async function startDynamoFrontend(fileKv: string): Promise<DynamoFrontend> {
+  const frontend = await beginDynamoFrontend(fileKv);
+  try {
+    await untilModelListed(frontend);
+  } catch (error) {
+    await frontend.program.stop();
+    throw error;
+  }
+  return frontend;
+}
+
+/** Starts it whether there are workers or not, and waits until it answers. */
+export async function beginDynamoFrontend(fileKv: string): Promise<DynamoFrontend> {
   const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
   const program = new Program({
     name: 'dynamo-frontend',
     command: dynamoFrontendCommand(port),
     env: dynamoEnvironment(fileKv),
   });
-  const frontend = { program, url: `http://127.0.0.1:${port}` };
-  try {
-    await untilModelListed(frontend);
-  } catch (error) {
-    await program.stop();
-    throw error;
-  }
-  return frontend;
+  await until('the frontend', async () => (await fetch(`${url}/v1/models`)).ok, { needs: [program] });
+  return { program, url };
 }
 
 /** Lets `kv-accord exec` start Dynamo's frontend once it sees fit. */
@@ -227,6 +243,33 @@ export function startsOf({ program }: DynamoFrontend): readonly unknown[] {
   return logLines(program).flatMap(({ msg, tokens_per_block: size }) =>
     msg.startsWith('Starting ') ? [size] : [],
   );
+}
+
+/** What Dynamo's standalone router says of a prompt: see `dynamo-overlap.py`. */
+interface OverlapScores {
+  /** The block size that it cuts by. */
+  readonly blockSize: number;
+  /** Cached blocks on each worker's device. */
+  readonly deviceBlocks: readonly number[];
+}
+
+/** Asks Dynamo's standalone router who holds how much of a prompt; waits until there is one. */
+export async function overlapScores(fileKv: string, tokens: readonly number[]): Promise<OverlapScores> {
+  const program = new Program({
+    name: 'overlap',
+    command: [peerPath('dynamo', 'bin', 'python'), OVERLAP, tokens.join(',')],
+    env: dynamoEnvironment(fileKv),
+  });
+  const timer = setTimeout(() => void program.stop(), OVERLAP_MS);
+  await program.ended;
+  clearTimeout(timer);
+  const answer = /^answer: (.*)$/m.exec(program.log)?.[1];
+  if (answer === undefined) throw new Error(`no answer\n${program.logTail}`);
+  const { block_size: blockSize, workers } = JSON.parse(answer) as {
+    block_size: number;
+    workers: { device_blocks: number }[];
+  };
+  return { blockSize, deviceBlocks: workers.map(({ device_blocks: blocks }) => blocks) };
 }
 
 /** An empty folder for the file discovery of one deployment. */

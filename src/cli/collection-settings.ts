@@ -1,8 +1,8 @@
 import { type Address, isLoopback, parseAddress } from '../platform/address.js';
+import { kubeSettings } from './kube-settings.js';
 import type { SettingError } from './settings/setting-error.js';
 
-/** How a fleet is found and how it comes to agree: the same for every command that collects. */
-export const collectionSettings = {
+const ownSettings = {
   workers: {
     kind: 'list',
     item: 'target',
@@ -21,20 +21,6 @@ export const collectionSettings = {
     placeholder: '[NAMESPACE/]NAME',
     maxLength: 127,
     help: "The engines' pods of this DynamoGraphDeployment, with sidecars on port 50061.",
-  },
-  kubeconfig: {
-    kind: 'file',
-    mustBe: 'file',
-    defaultHelp: 'KUBECONFIG, else the service account of this pod, else ~/.kube/config',
-    group: 'Fleet',
-    help: 'How to reach the Kubernetes API server.',
-  },
-  'kube-context': {
-    kind: 'string',
-    group: 'Fleet',
-    placeholder: 'NAME',
-    defaultHelp: 'its current-context',
-    help: 'The context of the kubeconfig to use.',
   },
   'min-workers': {
     kind: 'integer',
@@ -96,6 +82,12 @@ export const collectionSettings = {
     help: 'What to do when parallelism or GPU products differ.',
   },
 } as const;
+
+/** How a fleet is found and how it comes to agree: the same for every command that collects. */
+export const collectionSettings: typeof ownSettings & typeof kubeSettings = {
+  ...ownSettings,
+  ...kubeSettings,
+};
 
 /** What a command has beside them that waits for one answer, from the fleet itself or from an aggregator. */
 export const answerSettings = {

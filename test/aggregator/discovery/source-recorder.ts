@@ -4,8 +4,10 @@ import { Changes } from '../../support/changes.js';
 
 /** Runs a source until the test ends, and keeps what it tells. */
 export interface RunningSource {
-  /** Every list, as `target@address`, `target@address!` when draining, or the address alone where both are the same. */
+  /** Every list, as `target@address`, `target@address!` when draining, or the address alone where both are the same; `target (told)` without an address. */
   readonly lists: string[][];
+  /** The same, whole. */
+  readonly endpoints: (readonly Endpoint[])[];
   /** Every error's message. */
   readonly errors: string[];
   /** Resolves as soon as `holds` does. */
@@ -23,11 +25,13 @@ afterEach(async () => {
 export function runSource(source: DiscoverySource): RunningSource {
   const changes = new Changes();
   const lists: string[][] = [];
+  const given: (readonly Endpoint[])[] = [];
   const errors: string[] = [];
   const abort = new AbortController();
   const end = source.run(
     abort.signal,
     (endpoints) => {
+      given.push(endpoints);
       lists.push(endpoints.map(describeEndpoint));
       changes.tell();
     },
@@ -38,6 +42,7 @@ export function runSource(source: DiscoverySource): RunningSource {
   );
   const made: RunningSource = {
     lists,
+    endpoints: given,
     errors,
     until: (holds) => changes.until(holds),
     stop: () => {
@@ -50,6 +55,7 @@ export function runSource(source: DiscoverySource): RunningSource {
 }
 
 function describeEndpoint({ target, address, draining }: Endpoint): string {
-  const name = target === address ? address : `${target}@${address}`;
+  const name =
+    address === undefined ? `${target} (told)` : target === address ? address : `${target}@${address}`;
   return draining === true ? `${name}!` : name;
 }

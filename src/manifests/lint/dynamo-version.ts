@@ -1,0 +1,48 @@
+/** A release of Dynamo. */
+export interface DynamoVersion {
+  readonly major: number;
+  readonly minor: number;
+  /** As the image's tag has it. */
+  readonly text: string;
+}
+
+/** Images that carry Dynamo, under whatever registry: `vllm-runtime`, `tensorrtllm-runtime`, `dynamo-frontend`… */
+const DYNAMO_IMAGE =
+  /(?:^|\/)(?:(?:vllm|sglang|tensorrtllm|trtllm|mocker|dynamo)[\w.-]*-runtime|dynamo(?:-[\w.]+)*):v?(?<major>\d+)\.(?<minor>\d+)(?:\.\d+)?(?:[^\d.]|$)/;
+
+/** The version of Dynamo that an image says; undefined for images of one's own and tags without one. */
+export function dynamoVersionOf(image: string | undefined): DynamoVersion | undefined {
+  const match = DYNAMO_IMAGE.exec(image ?? '');
+  const { major, minor } = match?.groups ?? {};
+  return major === undefined || minor === undefined
+    ? undefined
+    : { major: Number(major), minor: Number(minor), text: image?.slice(image.lastIndexOf(':') + 1) ?? '' };
+}
+
+/** Whether a version is the given one or a later one. */
+export function isAtLeast(
+  { major, minor }: DynamoVersion,
+  wantedMajor: number,
+  wantedMinor: number,
+): boolean {
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+}
+
+/**
+ * Which number the router inside `dynamo.frontend` uses.
+ *
+ * `card`: the one in the workers' model cards; the frontend's variable changes
+ * nothing (seen running 0.9.0, 1.1.1 and 1.6.1). `variable`: the frontend's
+ * own, 16 when it is not set (read in the wheels of 1.0 to 1.2, whose Python
+ * chat processors build the router with it). `unknown`: the image does not say its version.
+ */
+export function decidingNumber(
+  version: DynamoVersion | undefined,
+  chatProcessor: string | undefined,
+): 'card' | 'variable' | 'unknown' {
+  if (version === undefined || !isAtLeast(version, 0, 9)) {
+    return 'unknown';
+  }
+  const isPython = chatProcessor === 'vllm' || (chatProcessor === 'sglang' && isAtLeast(version, 1, 1));
+  return isPython && isAtLeast(version, 1, 0) && !isAtLeast(version, 1, 3) ? 'variable' : 'card';
+}

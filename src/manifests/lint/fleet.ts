@@ -1,0 +1,77 @@
+import { readPodSites } from '../read-pod-sites.js';
+import type { SourceFile } from '../source-file.js';
+import { ConfigMaps } from './config-maps.js';
+import { nameOf, type Process } from './process.js';
+import { readProcesses, readScriptProcesses } from './read-processes.js';
+import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
+import { variableOf } from './settings.js';
+import type { TextSource } from './span.js';
+import { readWorkerFacts, type WorkerFacts } from './worker-facts.js';
+
+/** Processes that serve together. */
+export interface Fleet {
+  readonly processes: readonly Process[];
+  readonly workers: readonly WorkerFacts[];
+  readonly frontends: readonly FrontendFacts[];
+  readonly routers: readonly Process[];
+  readonly indexers: readonly Process[];
+  /** kv-accord's own. */
+  readonly own: readonly Process[];
+}
+
+/**
+ * The fleets of a set of files. A graph of Dynamo is one fleet, or one for each
+ * of its Dynamo namespaces; other workloads are together by their Kubernetes and Dynamo
+ * namespace; a script is one fleet. Nothing is ever compared across two.
+ */
+export function readFleets(files: readonly SourceFile[], scripts: readonly TextSource[]): readonly Fleet[] {
+  const configMaps = new ConfigMaps(files);
+  const groups = new Map<string, Process[]>();
+  const add = (key: string, processes: readonly Process[]): void => {
+    const group = groups.get(key) ?? [];
+    group.push(...processes);
+    groups.set(key, group);
+  };
+  for (const file of files) {
+    for (const site of readPodSites(file)) {
+      for (const process of readProcesses(file, site, configMaps)) {
+        add(groupOf(process), [process]);
+      }
+    }
+  }
+  scripts.forEach((script, index) => {
+    add(`script ${index}`, readScriptProcesses(script));
+  });
+  return [...groups.values()].map((processes) => toFleet(processes, configMaps));
+}
+
+function groupOf(process: Process): string {
+  const { site } = process;
+  const kubernetes = site?.namespace ?? '';
+  if (site?.kind === 'DynamoGraphDeployment') {
+    return `graph ${kubernetes}/${site.name}/${site.dynamoNamespace ?? ''}`;
+  }
+  const dynamo = site?.dynamoNamespace ?? variableOf(process, 'DYN_NAMESPACE')?.value ?? '';
+  const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
+  return `workloads ${kubernetes}/${graph}/${dynamo}`;
+}
+
+function toFleet(processes: readonly Process[], configMaps: ConfigMaps): Fleet {
+  const of = (role: Process['role']): readonly Process[] => processes.filter((one) => one.role === role);
+  return {
+    processes,
+    workers: of('worker').map((one) => readWorkerFacts(one, configMaps)),
+    frontends: of('frontend').map((one) => readFrontendFacts(one)),
+    routers: of('router'),
+    indexers: of('indexer'),
+    own: of('kv-accord'),
+  };
+}
+
+/** Several workers in words, without repeating names. */
+export function namesOf(workers: readonly WorkerFacts[]): string {
+  const names = [...new Set(workers.map(({ process }) => nameOf(process)))];
+  return names.length <= 3
+    ? names.join(', ')
+    : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
+}

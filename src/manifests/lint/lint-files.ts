@@ -1,0 +1,39 @@
+import { LineCounter } from 'yaml';
+import type { SourceFile } from '../source-file.js';
+import type { Finding } from './finding.js';
+import { readFleets } from './fleet.js';
+import { findUnreadable } from './rules/unreadable.js';
+import { FLEET_RULES } from './rules.js';
+import type { TextSource } from './span.js';
+
+/**
+ * Everything that is wrong with a set of manifests and shell scripts, which are
+ * one view of a deployment: programs of different files are compared where they
+ * serve together. Pure; findings come rule by rule.
+ */
+export function lintFiles(
+  files: readonly SourceFile[],
+  shellFiles: readonly { readonly file: string; readonly text: string }[],
+): readonly Finding[] {
+  const fleets = readFleets(files, shellFiles.map(toTextSource));
+  return [
+    ...files.flatMap((file) => findUnreadable(file)),
+    ...FLEET_RULES.flatMap(({ check }) => fleets.flatMap((fleet) => check(fleet))),
+  ];
+}
+
+function toTextSource({ file, text }: { readonly file: string; readonly text: string }): TextSource {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+    lines.addNewLine(at + 1);
+  }
+  return {
+    file,
+    text,
+    placeOf(offset) {
+      const { line, col } = lines.linePos(offset);
+      return { line: Math.max(1, line), column: Math.max(1, col) };
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Finding, Fix, Place, Rule } from './finding.js';
+import type { Fleet } from './fleet.js';
+import type { Span } from './span.js';
+
+/** A rule with the look for it in one fleet. */
+export interface LintRule {
+  readonly rule: Rule;
+  check(fleet: Fleet): readonly Finding[];
+}
+
+/** What a finding says beside its rule and place. */
+export interface Said extends Pick<Finding, 'message' | 'advice'> {
+  /** Where it is other than what the rule says. */
+  readonly severity?: Finding['severity'];
+  readonly consequence?: string;
+  readonly fix?: Fix | undefined;
+  readonly related?: readonly { readonly span: Span; readonly says: string }[];
+}
+
+/** A finding at a span. */
+export function findingAt(rule: Rule, span: Span, said: Said): Finding {
+  const {
+    severity = rule.severity,
+    message,
+    consequence = rule.explanation,
+    advice,
+    fix,
+    related = [],
+  } = said;
+  return {
+    ruleId: rule.id,
+    severity,
+    ...placeAt(span),
+    message,
+    consequence,
+    advice,
+    ...(fix === undefined ? {} : { fix }),
+    ...(related.length === 0
+      ? {}
+      : { related: related.map(({ span: at, says }) => ({ ...placeAt(at), says })) }),
+  };
+}
+
+function placeAt({ source, start }: Span): Place {
+  return { file: source.file, ...source.placeOf(start) };
+}

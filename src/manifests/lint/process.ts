@@ -1,0 +1,58 @@
+import type { ContainerSite, PodSite } from '../pod-site.js';
+import type { DynamoVersion } from './dynamo-version.js';
+import type { Word } from './shell-commands.js';
+import type { Span, TextSource } from './span.js';
+
+/** What a process does in a deployment. */
+export type Role =
+  /** `dynamo.frontend`: HTTP in front, with a router inside. */
+  | 'frontend'
+  /** `dynamo.router`: a router of its own. */
+  | 'router'
+  /** `dynamo.indexer`. */
+  | 'indexer'
+  /** An engine, with or without a Dynamo wrapper around it. */
+  | 'worker'
+  /** kv-accord's own: by the name of its command. */
+  | 'kv-accord';
+
+/** The engine of a worker. */
+export type Backend = 'vllm' | 'sglang' | 'trtllm' | 'mocker';
+
+/** A program that a manifest or a script starts, with all that decides how it behaves. */
+export interface Process {
+  readonly role: Role;
+  /** As people call it: `dynamo.frontend`, `vllm serve`, `kv-accord sidecar`. */
+  readonly program: string;
+  readonly backend: Backend | undefined;
+  /** Whether a worker registers itself with Dynamo, by a card. */
+  readonly isDynamo: boolean;
+  /** The arguments behind the program. */
+  readonly args: readonly Word[];
+  /** Its variables; the value is undefined where the manifest does not have it (`valueFrom`). */
+  readonly env: ReadonlyMap<string, Word>;
+  /** Whether there may be arguments that are not seen here. */
+  readonly hasUnseenArgs: boolean;
+  /** Whether there may be variables that are not seen here, such as those of an absent ConfigMap. */
+  readonly hasUnseenEnv: boolean;
+  /** The program's words. */
+  readonly at: Span;
+  readonly source: TextSource;
+  readonly site: PodSite | undefined;
+  readonly container: ContainerSite | undefined;
+  /** Dynamo's version, as the image says it. */
+  readonly version: DynamoVersion | undefined;
+  /** Whether `kv-accord exec` starts it, and so gives it the agreed size. */
+  readonly isGated: boolean;
+  /** How its arguments are written: as items of a YAML list, or inside a script. */
+  readonly argsAre: 'items' | 'script';
+}
+
+/** How a process is called in messages: with its place in the deployment. */
+export function nameOf({ program, site }: Process): string {
+  if (site === undefined) {
+    return program;
+  }
+  const name = site.part === undefined ? site.name : `${site.name}/${site.part}`;
+  return name === '' ? program : `${program} of ${name}`;
+}

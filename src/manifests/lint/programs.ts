@@ -1,0 +1,182 @@
+import type { Backend, Process } from './process.js';
+import type { Word } from './shell-commands.js';
+
+/** What a program is, before its arguments are looked at. */
+export type Program = Pick<Process, 'role' | 'program' | 'backend' | 'isDynamo'>;
+
+/** A program in a command line. */
+export interface FoundProgram {
+  readonly program: Program;
+  /** Its words: `python3`, `-m`, `dynamo.frontend`. */
+  readonly at: readonly Word[];
+  readonly args: readonly Word[];
+  /** Variables that `env` in front of it gives. */
+  readonly env: ReadonlyMap<string, Word>;
+  readonly isGated: boolean;
+  /** The command that `kv-accord exec` starts. */
+  readonly child: readonly Word[] | undefined;
+}
+
+const MODULES: Readonly<Record<string, Program>> = {
+  'dynamo.frontend': dynamo('frontend'),
+  'dynamo.router': dynamo('router'),
+  'dynamo.indexer': dynamo('indexer'),
+  'dynamo.vllm': worker('dynamo.vllm', 'vllm', true),
+  'dynamo.sglang': worker('dynamo.sglang', 'sglang', true),
+  'dynamo.trtllm': worker('dynamo.trtllm', 'trtllm', true),
+  'dynamo.mocker': worker('dynamo.mocker', 'mocker', true),
+  'vllm.entrypoints.openai.api_server': worker('vllm', 'vllm', false),
+  'sglang.launch_server': worker('sglang', 'sglang', false),
+};
+
+/** Tools that name programs without starting them. */
+const NOT_STARTING: readonly string[] = [
+  ...[
+    'echo',
+    'printf',
+    'pip',
+    'pip3',
+    'grep',
+    'pgrep',
+    'pkill',
+    'killall',
+    'kill',
+    'cat',
+    'curl',
+    'wget',
+    'which',
+  ],
+  ...[
+    'type',
+    'apt',
+    'apt-get',
+    'git',
+    'kubectl',
+    'helm',
+    'test',
+    '[',
+    'command',
+    'man',
+    'sed',
+    'awk',
+    'tee',
+    'ls',
+  ],
+];
+
+/** Words in front of a program that are looked at: `exec env A=b numactl … tini -- program`. */
+const MAX_WORDS_IN_FRONT = 200;
+
+/** The program that a command line starts, behind any wrappers. */
+export function findProgram(words: readonly Word[]): FoundProgram | undefined {
+  if (NOT_STARTING.includes(baseName(words[0]))) {
+    return undefined;
+  }
+  for (let index = 0; index < Math.min(words.length, MAX_WORDS_IN_FRONT); index += 1) {
+    const found = programAt(words, index);
+    if (found !== undefined) {
+      return { ...found, env: envInFront(words.slice(0, index)), isGated: false };
+    }
+  }
+  return undefined;
+}
+
+function programAt(
+  words: readonly Word[],
+  index: number,
+): Pick<FoundProgram, 'program' | 'at' | 'args' | 'child'> | undefined {
+  const take = (
+    program: Program,
+    count: number,
+  ): Pick<FoundProgram, 'program' | 'at' | 'args' | 'child'> => ({
+    program,
+    at: words.slice(index, index + count),
+    args: words.slice(index + count),
+    child: undefined,
+  });
+  const name = baseName(words[index]);
+  const next = words[index + 1]?.value ?? '';
+  if (/^python(?:3(?:\.\d+)?)?$/.test(name)) {
+    const flag = words.findIndex(({ value }, at) => at > index && value === '-m');
+    const isOptions = words
+      .slice(index + 1, Math.max(flag, 0))
+      .every(({ value }) => /^-|^[\w.:]+$/.test(value ?? ''));
+    const module = words[flag + 1]?.value ?? '';
+    const program = flag !== -1 && isOptions ? moduleProgram(module) : undefined;
+    return program === undefined ? undefined : take(program, flag + 2 - index);
+  }
+  switch (name) {
+    case 'vllm':
+      return next === 'serve' ? take(worker('vllm', 'vllm', false), 2) : undefined;
+    case 'sglang':
+      return next === 'serve' ? take(worker('sglang', 'sglang', false), 2) : undefined;
+    case 'trtllm-serve': {
+      if (['disaggregated', 'disaggregated_mpi_worker', 'mm_embedding_serve'].includes(next)) {
+        return undefined;
+      }
+      return take(worker('trtllm-serve', 'trtllm', false), next === 'serve' ? 2 : 1);
+    }
+    case 'kv-accord':
+      return ownCommand(words, index);
+    default:
+      return undefined;
+  }
+}
+
+function ownCommand(
+  words: readonly Word[],
+  index: number,
+): Pick<FoundProgram, 'program' | 'at' | 'args' | 'child'> | undefined {
+  const command = words[index + 1]?.value;
+  if (command === undefined || !/^[a-z]+$/.test(command)) {
+    return undefined;
+  }
+  const program: Program = {
+    role: 'kv-accord',
+    program: `kv-accord ${command}`,
+    backend: undefined,
+    isDynamo: false,
+  };
+  const end = words.findIndex(({ value }, at) => at > index && value === '--');
+  const takesCommand = (command === 'exec' || command === 'demo') && end !== -1;
+  return {
+    program,
+    at: words.slice(index, index + 2),
+    args: words.slice(index + 2, takesCommand ? end : undefined),
+    child: takesCommand ? words.slice(end + 1) : undefined,
+  };
+}
+
+function moduleProgram(module: string): Program | undefined {
+  const name = module.replace(/\.(?:__main__|main)$/, '');
+  return Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
+}
+
+/** The assignments of `env A=b program`. */
+function envInFront(words: readonly Word[]): ReadonlyMap<string, Word> {
+  const env = new Map<string, Word>();
+  if (!words.some((word) => baseName(word) === 'env')) {
+    return env;
+  }
+  for (const word of words) {
+    const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(word.value ?? '');
+    if (match?.[1] !== undefined) {
+      const { span } = word;
+      const start = span.start + match[1].length + 1;
+      env.set(match[1], { ...word, value: match[2], span: span.isExact ? { ...span, start } : span });
+    }
+  }
+  return env;
+}
+
+function baseName(word: Word | undefined): string {
+  return word?.value?.split('/').at(-1) ?? '';
+}
+
+function dynamo(role: 'frontend' | 'router' | 'indexer'): Program {
+  return { role, program: `dynamo.${role}`, backend: undefined, isDynamo: true };
+}
+
+function worker(program: string, backend: Backend, isDynamo: boolean): Program {
+  return { role: 'worker', program, backend, isDynamo };
+}

@@ -1,0 +1,283 @@
+import type { ContainerSite, PlacedText, PodSite } from '../pod-site.js';
+import type { SourceFile } from '../source-file.js';
+import { YamlAccess } from '../yaml-access.js';
+import type { ConfigMaps } from './config-maps.js';
+import { dynamoVersionOf } from './dynamo-version.js';
+import type { Process } from './process.js';
+import { findProgram, type Program } from './programs.js';
+import { type InnerText, locateScalar, scalarText } from './scalar-text.js';
+import { readShellCommands, type Word } from './shell-commands.js';
+import type { Located, TextSource } from './span.js';
+
+/** Scripts in scripts that are followed: `bash -c` in a `bash -c`. */
+const MAX_SHELL_DEPTH = 3;
+
+/** The programs that a pod's containers start. */
+export function readProcesses(file: SourceFile, site: PodSite, configMaps: ConfigMaps): readonly Process[] {
+  const containers = [...site.initContainers, ...site.containers];
+  const found = containers.flatMap((container) => containerProcesses(file, site, container, configMaps));
+  const hasMain = site.containers.some(({ list, name }) => list === 'mainContainer' || name === 'main');
+  return site.kind === 'DynamoGraphDeployment' && !hasMain
+    ? [...found, ...componentDefault(file, site, undefined, new Map(), false)]
+    : found;
+}
+
+/** The programs of a shell script. */
+export function readScriptProcesses(source: TextSource): readonly Process[] {
+  const text: InnerText = {
+    value: source.text,
+    spanOf: (start, end) => ({ source, start, end, isExact: true }),
+  };
+  const surroundings: Surroundings = {
+    source,
+    site: undefined,
+    container: undefined,
+    env: new Map(),
+    hasUnseenEnv: false,
+    image: undefined,
+  };
+  return scriptProcesses(text, surroundings, 0);
+}
+
+/** All that the programs of one container have in common. */
+interface Surroundings {
+  readonly source: TextSource;
+  readonly site: PodSite | undefined;
+  readonly container: ContainerSite | undefined;
+  readonly env: ReadonlyMap<string, Word>;
+  readonly hasUnseenEnv: boolean;
+  readonly image: string | undefined;
+}
+
+function containerProcesses(
+  file: SourceFile,
+  site: PodSite,
+  container: ContainerSite,
+  configMaps: ConfigMaps,
+): readonly Process[] {
+  const env = new Map<string, Word>();
+  const known = new Map<string, Located | undefined>();
+  const access = new YamlAccess(site.document);
+  const given = configMaps.environmentOf(access, container.node, site.namespace);
+  for (const [name, located] of given.entries) {
+    env.set(name, { ...located, mayBeMore: false });
+    known.set(name, located);
+  }
+  // The container's own come first in the list and win; those of its component follow.
+  for (const { name, value, node } of [...container.env].reverse()) {
+    const located = value === undefined ? undefined : locateScalar(file, value);
+    known.set(name, located);
+    const [start = 0, end = 0] = node.range ?? [];
+    env.set(
+      name,
+      located === undefined
+        ? { value: undefined, span: { source: file, start, end, isExact: false }, mayBeMore: false }
+        : { value: expand(located.value, known), span: located.span, mayBeMore: false },
+    );
+  }
+  const surroundings: Surroundings = {
+    source: file,
+    site,
+    container,
+    env,
+    hasUnseenEnv: given.hasUnseen,
+    image: container.image?.value,
+  };
+  const texts = [...container.command, ...container.args];
+  const words = texts.map((text) => wordOf(file, text, known));
+  const scripts = new Map(words.map((word, index) => [word, texts[index]]));
+  const isMain = container.list === 'mainContainer' || container.name === 'main';
+  if (container.command.length === 0) {
+    if (site.kind === 'DynamoGraphDeployment' && isMain && !isCommand(words, surroundings)) {
+      return componentDefault(file, site, container, env, given.hasUnseen, words);
+    }
+    const entrypoint = entrypointOf(container.image?.value);
+    if (entrypoint !== undefined) {
+      const at = container.image ?? container.args[0];
+      const span = at === undefined ? undefined : locateScalar(file, at).span;
+      return span === undefined
+        ? []
+        : commandProcesses(
+            [...entrypoint.map((value) => ({ value, span, mayBeMore: false })), ...words],
+            surroundings,
+            'items',
+            0,
+            (word) => innerTextOf(file, scripts.get(word)),
+          );
+    }
+  }
+  return commandProcesses(words, surroundings, 'items', 0, (word) => innerTextOf(file, scripts.get(word)));
+}
+
+function isCommand(words: readonly Word[], surroundings: Surroundings): boolean {
+  return (
+    commandProcesses(words, surroundings, 'items', MAX_SHELL_DEPTH, () => undefined).length > 0 ||
+    shellScript(words) !== undefined
+  );
+}
+
+function innerTextOf(source: TextSource, placed: PlacedText | undefined): InnerText | undefined {
+  return placed === undefined ? undefined : scalarText(source, placed);
+}
+
+/** Images whose entrypoint is known, for containers that give arguments only. */
+function entrypointOf(image: string | undefined): readonly string[] | undefined {
+  const name = image
+    ?.replace(/@.*$/, '')
+    .replace(/:[^/:]*$/, '')
+    .split('/')
+    .at(-1);
+  switch (name) {
+    case 'vllm-openai':
+      return ['vllm', 'serve'];
+    case 'kv-accord':
+      return ['kv-accord'];
+    default:
+      return undefined;
+  }
+}
+
+/** What Dynamo's operator starts for a component that names no program. */
+function componentDefault(
+  source: TextSource,
+  site: PodSite,
+  container: ContainerSite | undefined,
+  containerEnv: ReadonlyMap<string, Word>,
+  hasUnseenEnv: boolean,
+  args: readonly Word[] = [],
+): readonly Process[] {
+  if (site.componentType?.value !== 'frontend') {
+    return [];
+  }
+  const env = new Map(containerEnv);
+  for (const { name, value, node } of container === undefined ? [...site.componentEnv].reverse() : []) {
+    const [start = 0, end = 0] = node.range ?? [];
+    env.set(
+      name,
+      value === undefined
+        ? { value: undefined, span: { source, start, end, isExact: false }, mayBeMore: false }
+        : { ...locateScalar(source, value), mayBeMore: false },
+    );
+  }
+  const program: Program = {
+    role: 'frontend',
+    program: 'dynamo.frontend',
+    backend: undefined,
+    isDynamo: true,
+  };
+  const { start, end } = site.at;
+  return [
+    {
+      ...program,
+      args,
+      env,
+      hasUnseenArgs: false,
+      hasUnseenEnv,
+      at: { source, start, end, isExact: false },
+      source,
+      site,
+      container,
+      version: dynamoVersionOf(container?.image?.value),
+      isGated: false,
+      argsAre: 'items',
+    },
+  ];
+}
+
+/** A word of `command` or `args`; Kubernetes puts variables in for `$(NAME)`. */
+function wordOf(source: TextSource, text: PlacedText, env: ReadonlyMap<string, Located | undefined>): Word {
+  const { value, span } = locateScalar(source, text);
+  const expanded = expand(value, env);
+  return { value: expanded, span: expanded === value ? span : { ...span, isExact: false }, mayBeMore: false };
+}
+
+/** Undefined when a variable is named whose value is not in the manifest. */
+function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
+  let isKnown = true;
+  const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
+    if (name === undefined || !env.has(name)) {
+      return whole === '$$' ? '$' : whole;
+    }
+    const value = env.get(name)?.value;
+    isKnown &&= value !== undefined;
+    return value ?? '';
+  });
+  return isKnown ? result : undefined;
+}
+
+function scriptProcesses(script: InnerText, surroundings: Surroundings, depth: number): readonly Process[] {
+  const env = new Map(
+    [...surroundings.env].map(([name, { value, span }]) => [
+      name,
+      value === undefined ? undefined : { value, span },
+    ]),
+  );
+  return readShellCommands(script, env).flatMap((command) => {
+    const all = new Map([...surroundings.env, ...command.env]);
+    return commandProcesses(command.words, { ...surroundings, env: all }, 'script', depth, (word) => ({
+      value: word.value ?? '',
+      spanOf: (start, end) =>
+        word.span.isExact
+          ? { ...word.span, start: word.span.start + start, end: word.span.start + end }
+          : word.span,
+    }));
+  });
+}
+
+function commandProcesses(
+  words: readonly Word[],
+  surroundings: Surroundings,
+  argsAre: Process['argsAre'],
+  depth: number,
+  innerText: (word: Word) => InnerText | undefined,
+): readonly Process[] {
+  const shell = shellScript(words);
+  if (shell !== undefined) {
+    const script = innerText(shell);
+    return depth >= MAX_SHELL_DEPTH || script === undefined
+      ? []
+      : scriptProcesses(script, surroundings, depth + 1);
+  }
+  const found = findProgram(words);
+  if (found === undefined) {
+    return [];
+  }
+  const { program, isGated, env, args, at } = found;
+  const first = at[0]?.span;
+  const last = at.at(-1)?.span;
+  if (first === undefined || last === undefined) {
+    return [];
+  }
+  const process: Process = {
+    ...program,
+    args,
+    env: new Map([...surroundings.env, ...env]),
+    hasUnseenArgs: args.some(({ mayBeMore }) => mayBeMore),
+    hasUnseenEnv: surroundings.hasUnseenEnv,
+    at: argsAre === 'items' || last.end < first.start ? last : { ...first, end: last.end },
+    source: surroundings.source,
+    site: surroundings.site,
+    container: surroundings.container,
+    version: dynamoVersionOf(surroundings.image),
+    isGated,
+    argsAre,
+  };
+  if (found.child === undefined) {
+    return [process];
+  }
+  const inner = commandProcesses(found.child, surroundings, argsAre, depth, innerText);
+  return [process, ...inner.map((one) => ({ ...one, isGated: true }))];
+}
+
+const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'zsh'];
+
+/** The script of `sh -c SCRIPT`, whatever stands in front of the shell. */
+function shellScript(words: readonly Word[]): Word | undefined {
+  const at = words.findIndex(({ value }) => SHELLS.includes(value?.split('/').at(-1) ?? ''));
+  if (at === -1 || at > 4) {
+    return undefined;
+  }
+  const flag = words.findIndex(({ value }, index) => index > at && /^-[a-z]*c$/.test(value ?? ''));
+  const isOption = words.slice(at + 1, flag).every(({ value }) => /^[-+]|^\w+$/.test(value ?? ''));
+  return flag === -1 || !isOption ? undefined : words[flag + 1];
+}

@@ -1,0 +1,123 @@
+import { Scalar } from 'yaml';
+import type { PlacedText } from '../pod-site.js';
+import type { Located, Span, TextSource } from './span.js';
+
+/** A text inside a file: a scalar of YAML, a part of a shell script, or a whole file. */
+export interface InnerText {
+  readonly value: string;
+  /** Where a part of the value stands. */
+  spanOf(start: number, end: number): Span;
+}
+
+/** Longest scalar whose characters are matched with the file's; of a longer one the start is told. */
+const MAX_MATCHED_LENGTH = 1024 * 1024;
+
+/** A YAML scalar as a text whose characters have places in the file. */
+export function scalarText(source: TextSource, placed: PlacedText): InnerText {
+  const { value, start, end } = placed;
+  let offsets: readonly number[] | undefined;
+  return {
+    value,
+    spanOf(from, to) {
+      offsets ??= mapOffsets(source.text, placed);
+      const first = offsets?.[from];
+      const last = to > from ? offsets?.[to - 1] : undefined;
+      if (first === undefined || last === undefined) {
+        return { source, start, end, isExact: false };
+      }
+      const isExact = source.text.slice(first, last + 1) === value.slice(from, to);
+      return { source, start: first, end: last + 1, isExact };
+    },
+  };
+}
+
+/** A YAML scalar as one value. */
+export function locateScalar(source: TextSource, placed: PlacedText): Located {
+  return { value: placed.value, span: scalarText(source, placed).spanOf(0, placed.value.length) };
+}
+
+/** The offset in the file of each character of a scalar's value; undefined when they cannot be matched. */
+function mapOffsets(text: string, { value, start, end, node }: PlacedText): readonly number[] | undefined {
+  if (value.length > MAX_MATCHED_LENGTH) {
+    return undefined;
+  }
+  switch (node.type) {
+    case Scalar.QUOTE_DOUBLE:
+      return align(value, doubleQuoted(text, start + 1, end - 1));
+    case Scalar.QUOTE_SINGLE:
+      return align(value, singleQuoted(text, start + 1, end - 1));
+    case Scalar.BLOCK_FOLDED:
+    case Scalar.BLOCK_LITERAL: {
+      const body = text.indexOf('\n', start);
+      return body === -1 ? undefined : align(value, plain(text, body + 1, end));
+    }
+    default:
+      return align(value, plain(text, start, end));
+  }
+}
+
+/** A character of the source: which it stands for, and where it is. */
+interface SourceCharacter {
+  readonly character: string;
+  readonly at: number;
+}
+
+const isSpace = (character: string | undefined): boolean => character !== undefined && /\s/.test(character);
+
+/**
+ * Folding and indentation change white space alone: the characters that are
+ * none stand in the same order in both. White space takes the place behind what is in front of it.
+ */
+function align(value: string, source: Iterable<SourceCharacter>): readonly number[] | undefined {
+  const offsets: number[] = [];
+  const characters = source[Symbol.iterator]();
+  let previous = -1;
+  for (const character of value.split('')) {
+    if (isSpace(character)) {
+      offsets.push(previous + 1);
+      previous += 1;
+      continue;
+    }
+    let next = characters.next();
+    while (!next.done && isSpace(next.value.character)) {
+      next = characters.next();
+    }
+    if (next.done || next.value.character !== character) {
+      return undefined;
+    }
+    offsets.push(next.value.at);
+    previous = next.value.at;
+  }
+  return offsets;
+}
+
+function* plain(text: string, start: number, end: number): Iterable<SourceCharacter> {
+  for (let at = start; at < end; at += 1) {
+    yield { character: text.charAt(at), at };
+  }
+}
+
+function* singleQuoted(text: string, start: number, end: number): Iterable<SourceCharacter> {
+  for (let at = start; at < end; at += 1) {
+    yield { character: text.charAt(at), at };
+    if (text.charAt(at) === "'") {
+      at += 1;
+    }
+  }
+}
+
+/** Escapes that stand for one character with the same name in the value; others are not followed. */
+const ESCAPED_SPACE: readonly string[] = ['n', 't', 'r', ' ', '_', '\n', '\r'];
+
+function* doubleQuoted(text: string, start: number, end: number): Iterable<SourceCharacter> {
+  for (let at = start; at < end; at += 1) {
+    const character = text.charAt(at);
+    if (character !== '\\') {
+      yield { character, at };
+      continue;
+    }
+    at += 1;
+    const escaped = text.charAt(at);
+    yield { character: ESCAPED_SPACE.includes(escaped) ? ' ' : escaped, at };
+  }
+}

@@ -1,0 +1,220 @@
+import type { ConfigMaps } from './config-maps.js';
+import { isAtLeast } from './dynamo-version.js';
+import { readEngineConfig } from './engine-config.js';
+import type { Process } from './process.js';
+import { flagOf, isFalse, numberOf, type SettingValue, settingOf, switchOf, variableOf } from './settings.js';
+import type { Span } from './span.js';
+
+/** A block size with where it comes from. */
+export interface BlockSize {
+  readonly tokens: number;
+  /** Absent for a default. */
+  readonly setting?: SettingValue;
+}
+
+/** Which part of a request a worker computes. */
+export type Phase = 'aggregated' | 'prefill' | 'decode';
+
+/** What a worker's command and variables say about its blocks. */
+export interface WorkerFacts {
+  readonly process: Process;
+  /** What the engine cuts; undefined when only the run tells. */
+  readonly engine: BlockSize | undefined;
+  /** What it declares to Dynamo; undefined outside Dynamo, and where it is read from the engine. */
+  readonly card: BlockSize | undefined;
+  /** The number that a router has to have. */
+  readonly size: BlockSize | undefined;
+  /** Where prefix caching is switched off, if it is. */
+  readonly noPrefixCaching: { readonly name: string; readonly span: Span } | undefined;
+  /** Whether it publishes KV events: undefined when it cannot be told. */
+  readonly publishes: boolean | undefined;
+  readonly phase: Phase;
+  readonly model: string | undefined;
+}
+
+/** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless told otherwise. */
+const TRTLLM_DEFAULT = 32;
+
+/** SGLang's `page_size`; attention backends and HiCache may raise it. */
+const SGLANG_DEFAULT = 1;
+
+/** Reads what is known of a worker before it runs. */
+export function readWorkerFacts(process: Process, configMaps: ConfigMaps): WorkerFacts {
+  const { engine, card, noPrefixCaching } = readSizes(process, configMaps);
+  return {
+    process,
+    engine,
+    card,
+    size: card ?? engine,
+    noPrefixCaching,
+    publishes: noPrefixCaching === undefined ? publishesEvents(process) : false,
+    phase: phaseOf(process),
+    model: modelOf(process),
+  };
+}
+
+function readSizes(
+  process: Process,
+  configMaps: ConfigMaps,
+): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  switch (process.backend) {
+    case 'vllm':
+      return {
+        engine: isContextParallel(process) ? undefined : explicit(flagOf(process, '--block-size')),
+        card: undefined,
+        noPrefixCaching: switchedOff(process, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
+      };
+    case 'sglang': {
+      const size = explicit(flagOf(process, '--page-size'));
+      const isKnown =
+        !isContextParallel(process) && !process.hasUnseenArgs && flagOf(process, '--config') === undefined;
+      return {
+        engine: isContextParallel(process)
+          ? undefined
+          : (size ??
+            (isKnown && flagOf(process, '--page-size') === undefined
+              ? { tokens: SGLANG_DEFAULT }
+              : undefined)),
+        card: undefined,
+        noPrefixCaching: switchedOff(process, [], ['--disable-radix-cache']),
+      };
+    }
+    case 'trtllm':
+      return readTrtllm(process, configMaps);
+    default:
+      return {
+        engine: explicit(flagOf(process, '--block-size')),
+        card: undefined,
+        noPrefixCaching: undefined,
+      };
+  }
+}
+
+function readTrtllm(
+  process: Process,
+  configMaps: ConfigMaps,
+): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  const config = readEngineConfig(process, configMaps);
+  const { tokensPerBlock, enableBlockReuse } = config;
+  const isKnown = !config.isUnseen && !process.hasUnseenArgs;
+  const engine =
+    explicit(tokensPerBlock) ??
+    (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT } : undefined);
+  const declared = settingOf(process, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
+  const card =
+    explicit(declared) ??
+    (declared === undefined && !process.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
+  return {
+    engine,
+    card: process.isDynamo ? card : undefined,
+    noPrefixCaching:
+      enableBlockReuse !== undefined && isFalse(enableBlockReuse.value)
+        ? { name: 'enable_block_reuse: false', span: enableBlockReuse.span }
+        : undefined,
+  };
+}
+
+function explicit(setting: SettingValue | undefined): BlockSize | undefined {
+  const tokens = numberOf(setting);
+  return tokens === undefined || setting === undefined ? undefined : { tokens, setting };
+}
+
+/** Context parallelism multiplies what one block of an event holds. */
+function isContextParallel(process: Process): boolean {
+  const setting = flagOf(process, '--decode-context-parallel-size', '-dcp', '--dcp-size');
+  return setting !== undefined && numberOf(setting) !== 1;
+}
+
+function switchedOff(
+  process: Process,
+  on: readonly string[],
+  off: readonly string[],
+): { readonly name: string; readonly span: Span } | undefined {
+  const found = switchOf(process, on, off);
+  return found === undefined || found.isOn ? undefined : found;
+}
+
+/**
+ * Whether KV events leave the worker. vLLM and SGLang publish with
+ * `--kv-events-config` alone; Dynamo's vLLM wrapper added it by itself up to 1.0.
+ */
+function publishesEvents(process: Process): boolean | undefined {
+  const { backend, isDynamo, version } = process;
+  if (backend === 'trtllm') {
+    return isDynamo ? trtllmPublishes(process) : undefined;
+  }
+  if (backend !== 'vllm' && backend !== 'sglang') {
+    return undefined;
+  }
+  const config = flagOf(process, '--kv-events-config');
+  if (config !== undefined) {
+    return config.value === undefined ? undefined : configPublishes(backend, config.value);
+  }
+  const hasConfigFile = flagOf(process, '--config') !== undefined;
+  const hasDotted = process.args.some(({ value }) => /^--kv-events-config\./.test(value ?? ''));
+  if (process.hasUnseenArgs || hasConfigFile || hasDotted) {
+    return undefined;
+  }
+  if (backend === 'vllm' && isDynamo) {
+    return version === undefined ? undefined : !isAtLeast(version, 1, 1);
+  }
+  return false;
+}
+
+function trtllmPublishes(process: Process): boolean | undefined {
+  const flag = switchOf(
+    process,
+    ['--publish-kv-events', '--publish-events-and-metrics'],
+    ['--no-publish-kv-events', '--no-publish-events-and-metrics'],
+  );
+  if (flag !== undefined) {
+    return flag.isOn;
+  }
+  const variable = variableOf(
+    process,
+    'DYN_TRTLLM_PUBLISH_KV_EVENTS',
+    'DYN_TRTLLM_PUBLISH_EVENTS_AND_METRICS',
+  );
+  if (variable !== undefined) {
+    return variable.value === undefined ? undefined : !isFalse(variable.value);
+  }
+  return process.hasUnseenArgs || process.hasUnseenEnv ? undefined : false;
+}
+
+function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | undefined {
+  let config: unknown;
+  try {
+    config = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (typeof config !== 'object' || config === null) {
+    return undefined;
+  }
+  const { publisher, enable_kv_cache_events: isEnabled } = config as Record<string, unknown>;
+  return backend === 'vllm'
+    ? isEnabled === true && publisher !== 'null'
+    : publisher !== undefined && publisher !== 'null';
+}
+
+function phaseOf(process: Process): Phase {
+  if (switchOf(process, ['--is-prefill-worker'], []) !== undefined) {
+    return 'prefill';
+  }
+  if (switchOf(process, ['--is-decode-worker'], []) !== undefined) {
+    return 'decode';
+  }
+  const mode = flagOf(process, '--disaggregation-mode')?.value ?? process.site?.componentType?.value;
+  return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
+}
+
+/** By the name under which it is served, else by the model itself. */
+function modelOf(process: Process): string | undefined {
+  const named =
+    flagOf(process, '--served-model-name') ?? flagOf(process, '--model', '--model-path', '--model-name');
+  if (named !== undefined) {
+    return named.value;
+  }
+  const [first] = process.args;
+  return process.isDynamo || first?.value?.startsWith('-') ? undefined : first?.value;
+}

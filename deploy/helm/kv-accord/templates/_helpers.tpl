@@ -1,0 +1,98 @@
+{{- define "kv-accord.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "kv-accord.selector" -}}
+app.kubernetes.io/name: kv-accord
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ .Values.component }}
+{{- end }}
+
+{{- define "kv-accord.labels" -}}
+{{ include "kv-accord.selector" . }}
+{{ include "kv-accord.common" . }}
+{{- end }}
+
+{{- define "kv-accord.common" -}}
+app.kubernetes.io/part-of: kv-accord
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "kv-accord.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "kv-accord.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end }}
+
+{{- define "kv-accord.workersNamespace" -}}
+{{- default .Release.Namespace .Values.workers.namespace -}}
+{{- end }}
+
+{{- define "kv-accord.workersService" -}}
+{{- default (printf "%s-workers" (include "kv-accord.fullname" .)) .Values.workers.service.name -}}
+{{- end }}
+
+{{/* The pods of the workers, as labels. */}}
+{{- define "kv-accord.workerLabels" -}}
+{{- if eq .Values.workers.find "graph" -}}
+nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
+{{- else -}}
+{{- toYaml .Values.workers.labels -}}
+{{- end -}}
+{{- end }}
+
+{{/* The flags by which the workers are found. */}}
+{{- define "kv-accord.findWorkers" -}}
+{{- $workers := .Values.workers -}}
+{{- $namespace := include "kv-accord.workersNamespace" . -}}
+{{- if eq $workers.find "service" -}}
+- --workers=k8s://{{ $namespace }}/{{ include "kv-accord.workersService" . }}:{{ $workers.port }}
+{{- else if eq $workers.find "pods" -}}
+{{- $pairs := list -}}
+{{- range $name, $value := $workers.labels -}}
+{{- $pairs = append $pairs (printf "%s=%s" $name $value) -}}
+{{- end -}}
+- {{ printf "--workers=k8s://%s?selector=%s&port=%v" $namespace (join "%2C" $pairs) $workers.port | quote }}
+{{- else if eq $workers.find "graph" -}}
+- --dynamo-graph={{ $namespace }}/{{ $workers.graph }}
+{{- else -}}
+{{- range $workers.targets }}
+- --workers={{ . }}
+{{- end -}}
+{{- end }}
+- --min-workers={{ $workers.min }}
+{{- end }}
+
+{{- define "kv-accord.image" -}}
+{{- $image := .image -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ default .appVersion $image.tag }}
+{{- end -}}
+{{- end }}
+
+{{- define "kv-accord.containerSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}

@@ -7,7 +7,6 @@ import { scratchFolder } from './scratch.js';
 /** All that a new API server is given to know itself and others by. Files lie in one folder. */
 export interface KubeKeys {
   readonly caPem: string;
-  readonly caFile: string;
   readonly serverCertFile: string;
   readonly serverKeyFile: string;
   /** Signs the tokens of service accounts. */
@@ -41,7 +40,6 @@ export async function makeKubeKeys(): Promise<KubeKeys> {
   const adminToken = randomBytes(24).toString('hex');
   return {
     caPem: authority.pem,
-    caFile: write('ca.crt', authority.pem),
     serverCertFile: write('server.crt', server.cert),
     serverKeyFile: write('server.key', server.key),
     serviceAccountKeyFile: write('sa.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),

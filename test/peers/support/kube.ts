@@ -58,8 +58,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
 export class Kube {
   /** `https://127.0.0.1:PORT`. */
   readonly url: string;
-  /** The authority that signed the server's certificate, as a file. */
-  readonly caFile: string;
+  /** The authority that signed the server's certificate. */
+  readonly caPem: string;
   /** The administrator's kubeconfig, as a file. */
   readonly kubeconfig: string;
   readonly #keys: KubeKeys;
@@ -83,7 +83,7 @@ export class Kube {
     this.#etcd = parts.etcd;
     this.#api = parts.api;
     this.#agent = new Agent({ connect: { ca: parts.keys.caPem } });
-    this.caFile = parts.keys.caFile;
+    this.caPem = parts.keys.caPem;
     this.kubeconfig = this.writeKubeconfig('admin', { token: parts.keys.adminToken });
   }
 

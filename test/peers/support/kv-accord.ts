@@ -26,16 +26,24 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
+/** Where a process of kv-accord runs, when that is not simply here. */
+export interface Surroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Makes the command that runs a command there; see `PodNetwork.inside`. */
+  readonly inside?: (command: readonly string[]) => readonly string[];
+}
+
 /** Starts one command of the built program, as an operator would, with JSON lines for a log. */
 export function startKvAccord(
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  inside: NonNullable<Surroundings['inside']> = (command) => command,
 ): Program {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} is not there: npm run build makes it`);
   return new Program({
     name,
-    command: [process.execPath, MAIN, ...args],
+    command: inside([process.execPath, MAIN, ...args]),
     env: { KV_ACCORD_LOG_FORMAT: 'json', ...env },
   });
 }
@@ -47,7 +55,7 @@ export function startSidecar(name: string, ...flags: readonly string[]): Promise
 
 /** Starts a sidecar on a port that its readers know already. */
 export function startSidecarOn(grpcPort: number, name: string, ...flags: readonly string[]): Promise<Served> {
-  return serve(name, 'sidecar', ['--worker-id', name, ...flags], grpcPort);
+  return serve(name, 'sidecar', ['--worker-id', name, ...flags], {}, grpcPort);
 }
 
 /** Starts an aggregator on free ports and waits until it answers. */
@@ -56,7 +64,16 @@ export function startAggregator(
   workers: readonly Served[],
   ...flags: readonly string[]
 ): Promise<Served> {
-  return serve(name, 'aggregator', ['--workers', addressesOf(workers), ...flags]);
+  return startAggregatorWith(name, ['--workers', addressesOf(workers), ...flags]);
+}
+
+/** Starts an aggregator that finds its workers as the flags say, on free ports, and waits until it answers. */
+export function startAggregatorWith(
+  name: string,
+  flags: readonly string[],
+  surroundings: Surroundings = {},
+): Promise<Served> {
+  return serve(name, 'aggregator', flags, surroundings);
 }
 
 /** A frontend that serves the OpenAI API. */
@@ -101,15 +118,14 @@ async function serve(
   name: string,
   command: string,
   flags: readonly string[],
+  surroundings: Surroundings = {},
   knownPort?: number,
 ): Promise<Served> {
   const grpcPort = knownPort ?? (await freePort());
   const httpPort = await freePort();
-  const program = startKvAccord(name, [
-    command,
-    ...['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`],
-    ...flags,
-  ]);
+  const listens = ['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`];
+  const { env, inside } = surroundings;
+  const program = startKvAccord(name, [command, ...listens, ...flags], env, inside);
   const served = { program, grpcPort, httpPort };
   try {
     await until(`${name} to answer`, async () => (await probe(served, '/livez')).status === 200, {

@@ -1,0 +1,235 @@
+import { Pool } from 'undici';
+import type { Clock } from '../platform/clock.js';
+import { sleep } from '../platform/clock.js';
+import type { ApiRequest, KubernetesApi } from './api.js';
+import type { ClusterAccess } from './cluster-access.js';
+import { placeOf, readContent } from './content.js';
+import { type ExchangeError, exchange, type OpenAnswer } from './exchange.js';
+import { type Asked, explainBreak, explainStatus } from './explain-failure.js';
+import { KubernetesError } from './kubernetes-error.js';
+import type { Credentials } from './login.js';
+
+/** The head of an answer comes at once; a server that takes longer is one that is stuck. */
+const HEAD_TIMEOUT_MS = 30_000;
+
+/** A page of 500 large objects over a slow line. */
+const BODY_TIMEOUT_MS = 60_000;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Load balancers in front of API servers close idle connections after a minute or more. */
+const KEEP_ALIVE_TIMEOUT_MS = 20_000;
+
+/** Connections to one server: each watch holds one. */
+const MAX_CONNECTIONS = 64;
+
+/** Largest answer to `get`: a page of 500 pods of 100 KiB. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Largest part of a refusal that is read. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** Largest object of a watch: etcd holds 1.5 MiB by default, and JSON is longer. */
+const MAX_OBJECT_BYTES = 8 * 1024 * 1024;
+
+/** The client of one API server, over connections that are kept. */
+export class ApiClient implements KubernetesApi {
+  readonly name: string;
+  readonly namespace: string;
+  readonly #access: ClusterAccess;
+  readonly #clock: Clock;
+  /** Made at the first request, and anew when what it was made from has changed. */
+  #pool: { readonly pool: Pool; readonly madeFrom: string } | undefined;
+  readonly #leaving = new Set<Pool>();
+  #isClosed = false;
+
+  constructor(access: ClusterAccess, modules: { readonly clock: Clock }) {
+    this.#access = access;
+    this.#clock = modules.clock;
+    this.name = access.server.href.replace(/\/$/, '');
+    this.namespace = access.namespace;
+  }
+
+  async get(request: ApiRequest): Promise<unknown> {
+    const asked = this.#asked(request, false);
+    const patience = new AbortController();
+    const signal = AbortSignal.any([request.signal, patience.signal]);
+    void sleep(this.#clock, BODY_TIMEOUT_MS, signal).then(() =>
+      patience.abort(
+        new KubernetesError(
+          'unreachable',
+          `${this.name}: no whole answer within ${BODY_TIMEOUT_MS / 1_000} s`,
+        ),
+      ),
+    );
+    try {
+      const { body } = await this.#open({ ...request, signal }, asked);
+      const text = await this.#gather(body, MAX_BODY_BYTES, asked);
+      return this.#parse(text, asked);
+    } finally {
+      patience.abort();
+    }
+  }
+
+  async *watch(request: ApiRequest): AsyncGenerator<unknown, void, undefined> {
+    const asked = this.#asked(request, true);
+    const query = { ...request.query, watch: 'true' };
+    const { body } = await this.#open({ ...request, query }, asked);
+    let pieces: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const piece of body) {
+        let rest = piece;
+        for (let end = rest.indexOf(LINE_FEED); end !== -1; end = rest.indexOf(LINE_FEED)) {
+          pieces.push(rest.subarray(0, end));
+          const line = Buffer.concat(pieces).toString('utf8');
+          pieces = [];
+          size = 0;
+          rest = rest.subarray(end + 1);
+          if (line.trim() !== '') yield this.#parse(line, asked);
+        }
+        size += rest.length;
+        if (size > MAX_OBJECT_BYTES)
+          throw new KubernetesError(
+            'bad_answer',
+            `${this.name}: an object of the watch of ${request.path} has more than ${MAX_OBJECT_BYTES} bytes`,
+          );
+        if (rest.length > 0) pieces.push(rest);
+      }
+    } catch (error) {
+      throw this.#explain(error, request.signal, asked);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const pools = [...this.#leaving, ...(this.#pool === undefined ? [] : [this.#pool.pool])];
+    this.#pool = undefined;
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  #asked({ path }: ApiRequest, isWatch: boolean): Asked {
+    const { login, ca } = this.#access;
+    return {
+      server: this.name,
+      path,
+      isWatch,
+      loginFrom: login.from,
+      caFrom: ca === undefined ? 'a public authority, and no certificate-authority is set' : placeOf(ca),
+    };
+  }
+
+  /** The answer with a status of success. Credentials that are not taken are asked for once more: they may have been rotated. */
+  async #open(request: ApiRequest, asked: Asked): Promise<OpenAnswer> {
+    const { login, server } = this.#access;
+    const query = new URLSearchParams(request.query).toString();
+    const path = `${server.pathname === '/' ? '' : server.pathname}${request.path}${query === '' ? '' : `?${query}`}`;
+    let shown: Credentials | undefined;
+    for (;;) {
+      request.signal.throwIfAborted();
+      const credentials = await login.credentials();
+      let answer: OpenAnswer;
+      try {
+        answer = await exchange(
+          await this.#poolFor(credentials),
+          {
+            path,
+            headers: {
+              accept: 'application/json',
+              'user-agent': 'kv-accord',
+              ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
+            },
+            signal: request.signal,
+            headTimeoutMs: HEAD_TIMEOUT_MS,
+            maxWaitingBytes: MAX_BODY_BYTES,
+          },
+          this.#clock,
+        );
+      } catch (error) {
+        throw this.#explain(error, request.signal, asked);
+      }
+      if (answer.status >= 200 && answer.status < 300) return answer;
+      const words = await this.#gather(answer.body, MAX_REFUSAL_BYTES, asked).catch(() => '');
+      request.signal.throwIfAborted();
+      if (answer.status === 401 && shown === undefined) {
+        shown = credentials;
+        login.refused();
+        const other = await login.credentials();
+        if (other.token !== shown.token || other.certificate !== shown.certificate) continue;
+      }
+      throw explainStatus(answer.status, words, asked);
+    }
+  }
+
+  async #gather(body: AsyncIterable<Buffer>, maxBytes: number, asked: Asked): Promise<string> {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const piece of body) {
+        size += piece.length;
+        if (size > maxBytes)
+          throw new KubernetesError(
+            'bad_answer',
+            `${this.name}: answers ${asked.path} with more than ${maxBytes} bytes`,
+          );
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw this.#explain(error, undefined, asked);
+    }
+    return Buffer.concat(pieces, size).toString('utf8');
+  }
+
+  #parse(text: string, asked: Asked): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new KubernetesError(
+        'bad_answer',
+        `${this.name}: answers ${asked.path} with something that is no JSON`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  #explain(error: unknown, signal: AbortSignal | undefined, asked: Asked): unknown {
+    if (signal?.aborted === true || error instanceof KubernetesError)
+      return signal?.aborted === true ? signal.reason : error;
+    return explainBreak(error as ExchangeError, asked);
+  }
+
+  /** The pool whose TLS is made from the files as they are now. */
+  async #poolFor({ certificate, key }: Credentials): Promise<Pool> {
+    const { ca, server, serverName, skipsVerification } = this.#access;
+    const authority = ca === undefined ? undefined : await readContent(ca);
+    const madeFrom = JSON.stringify([authority, certificate, key]);
+    if (this.#isClosed) throw new KubernetesError('unreachable', `${this.name}: the client is closed`);
+    if (this.#pool?.madeFrom === madeFrom) return this.#pool.pool;
+    const old = this.#pool?.pool;
+    const pool = new Pool(server.origin, {
+      connections: MAX_CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      // Looked after for each request, on the clock that tests can move.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: {
+        timeout: CONNECT_TIMEOUT_MS,
+        rejectUnauthorized: !skipsVerification,
+        ...(authority === undefined ? {} : { ca: authority }),
+        ...(certificate === undefined ? {} : { cert: certificate, key }),
+        ...(serverName === undefined ? {} : { servername: serverName }),
+      },
+    });
+    this.#pool = { pool, madeFrom };
+    if (old !== undefined) {
+      this.#leaving.add(old);
+      void old.close().finally(() => this.#leaving.delete(old));
+    }
+    return pool;
+  }
+}
+
+const LINE_FEED = 0x0a;

@@ -1,0 +1,351 @@
+import { backoffMs } from '../platform/backoff.js';
+import { type Clock, sleep, type Timer } from '../platform/clock.js';
+import type { Random } from '../platform/random.js';
+import type { KubernetesApi } from './api.js';
+import { KubernetesError } from './kubernetes-error.js';
+import { asRecord, integerAt, textAt, valueAt } from './read-json.js';
+
+/** Objects of one page of a list; what kubectl and the informers ask for. */
+const PAGE_SIZE = 500;
+
+/** Most objects of one collection. */
+const MAX_OBJECTS = 10_000;
+
+/** How long the server is asked to keep a watch, in seconds; jittered, lest all frontends ask anew in one moment. */
+const WATCH_SECONDS = { min: 240, max: 300 };
+
+/**
+ * After so long without an event or a bookmark the server is asked for a
+ * single object: a server that is stopped, or a line that was cut without
+ * notice, keeps its connections and says nothing on them.
+ */
+const CHECK_AFTER_MS = 30_000;
+
+/** What is asked then is small: it comes at once or not at all. */
+const CHECK_TIMEOUT_MS = 10_000;
+
+/**
+ * A watch that has been silent for so long although the server answers is
+ * resumed over another connection. Servers send a bookmark about once a minute.
+ */
+const SILENT_AFTER_MS = 90_000;
+
+/** Changes that come together are told together: a rolling update has many in one moment. */
+const GATHER_MS = 50;
+
+/** After a trouble that was told, the end of it is to be told soon, also when nothing changes. */
+const CHECK_AFTER_TROUBLE_MS = 1_000;
+
+/** Lists in a row that the server has forgotten before they were complete. */
+const MAX_SILENT_EXPIRIES = 3;
+
+export interface ListWatchOptions<T> {
+  /** The collection, such as `/api/v1/namespaces/inference/pods`. */
+  readonly path: string;
+  readonly labelSelector?: string | undefined;
+  /**
+   * The part of an object that is kept, so that thousands of pods cost little;
+   * undefined leaves the object out. Gets whatever the server sent; must not throw.
+   */
+  readonly keep: (object: unknown) => T | undefined;
+  /** Default 10,000; a collection with more is refused, and the last set stays. */
+  readonly maxObjects?: number;
+}
+
+export interface ListWatchModules {
+  readonly api: KubernetesApi;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ListWatchListener<T> {
+  /** The full set as it is now: after the first complete list, at every change, and when a trouble is over. */
+  onSet(objects: readonly T[]): void;
+  /** Why the set may be old, told when it is new. It stays as it is, and everything is tried again. */
+  onError(error: KubernetesError): void;
+}
+
+/**
+ * A collection of a cluster, kept true: listed in pages, then watched from
+ * there. A watch that ends or breaks is resumed where it stood; one whose place
+ * the server has forgotten (410) begins with a new list.
+ */
+export class ListWatch<T> {
+  readonly #options: ListWatchOptions<T>;
+  readonly #modules: ListWatchModules;
+  /** By `NAMESPACE/NAME`. Replaced as a whole by a list, changed by events. */
+  #objects = new Map<string, T>();
+  /** Where to go on watching; undefined when a list is due. */
+  #resourceVersion: string | undefined;
+  /** What was told and holds still; undefined while all is well. */
+  #toldTrouble: string | undefined;
+  #gathering: Timer | undefined;
+
+  constructor(options: ListWatchOptions<T>, modules: ListWatchModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /** Runs until `signal` aborts. Never rejects by itself; what the listener throws ends it. To be called once. */
+  async run(signal: AbortSignal, listener: ListWatchListener<T>): Promise<void> {
+    const { clock, random } = this.#modules;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined) {
+          await this.#list(signal);
+          this.#isWell(listener);
+          this.#tell(listener);
+        }
+        const startedMs = clock.monotonicMs();
+        const hasHeard = await this.#watch(signal, listener);
+        // One that ends at once and says nothing, again and again, must not become a storm of requests.
+        failures = hasHeard || clock.monotonicMs() - startedMs >= 1_000 ? 0 : failures + 1;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (!(error instanceof KubernetesError)) throw error;
+        failures += 1;
+        if (error.code === 'expired') this.#resourceVersion = undefined;
+        // A place that the server has forgotten is nothing to tell, unless it forgets each one at once.
+        if (error.code !== 'expired' || failures > MAX_SILENT_EXPIRIES) this.#isTroubled(error, listener);
+      }
+      if (failures > 0) await sleep(clock, backoffMs(failures, random), signal);
+    }
+    this.#gathering?.clear();
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { path, maxObjects = MAX_OBJECTS } = this.#options;
+    const objects = new Map<string, T>();
+    let page = '';
+    let resourceVersion: string | undefined;
+    do {
+      const answer = await this.#modules.api.get({
+        path,
+        query: { ...this.#selection(), limit: String(PAGE_SIZE), ...(page === '' ? {} : { continue: page }) },
+        signal,
+      });
+      const items = valueAt(answer, 'items');
+      // An empty list of Go is null.
+      if (!Array.isArray(items) && items !== null)
+        throw this.#bad(`${path} answers with something that is no list`);
+      for (const item of items ?? []) this.#take(objects, item);
+      if (objects.size > maxObjects) throw this.#tooMany(maxObjects);
+      resourceVersion = textAt(answer, 'metadata', 'resourceVersion');
+      const next = textAt(answer, 'metadata', 'continue') ?? '';
+      if (next !== '' && next === page) throw this.#bad(`${path} gives the same page again and again`);
+      page = next;
+    } while (page !== '');
+    if (resourceVersion === undefined) throw this.#bad(`the list of ${path} has no resourceVersion`);
+    this.#objects = objects;
+    this.#resourceVersion = resourceVersion;
+  }
+
+  /** Follows the collection until the server ends the watch in order. Whether anything was heard. */
+  async #watch(signal: AbortSignal, listener: ListWatchListener<T>): Promise<boolean> {
+    const { api, clock, random } = this.#modules;
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const silence = new SilenceCheck(
+      this.#modules,
+      () => this.#check(either, listener),
+      (reason) => stop.abort(reason),
+    );
+    const { min, max } = WATCH_SECONDS;
+    const seconds = Math.round(min + (max - min) * random.fraction());
+    let hasHeard = false;
+    try {
+      const events = api.watch({
+        path: this.#options.path,
+        query: {
+          ...this.#selection(),
+          resourceVersion: this.#resourceVersion ?? '',
+          allowWatchBookmarks: 'true',
+          timeoutSeconds: String(seconds),
+        },
+        signal: either,
+      });
+      silence.start(this.#toldTrouble === undefined ? CHECK_AFTER_MS : CHECK_AFTER_TROUBLE_MS);
+      for await (const event of events) {
+        silence.heard();
+        hasHeard = true;
+        const isChange = this.#apply(event);
+        this.#isWell(listener);
+        if (isChange) this.#gathering ??= clock.setTimer(GATHER_MS, () => this.#tell(listener));
+      }
+      return hasHeard;
+    } catch (error) {
+      // A watch that only fell silent is resumed without a word: the server answers.
+      if (error === RESUME) return true;
+      throw error;
+    } finally {
+      silence.close();
+      stop.abort();
+    }
+  }
+
+  /** Asks for one object: whether the server is there. */
+  async #check(signal: AbortSignal, listener: ListWatchListener<T>): Promise<void> {
+    await this.#modules.api.get({
+      path: this.#options.path,
+      query: { ...this.#selection(), limit: '1' },
+      signal,
+    });
+    this.#isWell(listener);
+  }
+
+  /** Whether the set changed. Throws where the event is an error or none. */
+  #apply(event: unknown): boolean {
+    const type = textAt(event, 'type');
+    const object = asRecord(valueAt(event, 'object'));
+    if (type === undefined || object === undefined)
+      throw this.#bad(`the watch of ${this.#options.path} sends no event`);
+    if (type === 'ERROR') throw this.#explainError(object);
+    const resourceVersion = textAt(object, 'metadata', 'resourceVersion');
+    if (type !== 'BOOKMARK') {
+      const key = keyOf(object);
+      if (key === undefined)
+        throw this.#bad(`the watch of ${this.#options.path} sends an object without a name`);
+      if (type === 'DELETED') this.#objects.delete(key);
+      else this.#take(this.#objects, object);
+      const { maxObjects = MAX_OBJECTS } = this.#options;
+      if (this.#objects.size > maxObjects) {
+        this.#objects.delete(key);
+        this.#resourceVersion = undefined;
+        throw this.#tooMany(maxObjects);
+      }
+    }
+    if (resourceVersion !== undefined) this.#resourceVersion = resourceVersion;
+    return type !== 'BOOKMARK';
+  }
+
+  #take(objects: Map<string, T>, object: unknown): void {
+    const key = keyOf(object);
+    if (key === undefined) throw this.#bad(`${this.#options.path} has an object without a name`);
+    const kept = this.#options.keep(object);
+    if (kept === undefined) objects.delete(key);
+    else objects.set(key, kept);
+  }
+
+  #tell(listener: ListWatchListener<T>): void {
+    this.#gathering?.clear();
+    this.#gathering = undefined;
+    listener.onSet([...this.#objects.values()]);
+  }
+
+  #isTroubled(error: KubernetesError, listener: ListWatchListener<T>): void {
+    if (this.#toldTrouble === error.message) return;
+    this.#toldTrouble = error.message;
+    listener.onError(error);
+  }
+
+  /** A trouble that was told is over: said by the set, also when it is the same. */
+  #isWell(listener: ListWatchListener<T>): void {
+    if (this.#toldTrouble === undefined) return;
+    this.#toldTrouble = undefined;
+    this.#gathering ??= this.#modules.clock.setTimer(GATHER_MS, () => this.#tell(listener));
+  }
+
+  #selection(): Readonly<Record<string, string>> {
+    const { labelSelector } = this.#options;
+    return labelSelector === undefined ? {} : { labelSelector };
+  }
+
+  #explainError(status: object): KubernetesError {
+    const code = integerAt(status, 'code');
+    const reason = textAt(status, 'reason') ?? '';
+    const words = textAt(status, 'message') ?? reason;
+    const isExpired = code === 410 || reason === 'Expired' || reason === 'Gone';
+    return new KubernetesError(
+      isExpired ? 'expired' : 'refused',
+      `${this.#modules.api.name}: the watch of ${this.#options.path} ends with an error: ${words.slice(0, 300)}`,
+    );
+  }
+
+  #tooMany(maxObjects: number): KubernetesError {
+    return this.#bad(
+      `${this.#options.path} has more than ${maxObjects} objects, which is the most that is followed; narrow the selector`,
+    );
+  }
+
+  #bad(problem: string): KubernetesError {
+    return new KubernetesError('bad_answer', `${this.#modules.api.name}: ${problem}`);
+  }
+}
+
+/** Why a watch is left that fell silent while its server answers. */
+const RESUME = new Error('the watch fell silent');
+
+/** Looks after one watch while nothing comes. */
+class SilenceCheck {
+  readonly #modules: ListWatchModules;
+  readonly #check: () => Promise<void>;
+  readonly #giveUp: (reason: unknown) => void;
+  #timer: Timer | undefined;
+  #heardAtMs = 0;
+  /** Whether the first question is due before the watch has been silent for long. */
+  #isFirst = false;
+  #isClosed = false;
+
+  constructor(modules: ListWatchModules, check: () => Promise<void>, giveUp: (reason: unknown) => void) {
+    this.#modules = modules;
+    this.#check = check;
+    this.#giveUp = giveUp;
+  }
+
+  /** The watch begins; the first question comes after `checkAfterMs`. */
+  start(checkAfterMs: number): void {
+    this.heard();
+    this.#again(checkAfterMs);
+    this.#isFirst = checkAfterMs < CHECK_AFTER_MS;
+  }
+
+  heard(): void {
+    this.#heardAtMs = this.#modules.clock.monotonicMs();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.clear();
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const silentMs = this.#modules.clock.monotonicMs() - this.#heardAtMs;
+    if (silentMs >= SILENT_AFTER_MS) this.#giveUp(RESUME);
+    else if (silentMs < CHECK_AFTER_MS && !this.#isFirst) this.#again(CHECK_AFTER_MS - silentMs);
+    else void this.#ask();
+    this.#isFirst = false;
+  }
+
+  async #ask(): Promise<void> {
+    const { clock, api } = this.#modules;
+    let hasAnswered = false;
+    const impatience = clock.setTimer(CHECK_TIMEOUT_MS, () => {
+      if (hasAnswered || this.#isClosed) return;
+      const why = `has not answered for ${CHECK_TIMEOUT_MS / 1_000} s, and its watch is silent; the last list stays`;
+      this.#giveUp(new KubernetesError('unreachable', `${api.name}: ${why}`));
+    });
+    try {
+      await this.#check();
+      hasAnswered = true;
+      this.#again(CHECK_AFTER_MS);
+    } catch (error) {
+      hasAnswered = true;
+      this.#giveUp(error);
+    } finally {
+      impatience.clear();
+    }
+  }
+
+  #again(delayMs: number): void {
+    if (this.#isClosed) return;
+    this.#timer ??= this.#modules.clock.setTimer(delayMs, () => this.#look());
+  }
+}
+
+/** Names are unique in a namespace. */
+function keyOf(object: unknown): string | undefined {
+  const name = textAt(object, 'metadata', 'name');
+  return name === undefined ? undefined : `${textAt(object, 'metadata', 'namespace') ?? ''}/${name}`;
+}

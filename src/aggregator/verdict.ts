@@ -1,4 +1,4 @@
-import type { Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
+import type { AgreedContract, Agreement, Member } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberState } from '../gen/kvaccord/v1/fleet.js';
 
 /** What the agreements of all groups come to for somebody who needs one answer. */
@@ -17,9 +17,22 @@ const SERVING: ReadonlySet<MemberState> = new Set([
   MemberState.MEMBER_STATE_DISSENTING,
 ]);
 
-/** A worker that serves, and declares another size than its engine has. */
-function declaresAnother(member: Member): boolean {
-  return SERVING.has(member.state) && member.declaredTokensPerBlock !== undefined;
+/**
+ * A worker that serves and declares another size than its engine has, or than
+ * the fleet agreed on. A frontend that goes by declarations does not know who
+ * is kept out here: which of two sizes it takes is up to chance, and all
+ * workers of the other are lost to it.
+ */
+function misleads(member: Member, { contract }: Agreement): boolean {
+  if (!SERVING.has(member.state)) return false;
+  if (member.declaredTokensPerBlock !== undefined) return true;
+  const { tokensPerBlock } = member;
+  return tokensPerBlock !== undefined && isAnother(tokensPerBlock, contract);
+}
+
+/** An operator who insists on a size is obeyed, whatever workers declare. */
+function isAnother(tokensPerBlock: number, contract: AgreedContract | undefined): boolean {
+  return contract !== undefined && !contract.isOverride && contract.tokensPerBlock !== tokensPerBlock;
 }
 
 function reasonsText(agreement: Agreement): string {
@@ -65,9 +78,11 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
   if (agreed.length === 0) return { type: 'pending', text: nobodyServes(group, agreements) };
   if (frontendUses === 'declared') {
     // An aggregator that goes by what it observes agrees all the same.
-    const contradicting = agreed.flatMap(({ members }) => members).filter(declaresAnother);
-    if (contradicting.length > 0) {
-      const text = contradicting.map(({ reason }) => reason).join('\n');
+    const misleading = agreed.flatMap((agreement) =>
+      agreement.members.filter((member) => misleads(member, agreement)),
+    );
+    if (misleading.length > 0) {
+      const text = misleading.map(({ reason }) => reason).join('\n');
       return { type: 'conflict', text, isMissingWorkers: false };
     }
   }

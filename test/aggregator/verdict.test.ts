@@ -74,6 +74,30 @@ describe('one answer for one frontend', () => {
     });
   });
 
+  it('V5: is one while a worker with another size serves beside those that agreed, and until it has left', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c');
+    for (const target of ['a', 'b', 'c']) fleet.report(target, { size: 16 });
+    for (const target of ['a', 'b']) fleet.report(target, { size: 32, instance: `${target}-2` });
+    fleet.advance(2_000);
+    expect(judge(fleet)).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
+      type: 'conflict',
+      text: expect.stringMatching(
+        /^Worker c has KV block size \(tokens_per_block\) 16, the fleet agreed on 32 /,
+      ),
+    });
+    fleet.list('a', 'b');
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
+  });
+
+  it('V5: is none where an operator insists on a size', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true, overrideTokensPerBlock: 16 });
+    fleet.list('a');
+    fleet.report('a', { size: 32 });
+    expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({ type: 'agreed', tokensPerBlock: 16 });
+  });
+
   it('V5: is none while the worker that declares something else is going away', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');

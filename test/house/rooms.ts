@@ -34,7 +34,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform'] },
   sidecar: { mayImport: ['contract', 'dynamo', 'facts', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
   aggregator: {
-    mayImport: ['agreement', 'contract', 'dynamo', 'gen', 'http', 'kubernetes', 'platform', 'rpc'],
+    mayImport: ['agreement', 'contract', 'dynamo', 'facts', 'gen', 'http', 'kubernetes', 'platform', 'rpc'],
   },
   indexer: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc'] },
   router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },

@@ -3,6 +3,7 @@ import { type CardPlace, readCardFileName } from '../../dynamo/card-place.js';
 import { cardsFolder, MAX_CARD_BYTES } from '../../dynamo/cards-folder.js';
 import { LEASE_MS, LeaseWatch } from '../../dynamo/lease-watch.js';
 import { readRegisteredWorker } from '../../dynamo/registered-worker.js';
+import { parseJsonObject } from '../../facts/json-object.js';
 import { type Clock, sleep } from '../../platform/clock.js';
 import { type DatedFile, readDatedFile } from '../../platform/dated-file.js';
 import { explainSystemError } from '../../platform/file.js';
@@ -231,7 +232,12 @@ export class DynamoFileSource implements DiscoverySource {
     const origin = `file ${this.#folder}/${name}`;
     const observedAtMs = this.#modules.clock.wallMs();
     try {
-      const told = readRegisteredWorker(text, { origin, observedAtMs, instanceId, adapters });
+      const told = readRegisteredWorker(parseJsonObject(text, origin), {
+        origin,
+        observedAtMs,
+        instanceId,
+        adapters,
+      });
       return { key, endpoint: { target: worker, told } };
     } catch (cause) {
       if (!(cause instanceof ProbeError)) throw cause;

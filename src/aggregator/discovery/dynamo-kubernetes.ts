@@ -1,0 +1,130 @@
+import { type MetadataWorker, readWorkerMetadata } from '../../dynamo/worker-metadata.js';
+import type { KubernetesApi } from '../../kubernetes/api.js';
+import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
+import { ListWatch } from '../../kubernetes/list-watch.js';
+import { textAt, valueAt } from '../../kubernetes/read-json.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Random } from '../../platform/random.js';
+import { MAX_ENDPOINTS } from './limits.js';
+import type { DiscoverySource, Endpoint } from './source.js';
+
+export interface DynamoKubernetesSourceOptions {
+  /** Undefined for that of this pod or of the kubeconfig's context. */
+  readonly namespace: string | undefined;
+  /** Labels of the workers' pods; undefined for all workers of the namespace. */
+  readonly selector: string | undefined;
+  /** What the operator wrote, for messages. */
+  readonly text: string;
+}
+
+export interface DynamoKubernetesSourceModules {
+  readonly api: KubernetesApi;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A pod that the selector selects. */
+interface SelectedPod {
+  readonly name: string;
+  readonly isTerminating: boolean;
+}
+
+/**
+ * The workers that have registered a model with Dynamo on Kubernetes: each
+ * keeps its model card in a `DynamoWorkerMetadata` object beside its pod, and
+ * is known by that alone. The objects have no labels of their own, so that a
+ * selector is one of pods, which have to be followed too then.
+ */
+export class DynamoKubernetesSource implements DiscoverySource {
+  readonly name: string;
+  readonly isStatic = false;
+  readonly #options: DynamoKubernetesSourceOptions;
+  readonly #modules: DynamoKubernetesSourceModules;
+
+  constructor(options: DynamoKubernetesSourceOptions, modules: DynamoKubernetesSourceModules) {
+    this.name = options.text;
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  async run(
+    signal: AbortSignal,
+    onList: (endpoints: readonly Endpoint[]) => void,
+    onError: (error: Error) => void,
+  ): Promise<void> {
+    const { api, clock } = this.#modules;
+    const { namespace = api.namespace, selector } = this.#options;
+    let registered: readonly MetadataWorker[] | undefined;
+    let selected: ReadonlyMap<string, SelectedPod> | undefined;
+    const update = (): void => {
+      if (registered === undefined || (selector !== undefined && selected === undefined)) return;
+      onList(endpointsOf(registered, selected));
+    };
+    const failed = (error: KubernetesError): void => onError(this.#explain(error, namespace));
+    const metadata = new ListWatch<readonly MetadataWorker[]>(
+      {
+        path: `/apis/nvidia.com/v1alpha1/namespaces/${namespace}/dynamoworkermetadatas`,
+        keep: (object) => {
+          const workers = readWorkerMetadata(object, clock.wallMs());
+          return workers.length === 0 ? undefined : workers;
+        },
+        maxObjects: MAX_ENDPOINTS,
+      },
+      this.#modules,
+    );
+    const listening = [
+      metadata.run(signal, {
+        onSet: (objects) => {
+          registered = objects.flat();
+          update();
+        },
+        onError: failed,
+      }),
+    ];
+    if (selector !== undefined) {
+      const pods = new ListWatch<SelectedPod>(
+        { path: `/api/v1/namespaces/${namespace}/pods`, labelSelector: selector, keep: selectedPod },
+        this.#modules,
+      );
+      listening.push(
+        pods.run(signal, {
+          onSet: (objects) => {
+            selected = new Map(objects.map((pod) => [pod.name, pod]));
+            update();
+          },
+          onError: failed,
+        }),
+      );
+    }
+    await Promise.all(listening);
+  }
+
+  /** Where the kind is missing nobody has registered there, and no rule would mend it. */
+  #explain(error: KubernetesError, namespace: string): KubernetesError {
+    const isMissing = error.code === 'not_found';
+    const text = isMissing
+      ? `${this.#modules.api.name} has no DynamoWorkerMetadata (nvidia.com/v1alpha1) in ${namespace}: Dynamo's custom resources are not installed there, or its workers register elsewhere (DYN_DISCOVERY_BACKEND)`
+      : error.message;
+    return new KubernetesError(error.code, `${this.name}: ${text}`, { cause: error });
+  }
+}
+
+function endpointsOf(
+  registered: readonly MetadataWorker[],
+  selected: ReadonlyMap<string, SelectedPod> | undefined,
+): readonly Endpoint[] {
+  const endpoints = new Map<string, Endpoint>();
+  for (const { name, pod, isTerminating, told } of registered) {
+    const its = selected?.get(pod);
+    if ((selected !== undefined && its === undefined) || endpoints.has(name)) continue;
+    const draining = isTerminating || its?.isTerminating === true;
+    endpoints.set(name, { target: name, told, ...(draining ? { draining } : {}) });
+  }
+  return [...endpoints.values()].sort((one, other) => (one.target < other.target ? -1 : 1));
+}
+
+function selectedPod(object: unknown): SelectedPod | undefined {
+  const name = textAt(object, 'metadata', 'name');
+  const isTerminating = valueAt(object, 'metadata', 'deletionTimestamp') !== undefined;
+  return name === undefined ? undefined : { name, isTerminating };
+}

@@ -1,8 +1,10 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { openTraceReceiver } from '../frontend/tracing/trace-receiver.js';
+import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
 import { forThisTest } from './support/for-this-test.js';
 import {
   BASE_IMAGE,
@@ -26,6 +28,13 @@ import { until } from './support/until.js';
 
 const DOCKERFILE = fileURLToPath(new URL('../../Dockerfile', import.meta.url));
 
+const TOKENIZER = fileURLToPath(new URL('../fixtures/tokenizers/chatml', import.meta.url));
+
+/** A worker that needs no engine: all that is known of it is said here. */
+const SIDECAR_FLAGS: readonly string[] = [
+  ...['--engine', 'none', '--tokens-per-block', '32', '--model', 'm', '--worker-id', 'w'],
+];
+
 /** How much the image may add to what it is built on. */
 const MOST_ADDED_BYTES = 25e6;
 
@@ -34,19 +43,20 @@ const sum = (sizes: readonly number[]): number => sizes.reduce((a, b) => a + b, 
 
 /** Starts a command that serves in a container, on free ports, and waits until it answers. */
 async function serveInContainer(
-  name: string,
   command: string,
-  ...flags: readonly string[]
+  flags: readonly string[],
+  ofPodman: readonly string[] = [],
 ): Promise<Served & { readonly container: Container }> {
   const grpcPort = await freePort();
   const httpPort = await freePort();
+  const listen = ['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`];
   const container = startContainer(
-    name,
-    [command, ...['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`], ...flags],
-    ['--memory', '256m'],
+    command,
+    [command, ...listen, ...flags],
+    ['--memory', '256m', ...ofPodman],
   );
   const served = { container, program: container.program, grpcPort, httpPort };
-  await until(`${name} to answer`, async () => (await probe(served, '/livez')).status === 200, {
+  await until(`${command} to answer`, async () => (await probe(served, '/livez')).status === 200, {
     needs: [container.program],
   });
   return served;
@@ -218,11 +228,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
 
   describe.skipIf(lacks('grpcurl'))('as a sidecar', () => {
     it('reports over gRPC, agrees with an aggregator, and ends at once when it is told to', async () => {
-      const sidecar = await serveInContainer(
-        'sidecar',
-        'sidecar',
-        ...['--engine', 'none', '--tokens-per-block', '32', '--model', 'm', '--worker-id', 'w'],
-      );
+      const sidecar = await serveInContainer('sidecar', SIDECAR_FLAGS);
       const report = await reportThat(
         sidecar,
         'with the declared size',
@@ -238,19 +244,48 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
     });
   });
 
-  for (const [command, ...more] of [['aggregator'], ['frontend', '--http-port']] as const) {
-    it(`serves as ${command}, and ends when it is told to`, async () => {
-      const flags = more.length === 0 ? [] : [...more, String(await freePort())];
-      const served = await serveInContainer(
-        command,
-        command,
-        ...['--workers', '127.0.0.1:1', '--min-workers', '1', ...flags],
-      );
-      expect((await probe(served, '/metrics')).body).toContain('kv_accord');
-      console.log(`image: ${command} uses ${await memoryOf(served.container)}`);
-      const { status, tookMs } = await end(served.container);
-      console.log(`image: ${command} ended ${Math.round(tookMs)} ms after SIGTERM`);
-      expect(status).toBe(0);
+  it('serves as an aggregator, and ends when it is told to', async () => {
+    const aggregator = await serveInContainer('aggregator', ['--workers', '127.0.0.1:1']);
+    expect((await probe(aggregator, '/metrics')).body).toContain('kv_accord');
+    console.log(`image: an aggregator uses ${await memoryOf(aggregator.container)}`);
+    expect((await end(aggregator.container)).status).toBe(0);
+  });
+
+  it('serves as a frontend of two processes, with a tokenizer in a thread and a collector of traces', async () => {
+    const engine = await FakeOpenAiEngine.start();
+    onTestFinished(() => engine.stop());
+    const traces = await openTraceReceiver();
+    onTestFinished(() => traces[Symbol.asyncDispose]());
+    const sidecar = await serveInContainer('sidecar', [...SIDECAR_FLAGS, '--advertise-engine', engine.url]);
+    const httpPort = await freePort();
+    const frontend = await serveInContainer(
+      'frontend',
+      [
+        ...['--workers', `127.0.0.1:${sidecar.grpcPort}`, '--http-port', String(httpPort)],
+        ...['--threads', '2', '--tokenizer', '/model', '--settle', '0'],
+      ],
+      ['--volume', `${TOKENIZER}:/model:ro`, '--env', `OTEL_EXPORTER_OTLP_ENDPOINT=${traces.url}`],
+    );
+    const url = `http://127.0.0.1:${httpPort}/v1`;
+    await until('the frontend to serve', async () => (await fetch(`${url}/models`)).status === 200, {
+      needs: [frontend.program, sidecar.program],
     });
-  }
+    const answer = await fetch(`${url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ id: '1' })]);
+    console.log(`image: a frontend of two processes uses ${await memoryOf(frontend.container)}`);
+    const { status, tookMs } = await end(frontend.container);
+    console.log(`image: the frontend ended ${Math.round(tookMs)} ms after SIGTERM`);
+    expect(status).toBe(0);
+    expect(traces.spans.map(({ name }) => name)).toEqual(['chat m']);
+  });
+
+  it('plays its whole demonstration, KV events over ZeroMQ and all', async () => {
+    const { status, stdout } = await runImage(['demo']);
+    expect(stdout).toMatch(/All \d+ scenes came out as told/);
+    expect(status).toBe(0);
+  });
 });

@@ -3,6 +3,8 @@ import { type Command, defineCommand } from './command.js';
 import { demoDescription } from './demo-settings.js';
 import { execDescription } from './exec-settings.js';
 import { frontendDescription } from './frontend-settings.js';
+import { injectDescription } from './inject-settings.js';
+import { lintDescription } from './lint-settings.js';
 import { sidecarDescription } from './sidecar-settings.js';
 import { statusDescription } from './status-settings.js';
 import { waitDescription } from './wait-settings.js';
@@ -15,5 +17,7 @@ export const commands: readonly Command[] = [
   defineCommand(waitDescription, async () => (await import('./wait.js')).runWait),
   defineCommand(execDescription, async () => (await import('./exec.js')).runExec),
   defineCommand(statusDescription, async () => (await import('./status.js')).runStatus),
+  defineCommand(lintDescription, async () => (await import('./lint.js')).runLint),
+  defineCommand(injectDescription, async () => (await import('./inject.js')).runInject),
   defineCommand(demoDescription, async () => (await import('./demo.js')).runDemo),
 ];

@@ -75,6 +75,8 @@ describe.each(SHELLS)('%s', (shell) => {
         'exec',
         'frontend',
         'help',
+        'lint',
+        'inject',
         'sidecar',
         'status',
         'wait',

@@ -1,0 +1,35 @@
+import { readSourceFile } from '../source-file.js';
+import type { NamedText } from './apply-fixes.js';
+import type { Finding } from './finding.js';
+import { lintFiles } from './lint-files.js';
+
+export interface LintTextsOptions {
+  /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
+  readonly lintMarkdown?: ((file: string, text: string) => readonly Finding[]) | undefined;
+}
+
+/** Everything that is found in a set of texts, which are one view of a deployment, in the order of files and lines. */
+export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): readonly Finding[] {
+  const { lintMarkdown = () => [] } = options;
+  const kinds = new Map(texts.map((named) => [named, kindOf(named)]));
+  const of = (kind: Kind): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
+  const order = new Map(texts.map(({ file }, index) => [file, index]));
+  return [
+    ...lintFiles(
+      of('manifest').map(({ file, text }) => readSourceFile(file, text)),
+      of('shell'),
+    ),
+    ...of('markdown').flatMap(({ file, text }) => lintMarkdown(file, text)),
+  ].sort(
+    (a, b) => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || a.line - b.line || a.column - b.column,
+  );
+}
+
+type Kind = 'manifest' | 'shell' | 'markdown';
+
+/** By the name, and for standard input and names that say nothing by the first line. */
+function kindOf({ file, text }: NamedText): Kind {
+  if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
+  if (/\.(?:sh|bash)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
+  return 'manifest';
+}

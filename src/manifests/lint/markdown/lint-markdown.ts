@@ -1,0 +1,88 @@
+import { placesIn, readSourceFile } from '../../source-file.js';
+import { DOCS_RULE } from '../docs-rule.js';
+import type { Finding, Fix } from '../finding.js';
+import { lintFiles } from '../lint-files.js';
+import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
+import { findSettings, type ShownSetting } from './shown-settings.js';
+
+/** The words of the note; the numbers are the engines' own defaults. */
+const NOTE = "Must match the backend's tokens_per_block. vLLM default: 16, TRT-LLM default: 32.";
+
+/** Rules about manifests that hold for an excerpt too; the others need the whole. */
+const EXCERPT_RULES: ReadonlySet<string> = new Set(['block-size-unset', 'block-size-mismatch']);
+
+/**
+ * Looks at the code in a Markdown document: block sizes without a note, and
+ * manifests that have the fault in them.
+ */
+export function lintMarkdown(file: string, text: string): readonly Finding[] {
+  const placeOf = placesIn(text);
+  return readCodeBlocks(text).flatMap((block) => {
+    const code = text.slice(block.start, block.end);
+    const missing =
+      isNoted(code) || isNoted(block.before) || isNoted(block.after)
+        ? []
+        : findSettings(code, block.language).map((setting) => findingOf(file, text, block, setting, placeOf));
+    return [...missing, ...lintExcerpt(file, text, block)];
+  });
+}
+
+/** Whether a text says that the sizes have to be the same. */
+function isNoted(text: string): boolean {
+  return (
+    /\b(?:must|should|has to|have to|needs? to)\s+(?:always\s+)?(?:match|equal|agree|be (?:the same|equal))/i.test(
+      text,
+    ) || /\bsame\s+(?:as|number|size|value)\b[^.]*\b(?:backend|engine|worker)/i.test(text)
+  );
+}
+
+function findingOf(
+  file: string,
+  text: string,
+  block: CodeBlock,
+  setting: ShownSetting,
+  placeOf: (offset: number) => { readonly line: number; readonly column: number },
+): Finding {
+  return {
+    ruleId: DOCS_RULE.id,
+    severity: DOCS_RULE.severity,
+    file,
+    ...placeOf(block.start + setting.at),
+    message: `${setting.name} is shown as ${setting.value}, and nothing around it says that it must match the backend`,
+    consequence: DOCS_RULE.explanation,
+    advice: `Add the note: ${NOTE}`,
+    fix: fixOf(file, text, block, setting),
+  };
+}
+
+function fixOf(file: string, text: string, block: CodeBlock, setting: ShownSetting): Fix {
+  const says = `Add the note that the number must match the backend`;
+  const eol = text.includes('\r\n') ? '\r\n' : '\n';
+  switch (setting.note.type) {
+    case 'behind': {
+      const at = block.start + setting.note.at;
+      return { says, file, edits: [{ start: at, end: at, text: `  # ${NOTE}` }] };
+    }
+    case 'above': {
+      const at = block.start + setting.note.at;
+      return { says, file, edits: [{ start: at, end: at, text: `${setting.note.indent}# ${NOTE}${eol}` }] };
+    }
+    case 'none':
+      // No comments in this language: the note follows the block.
+      return {
+        says,
+        file,
+        edits: [{ start: block.blockEnd, end: block.blockEnd, text: `${eol}${eol}> ${NOTE}` }],
+      };
+  }
+}
+
+/** The block as a file of its own in which every character keeps its place. */
+function lintExcerpt(file: string, text: string, block: CodeBlock): readonly Finding[] {
+  const isYaml = ['yaml', 'yml'].includes(block.language);
+  if (!isYaml) return [];
+  const blank = (part: string): string => part.replace(/[^\r\n]/g, ' ');
+  const excerpt =
+    blank(text.slice(0, block.start)) + text.slice(block.start, block.end) + blank(text.slice(block.end));
+  return lintFiles([readSourceFile(file, excerpt)], []).filter(({ ruleId }) => EXCERPT_RULES.has(ruleId));
+}

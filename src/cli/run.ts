@@ -148,9 +148,11 @@ async function runCommand(
 }
 
 function checkOperands(command: Command, operands: readonly string[]): void {
-  const { syntax } = command.description.operands ?? {};
+  const { syntax, passesThrough } = command.description.operands ?? {};
   if (syntax?.startsWith('<') && operands.length === 0) {
-    throw new SettingError(`${syntax.replace(/[<>]/g, '')} (on the command line): must be given, after --`);
+    throw new SettingError(
+      `${syntax.replace(/[<>]/g, '')} (on the command line): must be given${passesThrough === true ? ', after --' : ''}`,
+    );
   }
   const most = syntax === undefined ? 0 : syntax.includes('...') ? Number.POSITIVE_INFINITY : 1;
   const excess = operands[most];

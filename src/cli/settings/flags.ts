@@ -64,6 +64,7 @@ const LIST_PLACEHOLDERS = {
   target: 'TARGET,…',
   'env-name': 'NAME,…',
   zmq: 'ENDPOINT,…',
+  'object-name': 'NAME,…',
 } as const;
 
 function helpOf(setting: Setting): string {

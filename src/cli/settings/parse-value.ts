@@ -242,6 +242,7 @@ const ITEM_WORDS: Readonly<Record<ListSetting['item'], string>> = {
   target: 'HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT or k8s://NAMESPACE/SERVICE:PORT',
   'env-name': 'names of environment variables',
   zmq: 'ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
+  'object-name': 'names such as vllm, or my-graph/Frontend for a part of an object',
 };
 
 function parseItem(item: ListSetting['item'], text: string): string | undefined {
@@ -256,6 +257,8 @@ function parseItem(item: ListSetting['item'], text: string): string | undefined 
       return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) ? text : undefined;
     case 'zmq':
       return isEventEndpoint(text) ? text : undefined;
+    case 'object-name':
+      return /^[A-Za-z0-9][\w.-]*(?:\/[\w.-]+)?$/.test(text) ? text : undefined;
   }
 }
 

@@ -77,9 +77,10 @@ export interface ListSetting extends Described {
  * `url`: http or https, kept without a trailing slash. `target`: the form is
  * checked by discovery, which knows the schemes. `env-name`: a name that an
  * environment variable can have. `zmq`: `tcp://HOST:PORT` or `ipc://PATH`, with
- * an `@` in front where the socket is to be bound.
+ * an `@` in front where the socket is to be bound. `object-name`: a Kubernetes
+ * object or, behind a slash, a part of it.
  */
-export type ListItem = 'url' | 'target' | 'env-name' | 'zmq';
+export type ListItem = 'url' | 'target' | 'env-name' | 'zmq' | 'object-name';
 
 /** `HOST:PORT`, `[::1]:PORT` or `unix:/path`. */
 export interface AddressSetting extends Described {

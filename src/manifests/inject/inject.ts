@@ -1,0 +1,85 @@
+import { readSourceFile, type SourceFile } from '../source-file.js';
+import { applyChanges } from './apply-changes.js';
+import { removeBlocks } from './blocks.js';
+import type { InjectOptions } from './options.js';
+import { type Note, planInject } from './plan.js';
+import { InjectRefusal } from './refusal.js';
+
+/** A file with its text before and after. */
+export interface InjectedFile {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A file that cannot be changed, and why. */
+export interface RefusedFile {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** What came of a set of manifests. */
+export interface InjectResult {
+  readonly files: readonly InjectedFile[];
+  readonly refused: readonly RefusedFile[];
+  readonly notes: readonly Note[];
+  readonly unknownNames: readonly string[];
+}
+
+interface Given {
+  readonly file: string;
+  readonly text: string;
+}
+
+/**
+ * Adds sidecars and gates to manifests. What an earlier run added is taken out
+ * first, so that a second run with the same options changes nothing and one
+ * with others brings everything up to date.
+ */
+export function injectManifests(given: readonly Given[], options: InjectOptions): InjectResult {
+  const refused: RefusedFile[] = [];
+  const sources: { readonly source: SourceFile; readonly before: string }[] = [];
+  for (const { file, text } of given) {
+    orRefused(refused, file, () => {
+      const source = readSourceFile(file, removeBlocks(text));
+      const [problem] = source.problems;
+      if (problem !== undefined) throw new InjectRefusal(problem.line, `is no YAML: ${problem.message}`);
+      sources.push({ source, before: text });
+    });
+  }
+  const plan = planInject(
+    sources.map(({ source }) => source),
+    options,
+  );
+  const files: InjectedFile[] = [];
+  for (const { source, before } of sources) {
+    const { changes = [], documents = [] } = plan.files.get(source) ?? {};
+    orRefused(refused, source.file, () => {
+      files.push({ file: source.file, before, after: applyChanges(source, changes, documents) });
+    });
+  }
+  return { files, refused, notes: plan.notes, unknownNames: plan.unknownNames };
+}
+
+/** Takes out all that `injectManifests` added; every other byte stays. */
+export function removeFromManifests(given: readonly Given[]): InjectResult {
+  const refused: RefusedFile[] = [];
+  const files: InjectedFile[] = [];
+  for (const { file, text } of given) {
+    orRefused(refused, file, () => {
+      files.push({ file, before: text, after: removeBlocks(text) });
+    });
+  }
+  return { files, refused, notes: [], unknownNames: [] };
+}
+
+function orRefused(refused: RefusedFile[], file: string, change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    if (!(error instanceof InjectRefusal)) throw error;
+    refused.push({ file, line: error.line, message: error.message });
+  }
+}

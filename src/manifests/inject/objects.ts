@@ -1,0 +1,85 @@
+import type { PodSite } from '../pod-site.js';
+import { YamlAccess } from '../yaml-access.js';
+import { GRPC_PORT, type Written } from './containers.js';
+
+const LABELS: Written = { 'app.kubernetes.io/name': 'kv-accord' };
+
+/** Names of Services are labels of DNS. */
+const MAX_NAME_CHARS = 63;
+
+/** The name of the objects that go with a workload; undefined where no Service can have it. */
+export function objectName(site: PodSite): string | undefined {
+  const name = `${site.name}-kv-accord`;
+  return name.length <= MAX_NAME_CHARS && /^[a-z][a-z0-9-]*$/.test(name) && site.name !== ''
+    ? name
+    : undefined;
+}
+
+/** A headless Service that lists the pods of a workload, ready or not: the gate waits for those that are not. */
+export function workersService(site: PodSite, name: string, selector: Written): Written {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, ...inNamespace(site.namespace), labels: LABELS },
+    spec: {
+      clusterIP: 'None',
+      publishNotReadyAddresses: true,
+      selector,
+      ports: [{ name: 'kva-grpc', port: GRPC_PORT, targetPort: GRPC_PORT }],
+    },
+  };
+}
+
+/** The labels by which a workload knows its pods; undefined when it has none. */
+export function selectorOf(site: PodSite): Written | undefined {
+  if (site.kind === 'LeaderWorkerSet') {
+    // The engine of a group answers at its leader.
+    return {
+      'leaderworkerset.sigs.k8s.io/name': site.name,
+      'leaderworkerset.sigs.k8s.io/worker-index': '0',
+    };
+  }
+  const access = new YamlAccess(site.document);
+  const labels = access
+    .textEntries(access.map(site.node, 'spec', 'selector', 'matchLabels'))
+    .map(({ key, value }): [string, string] => [key.value, value.value]);
+  const selector = labels.length > 0 ? labels : [...site.labels];
+  return selector.length === 0 ? undefined : Object.fromEntries(selector);
+}
+
+/** Lets the frontends of a graph list its pods, and how many of them there are to be. */
+export function graphAccess(
+  site: PodSite,
+  name: string,
+  serviceAccount: string,
+  namespace: string,
+): readonly Written[] {
+  const metadata = { name, ...inNamespace(site.namespace), labels: LABELS };
+  return [
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata,
+      rules: [
+        { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+        {
+          apiGroups: ['nvidia.com'],
+          resources: ['dynamographdeployments'],
+          verbs: ['get'],
+          resourceNames: [site.name],
+        },
+      ],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+      subjects: [{ kind: 'ServiceAccount', name: serviceAccount, namespace: site.namespace ?? namespace }],
+    },
+  ];
+}
+
+function inNamespace(namespace: string | undefined): Written {
+  return namespace === undefined ? {} : { namespace };
+}

@@ -1,0 +1,72 @@
+import type { ConfigMaps } from '../lint/config-maps.js';
+import type { Process } from '../lint/process.js';
+import { readProcesses } from '../lint/read-processes.js';
+import type { ContainerSite, PodSite } from '../pod-site.js';
+import type { SourceFile } from '../source-file.js';
+import type { InjectOptions } from './options.js';
+
+/** What a pod is for, with the container and the process that say so; both are undefined where only a name or a type does. */
+export interface SiteRole {
+  readonly container: ContainerSite | undefined;
+  readonly process: Process | undefined;
+}
+
+/** What the pods of one template are. */
+export interface SiteRoles {
+  readonly worker: SiteRole | undefined;
+  readonly frontend: SiteRole | undefined;
+  /** A container of kv-accord that somebody put there. */
+  readonly own: ContainerSite | undefined;
+}
+
+const WORKER_TYPES: readonly (string | undefined)[] = ['worker', 'prefill', 'decode'];
+
+/** What a pod template's pods do: as the operator says, else by what they run, else by the type of the component. */
+export function rolesOf(
+  file: SourceFile,
+  site: PodSite,
+  configMaps: ConfigMaps,
+  { workerNames, frontendNames }: InjectOptions,
+): SiteRoles {
+  const processes = readProcesses(file, site, configMaps);
+  const own = processes.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
+  const main =
+    site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??
+    site.containers[0];
+  const roleOf = (process: Process | undefined): SiteRole => ({
+    container: process?.container ?? main,
+    process,
+  });
+  const running = processes.find(({ role }) => role === 'worker');
+  const fronting = processes.find(({ role }) => role === 'frontend' || role === 'router');
+  const isSaidWorker = isNamed(site, workerNames);
+  const isSaidFrontend = isNamed(site, frontendNames);
+  if (isSaidWorker || isSaidFrontend) {
+    return {
+      own,
+      worker: isSaidWorker ? roleOf(running) : undefined,
+      frontend: isSaidFrontend ? roleOf(fronting) : undefined,
+    };
+  }
+  const type = running === undefined && fronting === undefined ? site.componentType?.value : undefined;
+  return {
+    own,
+    worker: running !== undefined || WORKER_TYPES.includes(type) ? roleOf(running) : undefined,
+    frontend: fronting !== undefined || type === 'frontend' ? roleOf(fronting) : undefined,
+  };
+}
+
+/** How a site is called in messages and on the command line. */
+export function siteName({ name, part }: PodSite): string {
+  return part === undefined ? name : `${name}/${part}`;
+}
+
+function isNamed(site: PodSite, names: readonly string[]): boolean {
+  return names.some((name) => name === site.name || name === site.part || name === siteName(site));
+}
+
+function ownContainer({ containers, initContainers }: PodSite): ContainerSite | undefined {
+  return [...initContainers, ...containers].find(
+    ({ name, image }) => /^kv-accord\b/.test(name) || /(?:^|\/)kv-accord(?:[:@]|$)/.test(image?.value ?? ''),
+  );
+}

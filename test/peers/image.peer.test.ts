@@ -1,5 +1,3 @@
-import { chmodSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
@@ -14,6 +12,7 @@ import {
   IMAGE,
   type ImageFacts,
   inspectImage,
+  playPod,
   podman,
   runImage,
   startContainer,
@@ -23,7 +22,6 @@ import { lacks, peerPath } from './support/peers.js';
 import { freePort } from './support/ports.js';
 import { reportThat } from './support/report.js';
 import { run } from './support/run.js';
-import { scratchFolder } from './support/scratch.js';
 import { until } from './support/until.js';
 
 const DOCKERFILE = fileURLToPath(new URL('../../Dockerfile', import.meta.url));
@@ -208,22 +206,56 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
     console.log(`image: ${there.length} packages; whether any is known to be vulnerable was not checked`);
   });
 
-  it('can be carried into another container by an init container', async () => {
-    const folder = join(scratchFolder(), 'carried');
-    mkdirSync(folder);
-    chmodSync(folder, 0o777);
-    const carried = await podman(
-      ...['run', '--rm', '--network', 'none', ...CONFINED, '--user', '1234:1234', '--entrypoint', 'cp'],
-      ...['--volume', `${folder}:/carried`, IMAGE],
-      ...['-a', '/opt/kv-accord', '/usr/local/bin/node', '/carried/'],
+  it('can be carried into another image, and gates a program there, in a pod as it is written for Kubernetes', async () => {
+    const grpcPort = await freePort();
+    const httpPort = await freePort();
+    const securityContext = {
+      runAsUser: 65_532,
+      runAsGroup: 65_532,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    };
+    const own = { image: IMAGE, imagePullPolicy: 'Never', securityContext };
+    const guarded =
+      "console.log('given ' + process.env.DYN_KV_CACHE_BLOCK_SIZE); setInterval(() => {}, 1_000)";
+    const pod = playPod('gated', {
+      initContainers: [
+        {
+          ...own,
+          name: 'program',
+          command: ['cp', '-r', '/opt/kv-accord/.', '/usr/local/bin/node', '/program/'],
+          volumeMounts: [{ name: 'kv-accord', mountPath: '/program' }],
+        },
+      ],
+      containers: [
+        {
+          ...own,
+          name: 'sidecar',
+          args: [
+            ...['sidecar', ...SIDECAR_FLAGS, '--insecure', '--listen', `0.0.0.0:${grpcPort}`],
+            ...['--http-listen', `0.0.0.0:${httpPort}`],
+          ],
+          resources: { limits: { memory: '128Mi' } },
+        },
+        {
+          name: 'frontend',
+          image: BASE_IMAGE,
+          imagePullPolicy: 'Never',
+          securityContext: { ...securityContext, runAsUser: 1_000, runAsGroup: 1_000 },
+          command: ['/opt/kv-accord/node', '/opt/kv-accord/dist/cli/main.js'],
+          args: [
+            ...['exec', '--workers', `127.0.0.1:${grpcPort}`, '--min-workers', '1', '--settle', '0', '--'],
+            ...['/opt/kv-accord/node', '--eval', guarded],
+          ],
+          volumeMounts: [{ name: 'kv-accord', mountPath: '/opt/kv-accord', readOnly: true }],
+        },
+      ],
+      volumes: [{ name: 'kv-accord', emptyDir: {} }],
+    });
+    await until('the program behind the gate', async () =>
+      (await pod.logOf('frontend')).includes('given 32'),
     );
-    expect(carried).toMatchObject({ status: 0, stderr: '' });
-    const ran = await podman(
-      ...['run', '--rm', '--network', 'none', ...CONFINED, '--user', '4321:4321'],
-      ...['--volume', `${folder}:/carried:ro`, '--entrypoint', '/carried/node', BASE_IMAGE],
-      ...['/carried/kv-accord/dist/cli/main.js', '--version'],
-    );
-    expect(ran).toMatchObject({ status: 0, stdout: `${manifest.version}\n` });
   });
 
   describe.skipIf(lacks('grpcurl'))('as a sidecar', () => {

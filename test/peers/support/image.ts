@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
 import { peerPath } from './peers.js';
 import { Program } from './program.js';
 import { type Outcome, run } from './run.js';
@@ -98,6 +99,46 @@ export function startContainer(
     await program.stop();
   });
   return { id, program };
+}
+
+/** A pod that runs here. */
+export interface Pod {
+  /** Runs as long as the pod; ends when the pod cannot be started. */
+  readonly program: Program;
+  /** All that a container of it has printed. */
+  logOf(container: string): Promise<string>;
+}
+
+/**
+ * Runs a pod as a kubelet would, with the network of this machine; it is gone
+ * when the test is over. `spec` is that of a Pod, without sidecars among its
+ * init containers, which podman does not know.
+ */
+export function playPod(name: string, spec: object): Pod {
+  const file = join(scratchFolder(), `${name}.yaml`);
+  // With another policy podman starts init containers again that have ended.
+  const whole = { restartPolicy: 'OnFailure', hostNetwork: true, ...spec };
+  writeFileSync(file, stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: whole }));
+  const program = new Program({
+    name,
+    // podman leaves when the pod runs; its keeper then stays for the pod.
+    command: [
+      ...['env', ...settingsOfPodman(), 'sh', '-c', '"$@" && exec sleep infinity', 'play'],
+      ...['podman', ...store(), 'kube', 'play', '--network', 'host', file],
+    ],
+  });
+  onTestFinished(async () => {
+    await podman('kube', 'down', file);
+    await podman('volume', 'prune', '--force');
+    await program.stop();
+  });
+  return {
+    program,
+    logOf: async (container) => {
+      const { stdout, stderr } = await podman('logs', `${name}-${container}`);
+      return stdout + stderr;
+    },
+  };
 }
 
 function store(): string[] {

@@ -45,7 +45,8 @@ export async function problemsOf(template: PodTemplate): Promise<string[]> {
       say(read.problem);
       continue;
     }
-    for (const problem of portProblems(container, read.settings)) say(problem);
+    // Under exec, ports and probes are those of the program that it runs.
+    if (read.command !== 'exec') for (const problem of portProblems(container, read.settings)) say(problem);
     for (const problem of memoryProblems(container, read.settings)) say(problem);
     for (const problem of endingProblems(spec, container, read.settings)) say(problem);
   }

@@ -102,7 +102,7 @@ export function asNode(value: unknown): Node | undefined {
 
 /** The mappings of a list; none where there is no list. */
 export function nodesOf(value: unknown): Node[] {
-  return Array.isArray(value) ? value.flatMap((item) => asNode(item) ?? []) : [];
+  return Array.isArray(value) ? value.map(asNode).filter((item) => item !== undefined) : [];
 }
 
 /** The texts of a list; none where there is no list. */

@@ -73,13 +73,14 @@ function factsOf({ model, told, observed, declaredTokensPerBlock, nowMs }: Direc
     observedAtMs: nowMs,
   });
   const facts: Fact[] = [...(told?.facts ?? [])];
+  if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
   if (told === undefined) {
     const raw = 'an engine without a sidecar';
     const kind = EngineKind.ENGINE_KIND_OTHER;
     facts.push(fieldFact('engine.kind', kind, said('--kv-event-sources', raw)));
   }
-  if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
-  if (declaredTokensPerBlock !== undefined) {
+  // Where the worker says something itself, what the operator insists on is no word of the worker's.
+  if (told === undefined && declaredTokensPerBlock !== undefined) {
     facts.push({
       type: 'block_size',
       size: { kind: BlockSizeKind.BLOCK_SIZE_KIND_KV_EVENT, sizeTokens: declaredTokensPerBlock },

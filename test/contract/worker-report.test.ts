@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../src/contract/worker-report.js';
-import { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { CapabilityReport, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { makeWireReport } from '../support/reports.js';
 
 /** Later than any date: seconds as the wire carries them. */
@@ -29,6 +29,20 @@ describe('a report from outside', () => {
   ])('is refused with a time that no clock shows in %s', (field, change) => {
     const report = change(sent(makeWireReport('w-1', {})));
     expect(readReport(report)).toEqual({ problems: [`${field} is no time that there is`] });
+  });
+
+  it.each([
+    [EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT, EvidenceSource.EVIDENCE_SOURCE_DECLARED, 16],
+    [EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT, EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG, 16],
+    [EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT, EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP, undefined],
+    [EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS, EvidenceSource.EVIDENCE_SOURCE_DECLARED, 16],
+    [EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS, EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG, undefined],
+  ])('V4: kept by source %d against source %d declares %d', (keptSource, otherSource, declares) => {
+    const report = makeWireReport('w-1', { declares: 16 });
+    const conflicts = report.conflicts.map((conflict) => ({ ...conflict, keptSource, otherSource }));
+    expect(readReport(sent({ ...report, conflicts }))).toMatchObject({
+      declared: declares === undefined ? undefined : { tokensPerBlock: declares, origin: 'its model card' },
+    });
   });
 
   it('can be written and shown again once it is believed, whatever bytes it came in', () => {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import type { ToldWorker } from '../../src/contract/told-worker.js';
 import { readReport } from '../../src/contract/worker-report.js';
-import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { readRegisteredWorker } from '../../src/dynamo/registered-worker.js';
+import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { type DirectKnowledge, directReport } from '../../src/indexer/direct-report.js';
+import { modelCard } from '../support/dynamo-folder.js';
+
+function toldBy(size: number): ToldWorker {
+  const options = { origin: 'file card', observedAtMs: 0, instanceId: '1a', adapters: [] };
+  return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
+}
 
 function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof directReport> {
   return directReport({
@@ -67,6 +75,45 @@ describe('the report of a worker without a sidecar', () => {
   it('has no size when its ranks differ', () => {
     expect(readReport(report({ observed: [observed(16), observed(32, 'token', 1)] }))).toMatchObject({
       usable: false,
+    });
+  });
+
+  it('has what discovery tells of it beside its events, and differs from itself where they do', () => {
+    const told = toldBy(16);
+    expect(readReport(report({ told, model: undefined }))).toMatchObject({
+      usable: true,
+      group: 'tiny',
+      engineKind: EngineKind.ENGINE_KIND_DYNAMO,
+      values: { tokens_per_block: 16 },
+      declared: undefined,
+    });
+    const differing = report({ told, model: undefined, observed: [observed(32)] });
+    expect(readReport(differing)).toMatchObject({
+      usable: true,
+      values: { tokens_per_block: 32 },
+      declared: { tokensPerBlock: 16, origin: 'file card' },
+    });
+    expect(differing.warnings[0]).toBe(
+      'the engine cuts blocks of 32 tokens (KV events of tcp://h:5557: BlockStored), but file card (engine_config) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
+    );
+    expect(readReport(report({ told, observed: [observed(16)] }))).toMatchObject({ declared: undefined });
+  });
+
+  it('takes what an operator insists on for no word of a worker that speaks for itself', () => {
+    expect(readReport(report({ told: toldBy(16), declaredTokensPerBlock: 32 }))).toMatchObject({
+      values: { tokens_per_block: 16 },
+      declared: undefined,
+    });
+  });
+
+  it('says what is missing where neither discovery nor the operator names its model', () => {
+    const read = readReport(report({ model: undefined, observed: [observed(32)] }));
+    expect(read).toMatchObject({ usable: false });
+    expect('reasons' in read && read.reasons.join()).toContain('discovery does not list it');
+    const trouble = { instanceId: '1', facts: [], warnings: [], trouble: 'its card is broken' };
+    expect(readReport(report({ told: trouble }))).toMatchObject({
+      usable: false,
+      reasons: ['its card is broken'],
     });
   });
 });

@@ -100,6 +100,23 @@ describe('several sources', () => {
     ]);
   });
 
+  it('leave a worker to its sidecar, or to the one that it is to have, whatever else is told of it', () => {
+    const { a, b, run } = combine();
+    const told = { instanceId: '1', facts: [], warnings: [] };
+    a.list([
+      { target: 'w-1', told },
+      { target: 'w-2', told, draining: true },
+      { target: 'w-3', told },
+    ]);
+    b.list([at('w-1:1', { target: 'w-1' }), { target: 'w-2', pending: 'its pod is Pending' }]);
+    expect(run.endpoints.at(-1)).toEqual([
+      { target: 'w-1', address: 'w-1:1' },
+      { target: 'w-2', pending: 'its pod is Pending', draining: true },
+      { target: 'w-3', told },
+    ]);
+    expect(run.errors).toEqual([]);
+  });
+
   it('keep the last list when all together have too many', () => {
     const { a, b, run } = combine();
     a.list([at('w-1:1')]);

@@ -8,6 +8,7 @@ import {
 } from '../../../src/aggregator/discovery/dynamo-file.js';
 import type { Endpoint } from '../../../src/aggregator/discovery/source.js';
 import { evidenceSourceName } from '../../../src/contract/names.js';
+import { CONTROL_CHARACTER } from '../../../src/contract/report-limits.js';
 import { systemClock } from '../../../src/platform/clock.js';
 import {
   type CardSketch,
@@ -294,17 +295,15 @@ describe("the workers in Dynamo's file discovery", () => {
       fc.constant(modelCard()),
       fc.json(),
       fc.jsonValue().map((value) => JSON.stringify({ card_json: value })),
-      fc
-        .jsonValue()
-        .map((value) =>
-          JSON.stringify({
-            card_json: {
-              kv_cache_block_size: value,
-              runtime_config: value,
-              model_info: { hf_config_json: { path: value } },
-            },
-          }),
-        ),
+      fc.jsonValue().map((value) =>
+        JSON.stringify({
+          card_json: {
+            kv_cache_block_size: value,
+            runtime_config: value,
+            model_info: { hf_config_json: { path: value } },
+          },
+        }),
+      ),
       fc.string(),
     );
     await fc.assert(
@@ -318,8 +317,7 @@ describe("the workers in Dynamo's file discovery", () => {
         for (const { target, told: its } of list) {
           expect(target).toMatch(/^[^/]+\/[^/]+\/[^/]+\/[0-9a-f]{1,16}$/);
           expect(target.length).toBeLessThanOrEqual(255);
-          // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point.
-          expect(target).not.toMatch(/[\u0000-\u001f\u007f]/);
+          expect(CONTROL_CHARACTER.test(target)).toBe(false);
           expect(its?.trouble !== undefined || (its?.facts.length ?? 0) > 0).toBe(true);
         }
         await run.stop();

@@ -108,7 +108,7 @@ export function viewFleet(state: AgreementState, nowMs: number): FleetView {
 
 function whyNoGroup(state: AgreementState): Reason[] {
   if (state.members.size === 0) {
-    const isExpected = state.options.minWorkers === 'auto' && state.expected !== undefined;
+    const isExpected = state.options.minWorkers === 'auto' && (state.expected?.count ?? 0) > 0;
     const text = `discovery lists no workers${isExpected ? `; ${expectationWords(state)}` : ''}`;
     return [{ code: 'no_workers', text }];
   }

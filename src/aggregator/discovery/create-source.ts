@@ -8,7 +8,7 @@ import { DiscoveryError } from './discovery-error.js';
 import { DnsSource } from './dns.js';
 import { DynamoFileSource } from './dynamo-file.js';
 import { FileSource } from './file.js';
-import { parseGraphTarget } from './parse-cluster-target.js';
+import { type ClusterTarget, parseGraphTarget } from './parse-cluster-target.js';
 import { parseTargets, type Target } from './parse-target.js';
 import type { DiscoverySource } from './source.js';
 import { StaticSource } from './static.js';
@@ -54,23 +54,20 @@ export async function createDiscoverySource(
   const addresses = targets.flatMap((target) => (target.type === 'address' ? [target.address] : []));
   const sources: DiscoverySource[] = [];
   if (addresses.length > 0) sources.push(new StaticSource({ addresses }));
+  const clusterTargets: ClusterTarget[] = [];
   for (const target of targets) {
-    if (target.type === 'address') continue;
-    sources.push(makeSource(target, modules));
+    if (target.type === 'dns') sources.push(new DnsSource(target, modules));
+    else if (target.type === 'dynamo-file') sources.push(new DynamoFileSource(target, modules));
+    else if (target.type !== 'address') clusterTargets.push(target);
+  }
+  if (clusterTargets.length > 0) {
+    const { openClusterSources } = await import('./cluster-sources.js');
+    sources.push(...(await openClusterSources(clusterTargets, options, modules)));
   }
   if (options.workersFile !== undefined)
     sources.push(new FileSource({ path: options.workersFile }, { clock: modules.clock }));
   const [only] = sources;
   return sources.length === 1 && only !== undefined ? only : new CombinedSource({ sources });
-}
-
-function makeSource(
-  target: Exclude<Target, { type: 'address' }>,
-  modules: DiscoveryModules,
-): DiscoverySource {
-  if (target.type === 'dns') return new DnsSource(target, modules);
-  if (target.type === 'dynamo-file') return new DynamoFileSource(target, modules);
-  throw new DiscoveryError('unsupported_target', `${target.text}: is not in this version`);
 }
 
 /** `--min-workers auto` asks workloads; what names none cannot tell. */

@@ -5,7 +5,8 @@
  * - `duplicate_target`: the same worker is listed twice in one place;
  * - `too_many_endpoints`: more than `MAX_ENDPOINTS`;
  * - `no_addresses`: the name server says that the name has no addresses;
- * - `lookup_failed`: the name server gave no answer, or none in time;
+ * - `lookup_failed`: the name server or the cluster gave no answer, or none in time, or none that helps;
+ * - `unreachable_cluster`: no Kubernetes API server is configured, or not as it must be;
  * - `unreadable_file`: it is not there, may not be read, or is too large;
  * - `invalid_file`: what it holds is no list of workers.
  */
@@ -16,6 +17,7 @@ export type DiscoveryErrorCode =
   | 'too_many_endpoints'
   | 'no_addresses'
   | 'lookup_failed'
+  | 'unreachable_cluster'
   | 'unreadable_file'
   | 'invalid_file';
 

@@ -1,0 +1,89 @@
+import { isIP } from 'node:net';
+import { listAt, textAt } from '../../kubernetes/read-json.js';
+import { formatTcp } from '../../platform/address.js';
+import { onOneLine } from '../../platform/printable.js';
+import { clueOf, type PodClue } from './expected-count.js';
+import type { ClusterMembers } from './kubernetes-source.js';
+import type { Endpoint } from './source.js';
+
+/** Longest part of the scheduler's words that a message repeats. */
+const MAX_WORDS_CHARS = 200;
+
+/** What is kept of a pod. */
+export interface ListedPod {
+  readonly name: string;
+  readonly ip: string | undefined;
+  readonly draining: boolean;
+  /** Why it has no address yet; empty when it has one. */
+  readonly pending: string;
+  readonly clue: PodClue;
+}
+
+/** Reads a pod; undefined for one that has ended, which no longer counts. */
+export function readPod(object: unknown): ListedPod | undefined {
+  const name = textAt(object, 'metadata', 'name');
+  const phase = textAt(object, 'status', 'phase') ?? 'Pending';
+  if (name === undefined || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  const ip = textAt(object, 'status', 'podIP') ?? textAt(listAt(object, 'status', 'podIPs')[0], 'ip');
+  const clue = clueOf(object);
+  const isAddress = ip !== undefined && isIP(ip) !== 0;
+  return {
+    name,
+    ip: isAddress ? ip : undefined,
+    draining: clue.draining,
+    pending: isAddress ? '' : pendingWords(object, phase),
+    clue,
+  };
+}
+
+/** `its pod has no address yet (Pending, Unschedulable: 0/4 nodes are available)`. */
+function pendingWords(object: unknown, phase: string): string {
+  const unscheduled = listAt(object, 'status', 'conditions').find(
+    (condition) => textAt(condition, 'type') === 'PodScheduled' && textAt(condition, 'status') === 'False',
+  );
+  const reason = textAt(unscheduled, 'reason');
+  const message = textAt(unscheduled, 'message');
+  const why = reason === undefined ? '' : `, ${reason}${message === undefined ? '' : `: ${message}`}`;
+  return onOneLine(`its pod has no address yet (${phase}${why}`, MAX_WORDS_CHARS).concat(')');
+}
+
+export interface PodMembersOptions {
+  readonly port: number;
+  /** What a member is called. */
+  readonly nameOf: (pod: string) => string;
+  /** What was asked for, for the message when there is none. */
+  readonly asked: string;
+}
+
+/** The members among pods. Those without an address are members too: they are the ones to wait for. */
+export function membersOfPods(
+  pods: readonly ListedPod[],
+  { port, nameOf, asked }: PodMembersOptions,
+): ClusterMembers {
+  const sorted = [...pods].sort((a, b) => (a.name < b.name ? -1 : 1));
+  // Pods on their node's network share its address, and so may a pod that ends and one that follows it.
+  const holders = new Map<string, ListedPod>();
+  for (const pod of sorted) {
+    if (pod.ip === undefined) continue;
+    const holder = holders.get(pod.ip);
+    if (holder === undefined || (holder.draining && !pod.draining)) holders.set(pod.ip, pod);
+  }
+  const endpoints = sorted.map((pod): Endpoint => {
+    const { name, ip, draining } = pod;
+    const frame = { target: nameOf(name), ...(draining ? { draining } : {}) };
+    if (ip === undefined) return { ...frame, pending: pod.pending };
+    const address = formatTcp(ip, port);
+    const holder = holders.get(ip);
+    if (holder === pod || holder === undefined) return { ...frame, address };
+    return {
+      ...frame,
+      pending: `its address ${address} is that of ${holder.name} too: pods on one node's network need ports of their own`,
+    };
+  });
+  return {
+    endpoints,
+    problems:
+      endpoints.length > 0 ? [] : [`no pods have the labels ${asked}; check the selector and the namespace`],
+    pods: sorted.map(({ clue }) => clue),
+  };
+}

@@ -1,0 +1,153 @@
+import type { KubernetesApi } from '../../kubernetes/api.js';
+import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Random } from '../../platform/random.js';
+import { DiscoveryError } from './discovery-error.js';
+import type { ExpectedCount, PodClue } from './expected-count.js';
+import { MAX_ENDPOINTS } from './limits.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers } from './source.js';
+
+/** What the objects of a cluster come to. */
+export interface ClusterMembers {
+  readonly endpoints: readonly Endpoint[];
+  /** What is wrong with some of them, or that there are none: told when it is new. */
+  readonly problems: readonly string[];
+  /** Their pods, to find the workloads by. */
+  readonly pods: readonly PodClue[];
+}
+
+export interface KubernetesSourceOptions<T> {
+  /** What the operator wrote. */
+  readonly name: string;
+  readonly collection: ListWatchOptions<T>;
+  readonly membersOf: (objects: readonly T[]) => ClusterMembers;
+  /** Present under `--min-workers auto`. */
+  readonly expected?: ExpectedCount;
+}
+
+export interface KubernetesSourceModules {
+  readonly api: KubernetesApi;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Between two looks at what workloads are to have, while their pods stand still. */
+const LOOK_AGAIN_MS = 15_000;
+
+/** Members out of one collection of a cluster, followed by a watch. */
+export class KubernetesSource<T> implements DiscoverySource {
+  readonly name: string;
+  readonly isStatic = false;
+  readonly #options: KubernetesSourceOptions<T>;
+  readonly #modules: KubernetesSourceModules;
+  /** Problems that were told and hold still. */
+  #told = new Set<string>();
+
+  constructor(options: KubernetesSourceOptions<T>, modules: KubernetesSourceModules) {
+    this.name = options.name;
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  async run(
+    signal: AbortSignal,
+    onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
+    onError: (error: Error) => void,
+  ): Promise<void> {
+    const { collection, membersOf, expected } = this.#options;
+    const listWatch = new ListWatch(collection, this.#modules);
+    const failed = (error: Error): void => onError(this.#fault(error.message, error));
+    if (expected === undefined) {
+      const onSet = (objects: readonly T[]): void => {
+        const { endpoints, problems } = membersOf(objects);
+        this.#tell([...problems, ...tooMany(endpoints)], onError);
+        if (endpoints.length <= MAX_ENDPOINTS) onList(endpoints);
+      };
+      return listWatch.run(signal, { onSet, onError: failed });
+    }
+    const latest = new Latest<ClusterMembers>();
+    const onSet = (objects: readonly T[]): void => latest.set(membersOf(objects));
+    await Promise.all([
+      listWatch.run(signal, { onSet, onError: failed }),
+      this.#count(expected, latest, signal, onList, onError),
+    ]);
+  }
+
+  /** Hands each list on together with the number that is expected then, and looks again from time to time. */
+  async #count(
+    counter: ExpectedCount,
+    latest: Latest<ClusterMembers>,
+    signal: AbortSignal,
+    onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
+    onError: (error: Error) => void,
+  ): Promise<void> {
+    let listed: ClusterMembers | undefined;
+    let told = '';
+    while (!signal.aborted) {
+      const members = await latest.next(this.#modules.clock, LOOK_AGAIN_MS, signal);
+      if (members === undefined || signal.aborted) continue;
+      if (members.endpoints.length > MAX_ENDPOINTS) {
+        this.#tell(tooMany(members.endpoints), onError);
+        continue;
+      }
+      const outcome = await counter.count(members.pods, signal);
+      if (outcome === undefined) return;
+      const { expected, problems } = outcome;
+      const words = JSON.stringify(expected);
+      this.#tell([...members.problems, ...problems], onError);
+      if (members !== listed || words !== told) onList(members.endpoints, expected);
+      listed = members;
+      told = words;
+    }
+  }
+
+  #tell(problems: readonly string[], onError: (error: Error) => void): void {
+    for (const problem of problems) if (!this.#told.has(problem)) onError(this.#fault(problem));
+    this.#told = new Set(problems);
+  }
+
+  #fault(problem: string, cause?: Error): DiscoveryError {
+    return new DiscoveryError(
+      'lookup_failed',
+      `${this.name}: ${problem}`,
+      cause === undefined ? {} : { cause },
+    );
+  }
+}
+
+function tooMany({ length }: readonly Endpoint[]): string[] {
+  if (length <= MAX_ENDPOINTS) return [];
+  return [`${length} workers are found, at most ${MAX_ENDPOINTS} are allowed; the last list stays`];
+}
+
+/** The newest of several values, for one who takes them when there is time. */
+class Latest<V> {
+  #value: V | undefined;
+  #isNew = false;
+  #wake: (() => void) | undefined;
+
+  set(value: V): void {
+    this.#value = value;
+    this.#isNew = true;
+    this.#wake?.();
+  }
+
+  /** The value as soon as it is new, or after `atMostMs` the one that there is; undefined while there is none. */
+  async next(clock: Clock, atMostMs: number, signal: AbortSignal): Promise<V | undefined> {
+    if (!this.#isNew && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          timer.clear();
+          signal.removeEventListener('abort', wake);
+          this.#wake = undefined;
+          resolve();
+        };
+        const timer = clock.setTimer(atMostMs, wake);
+        signal.addEventListener('abort', wake, { once: true });
+        this.#wake = wake;
+      });
+    }
+    this.#isNew = false;
+    return this.#value;
+  }
+}

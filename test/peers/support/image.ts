@@ -46,8 +46,8 @@ export const CONFINED: readonly string[] = [
 
 /** Builds the checkout's Dockerfile; resolves with what the builder printed. Rejects with the end of it. */
 export async function buildImage(): Promise<string> {
-  // What other checkouts and earlier days have left; layers of the last days make the next build short.
-  await podman('image', 'prune', '--force', '--filter', 'until=72h');
+  // What other checkouts and earlier days have left; the layers of this day make the next build short.
+  await podman('image', 'prune', '--force', '--filter', 'until=24h');
   const { stdout, stderr } = await buildah(
     ...['build-using-dockerfile', '--isolation', 'chroot', '--pull-never', '--format', 'docker', '--layers'],
     ...['--volume', `${await npmSettings()}:/usr/local/etc:ro`, '--tag', IMAGE, ROOT],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { lintTexts } from '../../src/manifests/lint/lint-texts.js';
 import { isOurs, ourImage, problemsOf, readSettings } from './manifest-problems.js';
 import {
   asNode,
@@ -118,6 +119,20 @@ describe('the check finds', () => {
     push(container, '--tls-cert=/tls.crt');
     push(container, '--tls-key=/tls.key');
   }
+});
+
+describe('kv-accord lint', () => {
+  const files = deployFiles('.yaml').filter((file) => !file.startsWith('deploy/helm/'));
+
+  test.each(files)('finds nothing in %s', (file) => {
+    expect(lintTexts([{ file, text: repositoryFile(file) }])).toEqual([]);
+  });
+
+  test('finds it where an example is spoilt', () => {
+    const file = 'deploy/examples/dynamo/v1alpha1/trtllm-agg-router.yaml';
+    const spoilt = repositoryFile(file).replace('value: "32"', 'value: "16"');
+    expect(lintTexts([{ file, text: spoilt }]).map(({ ruleId }) => ruleId)).toContain('block-size-mismatch');
+  });
 });
 
 describe('examples of Dynamo', () => {

@@ -20,11 +20,13 @@ import time
 import msgspec
 import uvloop
 import zmq
+from dynamo.common.utils.graceful_shutdown import install_signal_handlers
 from dynamo.llm import KvEventPublisher, ModelInput, ModelRuntimeConfig, ModelType, WorkerType, register_model
 from dynamo.runtime import DistributedRuntime
 from dynamo.runtime.logging import configure_dynamo_logging
 
 
+GRACE_SECONDS = 0.5  # between leaving the discovery and the end, as Dynamo's own workers do in 5 s
 PREFILL_SECONDS_PER_TOKEN = 20e-6  # of one that is not cached, so that a hit that is lost can be felt
 
 
@@ -74,6 +76,7 @@ class PlayedEngine:
 async def main(args):
     runtime = DistributedRuntime(asyncio.get_running_loop(), "file", "tcp")
     endpoint = runtime.endpoint("dynamo.backend.generate")
+    install_signal_handlers(asyncio.get_running_loop(), runtime, [endpoint], grace_period_s=GRACE_SECONDS)
     engine = PlayedEngine(args.engine, args.kv_events_port)
 
     async def generate(request, context=None):

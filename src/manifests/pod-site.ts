@@ -73,6 +73,8 @@ export interface PodSite {
   readonly dynamoNamespace: string | undefined;
   /** The document that the site is in. */
   readonly document: Document.Parsed;
+  /** The object that the site is in: all components of a graph have the same. */
+  readonly object: YAMLMap;
   /** The name of the site as its key or `name` field has it, for findings about all of it. */
   readonly at: Placed;
 }

@@ -117,6 +117,7 @@ function templateSite(
     componentEnv: [],
     dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
     document,
+    object,
     spec,
     node: object,
     at: access.text(access.map(object, 'metadata'), 'name') ?? start(object),
@@ -127,7 +128,7 @@ function templateSite(
 function graphSites(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
   const spec = access.map(object, 'spec');
   const shared = [...readEnv(access, spec, 'envs'), ...readEnv(access, spec, 'env')];
-  const common = { kind: 'DynamoGraphDeployment' as const, ...named(access, object), document };
+  const common = { kind: 'DynamoGraphDeployment' as const, ...named(access, object), document, object };
   const services = access.mapEntries(access.map(spec, 'services')).flatMap(({ key, map }): PodSite[] => {
     if (map === undefined) {
       return [];

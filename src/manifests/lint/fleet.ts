@@ -1,3 +1,4 @@
+import type { YAMLMap } from 'yaml';
 import { readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
 import { ConfigMaps } from './config-maps.js';
@@ -27,6 +28,7 @@ export interface Fleet {
 export function readFleets(files: readonly SourceFile[], scripts: readonly TextSource[]): readonly Fleet[] {
   const configMaps = new ConfigMaps(files);
   const groups = new Map<string, Process[]>();
+  const graphs = new Map<YAMLMap, number>();
   const add = (key: string, processes: readonly Process[]): void => {
     const group = groups.get(key) ?? [];
     group.push(...processes);
@@ -35,7 +37,7 @@ export function readFleets(files: readonly SourceFile[], scripts: readonly TextS
   for (const file of files) {
     for (const site of readPodSites(file)) {
       for (const process of readProcesses(file, site, configMaps)) {
-        add(groupOf(process), [process]);
+        add(groupOf(process, graphs), [process]);
       }
     }
   }
@@ -45,11 +47,14 @@ export function readFleets(files: readonly SourceFile[], scripts: readonly TextS
   return [...groups.values()].map((processes) => toFleet(processes, configMaps));
 }
 
-function groupOf(process: Process): string {
+function groupOf(process: Process, graphs: Map<YAMLMap, number>): string {
   const { site } = process;
   const kubernetes = site?.namespace ?? '';
   if (site?.kind === 'DynamoGraphDeployment') {
-    return `graph ${kubernetes}/${site.name}/${site.dynamoNamespace ?? ''}`;
+    // By the object and not by its name: examples in one folder are often called the same.
+    const graph = graphs.get(site.object) ?? graphs.size;
+    graphs.set(site.object, graph);
+    return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
   }
   const dynamo = site?.dynamoNamespace ?? variableOf(process, 'DYN_NAMESPACE')?.value ?? '';
   const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';

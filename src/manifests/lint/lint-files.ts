@@ -18,7 +18,7 @@ export function lintFiles(
   const fleets = readFleets(files, shellFiles.map(toTextSource));
   return [
     ...files.flatMap((file) => findUnreadable(file)),
-    ...FLEET_RULES.flatMap(({ check }) => fleets.flatMap((fleet) => check(fleet))),
+    ...FLEET_RULES.flatMap(({ check }) => fleets.flatMap((fleet) => check(fleet, fleets))),
   ];
 }
 

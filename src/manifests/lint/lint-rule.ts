@@ -2,10 +2,10 @@ import type { Finding, Fix, Place, Rule } from './finding.js';
 import type { Fleet } from './fleet.js';
 import type { Span } from './span.js';
 
-/** A rule with the look for it in one fleet. */
+/** A rule with the look for it in one fleet; the others are there for what reaches over. */
 export interface LintRule {
   readonly rule: Rule;
-  check(fleet: Fleet): readonly Finding[];
+  check(fleet: Fleet, all: readonly Fleet[]): readonly Finding[];
 }
 
 /** What a finding says beside its rule and place. */

@@ -1,10 +1,31 @@
 import type { Rule } from './finding.js';
 import type { LintRule } from './lint-rule.js';
+import { blockSizeMismatch } from './rules/block-size-mismatch.js';
 import { blockSizeUnset } from './rules/block-size-unset.js';
+import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
+import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
+import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.js';
+import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
+import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
 import { unreadable } from './rules/unreadable.js';
+import { workerCardDiffers } from './rules/worker-card-differs.js';
 
 /** The rules that look at fleets. */
-export const FLEET_RULES: readonly LintRule[] = [blockSizeUnset];
+export const FLEET_RULES: readonly LintRule[] = [
+  blockSizeUnset,
+  blockSizeMismatch,
+  workerCardDiffers,
+  routerBlockSizeDefault,
+  indexerBlockSize,
+  kvEventsOff,
+  prefixCachingOff,
+  eventsIgnored,
+  hashSeedDiffers,
+  hashAlgorithmDiffers,
+  sidecarDeadlock,
+  missingLabels,
+  gateWithoutWorkers,
+];
 
 /** Every rule about manifests and shell commands, in the order of the documentation. */
 export const RULES: readonly Rule[] = [...FLEET_RULES.map(({ rule }) => rule), unreadable];

@@ -104,9 +104,12 @@ function readTrtllm(
   const card =
     explicit(declared) ??
     (declared === undefined && !process.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
+  // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
+  const asksEngine =
+    process.version !== undefined && isAtLeast(process.version, 1, 4) && engine !== undefined;
   return {
     engine,
-    card: process.isDynamo ? card : undefined,
+    card: process.isDynamo && !asksEngine ? card : undefined,
     noPrefixCaching:
       enableBlockReuse !== undefined && isFalse(enableBlockReuse.value)
         ? { name: 'enable_block_reuse: false', span: enableBlockReuse.span }

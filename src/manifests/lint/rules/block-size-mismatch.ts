@@ -1,0 +1,157 @@
+import type { Finding, Rule } from '../finding.js';
+import { replaceNumber } from '../fixes.js';
+import { type Fleet, namesOf } from '../fleet.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf, type Process } from '../process.js';
+import type { FrontendFacts } from '../router-facts.js';
+import { flagOf, numberOf, type SettingValue, variableOf } from '../settings.js';
+import type { WorkerFacts } from '../worker-facts.js';
+import { sameFleet } from './same-model.js';
+
+const rule: Rule = {
+  id: 'block-size-mismatch',
+  severity: 'error',
+  summary: 'Two programs that must use the same block size are told different ones.',
+  explanation:
+    'With different sizes no block hash of one is ever a block hash of the other: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
+};
+
+/** Sizes that are written down and differ: router against workers, workers against each other, a flag against its own variable. */
+export const blockSizeMismatch: LintRule = {
+  rule,
+  check(fleet: Fleet): readonly Finding[] {
+    return [
+      ...fleet.frontends.flatMap((frontend) => [
+        ...flagAndVariable(frontend),
+        ...frontendAndWorkers(frontend, fleet),
+      ]),
+      ...fleet.routers.flatMap((router) => routerAndWorkers(router, fleet)),
+      ...fleet.own.flatMap((own) => overrideAndWorkers(own, fleet)),
+      ...workersAmongThemselves(fleet),
+    ];
+  },
+};
+
+function flagAndVariable({ process, kvMode, flag, variable }: FrontendFacts): readonly Finding[] {
+  const byFlag = numberOf(flag);
+  const byVariable = numberOf(variable);
+  if (kvMode === undefined || !flag || !variable || !byFlag || !byVariable || byFlag === byVariable) {
+    return [];
+  }
+  return [
+    findingAt(rule, variable.span, {
+      severity: 'warning',
+      message: `${nameOf(process)} is told ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} outranks it`,
+      consequence: 'The flag wins. Whoever reads the variable believes in a number that nobody uses.',
+      advice: 'Keep one of the two, with the number that the workers have.',
+      fix: replaceNumber(variable, byFlag, `Set ${variable.name}=${byFlag}, as the flag says`),
+      related: [{ span: flag.span, says: `${flag.name} ${byFlag}` }],
+    }),
+  ];
+}
+
+function frontendAndWorkers(frontend: FrontendFacts, { workers }: Fleet): readonly Finding[] {
+  const { process, kvMode, flag, variable, decides } = frontend;
+  // exec sets the variable itself; a flag stays what it is.
+  const setting = flag ?? (process.isGated ? undefined : variable);
+  if (kvMode === undefined || setting === undefined) {
+    return [];
+  }
+  const inert = decides === 'card';
+  return compare(process, setting, workers, {
+    severity: inert ? 'warning' : 'error',
+    consequence: inert
+      ? `Dynamo ${process.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
+      : decides === 'unknown'
+        ? `${rule.explanation} (Dynamo 0.9 and 1.3 to 1.6 take the number from the worker's model card instead, and this one changes nothing there; the image does not say which it is.)`
+        : rule.explanation,
+  });
+}
+
+function routerAndWorkers(router: Process, { workers }: Fleet): readonly Finding[] {
+  const flag = flagOf(router, '--router-block-size', '--block-size');
+  const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
+  return setting === undefined ? [] : compare(router, setting, workers, {});
+}
+
+/** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */
+function overrideAndWorkers(own: Process, { workers }: Fleet): readonly Finding[] {
+  const setting =
+    flagOf(own, '--kv-cache-block-size') ??
+    variableOf(own, 'KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE');
+  if (setting === undefined || ['kv-accord sidecar', 'kv-accord status'].includes(own.program)) {
+    return [];
+  }
+  return compare(own, setting, workers, {
+    severity: 'warning',
+    consequence:
+      'The number overrides what workers report: those with another one get no requests, or none by their cache.',
+  });
+}
+
+function compare(
+  process: Process,
+  setting: SettingValue,
+  workers: readonly WorkerFacts[],
+  said: { readonly severity?: Finding['severity']; readonly consequence?: string },
+): readonly Finding[] {
+  const tokens = numberOf(setting);
+  const others = workers.filter(({ size }) => size !== undefined && size.tokens !== tokens);
+  const [first] = others;
+  if (tokens === undefined || first?.size === undefined) {
+    return [];
+  }
+  const wanted = first.size.tokens;
+  const isOneSize = workers.every(({ size }) => size?.tokens === wanted);
+  // SGLang may raise its own default by itself: only a number that is written down proves a fault.
+  const isCertain = others.some(
+    ({ process: { backend }, size }) => size?.setting !== undefined || backend === 'trtllm',
+  );
+  return [
+    findingAt(rule, setting.span, {
+      ...said,
+      ...(isCertain ? {} : { severity: 'warning' as const }),
+      message: `${nameOf(process)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
+      advice: isOneSize
+        ? `Set ${setting.name} to ${wanted}, as the workers have it.`
+        : 'Give all of them the same number.',
+      fix:
+        isOneSize && isCertain
+          ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
+          : undefined,
+      related: others.map(({ process: other, size }) => ({
+        span: size?.setting?.span ?? other.at,
+        says: `${nameOf(other)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
+      })),
+    }),
+  ];
+}
+
+function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
+  const meet = workers.filter(
+    ({ process, size }) => size?.setting !== undefined && (process.isDynamo || own.length > 0),
+  );
+  return sameFleet(meet).flatMap(({ members, isKnown }) => {
+    const [first, ...others] = members;
+    const other = others.find(({ size }) => size?.tokens !== first?.size?.tokens);
+    const setting = other?.size?.setting;
+    if (first?.size?.setting === undefined || other?.size === undefined || setting === undefined) {
+      return [];
+    }
+    return [
+      findingAt(rule, setting.span, {
+        severity: isKnown ? 'error' : 'warning',
+        message: `${nameOf(other.process)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.process)}, which serves the same model, ${first.size.tokens}`,
+        consequence:
+          'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
+        advice: 'Give all workers of one model the same number.',
+        related: [
+          {
+            span: first.size.setting.span,
+            says: `${nameOf(first.process)}: ${first.size.setting.name} is ${first.size.tokens}`,
+          },
+        ],
+      }),
+    ];
+  });
+}

@@ -1,0 +1,140 @@
+import type { PodSite } from '../../pod-site.js';
+import type { Finding, Rule } from '../finding.js';
+import type { Fleet } from '../fleet.js';
+import { matchesSelector } from '../label-selector.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf, type Process } from '../process.js';
+import { mayBeUnseen, type SettingValue, settingOf } from '../settings.js';
+
+/** kv-accord's commands that look for workers. */
+const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend'].map(
+  (name) => `kv-accord ${name}`,
+);
+
+const withoutRule: Rule = {
+  id: 'gate-without-workers',
+  severity: 'error',
+  summary: 'A gate or an aggregator is not told where its workers are.',
+  explanation: 'It ends at once with exit code 2, and its pod starts again and again.',
+};
+
+/** Commands that need workers and name none. */
+export const gateWithoutWorkers: LintRule = {
+  rule: withoutRule,
+  check: ({ own }) =>
+    own.flatMap((process) => {
+      const target = settingOf(
+        process,
+        ['--workers', '--workers-file', '--dynamo-graph', '--aggregator', '--config', '-w'],
+        [
+          ...['KV_ACCORD_WORKERS', 'KV_ACCORD_WORKERS_FILE', 'KV_ACCORD_DYNAMO_GRAPH'],
+          ...['KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
+        ],
+      );
+      const isHelp = process.args.some(
+        ({ value }) => value === '--help' || value === '-h' || value === '--print-config',
+      );
+      return !GATES.includes(process.program) || target !== undefined || mayBeUnseen(process) || isHelp
+        ? []
+        : [
+            findingAt(withoutRule, process.at, {
+              message: `${nameOf(process)} is not told where its workers are`,
+              advice: 'Give it --workers, --workers-file or --dynamo-graph, or the --aggregator to ask.',
+            }),
+          ];
+    }),
+};
+
+const labelsRule: Rule = {
+  id: 'missing-labels',
+  severity: 'warning',
+  summary: 'A gate or an aggregator looks for pods by labels that no pod with a sidecar has.',
+  explanation:
+    'It finds no workers and waits for ever: the frontend behind it does not start, and nothing but its own log says why.',
+};
+
+/** Selectors that match none of the pods that they are meant for. */
+export const missingLabels: LintRule = {
+  rule: labelsRule,
+  check: ({ own }, all) => own.flatMap((process) => checkLabels(process, all)),
+};
+
+/** What a setting looks for. */
+interface Wanted {
+  readonly setting: SettingValue;
+  readonly namespace: string | undefined;
+  readonly selector: string;
+}
+
+function checkLabels(process: Process, all: readonly Fleet[]): readonly Finding[] {
+  const { site } = process;
+  if (site === undefined || !GATES.includes(process.program)) {
+    return [];
+  }
+  return wantedBy(process).flatMap(({ setting, namespace, selector }) => {
+    const sites = sidecarSites(all).filter(
+      (one) => namespace === undefined || one.namespace === undefined || one.namespace === namespace,
+    );
+    const results = sites.map((one) => matchesSelector(selector, labelsOf(one)));
+    if (sites.length === 0 || results.some((result) => result !== false)) {
+      return [];
+    }
+    return [
+      findingAt(labelsRule, setting.span, {
+        message: `${nameOf(process)} looks for pods with ${selector}, and none of the ${sites.length === 1 ? 'pod' : `${sites.length} pods`} with a sidecar has these labels`,
+        advice: 'Give the labels to the pod template of the workers, or name those that they have.',
+        related: sites.slice(0, 5).map((one) => ({
+          span: { source: process.source, start: one.at.start, end: one.at.end, isExact: false },
+          says: `${one.name}${one.part === undefined ? '' : `/${one.part}`} has a sidecar`,
+        })),
+      }),
+    ];
+  });
+}
+
+function wantedBy(process: Process): readonly Wanted[] {
+  const own = process.site?.namespace;
+  const graph = settingOf(process, ['--dynamo-graph'], ['KV_ACCORD_DYNAMO_GRAPH']);
+  const [, graphNamespace, name] = /^(?:([^/]+)\/)?([^/]+)$/.exec(graph?.value ?? '') ?? [];
+  const workers = settingOf(process, ['--workers'], ['KV_ACCORD_WORKERS']);
+  const pods = /^k8s:\/\/([^/?#]*)\?(.*)$/is.exec(workers?.value ?? '');
+  const selector = pods === null ? undefined : new URLSearchParams(pods[2]).get('selector');
+  return [
+    ...(graph === undefined || name === undefined
+      ? []
+      : [
+          {
+            setting: graph,
+            namespace: graphNamespace ?? own,
+            selector: `nvidia.com/dynamo-graph-deployment-name=${name},nvidia.com/dynamo-component-type in (worker,prefill,decode)`,
+          },
+        ]),
+    ...(workers === undefined || selector === undefined || selector === null
+      ? []
+      : [{ setting: workers, namespace: pods?.[1] === '' ? own : pods?.[1], selector }]),
+  ];
+}
+
+/** Pods that have a sidecar of kv-accord, each once. */
+function sidecarSites(all: readonly Fleet[]): readonly PodSite[] {
+  const sites = all.flatMap(({ own }) =>
+    own.flatMap(({ program, site }) => (program === 'kv-accord sidecar' && site !== undefined ? [site] : [])),
+  );
+  return [...new Set(sites)];
+}
+
+/** A pod's labels, with those that Dynamo's operator gives to the pods of a graph. */
+function labelsOf(site: PodSite): ReadonlyMap<string, string> {
+  if (site.kind !== 'DynamoGraphDeployment') {
+    return site.labels;
+  }
+  return new Map([
+    ...site.labels,
+    ['nvidia.com/dynamo-graph-deployment-name', site.name],
+    ['nvidia.com/dynamo-component', site.part ?? ''],
+    ['nvidia.com/dynamo-component-type', site.componentType?.value ?? ''],
+    ...(site.dynamoNamespace === undefined
+      ? []
+      : [['nvidia.com/dynamo-namespace', site.dynamoNamespace] as const]),
+  ]);
+}

@@ -1,0 +1,97 @@
+import type { Finding, Rule } from '../finding.js';
+import type { Fleet } from '../fleet.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf } from '../process.js';
+import { flagOf, type SettingValue, variableOf } from '../settings.js';
+import type { WorkerFacts } from '../worker-facts.js';
+
+const seedRule: Rule = {
+  id: 'hash-seed-differs',
+  severity: 'warning',
+  summary: 'vLLM workers of one model have different hash seeds.',
+  explanation:
+    "vLLM mixes PYTHONHASHSEED into its block hashes. Whoever compares hashes of two workers, such as a shared KV store or an index that goes by the engines' own hashes, finds that they have nothing in common. Dynamo's router and kv-accord hash tokens themselves and are not concerned.",
+};
+
+/** `PYTHONHASHSEED` of engines that others compare. */
+export const hashSeedDiffers: LintRule = {
+  rule: seedRule,
+  check: (fleet) =>
+    byModel(fleet).flatMap((members) => {
+      const seeds = members.map((worker) => ({ worker, seed: variableOf(worker.process, 'PYTHONHASHSEED') }));
+      const first = seeds.find(({ seed }) => seed?.value !== undefined);
+      const differs = seeds.filter(
+        ({ worker, seed }) =>
+          seed?.value !== first?.seed?.value &&
+          (seed === undefined ? !worker.process.hasUnseenEnv : seed.value !== undefined),
+      );
+      return first?.seed === undefined
+        ? []
+        : differs.map(({ worker, seed }) => seedFinding(worker, seed, first.worker, first.seed));
+    }),
+};
+
+function seedFinding(
+  worker: WorkerFacts,
+  seed: SettingValue | undefined,
+  first: WorkerFacts,
+  firstSeed: SettingValue | undefined,
+): Finding {
+  const { process } = worker;
+  const value = firstSeed?.value ?? '';
+  return findingAt(seedRule, seed?.span ?? process.at, {
+    message: `${nameOf(process)} has ${seed === undefined ? 'no PYTHONHASHSEED' : `PYTHONHASHSEED=${seed.value}`}, and ${nameOf(first.process)}, which serves the same model, ${value}`,
+    advice: `Give all of them the same value (${value}).`,
+    related: firstSeed === undefined ? [] : [{ span: firstSeed.span, says: `PYTHONHASHSEED is ${value}` }],
+  });
+}
+
+const algorithmRule: Rule = {
+  id: 'hash-algorithm-differs',
+  severity: 'warning',
+  summary: 'vLLM workers of one model hash their blocks in different ways.',
+  explanation:
+    "The same tokens have another hash on each of them. A shared KV store, or an index that goes by the engines' own hashes, never finds a block of one in the other.",
+};
+
+/** `--prefix-caching-hash-algo` of engines that others compare. */
+export const hashAlgorithmDiffers: LintRule = {
+  rule: algorithmRule,
+  check: (fleet) =>
+    byModel(fleet).flatMap((members) => {
+      const all = members.map((worker) => ({
+        worker,
+        setting: flagOf(worker.process, '--prefix-caching-hash-algo'),
+      }));
+      const first = all.find(({ setting }) => setting?.value !== undefined);
+      return all.flatMap(({ worker, setting }) =>
+        first?.setting?.value === undefined ||
+        setting?.value === undefined ||
+        setting.value === first.setting.value
+          ? []
+          : [
+              findingAt(algorithmRule, setting.span, {
+                message: `${nameOf(worker.process)} hashes by ${setting.value}, and ${nameOf(first.worker.process)}, which serves the same model, by ${first.setting.value}`,
+                advice: 'Give all of them the same --prefix-caching-hash-algo.',
+                related: [
+                  { span: first.setting.span, says: `${first.setting.name} is ${first.setting.value}` },
+                ],
+              }),
+            ],
+      );
+    }),
+};
+
+/** vLLM engines without a wrapper that hashes anew, by their model. */
+function byModel({ workers }: Fleet): readonly (readonly WorkerFacts[])[] {
+  const groups = new Map<string, WorkerFacts[]>();
+  for (const worker of workers) {
+    const { process, model } = worker;
+    if (process.backend === 'vllm' && !process.isDynamo && model !== undefined) {
+      const group = groups.get(model) ?? [];
+      group.push(worker);
+      groups.set(model, group);
+    }
+  }
+  return [...groups.values()];
+}

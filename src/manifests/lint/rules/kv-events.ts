@@ -1,0 +1,181 @@
+import { isAtLeast } from '../dynamo-version.js';
+import type { Finding, Fix, Rule } from '../finding.js';
+import { addArguments } from '../fixes.js';
+import type { Fleet } from '../fleet.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf, type Process } from '../process.js';
+import { eventsOff } from '../router-facts.js';
+import { flagOf, settingOf } from '../settings.js';
+import type { WorkerFacts } from '../worker-facts.js';
+
+const offRule: Rule = {
+  id: 'kv-events-off',
+  severity: 'error',
+  summary: 'A router goes by KV events, and a worker publishes none.',
+  explanation:
+    'The router learns from events alone what a worker holds. Without them its picture of the worker stays empty, and requests go by load; nothing tells.',
+};
+
+/** Workers that are silent before a router that listens. */
+export const kvEventsOff: LintRule = {
+  rule: offRule,
+  check(fleet) {
+    const listener = listenerOf(fleet);
+    return [
+      ...(listener === undefined
+        ? []
+        : publishersOf(fleet).flatMap((worker) => checkWorker(worker, listener))),
+      ...fleet.own.flatMap((own) => checkSidecar(own, fleet)),
+    ];
+  },
+};
+
+function checkWorker(worker: WorkerFacts, listener: Process): readonly Finding[] {
+  const { process, publishes, noPrefixCaching } = worker;
+  if (publishes !== false || noPrefixCaching !== undefined) {
+    return [];
+  }
+  return [
+    findingAt(offRule, process.at, {
+      // From 1.4 on workers say in their card whether they publish, and leaving it out is documented.
+      ...(process.version !== undefined && isAtLeast(process.version, 1, 4)
+        ? { severity: 'warning' as const }
+        : {}),
+      message: `${nameOf(process)} publishes no KV events, and ${nameOf(listener)} goes by them`,
+      advice: adviceOf(process),
+      fix: fixOf(process),
+      related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
+    }),
+  ];
+}
+
+/** A sidecar beside an engine that publishes nothing has no proof of what the engine cuts. */
+function checkSidecar(own: Process, { workers }: Fleet): readonly Finding[] {
+  const sources = settingOf(own, ['--kv-event-sources'], ['KV_ACCORD_KV_EVENT_SOURCES']);
+  if (own.program !== 'kv-accord sidecar' || own.site === undefined || sources !== undefined) {
+    return [];
+  }
+  const engines = workers.filter(({ process }) => process.site === own.site && !process.isDynamo);
+  return engines
+    .filter(({ publishes, noPrefixCaching }) => publishes === false && noPrefixCaching === undefined)
+    .map(({ process }) =>
+      findingAt(offRule, process.at, {
+        severity: 'warning',
+        message: `${nameOf(process)} publishes no KV events, and the sidecar beside it reads them`,
+        consequence:
+          'Nothing proves the block size that the engine is configured with, and no index knows what this worker holds: requests go by load.',
+        advice: `${adviceOf(process)} Or say --kv-event-sources off to the sidecar, where routing by load is meant.`,
+        fix: fixOf(process),
+        related: [{ span: own.at, says: 'the sidecar' }],
+      }),
+    );
+}
+
+const VLLM_EVENTS = '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557"}';
+const SGLANG_EVENTS = '{"publisher":"zmq","endpoint":"tcp://*:5557"}';
+
+function adviceOf(process: Process): string {
+  switch (process.backend) {
+    case 'vllm':
+      return `Start it with --kv-events-config '${VLLM_EVENTS}'.`;
+    case 'sglang':
+      return `Start it with --kv-events-config '${SGLANG_EVENTS}'.`;
+    default:
+      return `Start it with ${trtllmFlag(process)}, or tell the router to go without events (--no-router-kv-events).`;
+  }
+}
+
+function trtllmFlag({ version }: Process): string {
+  return version !== undefined && isAtLeast(version, 1, 3)
+    ? '--publish-kv-events'
+    : '--publish-events-and-metrics';
+}
+
+function fixOf(process: Process): Fix | undefined {
+  // A setting that is there and says no was written by somebody who meant it.
+  if (
+    flagOf(process, '--kv-events-config', '--no-publish-kv-events', '--no-publish-events-and-metrics') !==
+    undefined
+  ) {
+    return undefined;
+  }
+  switch (process.backend) {
+    case 'vllm':
+      return addArguments(process, ['--kv-events-config', VLLM_EVENTS], 'Let vLLM publish its KV events');
+    case 'sglang':
+      return addArguments(process, ['--kv-events-config', SGLANG_EVENTS], 'Let SGLang publish its KV events');
+    default:
+      return addArguments(process, [trtllmFlag(process)], 'Let the worker publish its KV events');
+  }
+}
+
+const cachingRule: Rule = {
+  id: 'prefix-caching-off',
+  severity: 'error',
+  summary: 'A router goes by KV events, and a worker keeps no blocks for later requests.',
+  explanation:
+    'An engine without prefix caching has nothing to tell and nothing to reuse: KV-aware routing comes to routing by load, and every prompt is computed anew.',
+};
+
+/** Workers that reuse nothing before a router that looks for reuse. */
+export const prefixCachingOff: LintRule = {
+  rule: cachingRule,
+  check(fleet) {
+    const listener = listenerOf(fleet);
+    return publishersOf(fleet).flatMap(({ process, noPrefixCaching }) =>
+      listener === undefined || noPrefixCaching === undefined
+        ? []
+        : [
+            findingAt(cachingRule, noPrefixCaching.span, {
+              message: `${nameOf(process)} has prefix caching switched off (${noPrefixCaching.name}), and ${nameOf(listener)} routes by what workers have cached`,
+              advice: `Take ${noPrefixCaching.name} out, or let the router go by load.`,
+              related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
+            }),
+          ],
+    );
+  },
+};
+
+const ignoredRule: Rule = {
+  id: 'events-ignored',
+  severity: 'note',
+  summary: 'Workers publish KV events, and the router is told not to read them.',
+  explanation:
+    'The router guesses what workers hold from where it sent requests, and never learns what they dropped. The workers publish for nobody.',
+};
+
+/** A router that was told to guess although it could know. */
+export const eventsIgnored: LintRule = {
+  rule: ignoredRule,
+  check: ({ frontends, workers }) =>
+    frontends.flatMap(({ process, kvMode, noEvents }) => {
+      const publisher = workers.find(
+        ({ process: { isDynamo, backend }, publishes }) =>
+          isDynamo && backend !== 'trtllm' && publishes === true,
+      );
+      return kvMode === undefined || noEvents === undefined || publisher === undefined
+        ? []
+        : [
+            findingAt(ignoredRule, noEvents.span, {
+              message: `${nameOf(process)} is told not to read KV events (${noEvents.name}), and ${nameOf(publisher.process)} publishes them`,
+              advice: 'Let the router read them, or stop the workers from publishing.',
+              related: [
+                { span: publisher.process.at, says: `${nameOf(publisher.process)} publishes KV events` },
+              ],
+            }),
+          ];
+    }),
+};
+
+/** The first program that goes by the events of Dynamo's workers. */
+function listenerOf({ frontends, routers }: Fleet): Process | undefined {
+  const frontend = frontends.find(({ kvMode, noEvents }) => kvMode !== undefined && noEvents === undefined);
+  return frontend?.process ?? routers.find((router) => eventsOff(router) === undefined);
+}
+
+/** Those workers of Dynamo whose blocks a router looks for: with separate prefill workers, these alone. */
+function publishersOf({ workers }: Fleet): readonly WorkerFacts[] {
+  const dynamo = workers.filter(({ process }) => process.isDynamo);
+  const prefill = dynamo.filter(({ phase }) => phase === 'prefill');
+  return prefill.length > 0 ? prefill : dynamo.filter(({ phase }) => phase === 'aggregated');
+}

@@ -1,0 +1,159 @@
+import { isAtLeast } from '../dynamo-version.js';
+import type { Finding, Rule } from '../finding.js';
+import { addArguments, addVariable, replaceNumber } from '../fixes.js';
+import { type Fleet, namesOf } from '../fleet.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf, type Process } from '../process.js';
+import { flagOf, mayBeUnseen, numberOf, variableOf } from '../settings.js';
+import type { WorkerFacts } from '../worker-facts.js';
+
+/** What `dynamo.router` takes when it is told nothing. */
+const ROUTER_DEFAULT = 128;
+
+const routerRule: Rule = {
+  id: 'router-block-size-default',
+  severity: 'error',
+  summary: 'dynamo.router runs with its default block size of 128, which its workers do not use.',
+  explanation:
+    "The standalone router never compares its number with the workers' cards. Asked for a prompt that a worker holds, it finds no block of it, and says nothing in its log.",
+};
+
+/** The standalone router without a number. */
+export const routerBlockSizeDefault: LintRule = {
+  rule: routerRule,
+  check: (fleet) => fleet.routers.flatMap((router) => checkRouter(router, fleet)),
+};
+
+function checkRouter(router: Process, { workers }: Fleet): readonly Finding[] {
+  const setting =
+    flagOf(router, '--router-block-size', '--block-size') ?? variableOf(router, 'DYN_ROUTER_BLOCK_SIZE');
+  const sized = workers.filter(({ size }) => size !== undefined);
+  if (
+    setting !== undefined ||
+    router.isGated ||
+    mayBeUnseen(router) ||
+    sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT && workers.length > 0)
+  ) {
+    return sized.length > 0 || setting !== undefined || router.isGated || mayBeUnseen(router)
+      ? []
+      : [unknownSize(router)];
+  }
+  const tokens = oneSize(sized);
+  return [
+    findingAt(routerRule, router.at, {
+      message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}; ${namesOf(sized)} has ${tokens ?? 'others'}`,
+      advice: adviceOf(router, tokens),
+      fix: tokens === undefined ? undefined : setRouter(router, tokens),
+      related: relatedTo(sized),
+    }),
+  ];
+}
+
+function unknownSize(router: Process): Finding {
+  return findingAt(routerRule, router.at, {
+    severity: 'warning',
+    message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}, which hardly any engine uses`,
+    advice: adviceOf(router, undefined),
+  });
+}
+
+function isOld({ version }: Process): boolean {
+  return version !== undefined && !isAtLeast(version, 1, 0);
+}
+
+function adviceOf(router: Process, tokens: number | undefined): string {
+  const number = tokens ?? "the workers' block size";
+  return isOld(router)
+    ? `Start it with --block-size ${number}.`
+    : `Set DYN_ROUTER_BLOCK_SIZE to ${number} (--router-block-size), or start it by kv-accord exec, which sets it.`;
+}
+
+function setRouter(router: Process, tokens: number): ReturnType<typeof addVariable> {
+  if (isOld(router)) {
+    return addArguments(
+      router,
+      ['--block-size', String(tokens)],
+      `Start the router with --block-size ${tokens}`,
+    );
+  }
+  return router.site === undefined
+    ? addArguments(
+        router,
+        ['--router-block-size', String(tokens)],
+        `Start the router with --router-block-size ${tokens}`,
+      )
+    : addVariable(router, 'DYN_ROUTER_BLOCK_SIZE', String(tokens), {
+        says: `Set DYN_ROUTER_BLOCK_SIZE=${tokens} on the router`,
+        comment: "Must match the workers' block size (default: 128)",
+      });
+}
+
+const indexerRule: Rule = {
+  id: 'indexer-block-size',
+  severity: 'error',
+  summary: 'dynamo.indexer has no block size, or another one than its workers.',
+  explanation:
+    'The indexer drops every block of another size after three warnings. Queries are answered with nothing and status 200; its health is fine.',
+};
+
+/** The standalone indexer, which has no variable for its number. */
+export const indexerBlockSize: LintRule = {
+  rule: indexerRule,
+  check: (fleet) => fleet.indexers.flatMap((indexer) => checkIndexer(indexer, fleet)),
+};
+
+function checkIndexer(indexer: Process, { workers }: Fleet): readonly Finding[] {
+  const setting = flagOf(indexer, '--block-size');
+  const sized = workers.filter(({ size }) => size !== undefined);
+  const tokens = oneSize(sized);
+  if (setting === undefined) {
+    // Without --workers, whoever registers one says its size.
+    if (flagOf(indexer, '--workers') === undefined || indexer.hasUnseenArgs) {
+      return [];
+    }
+    return [
+      findingAt(indexerRule, indexer.at, {
+        message: `${nameOf(indexer)} is given workers and no --block-size`,
+        advice: `Start it with --block-size ${tokens ?? "and the workers' number"}, or by kv-accord exec with --block-size {tokens_per_block}.`,
+        fix:
+          tokens === undefined
+            ? undefined
+            : addArguments(
+                indexer,
+                ['--block-size', String(tokens)],
+                `Start the indexer with --block-size ${tokens}`,
+              ),
+      }),
+    ];
+  }
+  const own = numberOf(setting);
+  const others = sized.filter(({ size }) => size?.tokens !== own);
+  if (own === undefined || others.length === 0) {
+    return [];
+  }
+  return [
+    findingAt(indexerRule, setting.span, {
+      message: `${nameOf(indexer)} uses blocks of ${own} tokens, and ${namesOf(others)} ${tokens ?? 'others'}`,
+      advice: `Set --block-size to the workers' number${tokens === undefined ? '' : ` (${tokens})`}.`,
+      fix:
+        tokens === undefined
+          ? undefined
+          : replaceNumber(setting, tokens, `Set --block-size to ${tokens}, as the workers have it`),
+      related: relatedTo(others),
+    }),
+  ];
+}
+
+function oneSize(workers: readonly WorkerFacts[]): number | undefined {
+  const sizes = new Set(workers.map(({ size }) => size?.tokens));
+  return sizes.size === 1 ? [...sizes][0] : undefined;
+}
+
+function relatedTo(
+  workers: readonly WorkerFacts[],
+): readonly { readonly span: Process['at']; readonly says: string }[] {
+  return workers.map(({ process, size }) => ({
+    span: size?.setting?.span ?? process.at,
+    says: `${nameOf(process)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
+  }));
+}

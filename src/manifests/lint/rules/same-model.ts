@@ -1,0 +1,20 @@
+import type { WorkerFacts } from '../worker-facts.js';
+
+/** Workers that do the same for the same model. */
+export interface SameModel {
+  readonly members: readonly WorkerFacts[];
+  /** False when nothing says which model it is. */
+  readonly isKnown: boolean;
+}
+
+/** Workers by model and phase: those of two models have no need to agree, nor have prefill and decode. */
+export function sameFleet(workers: readonly WorkerFacts[]): readonly SameModel[] {
+  const groups = new Map<string, WorkerFacts[]>();
+  for (const worker of workers) {
+    const key = `${worker.phase}/${worker.model === undefined ? '' : `model ${worker.model}`}`;
+    const group = groups.get(key) ?? [];
+    group.push(worker);
+    groups.set(key, group);
+  }
+  return [...groups.values()].map((members) => ({ members, isKnown: members[0]?.model !== undefined }));
+}

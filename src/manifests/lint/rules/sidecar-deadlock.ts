@@ -1,0 +1,94 @@
+import { isScalar, type YAMLMap } from 'yaml';
+import { placedText, YamlAccess } from '../../yaml-access.js';
+import type { Finding, Rule } from '../finding.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import { nameOf, type Process } from '../process.js';
+import { locateScalar } from '../scalar-text.js';
+import { settingOf } from '../settings.js';
+import type { Span } from '../span.js';
+
+const rule: Rule = {
+  id: 'sidecar-deadlock',
+  severity: 'error',
+  summary: 'A pod waits in its init phase for something that starts only after it.',
+  explanation:
+    'The kubelet starts the containers of a pod after every init container has ended, or, for one with restartPolicy: Always, after its startup probe has passed. What waits there for the engine waits for ever, and the pod stays in Init.',
+};
+
+/** Paths that the sidecar answers by itself, whatever its engine does. */
+const OWN_PATHS = /^\/(?:livez|readyz|startupz|metrics|api\/|$)/;
+
+/** Sidecars and gates that keep their own pod from starting. */
+export const sidecarDeadlock: LintRule = {
+  rule,
+  check: ({ own }) => own.flatMap((process) => checkProcess(process)),
+};
+
+function checkProcess(process: Process): readonly Finding[] {
+  const { site, container } = process;
+  if (site === undefined || container?.list !== 'initContainers') {
+    return [];
+  }
+  const access = new YamlAccess(site.document);
+  const isNative = access.text(container.node, 'restartPolicy')?.value === 'Always';
+  if (process.program === 'kv-accord wait' && !isNative) {
+    return waitsForItself(process);
+  }
+  if (!['kv-accord sidecar', 'kv-accord aggregator', 'kv-accord frontend'].includes(process.program)) {
+    return [];
+  }
+  if (!isNative) {
+    return [
+      findingAt(rule, process.at, {
+        message: `${nameOf(process)} runs in the init container ${container.name} without restartPolicy: Always: it never ends, and the pod never starts`,
+        advice:
+          'Give the init container restartPolicy: Always (a native sidecar, Kubernetes 1.29), or move it to containers.',
+      }),
+    ];
+  }
+  return process.program === 'kv-accord sidecar' ? checkProbe(process, access, container.node) : [];
+}
+
+function checkProbe(process: Process, access: YamlAccess, container: YAMLMap): readonly Finding[] {
+  const probe = access.map(container, 'startupProbe');
+  const grpc = access.get(access.map(probe, 'grpc'), 'service');
+  const path = access.get(access.map(probe, 'httpGet'), 'path');
+  const asksEngine =
+    (isScalar(grpc) && grpc.value === 'engine') ||
+    (isScalar(path) && typeof path.value === 'string' && !OWN_PATHS.test(path.value));
+  const placed = placedText(isScalar(grpc) && grpc.value === 'engine' ? grpc : path);
+  if (!asksEngine || placed === undefined) {
+    return [];
+  }
+  const span: Span = locateScalar(process.source, placed).span;
+  return [
+    findingAt(rule, span, {
+      message: `the startup probe of ${nameOf(process)} asks for the engine (${placed.value}), which starts only after the probe has passed`,
+      advice: 'Probe /startupz of the sidecar, which passes as soon as the sidecar serves.',
+    }),
+  ];
+}
+
+/** A gate in the pod of the very worker that it waits for. */
+function waitsForItself(process: Process): readonly Finding[] {
+  const workers = settingOf(process, ['--workers'], ['KV_ACCORD_WORKERS']);
+  if (
+    workers?.value === undefined ||
+    !/(?:^|,)(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):/.test(workers.value)
+  ) {
+    return [];
+  }
+  const isNativeInFront = process.site?.initContainers.some(
+    ({ node }) =>
+      node !== process.container?.node &&
+      new YamlAccess(process.site?.document as never).text(node, 'restartPolicy')?.value === 'Always',
+  );
+  return isNativeInFront
+    ? []
+    : [
+        findingAt(rule, workers.span, {
+          message: `${nameOf(process)} waits in an init container for a sidecar of the same pod, which starts after it`,
+          advice: 'Wait in the pods of the frontend, not in those of the workers.',
+        }),
+      ];
+}

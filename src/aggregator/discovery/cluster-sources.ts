@@ -3,6 +3,7 @@ import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { openCluster } from '../../kubernetes/open-cluster.js';
 import type { DiscoveryModules, DiscoveryOptions } from './create-source.js';
 import { DiscoveryError } from './discovery-error.js';
+import { DynamoKubernetesSource } from './dynamo-kubernetes.js';
 import { ExpectedCount } from './expected-count.js';
 import { membersOfPods, readPod } from './kubernetes-pods.js';
 import { membersOfSlices, readSlice } from './kubernetes-service.js';
@@ -111,7 +112,7 @@ function makeSource(target: ClusterTarget, part: ClusterPart): DiscoverySource {
       );
     }
     case 'dynamo-kubernetes':
-      throw new DiscoveryError('unsupported_target', `${name}: is not in this version`);
+      return new DynamoKubernetesSource({ ...target, namespace, nameOf }, its);
   }
 }
 

@@ -1,20 +1,22 @@
 import { type MetadataWorker, readWorkerMetadata } from '../../dynamo/worker-metadata.js';
 import type { KubernetesApi } from '../../kubernetes/api.js';
-import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
+import type { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { ListWatch } from '../../kubernetes/list-watch.js';
 import { textAt, valueAt } from '../../kubernetes/read-json.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Random } from '../../platform/random.js';
+import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint } from './source.js';
 
 export interface DynamoKubernetesSourceOptions {
-  /** Undefined for that of this pod or of the kubeconfig's context. */
-  readonly namespace: string | undefined;
+  readonly namespace: string;
   /** Labels of the workers' pods; undefined for all workers of the namespace. */
   readonly selector: string | undefined;
   /** What the operator wrote, for messages. */
   readonly text: string;
+  /** What a member is called whose object, which is named like its pod, has this name. */
+  readonly nameOf: (name: string) => string;
 }
 
 export interface DynamoKubernetesSourceModules {
@@ -52,18 +54,19 @@ export class DynamoKubernetesSource implements DiscoverySource {
     onList: (endpoints: readonly Endpoint[]) => void,
     onError: (error: Error) => void,
   ): Promise<void> {
-    const { api, clock } = this.#modules;
-    const { namespace = api.namespace, selector } = this.#options;
+    const { clock } = this.#modules;
+    const { namespace, selector, nameOf } = this.#options;
+    const root = encodeURIComponent(namespace);
     let registered: readonly MetadataWorker[] | undefined;
     let selected: ReadonlyMap<string, SelectedPod> | undefined;
     const update = (): void => {
       if (registered === undefined || (selector !== undefined && selected === undefined)) return;
-      onList(endpointsOf(registered, selected));
+      onList(endpointsOf(registered, selected, nameOf));
     };
-    const failed = (error: KubernetesError): void => onError(this.#explain(error, namespace));
+    const failed = (error: KubernetesError): void => onError(this.#explain(error));
     const metadata = new ListWatch<readonly MetadataWorker[]>(
       {
-        path: `/apis/nvidia.com/v1alpha1/namespaces/${namespace}/dynamoworkermetadatas`,
+        path: `/apis/nvidia.com/v1alpha1/namespaces/${root}/dynamoworkermetadatas`,
         keep: (object) => {
           const workers = readWorkerMetadata(object, clock.wallMs());
           return workers.length === 0 ? undefined : workers;
@@ -83,7 +86,7 @@ export class DynamoKubernetesSource implements DiscoverySource {
     ];
     if (selector !== undefined) {
       const pods = new ListWatch<SelectedPod>(
-        { path: `/api/v1/namespaces/${namespace}/pods`, labelSelector: selector, keep: selectedPod },
+        { path: `/api/v1/namespaces/${root}/pods`, labelSelector: selector, keep: selectedPod },
         this.#modules,
       );
       listening.push(
@@ -100,25 +103,26 @@ export class DynamoKubernetesSource implements DiscoverySource {
   }
 
   /** Where the kind is missing nobody has registered there, and no rule would mend it. */
-  #explain(error: KubernetesError, namespace: string): KubernetesError {
+  #explain(error: KubernetesError): DiscoveryError {
     const isMissing = error.code === 'not_found';
     const text = isMissing
-      ? `${this.#modules.api.name} has no DynamoWorkerMetadata (nvidia.com/v1alpha1) in ${namespace}: Dynamo's custom resources are not installed there, or its workers register elsewhere (DYN_DISCOVERY_BACKEND)`
+      ? `${this.#modules.api.name} has no DynamoWorkerMetadata (nvidia.com/v1alpha1) in ${this.#options.namespace}: Dynamo's custom resources are not installed there, or its workers register elsewhere (DYN_DISCOVERY_BACKEND)`
       : error.message;
-    return new KubernetesError(error.code, `${this.name}: ${text}`, { cause: error });
+    return new DiscoveryError('lookup_failed', `${this.name}: ${text}`, { cause: error });
   }
 }
 
 function endpointsOf(
   registered: readonly MetadataWorker[],
   selected: ReadonlyMap<string, SelectedPod> | undefined,
+  nameOf: (name: string) => string,
 ): readonly Endpoint[] {
   const endpoints = new Map<string, Endpoint>();
   for (const { name, pod, isTerminating, told } of registered) {
     const its = selected?.get(pod);
     if ((selected !== undefined && its === undefined) || endpoints.has(name)) continue;
     const draining = isTerminating || its?.isTerminating === true;
-    endpoints.set(name, { target: name, told, ...(draining ? { draining } : {}) });
+    endpoints.set(name, { target: nameOf(name), told, ...(draining ? { draining } : {}) });
   }
   return [...endpoints.values()].sort((one, other) => (one.target < other.target ? -1 : 1));
 }

@@ -58,7 +58,7 @@ async function follow(
   const clock = new FakeClock();
   const run = runSource(
     new DynamoKubernetesSource(
-      { namespace: undefined, selector, text: 'dynamo-k8s://' },
+      { namespace: 'inference', selector, text: 'dynamo-k8s://', nameOf: (name) => name },
       { api, clock, random: systemRandom },
     ),
   );

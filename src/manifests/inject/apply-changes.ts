@@ -62,7 +62,7 @@ function expectedDocuments(
   indexOf: (change: Change) => NodeIndex,
 ): readonly unknown[] {
   const changed = file.documents.map((document) => {
-    const object: unknown = structuredClone(document.toJS());
+    const object = plainObject(file, document);
     for (const change of changes.filter((one) => one.document === document)) {
       const path = indexOf(change).pathTo(change.map);
       const map = path?.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], object);
@@ -71,6 +71,28 @@ function expectedDocuments(
     return object;
   });
   return [...changed, ...documents];
+}
+
+/** Values of one document, those that aliases repeat counted each time. */
+const MAX_VALUES = 1_000_000;
+
+/** A document as an object in which nothing stands twice: a change of one place is then one of that place alone. */
+function plainObject(file: SourceFile, document: Document.Parsed): unknown {
+  let values = 0;
+  const copy = (value: unknown): unknown => {
+    values += 1;
+    if (values > MAX_VALUES) throw new RangeError(`it stands for more than ${MAX_VALUES} values`);
+    if (Array.isArray(value)) return value.map(copy);
+    if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
+      return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copy(inner)]));
+  };
+  try {
+    return copy(document.toJS());
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw refuseAt(file, document.range[0], `its aliases cannot be followed: ${why}`);
+  }
 }
 
 function changeObject(map: Record<string, unknown>, change: Change): void {
@@ -86,7 +108,7 @@ function verify(file: SourceFile, text: string, expected: readonly unknown[]): v
   const result = readSourceFile(file.file, text);
   const [problem] = result.problems;
   if (problem !== undefined) throw cannot(`the result could not be read (${problem.message})`);
-  const objects = result.documents.map((document): unknown => document.toJS());
+  const objects = result.documents.map((document) => plainObject(result, document));
   const wrong = expected.findIndex((object, index) => !isDeepStrictEqual(object, objects[index]));
   if (wrong !== -1 || objects.length !== expected.length) {
     const document = file.documents[wrong];

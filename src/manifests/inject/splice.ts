@@ -114,8 +114,9 @@ export class Splicer {
     const isEmpty = list === null || (isSeq(list) && list.flow) || (isScalar(list) && list.value === null);
     if (!isEmpty) throw this.#refuse(pair, `${key} must be a list`);
     if (change.map.flow) {
-      if (!isSeq(list)) throw this.#refuse(pair, `write ${key}: [] in place of ${key} without a value`);
-      this.#addToFlow(change, afterOpening(this.#file.text, list), items.map(renderFlow).join(', '), list);
+      const text = items.map(renderFlow).join(', ');
+      if (isSeq(list)) this.#addToFlow(change, afterOpening(this.#file.text, list), text, list);
+      else this.#replaceInFlow(change, list?.range ?? [endOf(pair.key), endOf(pair.key)], ` [${text}]`);
       return;
     }
     this.#fillEmptyList(pair, renderYaml(items, this.#eol));
@@ -139,14 +140,23 @@ export class Splicer {
     this.#regions.push({ ...region, edits });
   }
 
-  /** Changes the lines on which the outermost flow collection around stands. */
   #addToFlow(change: Change, offset: number, text: string, inner: Node = change.map): void {
+    this.#replaceInFlow(change, [offset, offset], text, inner);
+  }
+
+  /** Changes the lines on which the outermost flow collection around stands. */
+  #replaceInFlow(
+    change: Change,
+    [from, to]: readonly [number, number, ...unknown[]],
+    text: string,
+    inner: Node = change.map,
+  ): void {
     const index = this.#indexOf(change);
     const outermost = [inner, ...index.around(change.map)]
       .filter((node) => isCollection(node) && node.flow)
       .at(-1);
-    const [start, end] = outermost?.range ?? [offset, offset];
-    if (start === 0 || this.#file.text.slice(0, start).trim() === '')
+    const [start, end] = outermost?.range ?? [from, to];
+    if (this.#file.text.slice(0, start).trim() === '')
       throw refuseAt(
         this.#file,
         start,
@@ -155,7 +165,7 @@ export class Splicer {
     this.#regions.push({
       start: lineStart(this.#file.text, start),
       end: lineEnd(this.#file.text, end),
-      edits: [{ start: offset, end: offset, text }],
+      edits: [{ start: from, end: to, text }],
     });
   }
 

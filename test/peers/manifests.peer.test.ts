@@ -210,7 +210,7 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
           return written(`kustomization-${index}.yaml`, stdout);
         }),
       );
-      const ignored = ['ServiceMonitor', 'PodMonitor', 'DynamoGraphDeployment'];
+      const ignored = ['ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'DynamoGraphDeployment'];
       const { status, stdout } = await kubeconform(schemas, files, ignored);
       expect(stdout).toContain('Invalid: 0, Errors: 0');
       expect(status).toBe(0);

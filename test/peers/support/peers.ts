@@ -13,6 +13,7 @@ export type PeerName =
   | 'kube'
   | 'kubeconform'
   | 'helm'
+  | 'promtool'
   | 'hadolint'
   | 'image-tools';
 

@@ -90,6 +90,21 @@ export const SMALL_CRDS: readonly object[] = [
       },
     }),
   }),
+  resource('monitoring.coreos.com', 'PrometheusRule', {
+    v1: object({
+      groups: list(
+        object(
+          {
+            name: text,
+            rules: list(
+              object({ alert: text, expr: text, for: text, annotations: texts }, ['alert', 'expr']),
+            ),
+          },
+          ['name'],
+        ),
+      ),
+    }),
+  }),
   resource('monitoring.coreos.com', 'ServiceMonitor', {
     v1: object({ selector, namespaceSelector: ANYTHING, endpoints: list(endpoint) }, [
       'selector',

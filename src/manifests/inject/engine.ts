@@ -26,26 +26,26 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { vllm: '8000', sglang: 
 /** Flags behind which the port is somewhere else, or is no plain HTTP. */
 const ELSEWHERE = ['--config', '--uds', '--ssl-certfile', '--ssl-keyfile'];
 
-/** Where the engine of a worker answers. `process` is undefined where only the type of a component is known. */
-export function engineOf(process: Process | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
-  const program = process?.program ?? 'its engine';
-  if (process === undefined) {
+/** Where the engine of a worker answers. `started` is undefined where only the type of a component is known. */
+export function engineOf(started: Process | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
+  const program = started?.program ?? 'its engine';
+  if (started === undefined) {
     return isGraph ? { url: local(OPERATOR_SYSTEM_PORT), kind: 'dynamo', program } : { url: 'auto', program };
   }
-  if (process.isDynamo) {
-    const given = variableOf(process, 'DYN_SYSTEM_PORT');
+  if (started.isDynamo) {
+    const given = variableOf(started, 'DYN_SYSTEM_PORT');
     const fallback = isGraph ? OPERATOR_SYSTEM_PORT : undefined;
     const port = given === undefined ? fallback : portOf(given.value);
-    return { ...at(port), kind: 'dynamo', program, ...eventsOf(process), ...declaredBy(process, configMaps) };
+    return { ...at(port), kind: 'dynamo', program, ...eventsOf(started), ...declaredBy(started, configMaps) };
   }
-  if (flagOf(process, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
-  const given = flagOf(process, '--port');
-  const isDefault = given === undefined && !process.hasUnseenArgs;
-  return { ...at(portOf(isDefault ? DEFAULT_PORTS[process.backend ?? ''] : given?.value)), program };
+  if (flagOf(started, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
+  const given = flagOf(started, '--port');
+  const isDefault = given === undefined && !started.hasUnseenArgs;
+  return { ...at(portOf(isDefault ? DEFAULT_PORTS[started.backend ?? ''] : given?.value)), program };
 }
 
-function declaredBy(process: Process, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
-  const { size, model } = readWorkerFacts(process, configMaps);
+function declaredBy(started: Process, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
+  const { size, model } = readWorkerFacts(started, configMaps);
   return {
     ...(size === undefined ? {} : { tokensPerBlock: size.tokens }),
     ...(model === undefined || model === '' ? {} : { model }),
@@ -53,9 +53,9 @@ function declaredBy(process: Process, configMaps: ConfigMaps): Pick<Engine, 'tok
 }
 
 /** Dynamo's system port names no event sources; the engine's own flag does, where it is a plain one. */
-function eventsOf(process: Process): Pick<Engine, 'eventSource' | 'replaySource'> {
-  const text = flagOf(process, '--kv-events-config')?.value;
-  const hasRanks = flagOf(process, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
+function eventsOf(started: Process): Pick<Engine, 'eventSource' | 'replaySource'> {
+  const text = flagOf(started, '--kv-events-config')?.value;
+  const hasRanks = flagOf(started, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
   if (text === undefined || hasRanks) return {};
   let config: unknown;
   try {

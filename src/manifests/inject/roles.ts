@@ -33,9 +33,9 @@ export function rolesOf(
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??
     site.containers[0];
-  const roleOf = (process: Process | undefined): SiteRole => ({
-    container: process?.container ?? main,
-    process,
+  const roleOf = (started: Process | undefined): SiteRole => ({
+    container: started?.container ?? main,
+    process: started,
   });
   const running = processes.find(({ role }) => role === 'worker');
   const fronting = processes.find(({ role }) => role === 'frontend' || role === 'router');

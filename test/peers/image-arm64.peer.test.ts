@@ -63,7 +63,7 @@ describe.skipIf(lacks('image-tools', 'grpcurl'))(
       const sidecar = { program, grpcPort, httpPort };
       await until('the sidecar to answer', async () => (await probe(sidecar, '/livez')).status === 200, {
         needs: [program],
-        timeoutMs: 180_000, // emulated, it takes twenty times as long to start
+        timeoutMs: 180_000, // an emulated processor is slow
       });
       await reportThat(sidecar, 'with the declared size', ({ contract }) => contract?.tokensPerBlock === 32);
       expect(await program.stop()).toBe(0);

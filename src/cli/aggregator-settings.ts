@@ -1,9 +1,8 @@
 import { checkFleet, collectionSettings } from './collection-settings.js';
-import type { CommandContext, CommandDescription, WithCommon } from './command.js';
+import type { CommandDescription } from './command.js';
 import { checkListen } from './common-settings.js';
-import { readDirectSources } from './direct-sources.js';
+import { checkDirect, directSettings, hasDiscovery } from './direct-settings.js';
 import { routerSettings } from './router-settings.js';
-import type { SettingsOf } from './settings/setting.js';
 
 const ownSettings = {
   'on-change': {
@@ -26,25 +25,6 @@ const ownSettings = {
     dynamo: 'DYN_KV_EVENTS',
     group: 'Index',
     help: 'Know what workers hold from their KV events. --no-kv-events guesses it from where requests are sent.',
-  },
-  'kv-event-sources': {
-    kind: 'list',
-    item: 'target',
-    placeholder: 'WORKER=URL,…',
-    group: 'Index',
-    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. WORKER may be one that --workers finds by its Dynamo model card, by its name there, its instance id or HOST:PORT of its system port: what card and events say is then compared. Others need --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
-  },
-  'kv-replay-sources': {
-    kind: 'list',
-    item: 'target',
-    placeholder: 'WORKER=URL,…',
-    group: 'Index',
-    help: 'Where these engines give old KV events again, in the same form and order.',
-  },
-  model: {
-    kind: 'string',
-    group: 'Index',
-    help: 'The served model of the engines of --kv-event-sources: their events do not name it.',
   },
   'index-memory': {
     kind: 'size',
@@ -100,41 +80,15 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord aggregator`. */
-export const aggregatorSettings: typeof collectionSettings & typeof ownSettings & typeof routerSettings = {
+export const aggregatorSettings: typeof collectionSettings &
+  typeof directSettings &
+  typeof ownSettings &
+  typeof routerSettings = {
   ...collectionSettings,
+  ...directSettings,
   ...ownSettings,
   ...routerSettings,
 };
-
-type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
-type Reject = CommandContext<typeof aggregatorSettings>['reject'];
-
-/** Whether workers that are found there come with the name of their model. */
-function tellsModels(target: string): boolean {
-  return /^dynamo-(file|k8s):/i.test(target);
-}
-
-/** Looks whether the engines that are read directly are named as they must be. */
-function checkDirect(settings: Settings, reject: Reject): void {
-  const { kvEventSources, kvReplaySources, kvEvents, model } = settings;
-  const sources = readDirectSources(kvEventSources);
-  if ('allowed' in sources) throw reject('kv-event-sources', sources.allowed, sources.part);
-  const replays = readDirectSources(kvReplaySources);
-  if ('allowed' in replays) throw reject('kv-replay-sources', replays.allowed, replays.part);
-  for (const [worker, urls] of replays) {
-    const ranks = sources.get(worker)?.length;
-    if (ranks === undefined) throw reject('kv-replay-sources', 'of workers of --kv-event-sources', worker);
-    if (urls.length !== ranks)
-      throw reject('kv-replay-sources', `as many for ${worker} as its --kv-event-sources: ${ranks}`);
-    const bound = urls.find((url) => url.startsWith('@'));
-    if (bound !== undefined)
-      throw reject('kv-replay-sources', 'without @: a replay socket is bound by the engine', bound);
-  }
-  if (sources.size === 0) return;
-  if (!kvEvents) throw reject('kv-event-sources', 'left out with --no-kv-events');
-  if (model === undefined && !settings.workers.some(tellsModels))
-    throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
-}
 
 /** `kv-accord aggregator`. */
 export const aggregatorDescription: CommandDescription<typeof aggregatorSettings> = {
@@ -156,9 +110,10 @@ export const aggregatorDescription: CommandDescription<typeof aggregatorSettings
     { says: 'Is the gate open, and if not, why?', line: "curl '127.0.0.1:9463/readyz?verbose'" },
   ],
   check(settings, reject) {
-    const hasList = settings.workers.length > 0 || settings.workersFile !== undefined;
+    const readsDirectly = settings.kvEventSources.length > 0;
     // Engines that are read directly need no sidecar beside them.
-    if (hasList || settings.kvEventSources.length === 0) checkFleet(settings, reject);
+    if (hasDiscovery(settings) || !readsDirectly) checkFleet(settings, reject);
+    if (readsDirectly && !settings.kvEvents) throw reject('kv-event-sources', 'left out with --no-kv-events');
     checkDirect(settings, reject);
     checkListen(settings, reject);
   },

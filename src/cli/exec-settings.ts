@@ -1,5 +1,6 @@
-import { answerSettings, checkAnswer, collectionSettings } from './collection-settings.js';
+import { answerSettings, collectionSettings } from './collection-settings.js';
 import type { CommandDescription } from './command.js';
+import { checkDirectAnswer, directSettings } from './direct-settings.js';
 
 const ownSettings = {
   'frontend-uses': {
@@ -33,8 +34,12 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord exec`. */
-export const execSettings: typeof collectionSettings & typeof answerSettings & typeof ownSettings = {
+export const execSettings: typeof collectionSettings &
+  typeof directSettings &
+  typeof answerSettings &
+  typeof ownSettings = {
   ...collectionSettings,
+  ...directSettings,
   ...answerSettings,
   ...ownSettings,
 };
@@ -61,5 +66,5 @@ export const execDescription: CommandDescription<typeof execSettings> = {
       line: 'kv-accord exec --aggregator 127.0.0.1:50060 -- indexer --block-size {tokens_per_block}',
     },
   ],
-  check: checkAnswer,
+  check: checkDirectAnswer,
 };

@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { CreateFleetPart } from '../aggregator/fleet-part.js';
 import type { MemberView } from '../agreement/snapshot.js';
-import type { DirectWorkerOptions } from '../indexer/direct-worker.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../indexer/fleet-indexing.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
@@ -11,7 +10,7 @@ import { FleetRouting, type FleetRoutingOptions } from '../router/fleet-routing.
 import type { Routing } from '../router/routing.js';
 import type { aggregatorSettings } from './aggregator-settings.js';
 import type { WithCommon } from './command.js';
-import { readDirectSources } from './direct-sources.js';
+import { directWorkersOf } from './direct-settings.js';
 import type { SettingsOf } from './settings/setting.js';
 
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
@@ -86,23 +85,6 @@ export async function createFleetParts(settings: Settings, modules: FleetPartsMo
 function made<Part>(part: Part | undefined): Part {
   if (part === undefined) throw new Error('the parts of the fleet are not made yet');
   return part;
-}
-
-/** The engines that are read directly; the settings were checked before. */
-function directWorkersOf(settings: Settings, version: string): DirectWorkerOptions[] {
-  const sources = readDirectSources(settings.kvEventSources);
-  const replays = readDirectSources(settings.kvReplaySources);
-  if ('allowed' in sources || 'allowed' in replays) return [];
-  return [...sources].map(([target, urls]) => ({
-    target,
-    version,
-    model: settings.model,
-    declaredTokensPerBlock: settings.kvCacheBlockSize,
-    sources: urls.map((endpoint, rank) => {
-      const replayEndpoint = replays.get(target)?.[rank];
-      return { rank, endpoint, topic: '', ...(replayEndpoint === undefined ? {} : { replayEndpoint }) };
-    }),
-  }));
 }
 
 function approximateOf(settings: Settings): Pick<FleetIndexingOptions, 'approximate'> {

@@ -1,7 +1,5 @@
 import type { Registry } from 'prom-client';
 import { Aggregator } from '../aggregator/aggregator.js';
-import type { DiscoverySource } from '../aggregator/discovery/source.js';
-import { StaticSource } from '../aggregator/discovery/static.js';
 import type { MemberView } from '../agreement/snapshot.js';
 import type { HttpTls } from '../http/listener.js';
 import type { Clock } from '../platform/clock.js';
@@ -12,12 +10,12 @@ import type { Routing } from '../router/routing.js';
 import { RpcDialer } from '../rpc/channel.js';
 import type { aggregatorSettings } from './aggregator-settings.js';
 import type { WithCommon } from './command.js';
+import { hasDiscovery } from './direct-settings.js';
 import { createFleetParts } from './fleet-parts.js';
 import { httpSecurityOf } from './http-security.js';
 import { agreementOptionsOf, openSource } from './open-feed.js';
 import { openSecurity } from './open-security.js';
 import type { SettingsOf } from './settings/setting.js';
-import { SettingError } from './settings/setting-error.js';
 
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
 
@@ -50,7 +48,7 @@ export async function openAggregator(
   modules: OpenAggregatorModules,
 ): Promise<OpenedAggregator> {
   const { clock, logger, version } = modules;
-  const source = await sourceOf(settings, { clock, logger });
+  const source = await openSource(settings, { clock, logger });
   const security = await openSecurity(settings, modules);
   const httpSecurity = httpSecurityOf(security, settings);
   const registry = createRegistry({ version });
@@ -83,7 +81,7 @@ export async function openAggregator(
     routing: routing(),
     tls: httpSecurity.tls,
     watched: [
-      ...(hasSidecars(settings) ? [source.name] : []),
+      ...(hasDiscovery(settings) ? [source.name] : []),
       ...(directWorkers > 0 ? [`engines read directly: ${directWorkers}`] : []),
     ].join(', '),
     close: async () => {
@@ -91,21 +89,4 @@ export async function openAggregator(
       security.close();
     },
   };
-}
-
-function hasSidecars({ workers, workersFile, dynamoGraph }: Settings): boolean {
-  return workers.length > 0 || workersFile !== undefined || dynamoGraph !== undefined;
-}
-
-/** The sidecars' discovery; with none named, a list that is empty for good. */
-async function sourceOf(
-  settings: Settings,
-  modules: { readonly clock: Clock; readonly logger: Logger },
-): Promise<DiscoverySource> {
-  if (hasSidecars(settings)) return openSource(settings, modules);
-  if (settings.minWorkers === 'auto')
-    throw new SettingError(
-      '--min-workers auto needs workers that Kubernetes runs: give --workers k8s://… or a number',
-    );
-  return new StaticSource({ addresses: [] });
 }

@@ -1,5 +1,6 @@
-import { answerSettings, checkAnswer, collectionSettings } from './collection-settings.js';
+import { answerSettings, collectionSettings } from './collection-settings.js';
 import type { CommandDescription } from './command.js';
+import { checkDirectAnswer, directSettings } from './direct-settings.js';
 
 const ownSettings = {
   'frontend-uses': {
@@ -12,8 +13,12 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord wait`. */
-export const waitSettings: typeof collectionSettings & typeof answerSettings & typeof ownSettings = {
+export const waitSettings: typeof collectionSettings &
+  typeof directSettings &
+  typeof answerSettings &
+  typeof ownSettings = {
   ...collectionSettings,
+  ...directSettings,
   ...answerSettings,
   ...ownSettings,
 };
@@ -35,5 +40,5 @@ export const waitDescription: CommandDescription<typeof waitSettings> = {
       line: 'kv-accord wait --aggregator 127.0.0.1:50060 --timeout 2m',
     },
   ],
-  check: checkAnswer,
+  check: checkDirectAnswer,
 };

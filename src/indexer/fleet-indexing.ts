@@ -17,7 +17,8 @@ import type { RpcChannel } from '../rpc/channel.js';
 import type { RpcEdge } from '../rpc/handlers.js';
 import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
-import type { DirectWorker, DirectWorkerModules, DirectWorkerOptions } from './direct-worker.js';
+import type { DirectWorkerOptions } from './direct-worker.js';
+import { type CreateDirectWorker, DirectWorkers } from './direct-workers.js';
 import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
 import type { Feed } from './feed.js';
 import type { GroupIndex } from './group-index.js';
@@ -63,8 +64,8 @@ export interface FleetIndexingModules {
   readonly fleet: IndexedFleet;
   readonly edge: RpcEdge;
   readonly logger: Logger;
-  /** Makes a direct worker: ZeroMQ and all that reads with it are loaded only where there is one. */
-  readonly createDirectWorker?: (options: DirectWorkerOptions, modules: DirectWorkerModules) => DirectWorker;
+  /** Needed where there are direct workers. */
+  readonly createDirectWorker?: CreateDirectWorker;
 }
 
 /**
@@ -89,10 +90,8 @@ export class FleetIndexing implements IndexDirectory {
   readonly #tallies = new Map<string, IndexTally>();
   /** The ways to workers' events. */
   readonly #feeds = new Map<string, Feed>();
-  readonly #directWorkers: readonly DirectWorker[];
-  /** Direct workers whose report is another one than the agreement has. */
-  readonly #unreported = new Set<DirectWorker>();
-  readonly #reporting: Worked = { step: () => this.#reportOne() };
+  readonly #direct: DirectWorkers;
+  readonly #reporting: Worked = { step: () => this.#direct.reportOne() };
 
   constructor(options: FleetIndexingOptions, modules: FleetIndexingModules) {
     this.#options = options;
@@ -102,8 +101,13 @@ export class FleetIndexing implements IndexDirectory {
     this.#silence = new SilenceWatch({ clock });
     this.#gate = new ConnectGate({ maxConnecting: MAX_SNAPSHOTS, maxHoldMs: MAX_HOLD_MS }, { clock });
     this.#metrics = new IndexMetrics(registry, { indexes: this.#indexes, tallies: this.#tallies });
-    this.#directWorkers = (options.directWorkers ?? []).map((worker) => this.#createDirect(worker));
-    this.targets = this.#directWorkers.map(({ target }) => target);
+    this.#direct = new DirectWorkers(options.directWorkers ?? [], {
+      ...modules,
+      createDirectWorker: modules.createDirectWorker ?? noDirectWorkers,
+      reported: (target, report) => fleet.reported(target, report),
+      onNews: () => this.#intake.add(this.#reporting),
+    });
+    this.targets = this.#direct.targets;
     this.services = [
       {
         definition: IndexerService,
@@ -117,11 +121,8 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   start(): void {
-    for (const worker of this.#directWorkers) {
-      this.#feeds.set(worker.target, worker.feed);
-      this.#unreported.add(worker);
-      worker.start();
-    }
+    for (const { target, feed } of this.#direct.all) this.#feeds.set(target, feed);
+    this.#direct.start();
   }
 
   onEffect(effect: AgreementEffect): void {
@@ -145,7 +146,7 @@ export class FleetIndexing implements IndexDirectory {
 
   onView(view: FleetView): void {
     // A report is taken only of who is listed, and that shows here.
-    if (this.#unreported.size > 0) this.#intake.add(this.#reporting);
+    if (this.#direct.hasNews) this.#intake.add(this.#reporting);
     for (const { group, epoch, members } of view.groups) {
       const index = this.#indexes.get(group);
       if (index?.epoch === epoch) index.setMembers(members);
@@ -153,7 +154,7 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   onTold(target: string, told: ToldWorker | undefined): void {
-    this.#directWorkers.find((worker) => worker.target === target)?.setTold(told);
+    this.#direct.onTold(target, told);
   }
 
   onConnected(target: string, channel: RpcChannel): void {
@@ -167,7 +168,7 @@ export class FleetIndexing implements IndexDirectory {
   async close(): Promise<void> {
     for (const group of [...this.#indexes.keys()]) this.#end(group);
     this.#intake.close();
-    await Promise.all(this.#directWorkers.map((worker) => worker.close()));
+    await this.#direct.close();
   }
 
   #setFeed(target: string, feed: Feed | undefined): void {
@@ -218,35 +219,14 @@ export class FleetIndexing implements IndexDirectory {
     });
   }
 
-  #createDirect(options: DirectWorkerOptions): DirectWorker {
-    const { clock, random, logger, createDirectWorker } = this.#modules;
-    if (createDirectWorker === undefined) throw new Error('nothing makes direct workers');
-    const worker: DirectWorker = createDirectWorker(options, {
-      clock,
-      random,
-      logger,
-      onReport: () => {
-        this.#unreported.add(worker);
-        this.#intake.add(this.#reporting);
-      },
-    });
-    return worker;
-  }
-
-  /** Reports for one direct worker; those that are not listed yet wait for the next view. */
-  #reportOne(): boolean {
-    for (const worker of this.#unreported) {
-      if (!this.#modules.fleet.reported(worker.target, worker.report)) continue;
-      this.#unreported.delete(worker);
-      return true;
-    }
-    return false;
-  }
-
   #end(group: string): void {
     this.#indexes.get(group)?.close();
     this.#indexes.delete(group);
   }
+}
+
+function noDirectWorkers(): never {
+  throw new Error('nothing makes direct workers');
 }
 
 function unitOf(report: CapabilityReport | undefined): HashUnitName | undefined {

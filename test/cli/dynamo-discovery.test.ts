@@ -148,10 +148,44 @@ describe('a Dynamo fleet whose events can be read', () => {
     );
     const { code, stderr } = await wait('--aggregator', grpc, '--frontend-uses', 'declared');
     expect(code).toBe(4);
-    expect(stderr).toContain(`Worker ${ONE} has KV block size (tokens_per_block) 32, the fleet agreed on 16`);
-    expect(stderr).toContain(
-      `set --kv-block-size=32 on the worker, which declares 16 (file ${folder.path}/v1/mdc/`,
+    // In other words once the aggregator, which goes by events, has begun anew with 32.
+    expect(stderr).toContain(`declares 16 (file ${folder.path}/v1/mdc/`);
+    expect(stderr).toContain('set --kv-block-size=32 on the worker');
+  }, 20_000);
+
+  it('V5: is refused by wait itself, which reads events and keeps no index, before any frontend is started', async () => {
+    const folder = await DynamoFolder.create(open);
+    const engine = await publisher();
+    await engine.publish(batchOf(BLOCK_OF_32));
+    await folder.register(ONE, { size: 16 });
+    const { endpoint, replayEndpoint = '' } = engine;
+    const events = [
+      ...['--kv-event-sources', `${ONE}=${endpoint}`],
+      ...['--kv-replay-sources', `${ONE}=${replayEndpoint}`],
+    ];
+    const { code, stderr } = await wait(
+      ...[...folder.workers, ...events, '--settle', '1s', '--frontend-uses', 'declared'],
     );
+    expect(code).toBe(4);
+    expect(stderr).toContain('declare another KV block size than their engines cut');
+    expect(stderr).toContain(`Worker ${ONE} declares 16 (file ${folder.path}/v1/mdc/`);
+    await folder.register(ONE, { size: 32 });
+    expect(await wait(...folder.workers, ...events, '--frontend-uses', 'declared')).toMatchObject({
+      code: 0,
+      stdout: '32\n',
+    });
+  }, 20_000);
+
+  it('is waited for without discovery too, by its events alone', async () => {
+    const engine = await publisher();
+    await engine.publish(batchOf(BLOCK_OF_32));
+    const { endpoint, replayEndpoint = '' } = engine;
+    const events = ['--kv-event-sources', `w=${endpoint}`, '--kv-replay-sources', `w=${replayEndpoint}`];
+    expect(await wait(...events, '--model', 'tiny')).toMatchObject({ code: 0, stdout: '32\n' });
+    expect(await wait(...events)).toMatchObject({ code: 2 });
+    const { code, stderr } = await wait('--aggregator', '127.0.0.1:9', ...events, '--model', 'tiny');
+    expect(code).toBe(2);
+    expect(stderr).toContain('give them to the aggregator');
   }, 20_000);
 
   it('is verified where card and events say the same, by the address of its system port as well', async () => {

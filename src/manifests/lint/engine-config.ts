@@ -2,7 +2,7 @@ import { isMap, type YAMLMap } from 'yaml';
 import { readSourceFile } from '../source-file.js';
 import { YamlAccess } from '../yaml-access.js';
 import type { ConfigMaps } from './config-maps.js';
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import { type InnerText, scalarText } from './scalar-text.js';
 import { flagOf, type SettingValue, variableOf } from './settings.js';
 
@@ -18,17 +18,17 @@ export interface EngineConfig {
 const FILE_FLAGS: readonly string[] = ['--extra-engine-args', '--extra-llm-api-options', '--config'];
 
 /** What TensorRT-LLM is configured with: overrides on the command line, then the YAML that a ConfigMap has. */
-export function readEngineConfig(process: Process, configMaps: ConfigMaps): EngineConfig {
-  if (process.backend !== 'trtllm') {
+export function readEngineConfig(launch: Launch, configMaps: ConfigMaps): EngineConfig {
+  if (launch.backend !== 'trtllm') {
     return { tokensPerBlock: undefined, enableBlockReuse: undefined, isUnseen: false };
   }
-  const file = flagOf(process, ...FILE_FLAGS) ?? variableOf(process, 'DYN_TRTLLM_EXTRA_ENGINE_ARGS');
-  const yaml = file?.value === undefined ? undefined : findFile(process, configMaps, file.value);
+  const file = flagOf(launch, ...FILE_FLAGS) ?? variableOf(launch, 'DYN_TRTLLM_EXTRA_ENGINE_ARGS');
+  const yaml = file?.value === undefined ? undefined : findFile(launch, configMaps, file.value);
   const override =
-    flagOf(process, '--override-engine-args') ?? variableOf(process, 'DYN_TRTLLM_OVERRIDE_ENGINE_ARGS');
+    flagOf(launch, '--override-engine-args') ?? variableOf(launch, 'DYN_TRTLLM_OVERRIDE_ENGINE_ARGS');
   const overrides = override?.value === undefined ? undefined : readYaml(wholeText(override));
   const setting = (key: string): SettingValue | undefined =>
-    flagOf(process, `--trtllm.kv-cache-config.${key.replace(/_/g, '-')}`) ??
+    flagOf(launch, `--trtllm.kv-cache-config.${key.replace(/_/g, '-')}`) ??
     overrides?.get(key) ??
     yaml?.get(key);
   return {
@@ -40,7 +40,7 @@ export function readEngineConfig(process: Process, configMaps: ConfigMaps): Engi
 }
 
 function findFile(
-  { site, container }: Process,
+  { site, container }: Launch,
   configMaps: ConfigMaps,
   path: string,
 ): ReadonlyMap<string, SettingValue> | undefined {

@@ -1,7 +1,7 @@
 import { isSeq, type YAMLMap } from 'yaml';
 import type { TextEdit } from '../text-edit.js';
 import type { Fix } from './finding.js';
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import type { SettingValue } from './settings.js';
 import { textAt } from './span.js';
 import { addList, appendItems, type ListItem, ownValue } from './yaml-edits.js';
@@ -9,9 +9,18 @@ import { addList, appendItems, type ListItem, ownValue } from './yaml-edits.js';
 /** Puts another number where a setting has one; undefined where the text is not the value itself. */
 export function replaceNumber(setting: SettingValue, tokens: number, says: string): Fix | undefined {
   const { span, value } = setting;
-  return span.isExact && textAt(span) === value
-    ? { says, file: span.source.file, edits: [{ start: span.start, end: span.end, text: String(tokens) }] }
-    : undefined;
+  const written = textAt(span);
+  const digits = /\d+/.exec(written)?.[0];
+  if (!span.isExact || written !== value || digits === undefined) {
+    return undefined;
+  }
+  // White space around it stays: a script with CRLF has it in the word.
+  const start = span.start + written.indexOf(digits);
+  return {
+    says,
+    file: span.source.file,
+    edits: [{ start, end: start + digits.length, text: String(tokens) }],
+  };
 }
 
 /**
@@ -20,12 +29,12 @@ export function replaceNumber(setting: SettingValue, tokens: number, says: strin
  * nothing is done: see `addFlag`.
  */
 export function addVariable(
-  process: Process,
+  launch: Launch,
   name: string,
   value: string,
   options: { readonly says: string; readonly comment?: string; readonly neighbour?: string },
 ): Fix | undefined {
-  const { source, site, container } = process;
+  const { source, site, container } = launch;
   if (site === undefined) {
     return undefined;
   }
@@ -56,7 +65,7 @@ export function addVariable(
       ? appendItems(source.text, node, [item])
       : undefined
     : addList(source.text, chosen.map, chosen.key, [item]);
-  return fixOf(process, says, edit);
+  return fixOf(launch, says, edit);
 }
 
 function listNames(map: YAMLMap, key: string): readonly string[] {
@@ -70,16 +79,16 @@ function nameIn(item: unknown): readonly string[] {
 }
 
 /** Gives a process further arguments: items at the end of its list, or words behind the program in a script. */
-export function addArguments(process: Process, args: readonly string[], says: string): Fix | undefined {
-  const { source, container, at } = process;
-  if (process.argsAre === 'script') {
+export function addArguments(launch: Launch, args: readonly string[], says: string): Fix | undefined {
+  const { source, container, at } = launch;
+  if (launch.argsAre === 'script') {
     const isPlain = args.every((arg) => /^[\w.-]+$/.test(arg));
     const before = source.text.slice(0, at.end);
-    const last = process.program.split(' ').at(-1) ?? '';
+    const last = launch.program.split(' ').at(-1) ?? '';
     // Behind a word that is neither quoted nor a part of another, whatever is around all of the script.
     const isWhole = at.isExact && new RegExp(`\\s${last.replace(/\W/g, '\\$&')}$`).test(before);
     return isPlain && isWhole
-      ? fixOf(process, says, { start: at.end, end: at.end, text: ` ${args.join(' ')}` })
+      ? fixOf(launch, says, { start: at.end, end: at.end, text: ` ${args.join(' ')}` })
       : undefined;
   }
   if (container === undefined) {
@@ -95,7 +104,7 @@ export function addArguments(process: Process, args: readonly string[], says: st
     : container.command.length === 0
       ? addList(source.text, container.node, 'args', items)
       : undefined;
-  return fixOf(process, says, edit);
+  return fixOf(launch, says, edit);
 }
 
 /** A text as a YAML scalar that stays a text. */
@@ -106,6 +115,6 @@ function scalarOf(text: string): string {
   return text.includes("'") || !text.includes('"') ? JSON.stringify(text) : `'${text}'`;
 }
 
-function fixOf({ source }: Process, says: string, edit: TextEdit | undefined): Fix | undefined {
+function fixOf({ source }: Launch, says: string, edit: TextEdit | undefined): Fix | undefined {
   return edit === undefined ? undefined : { says, file: source.file, edits: [edit] };
 }

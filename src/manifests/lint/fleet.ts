@@ -2,8 +2,8 @@ import type { YAMLMap } from 'yaml';
 import { readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
 import { ConfigMaps } from './config-maps.js';
-import { nameOf, type Process } from './process.js';
-import { readProcesses, readScriptProcesses } from './read-processes.js';
+import { type Launch, nameOf } from './launch.js';
+import { readLaunches, readScriptLaunches } from './read-launches.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
 import { variableOf } from './settings.js';
 import type { TextSource } from './span.js';
@@ -11,13 +11,13 @@ import { readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
 export interface Fleet {
-  readonly processes: readonly Process[];
+  readonly launches: readonly Launch[];
   readonly workers: readonly WorkerFacts[];
   readonly frontends: readonly FrontendFacts[];
-  readonly routers: readonly Process[];
-  readonly indexers: readonly Process[];
+  readonly routers: readonly Launch[];
+  readonly indexers: readonly Launch[];
   /** kv-accord's own. */
-  readonly own: readonly Process[];
+  readonly own: readonly Launch[];
 }
 
 /**
@@ -27,28 +27,28 @@ export interface Fleet {
  */
 export function readFleets(files: readonly SourceFile[], scripts: readonly TextSource[]): readonly Fleet[] {
   const configMaps = new ConfigMaps(files);
-  const groups = new Map<string, Process[]>();
+  const groups = new Map<string, Launch[]>();
   const graphs = new Map<YAMLMap, number>();
-  const add = (key: string, processes: readonly Process[]): void => {
+  const add = (key: string, launches: readonly Launch[]): void => {
     const group = groups.get(key) ?? [];
-    group.push(...processes);
+    group.push(...launches);
     groups.set(key, group);
   };
   for (const file of files) {
     for (const site of readPodSites(file)) {
-      for (const process of readProcesses(file, site, configMaps)) {
-        add(groupOf(process, graphs), [process]);
+      for (const launch of readLaunches(file, site, configMaps)) {
+        add(groupOf(launch, graphs), [launch]);
       }
     }
   }
   scripts.forEach((script, index) => {
-    add(`script ${index}`, readScriptProcesses(script));
+    add(`script ${index}`, readScriptLaunches(script));
   });
-  return [...groups.values()].map((processes) => toFleet(processes, configMaps));
+  return [...groups.values()].map((launches) => toFleet(launches, configMaps));
 }
 
-function groupOf(process: Process, graphs: Map<YAMLMap, number>): string {
-  const { site } = process;
+function groupOf(launch: Launch, graphs: Map<YAMLMap, number>): string {
+  const { site } = launch;
   const kubernetes = site?.namespace ?? '';
   if (site?.kind === 'DynamoGraphDeployment') {
     // By the object and not by its name: examples in one folder are often called the same.
@@ -56,15 +56,15 @@ function groupOf(process: Process, graphs: Map<YAMLMap, number>): string {
     graphs.set(site.object, graph);
     return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
   }
-  const dynamo = site?.dynamoNamespace ?? variableOf(process, 'DYN_NAMESPACE')?.value ?? '';
+  const dynamo = site?.dynamoNamespace ?? variableOf(launch, 'DYN_NAMESPACE')?.value ?? '';
   const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
   return `workloads ${kubernetes}/${graph}/${dynamo}`;
 }
 
-function toFleet(processes: readonly Process[], configMaps: ConfigMaps): Fleet {
-  const of = (role: Process['role']): readonly Process[] => processes.filter((one) => one.role === role);
+function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
+  const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   return {
-    processes,
+    launches,
     workers: of('worker').map((one) => readWorkerFacts(one, configMaps)),
     frontends: of('frontend').map((one) => readFrontendFacts(one)),
     routers: of('router'),
@@ -75,7 +75,7 @@ function toFleet(processes: readonly Process[], configMaps: ConfigMaps): Fleet {
 
 /** Several workers in words, without repeating names. */
 export function namesOf(workers: readonly WorkerFacts[]): string {
-  const names = [...new Set(workers.map(({ process }) => nameOf(process)))];
+  const names = [...new Set(workers.map(({ launch }) => nameOf(launch)))];
   return names.length <= 3
     ? names.join(', ')
     : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;

@@ -1,5 +1,4 @@
-import { LineCounter } from 'yaml';
-import type { SourceFile } from '../source-file.js';
+import { placesIn, type SourceFile } from '../source-file.js';
 import type { Finding } from './finding.js';
 import { readFleets } from './fleet.js';
 import { findUnreadable } from './rules/unreadable.js';
@@ -23,17 +22,5 @@ export function lintFiles(
 }
 
 function toTextSource({ file, text }: { readonly file: string; readonly text: string }): TextSource {
-  const lines = new LineCounter();
-  lines.addNewLine(0);
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
-    lines.addNewLine(at + 1);
-  }
-  return {
-    file,
-    text,
-    placeOf(offset) {
-      const { line, col } = lines.linePos(offset);
-      return { line: Math.max(1, line), column: Math.max(1, col) };
-    },
-  };
+  return { file, text, placeOf: placesIn(text) };
 }

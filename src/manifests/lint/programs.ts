@@ -1,8 +1,8 @@
-import type { Backend, Process } from './process.js';
+import type { Backend, Launch } from './launch.js';
 import type { Word } from './shell-commands.js';
 
 /** What a program is, before its arguments are looked at. */
-export type Program = Pick<Process, 'role' | 'program' | 'backend' | 'isDynamo'>;
+export type Program = Pick<Launch, 'role' | 'program' | 'backend' | 'isDynamo'>;
 
 /** A program in a command line. */
 export interface FoundProgram {

@@ -1,11 +1,11 @@
 import { decidingNumber, isAtLeast } from './dynamo-version.js';
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import { flagOf, isFalse, type SettingValue, settingOf, switchOf, variableOf } from './settings.js';
 import type { Span } from './span.js';
 
 /** What a frontend's command and variables say about its router. */
 export interface FrontendFacts {
-  readonly process: Process;
+  readonly launch: Launch;
   /** Where KV-aware routing is switched on; undefined when it is not. */
   readonly kvMode: SettingValue | undefined;
   readonly flag: SettingValue | undefined;
@@ -17,35 +17,35 @@ export interface FrontendFacts {
 }
 
 /** Reads what is known of a `dynamo.frontend` before it runs. */
-export function readFrontendFacts(process: Process): FrontendFacts {
-  const mode = settingOf(process, ['--router-mode'], ['DYN_ROUTER_MODE']);
-  const chat = settingOf(process, ['--dyn-chat-processor', '--chat-processor'], ['DYN_CHAT_PROCESSOR']);
+export function readFrontendFacts(launch: Launch): FrontendFacts {
+  const mode = settingOf(launch, ['--router-mode'], ['DYN_ROUTER_MODE']);
+  const chat = settingOf(launch, ['--dyn-chat-processor', '--chat-processor'], ['DYN_CHAT_PROCESSOR']);
   return {
-    process,
+    launch,
     kvMode: mode?.value === 'kv' ? mode : undefined,
-    flag: flagOf(process, '--kv-cache-block-size'),
-    variable: variableOf(process, 'DYN_KV_CACHE_BLOCK_SIZE'),
-    decides: decidingNumber(process.version, chat?.value),
-    noEvents: eventsOff(process),
+    flag: flagOf(launch, '--kv-cache-block-size'),
+    variable: variableOf(launch, 'DYN_KV_CACHE_BLOCK_SIZE'),
+    decides: decidingNumber(launch.version, chat?.value),
+    noEvents: eventsOff(launch),
   };
 }
 
 /** Where a router is told to go without events. */
-export function eventsOff(process: Process): { readonly name: string; readonly span: Span } | undefined {
+export function eventsOff(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
   const flag = switchOf(
-    process,
+    launch,
     ['--kv-events', '--router-kv-events'],
     ['--no-kv-events', '--no-router-kv-events'],
   );
   if (flag !== undefined) {
     return flag.isOn ? undefined : flag;
   }
-  const { version } = process;
+  const { version } = launch;
   // Renamed in 1.0, which does not read the old name.
   const isOld = version !== undefined && !isAtLeast(version, 1, 0);
   const isNew = version !== undefined && !isOld;
   const variable = variableOf(
-    process,
+    launch,
     ...(isOld ? [] : ['DYN_ROUTER_USE_KV_EVENTS']),
     ...(isNew ? [] : ['DYN_KV_EVENTS']),
   );

@@ -1,4 +1,4 @@
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import type { Word } from './shell-commands.js';
 import type { Span } from './span.js';
 
@@ -13,8 +13,8 @@ export interface SettingValue {
 }
 
 /** A flag with its value; undefined when the process does not have it. The last one wins, as in argparse. */
-export function flagOf(process: Process, ...names: readonly string[]): SettingValue | undefined {
-  const { args } = process;
+export function flagOf(launch: Launch, ...names: readonly string[]): SettingValue | undefined {
+  const { args } = launch;
   let found: SettingValue | undefined;
   args.forEach((word, index) => {
     const { name, rest } = splitFlag(word);
@@ -33,12 +33,12 @@ export function flagOf(process: Process, ...names: readonly string[]): SettingVa
 
 /** A flag without a value: true for the last of its forms that says yes, false for one that says no. */
 export function switchOf(
-  process: Process,
+  launch: Launch,
   on: readonly string[],
   off: readonly string[],
 ): { readonly isOn: boolean; readonly name: string; readonly span: Span } | undefined {
   let found: { isOn: boolean; name: string; span: Span } | undefined;
-  for (const word of process.args) {
+  for (const word of launch.args) {
     const { name } = splitFlag(word);
     if (name !== undefined && (on.includes(name) || off.includes(name))) {
       found = { isOn: on.includes(name), name, span: word.span };
@@ -48,9 +48,9 @@ export function switchOf(
 }
 
 /** A variable; an empty one is absent, as for Dynamo's own parser. */
-export function variableOf(process: Process, ...names: readonly string[]): SettingValue | undefined {
+export function variableOf(launch: Launch, ...names: readonly string[]): SettingValue | undefined {
   for (const name of names) {
-    const word = process.env.get(name);
+    const word = launch.env.get(name);
     if (word !== undefined && word.value !== '') {
       return { value: word.value, span: word.span, how: 'variable', name };
     }
@@ -60,15 +60,15 @@ export function variableOf(process: Process, ...names: readonly string[]): Setti
 
 /** What a program goes by: its flag, else its variable. */
 export function settingOf(
-  process: Process,
+  launch: Launch,
   flags: readonly string[],
   variables: readonly string[],
 ): SettingValue | undefined {
-  return flagOf(process, ...flags) ?? variableOf(process, ...variables);
+  return flagOf(launch, ...flags) ?? variableOf(launch, ...variables);
 }
 
 /** Whether a setting that was not found may still be there. */
-export function mayBeUnseen({ hasUnseenArgs, hasUnseenEnv }: Process): boolean {
+export function mayBeUnseen({ hasUnseenArgs, hasUnseenEnv }: Launch): boolean {
   return hasUnseenArgs || hasUnseenEnv;
 }
 

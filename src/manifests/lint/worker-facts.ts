@@ -1,7 +1,7 @@
 import type { ConfigMaps } from './config-maps.js';
 import { isAtLeast } from './dynamo-version.js';
 import { readEngineConfig } from './engine-config.js';
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import { flagOf, isFalse, numberOf, type SettingValue, settingOf, switchOf, variableOf } from './settings.js';
 import type { Span } from './span.js';
 
@@ -17,7 +17,7 @@ export type Phase = 'aggregated' | 'prefill' | 'decode';
 
 /** What a worker's command and variables say about its blocks. */
 export interface WorkerFacts {
-  readonly process: Process;
+  readonly launch: Launch;
   /** What the engine cuts; undefined when only the run tells. */
   readonly engine: BlockSize | undefined;
   /** What it declares to Dynamo; undefined outside Dynamo, and where it is read from the engine. */
@@ -39,51 +39,51 @@ const TRTLLM_DEFAULT = 32;
 const SGLANG_DEFAULT = 1;
 
 /** Reads what is known of a worker before it runs. */
-export function readWorkerFacts(process: Process, configMaps: ConfigMaps): WorkerFacts {
-  const { engine, card, noPrefixCaching } = readSizes(process, configMaps);
+export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
+  const { engine, card, noPrefixCaching } = readSizes(launch, configMaps);
   return {
-    process,
+    launch,
     engine,
     card,
     size: card ?? engine,
     noPrefixCaching,
-    publishes: noPrefixCaching === undefined ? publishesEvents(process) : false,
-    phase: phaseOf(process),
-    model: modelOf(process),
+    publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
+    phase: phaseOf(launch),
+    model: modelOf(launch),
   };
 }
 
 function readSizes(
-  process: Process,
+  launch: Launch,
   configMaps: ConfigMaps,
 ): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
-  switch (process.backend) {
+  switch (launch.backend) {
     case 'vllm':
       return {
-        engine: isContextParallel(process) ? undefined : explicit(flagOf(process, '--block-size')),
+        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--block-size')),
         card: undefined,
-        noPrefixCaching: switchedOff(process, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
+        noPrefixCaching: switchedOff(launch, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
       };
     case 'sglang': {
-      const size = explicit(flagOf(process, '--page-size'));
+      const size = explicit(flagOf(launch, '--page-size'));
       const isKnown =
-        !isContextParallel(process) && !process.hasUnseenArgs && flagOf(process, '--config') === undefined;
+        !isContextParallel(launch) && !launch.hasUnseenArgs && flagOf(launch, '--config') === undefined;
       return {
-        engine: isContextParallel(process)
+        engine: isContextParallel(launch)
           ? undefined
           : (size ??
-            (isKnown && flagOf(process, '--page-size') === undefined
+            (isKnown && flagOf(launch, '--page-size') === undefined
               ? { tokens: SGLANG_DEFAULT }
               : undefined)),
         card: undefined,
-        noPrefixCaching: switchedOff(process, [], ['--disable-radix-cache']),
+        noPrefixCaching: switchedOff(launch, [], ['--disable-radix-cache']),
       };
     }
     case 'trtllm':
-      return readTrtllm(process, configMaps);
+      return readTrtllm(launch, configMaps);
     default:
       return {
-        engine: explicit(flagOf(process, '--block-size')),
+        engine: explicit(flagOf(launch, '--block-size')),
         card: undefined,
         noPrefixCaching: undefined,
       };
@@ -91,25 +91,24 @@ function readSizes(
 }
 
 function readTrtllm(
-  process: Process,
+  launch: Launch,
   configMaps: ConfigMaps,
 ): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
-  const config = readEngineConfig(process, configMaps);
+  const config = readEngineConfig(launch, configMaps);
   const { tokensPerBlock, enableBlockReuse } = config;
-  const isKnown = !config.isUnseen && !process.hasUnseenArgs;
+  const isKnown = !config.isUnseen && !launch.hasUnseenArgs;
   const engine =
     explicit(tokensPerBlock) ??
     (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT } : undefined);
-  const declared = settingOf(process, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
+  const declared = settingOf(launch, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
   const card =
     explicit(declared) ??
-    (declared === undefined && !process.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
+    (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
   // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
-  const asksEngine =
-    process.version !== undefined && isAtLeast(process.version, 1, 4) && engine !== undefined;
+  const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4) && engine !== undefined;
   return {
     engine,
-    card: process.isDynamo && !asksEngine ? card : undefined,
+    card: launch.isDynamo && !asksEngine ? card : undefined,
     noPrefixCaching:
       enableBlockReuse !== undefined && isFalse(enableBlockReuse.value)
         ? { name: 'enable_block_reuse: false', span: enableBlockReuse.span }
@@ -123,17 +122,17 @@ function explicit(setting: SettingValue | undefined): BlockSize | undefined {
 }
 
 /** Context parallelism multiplies what one block of an event holds. */
-function isContextParallel(process: Process): boolean {
-  const setting = flagOf(process, '--decode-context-parallel-size', '-dcp', '--dcp-size');
+function isContextParallel(launch: Launch): boolean {
+  const setting = flagOf(launch, '--decode-context-parallel-size', '-dcp', '--dcp-size');
   return setting !== undefined && numberOf(setting) !== 1;
 }
 
 function switchedOff(
-  process: Process,
+  launch: Launch,
   on: readonly string[],
   off: readonly string[],
 ): { readonly name: string; readonly span: Span } | undefined {
-  const found = switchOf(process, on, off);
+  const found = switchOf(launch, on, off);
   return found === undefined || found.isOn ? undefined : found;
 }
 
@@ -141,21 +140,21 @@ function switchedOff(
  * Whether KV events leave the worker. vLLM and SGLang publish with
  * `--kv-events-config` alone; Dynamo's vLLM wrapper added it by itself up to 1.0.
  */
-function publishesEvents(process: Process): boolean | undefined {
-  const { backend, isDynamo, version } = process;
+function publishesEvents(launch: Launch): boolean | undefined {
+  const { backend, isDynamo, version } = launch;
   if (backend === 'trtllm') {
-    return isDynamo ? trtllmPublishes(process) : undefined;
+    return isDynamo ? trtllmPublishes(launch) : undefined;
   }
   if (backend !== 'vllm' && backend !== 'sglang') {
     return undefined;
   }
-  const config = flagOf(process, '--kv-events-config');
+  const config = flagOf(launch, '--kv-events-config');
   if (config !== undefined) {
     return config.value === undefined ? undefined : configPublishes(backend, config.value);
   }
-  const hasConfigFile = flagOf(process, '--config') !== undefined;
-  const hasDotted = process.args.some(({ value }) => /^--kv-events-config\./.test(value ?? ''));
-  if (process.hasUnseenArgs || hasConfigFile || hasDotted) {
+  const hasConfigFile = flagOf(launch, '--config') !== undefined;
+  const hasDotted = launch.args.some(({ value }) => /^--kv-events-config\./.test(value ?? ''));
+  if (launch.hasUnseenArgs || hasConfigFile || hasDotted) {
     return undefined;
   }
   if (backend === 'vllm' && isDynamo) {
@@ -164,9 +163,9 @@ function publishesEvents(process: Process): boolean | undefined {
   return false;
 }
 
-function trtllmPublishes(process: Process): boolean | undefined {
+function trtllmPublishes(launch: Launch): boolean | undefined {
   const flag = switchOf(
-    process,
+    launch,
     ['--publish-kv-events', '--publish-events-and-metrics'],
     ['--no-publish-kv-events', '--no-publish-events-and-metrics'],
   );
@@ -174,14 +173,14 @@ function trtllmPublishes(process: Process): boolean | undefined {
     return flag.isOn;
   }
   const variable = variableOf(
-    process,
+    launch,
     'DYN_TRTLLM_PUBLISH_KV_EVENTS',
     'DYN_TRTLLM_PUBLISH_EVENTS_AND_METRICS',
   );
   if (variable !== undefined) {
     return variable.value === undefined ? undefined : !isFalse(variable.value);
   }
-  return process.hasUnseenArgs || process.hasUnseenEnv ? undefined : false;
+  return launch.hasUnseenArgs || launch.hasUnseenEnv ? undefined : false;
 }
 
 function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | undefined {
@@ -200,24 +199,24 @@ function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | un
     : publisher !== undefined && publisher !== 'null';
 }
 
-function phaseOf(process: Process): Phase {
-  if (switchOf(process, ['--is-prefill-worker'], []) !== undefined) {
+function phaseOf(launch: Launch): Phase {
+  if (switchOf(launch, ['--is-prefill-worker'], []) !== undefined) {
     return 'prefill';
   }
-  if (switchOf(process, ['--is-decode-worker'], []) !== undefined) {
+  if (switchOf(launch, ['--is-decode-worker'], []) !== undefined) {
     return 'decode';
   }
-  const mode = flagOf(process, '--disaggregation-mode')?.value ?? process.site?.componentType?.value;
+  const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
   return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
 }
 
 /** By the name under which it is served, else by the model itself. */
-function modelOf(process: Process): string | undefined {
+function modelOf(launch: Launch): string | undefined {
   const named =
-    flagOf(process, '--served-model-name') ?? flagOf(process, '--model', '--model-path', '--model-name');
+    flagOf(launch, '--served-model-name') ?? flagOf(launch, '--model', '--model-path', '--model-name');
   if (named !== undefined) {
     return named.value;
   }
-  const [first] = process.args;
-  return process.isDynamo || first?.value?.startsWith('-') ? undefined : first?.value;
+  const [first] = launch.args;
+  return launch.isDynamo || first?.value?.startsWith('-') ? undefined : first?.value;
 }

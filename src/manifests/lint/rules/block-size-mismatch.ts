@@ -1,8 +1,8 @@
 import type { Finding, Rule } from '../finding.js';
 import { replaceNumber } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
+import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf, type Process } from '../process.js';
 import type { FrontendFacts } from '../router-facts.js';
 import { flagOf, numberOf, type SettingValue, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
@@ -32,7 +32,7 @@ export const blockSizeMismatch: LintRule = {
   },
 };
 
-function flagAndVariable({ process, kvMode, flag, variable }: FrontendFacts): readonly Finding[] {
+function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): readonly Finding[] {
   const byFlag = numberOf(flag);
   const byVariable = numberOf(variable);
   if (kvMode === undefined || !flag || !variable || !byFlag || !byVariable || byFlag === byVariable) {
@@ -41,7 +41,7 @@ function flagAndVariable({ process, kvMode, flag, variable }: FrontendFacts): re
   return [
     findingAt(rule, variable.span, {
       severity: 'warning',
-      message: `${nameOf(process)} is told ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} outranks it`,
+      message: `${nameOf(launch)} is told ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} outranks it`,
       consequence: 'The flag wins. Whoever reads the variable believes in a number that nobody uses.',
       advice: 'Keep one of the two, with the number that the workers have.',
       fix: replaceNumber(variable, byFlag, `Set ${variable.name}=${byFlag}, as the flag says`),
@@ -51,31 +51,31 @@ function flagAndVariable({ process, kvMode, flag, variable }: FrontendFacts): re
 }
 
 function frontendAndWorkers(frontend: FrontendFacts, { workers }: Fleet): readonly Finding[] {
-  const { process, kvMode, flag, variable, decides } = frontend;
+  const { launch, kvMode, flag, variable, decides } = frontend;
   // exec sets the variable itself; a flag stays what it is.
-  const setting = flag ?? (process.isGated ? undefined : variable);
+  const setting = flag ?? (launch.isGated ? undefined : variable);
   if (kvMode === undefined || setting === undefined) {
     return [];
   }
   const inert = decides === 'card';
-  return compare(process, setting, workers, {
+  return compare(launch, setting, workers, {
     severity: inert ? 'warning' : 'error',
     consequence: inert
-      ? `Dynamo ${process.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
+      ? `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
       : decides === 'unknown'
         ? `${rule.explanation} (Dynamo 0.9 and 1.3 to 1.6 take the number from the worker's model card instead, and this one changes nothing there; the image does not say which it is.)`
         : rule.explanation,
   });
 }
 
-function routerAndWorkers(router: Process, { workers }: Fleet): readonly Finding[] {
+function routerAndWorkers(router: Launch, { workers }: Fleet): readonly Finding[] {
   const flag = flagOf(router, '--router-block-size', '--block-size');
   const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
   return setting === undefined ? [] : compare(router, setting, workers, {});
 }
 
 /** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */
-function overrideAndWorkers(own: Process, { workers }: Fleet): readonly Finding[] {
+function overrideAndWorkers(own: Launch, { workers }: Fleet): readonly Finding[] {
   const setting =
     flagOf(own, '--kv-cache-block-size') ??
     variableOf(own, 'KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE');
@@ -90,7 +90,7 @@ function overrideAndWorkers(own: Process, { workers }: Fleet): readonly Finding[
 }
 
 function compare(
-  process: Process,
+  launch: Launch,
   setting: SettingValue,
   workers: readonly WorkerFacts[],
   said: { readonly severity?: Finding['severity']; readonly consequence?: string },
@@ -105,13 +105,13 @@ function compare(
   const isOneSize = workers.every(({ size }) => size?.tokens === wanted);
   // SGLang may raise its own default by itself: only a number that is written down proves a fault.
   const isCertain = others.some(
-    ({ process: { backend }, size }) => size?.setting !== undefined || backend === 'trtllm',
+    ({ launch: { backend }, size }) => size?.setting !== undefined || backend === 'trtllm',
   );
   return [
     findingAt(rule, setting.span, {
       ...said,
       ...(isCertain ? {} : { severity: 'warning' as const }),
-      message: `${nameOf(process)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
+      message: `${nameOf(launch)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
       advice: isOneSize
         ? `Set ${setting.name} to ${wanted}, as the workers have it.`
         : 'Give all of them the same number.',
@@ -119,7 +119,7 @@ function compare(
         isOneSize && isCertain
           ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
           : undefined,
-      related: others.map(({ process: other, size }) => ({
+      related: others.map(({ launch: other, size }) => ({
         span: size?.setting?.span ?? other.at,
         says: `${nameOf(other)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
       })),
@@ -129,7 +129,7 @@ function compare(
 
 function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
   const meet = workers.filter(
-    ({ process, size }) => size?.setting !== undefined && (process.isDynamo || own.length > 0),
+    ({ launch, size }) => size?.setting !== undefined && (launch.isDynamo || own.length > 0),
   );
   return sameFleet(meet).flatMap(({ members, isKnown }) => {
     const [first, ...others] = members;
@@ -141,14 +141,14 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
     return [
       findingAt(rule, setting.span, {
         severity: isKnown ? 'error' : 'warning',
-        message: `${nameOf(other.process)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.process)}, which serves the same model, ${first.size.tokens}`,
+        message: `${nameOf(other.launch)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
         consequence:
           'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
         advice: 'Give all workers of one model the same number.',
         related: [
           {
             span: first.size.setting.span,
-            says: `${nameOf(first.process)}: ${first.size.setting.name} is ${first.size.tokens}`,
+            says: `${nameOf(first.launch)}: ${first.size.setting.name} is ${first.size.tokens}`,
           },
         ],
       }),

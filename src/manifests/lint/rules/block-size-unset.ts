@@ -1,8 +1,8 @@
 import type { Finding, Fix, Rule } from '../finding.js';
 import { addArguments, addVariable } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
+import { nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf } from '../process.js';
 import type { FrontendFacts } from '../router-facts.js';
 import { mayBeUnseen } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
@@ -28,8 +28,8 @@ export const blockSizeUnset: LintRule = {
 };
 
 function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Finding[] {
-  const { process, kvMode, flag, variable, decides } = frontend;
-  const isSet = flag !== undefined || variable !== undefined || process.isGated || mayBeUnseen(process);
+  const { launch, kvMode, flag, variable, decides } = frontend;
+  const isSet = flag !== undefined || variable !== undefined || launch.isGated || mayBeUnseen(launch);
   if (kvMode === undefined || isSet) {
     return [];
   }
@@ -43,18 +43,18 @@ function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Fi
   if (decides === 'card' && !restsOnDefaults(sized)) {
     return [];
   }
-  const { backend } = sized[0]?.process ?? {};
+  const { backend } = sized[0]?.launch ?? {};
   const isTrtllm = backend === 'trtllm';
   return [
     findingAt(rule, kvMode.span, {
       severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
-      message: `${nameOf(process)} routes by KV cache and has no block size; ${namesOf(sized)} has ${tokens}${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT} unless told otherwise`,
+      message: `${nameOf(launch)} routes by KV cache and has no block size; ${namesOf(sized)} has ${tokens}${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT} unless told otherwise`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
       fix: fixOf(frontend, sized, tokens),
       related: sized.map((worker) => ({
-        span: worker.size?.setting?.span ?? worker.process.at,
-        says: `${nameOf(worker.process)}: ${worker.size?.setting?.name ?? 'the default'} is ${tokens}`,
+        span: worker.size?.setting?.span ?? worker.launch.at,
+        says: `${nameOf(worker.launch)}: ${worker.size?.setting?.name ?? 'the default'} is ${tokens}`,
       })),
     }),
   ];
@@ -63,24 +63,24 @@ function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Fi
 /** Whether TensorRT-LLM's number is written nowhere: two programs that happen to have the same default. */
 function restsOnDefaults(workers: readonly WorkerFacts[]): boolean {
   return workers.some(
-    ({ process, card, engine }) =>
-      process.backend === 'trtllm' && card?.setting === undefined && engine?.setting === undefined,
+    ({ launch, card, engine }) =>
+      launch.backend === 'trtllm' && card?.setting === undefined && engine?.setting === undefined,
   );
 }
 
-function consequenceOf({ process, decides }: FrontendFacts, tokens: number): string {
+function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): string {
   switch (decides) {
     case 'card':
-      return `Dynamo ${process.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card says what the engine cuts. Both are ${tokens} only by default here. With a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`;
+      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card says what the engine cuts. Both are ${tokens} only by default here. With a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`;
     case 'variable':
-      return `This Dynamo (${process.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
+      return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
     default:
       return `The image does not say its version of Dynamo. Where the frontend's number decides (Python chat processors of 1.0 to 1.2), it hashes prompts in blocks of ${FRONTEND_DEFAULT} tokens and the workers in blocks of ${tokens}: no hash is the same, the tree stays empty, and requests go by load alone without an error. Where the worker's model card decides (0.9, 1.3 to 1.6), the variable changes nothing and the card has to say ${tokens}.`;
   }
 }
 
 function adviceOf(workers: readonly WorkerFacts[], tokens: number): string {
-  const ownFlag = workers.some(({ process }) => process.backend === 'trtllm' && process.isDynamo);
+  const ownFlag = workers.some(({ launch }) => launch.backend === 'trtllm' && launch.isDynamo);
   const card = ownFlag
     ? ` Where the card decides, --kv-block-size of dynamo.trtllm must be the engine's tokens_per_block (${tokens}).`
     : '';
@@ -88,18 +88,18 @@ function adviceOf(workers: readonly WorkerFacts[], tokens: number): string {
 }
 
 function fixOf(
-  { process, kvMode }: FrontendFacts,
+  { launch, kvMode }: FrontendFacts,
   workers: readonly WorkerFacts[],
   tokens: number,
 ): Fix | undefined {
-  if (process.site === undefined) {
+  if (launch.site === undefined) {
     return addArguments(
-      process,
+      launch,
       ['--kv-cache-block-size', String(tokens)],
       `Start the frontend with --kv-cache-block-size ${tokens}`,
     );
   }
-  return addVariable(process, 'DYN_KV_CACHE_BLOCK_SIZE', String(tokens), {
+  return addVariable(launch, 'DYN_KV_CACHE_BLOCK_SIZE', String(tokens), {
     says: `Set DYN_KV_CACHE_BLOCK_SIZE=${tokens} on the frontend`,
     comment: commentOf(workers),
     ...(kvMode?.how === 'variable' ? { neighbour: kvMode.name } : {}),
@@ -107,7 +107,7 @@ function fixOf(
 }
 
 function commentOf(workers: readonly WorkerFacts[]): string {
-  switch (workers[0]?.process.backend) {
+  switch (workers[0]?.launch.backend) {
     case 'trtllm':
       return 'Must match TRT-LLM tokens_per_block (default: 32)';
     case 'sglang':

@@ -2,8 +2,8 @@ import type { PodSite } from '../../pod-site.js';
 import type { Finding, Rule } from '../finding.js';
 import type { Fleet } from '../fleet.js';
 import { matchesSelector } from '../label-selector.js';
+import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf, type Process } from '../process.js';
 import { mayBeUnseen, type SettingValue, settingOf } from '../settings.js';
 
 /** kv-accord's commands that look for workers. */
@@ -22,23 +22,23 @@ const withoutRule: Rule = {
 export const gateWithoutWorkers: LintRule = {
   rule: withoutRule,
   check: ({ own }) =>
-    own.flatMap((process) => {
+    own.flatMap((launch) => {
       const target = settingOf(
-        process,
+        launch,
         ['--workers', '--workers-file', '--dynamo-graph', '--aggregator', '--config', '-w'],
         [
           ...['KV_ACCORD_WORKERS', 'KV_ACCORD_WORKERS_FILE', 'KV_ACCORD_DYNAMO_GRAPH'],
           ...['KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
         ],
       );
-      const isHelp = process.args.some(
+      const isHelp = launch.args.some(
         ({ value }) => value === '--help' || value === '-h' || value === '--print-config',
       );
-      return !GATES.includes(process.program) || target !== undefined || mayBeUnseen(process) || isHelp
+      return !GATES.includes(launch.program) || target !== undefined || mayBeUnseen(launch) || isHelp
         ? []
         : [
-            findingAt(withoutRule, process.at, {
-              message: `${nameOf(process)} is not told where its workers are`,
+            findingAt(withoutRule, launch.at, {
+              message: `${nameOf(launch)} is not told where its workers are`,
               advice: 'Give it --workers, --workers-file or --dynamo-graph, or the --aggregator to ask.',
             }),
           ];
@@ -56,8 +56,11 @@ const labelsRule: Rule = {
 /** Selectors that match none of the pods that they are meant for. */
 export const missingLabels: LintRule = {
   rule: labelsRule,
-  check: ({ own }, all) => own.flatMap((process) => checkLabels(process, all)),
+  check: ({ own }, all) => own.flatMap((launch) => checkLabels(launch, all)),
 };
+
+/** Pods that a finding names beside itself. */
+const MAX_RELATED = 5;
 
 /** What a setting looks for. */
 interface Wanted {
@@ -66,25 +69,27 @@ interface Wanted {
   readonly selector: string;
 }
 
-function checkLabels(process: Process, all: readonly Fleet[]): readonly Finding[] {
-  const { site } = process;
-  if (site === undefined || !GATES.includes(process.program)) {
+function checkLabels(launch: Launch, all: readonly Fleet[]): readonly Finding[] {
+  const { site } = launch;
+  if (site === undefined || !GATES.includes(launch.program)) {
     return [];
   }
-  return wantedBy(process).flatMap(({ setting, namespace, selector }) => {
-    const sites = sidecarSites(all).filter(
-      (one) => namespace === undefined || one.namespace === undefined || one.namespace === namespace,
+  return wantedBy(launch).flatMap(({ setting, namespace, selector }) => {
+    const sidecars = sidecarsOf(all).filter(
+      ({ site: one }) =>
+        namespace === undefined || one.namespace === undefined || one.namespace === namespace,
     );
-    const results = sites.map((one) => matchesSelector(selector, labelsOf(one)));
-    if (sites.length === 0 || results.some((result) => result !== false)) {
+    const results = sidecars.map(({ site: one }) => matchesSelector(selector, labelsOf(one)));
+    if (sidecars.length === 0 || results.some((result) => result !== false)) {
       return [];
     }
+    const none = sidecars.length === 1 ? 'the one pod' : `none of the ${sidecars.length} pods`;
     return [
       findingAt(labelsRule, setting.span, {
-        message: `${nameOf(process)} looks for pods with ${selector}, and none of the ${sites.length === 1 ? 'pod' : `${sites.length} pods`} with a sidecar has these labels`,
+        message: `${nameOf(launch)} looks for pods with ${selector}, and ${none} with a sidecar ${sidecars.length === 1 ? 'has other labels' : 'has these labels'}`,
         advice: 'Give the labels to the pod template of the workers, or name those that they have.',
-        related: sites.slice(0, 5).map((one) => ({
-          span: { source: process.source, start: one.at.start, end: one.at.end, isExact: false },
+        related: sidecars.slice(0, MAX_RELATED).map(({ launch: sidecar, site: one }) => ({
+          span: { source: sidecar.source, start: one.at.start, end: one.at.end, isExact: false },
           says: `${one.name}${one.part === undefined ? '' : `/${one.part}`} has a sidecar`,
         })),
       }),
@@ -92,11 +97,11 @@ function checkLabels(process: Process, all: readonly Fleet[]): readonly Finding[
   });
 }
 
-function wantedBy(process: Process): readonly Wanted[] {
-  const own = process.site?.namespace;
-  const graph = settingOf(process, ['--dynamo-graph'], ['KV_ACCORD_DYNAMO_GRAPH']);
+function wantedBy(launch: Launch): readonly Wanted[] {
+  const own = launch.site?.namespace;
+  const graph = settingOf(launch, ['--dynamo-graph'], ['KV_ACCORD_DYNAMO_GRAPH']);
   const [, graphNamespace, name] = /^(?:([^/]+)\/)?([^/]+)$/.exec(graph?.value ?? '') ?? [];
-  const workers = settingOf(process, ['--workers'], ['KV_ACCORD_WORKERS']);
+  const workers = settingOf(launch, ['--workers'], ['KV_ACCORD_WORKERS']);
   const pods = /^k8s:\/\/([^/?#]*)\?(.*)$/is.exec(workers?.value ?? '');
   const selector = pods === null ? undefined : new URLSearchParams(pods[2]).get('selector');
   return [
@@ -115,12 +120,15 @@ function wantedBy(process: Process): readonly Wanted[] {
   ];
 }
 
-/** Pods that have a sidecar of kv-accord, each once. */
-function sidecarSites(all: readonly Fleet[]): readonly PodSite[] {
-  const sites = all.flatMap(({ own }) =>
-    own.flatMap(({ program, site }) => (program === 'kv-accord sidecar' && site !== undefined ? [site] : [])),
-  );
-  return [...new Set(sites)];
+/** The sidecars of kv-accord in pods, one of each pod template. */
+function sidecarsOf(all: readonly Fleet[]): readonly { readonly launch: Launch; readonly site: PodSite }[] {
+  const bySite = new Map<PodSite, Launch>();
+  for (const launch of all.flatMap(({ own }) => own)) {
+    if (launch.program === 'kv-accord sidecar' && launch.site !== undefined) {
+      bySite.set(launch.site, launch);
+    }
+  }
+  return [...bySite].map(([site, launch]) => ({ launch, site }));
 }
 
 /** A pod's labels, with those that Dynamo's operator gives to the pods of a graph. */

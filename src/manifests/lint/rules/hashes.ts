@@ -1,7 +1,7 @@
 import type { Finding, Rule } from '../finding.js';
 import type { Fleet } from '../fleet.js';
+import { nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf } from '../process.js';
 import { flagOf, type SettingValue, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
 
@@ -18,12 +18,12 @@ export const hashSeedDiffers: LintRule = {
   rule: seedRule,
   check: (fleet) =>
     byModel(fleet).flatMap((members) => {
-      const seeds = members.map((worker) => ({ worker, seed: variableOf(worker.process, 'PYTHONHASHSEED') }));
+      const seeds = members.map((worker) => ({ worker, seed: variableOf(worker.launch, 'PYTHONHASHSEED') }));
       const first = seeds.find(({ seed }) => seed?.value !== undefined);
       const differs = seeds.filter(
         ({ worker, seed }) =>
           seed?.value !== first?.seed?.value &&
-          (seed === undefined ? !worker.process.hasUnseenEnv : seed.value !== undefined),
+          (seed === undefined ? !worker.launch.hasUnseenEnv : seed.value !== undefined),
       );
       return first?.seed === undefined
         ? []
@@ -37,10 +37,10 @@ function seedFinding(
   first: WorkerFacts,
   firstSeed: SettingValue | undefined,
 ): Finding {
-  const { process } = worker;
+  const { launch } = worker;
   const value = firstSeed?.value ?? '';
-  return findingAt(seedRule, seed?.span ?? process.at, {
-    message: `${nameOf(process)} has ${seed === undefined ? 'no PYTHONHASHSEED' : `PYTHONHASHSEED=${seed.value}`}, and ${nameOf(first.process)}, which serves the same model, ${value}`,
+  return findingAt(seedRule, seed?.span ?? launch.at, {
+    message: `${nameOf(launch)} has ${seed === undefined ? 'no PYTHONHASHSEED' : `PYTHONHASHSEED=${seed.value}`}, and ${nameOf(first.launch)}, which serves the same model, ${value}`,
     advice: `Give all of them the same value (${value}).`,
     related: firstSeed === undefined ? [] : [{ span: firstSeed.span, says: `PYTHONHASHSEED is ${value}` }],
   });
@@ -61,7 +61,7 @@ export const hashAlgorithmDiffers: LintRule = {
     byModel(fleet).flatMap((members) => {
       const all = members.map((worker) => ({
         worker,
-        setting: flagOf(worker.process, '--prefix-caching-hash-algo'),
+        setting: flagOf(worker.launch, '--prefix-caching-hash-algo'),
       }));
       const first = all.find(({ setting }) => setting?.value !== undefined);
       return all.flatMap(({ worker, setting }) =>
@@ -71,7 +71,7 @@ export const hashAlgorithmDiffers: LintRule = {
           ? []
           : [
               findingAt(algorithmRule, setting.span, {
-                message: `${nameOf(worker.process)} hashes by ${setting.value}, and ${nameOf(first.worker.process)}, which serves the same model, by ${first.setting.value}`,
+                message: `${nameOf(worker.launch)} hashes by ${setting.value}, and ${nameOf(first.worker.launch)}, which serves the same model, by ${first.setting.value}`,
                 advice: 'Give all of them the same --prefix-caching-hash-algo.',
                 related: [
                   { span: first.setting.span, says: `${first.setting.name} is ${first.setting.value}` },
@@ -86,8 +86,8 @@ export const hashAlgorithmDiffers: LintRule = {
 function byModel({ workers }: Fleet): readonly (readonly WorkerFacts[])[] {
   const groups = new Map<string, WorkerFacts[]>();
   for (const worker of workers) {
-    const { process, model } = worker;
-    if (process.backend === 'vllm' && !process.isDynamo && model !== undefined) {
+    const { launch, model } = worker;
+    if (launch.backend === 'vllm' && !launch.isDynamo && model !== undefined) {
       const group = groups.get(model) ?? [];
       group.push(worker);
       groups.set(model, group);

@@ -2,8 +2,8 @@ import { isAtLeast } from '../dynamo-version.js';
 import type { Finding, Fix, Rule } from '../finding.js';
 import { addArguments } from '../fixes.js';
 import type { Fleet } from '../fleet.js';
+import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf, type Process } from '../process.js';
 import { eventsOff } from '../router-facts.js';
 import { flagOf, settingOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
@@ -30,42 +30,42 @@ export const kvEventsOff: LintRule = {
   },
 };
 
-function checkWorker(worker: WorkerFacts, listener: Process): readonly Finding[] {
-  const { process, publishes, noPrefixCaching } = worker;
+function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] {
+  const { launch, publishes, noPrefixCaching } = worker;
   if (publishes !== false || noPrefixCaching !== undefined) {
     return [];
   }
   return [
-    findingAt(offRule, process.at, {
+    findingAt(offRule, launch.at, {
       // From 1.4 on workers say in their card whether they publish, and leaving it out is documented.
-      ...(process.version !== undefined && isAtLeast(process.version, 1, 4)
+      ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
         ? { severity: 'warning' as const }
         : {}),
-      message: `${nameOf(process)} publishes no KV events, and ${nameOf(listener)} goes by them`,
-      advice: adviceOf(process),
-      fix: fixOf(process),
+      message: `${nameOf(launch)} publishes no KV events, and ${nameOf(listener)} goes by them`,
+      advice: adviceOf(launch),
+      fix: fixOf(launch),
       related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
     }),
   ];
 }
 
 /** A sidecar beside an engine that publishes nothing has no proof of what the engine cuts. */
-function checkSidecar(own: Process, { workers }: Fleet): readonly Finding[] {
+function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
   const sources = settingOf(own, ['--kv-event-sources'], ['KV_ACCORD_KV_EVENT_SOURCES']);
   if (own.program !== 'kv-accord sidecar' || own.site === undefined || sources !== undefined) {
     return [];
   }
-  const engines = workers.filter(({ process }) => process.site === own.site && !process.isDynamo);
+  const engines = workers.filter(({ launch }) => launch.site === own.site && !launch.isDynamo);
   return engines
     .filter(({ publishes, noPrefixCaching }) => publishes === false && noPrefixCaching === undefined)
-    .map(({ process }) =>
-      findingAt(offRule, process.at, {
+    .map(({ launch }) =>
+      findingAt(offRule, launch.at, {
         severity: 'warning',
-        message: `${nameOf(process)} publishes no KV events, and the sidecar beside it reads them`,
+        message: `${nameOf(launch)} publishes no KV events, and the sidecar beside it reads them`,
         consequence:
           'Nothing proves the block size that the engine is configured with, and no index knows what this worker holds: requests go by load.',
-        advice: `${adviceOf(process)} Or say --kv-event-sources off to the sidecar, where routing by load is meant.`,
-        fix: fixOf(process),
+        advice: `${adviceOf(launch)} Or say --kv-event-sources off to the sidecar, where routing by load is meant.`,
+        fix: fixOf(launch),
         related: [{ span: own.at, says: 'the sidecar' }],
       }),
     );
@@ -74,38 +74,38 @@ function checkSidecar(own: Process, { workers }: Fleet): readonly Finding[] {
 const VLLM_EVENTS = '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557"}';
 const SGLANG_EVENTS = '{"publisher":"zmq","endpoint":"tcp://*:5557"}';
 
-function adviceOf(process: Process): string {
-  switch (process.backend) {
+function adviceOf(launch: Launch): string {
+  switch (launch.backend) {
     case 'vllm':
       return `Start it with --kv-events-config '${VLLM_EVENTS}'.`;
     case 'sglang':
       return `Start it with --kv-events-config '${SGLANG_EVENTS}'.`;
     default:
-      return `Start it with ${trtllmFlag(process)}, or tell the router to go without events (--no-router-kv-events).`;
+      return `Start it with ${trtllmFlag(launch)}, or tell the router to go without events (--no-router-kv-events).`;
   }
 }
 
-function trtllmFlag({ version }: Process): string {
+function trtllmFlag({ version }: Launch): string {
   return version !== undefined && isAtLeast(version, 1, 3)
     ? '--publish-kv-events'
     : '--publish-events-and-metrics';
 }
 
-function fixOf(process: Process): Fix | undefined {
+function fixOf(launch: Launch): Fix | undefined {
   // A setting that is there and says no was written by somebody who meant it.
   if (
-    flagOf(process, '--kv-events-config', '--no-publish-kv-events', '--no-publish-events-and-metrics') !==
+    flagOf(launch, '--kv-events-config', '--no-publish-kv-events', '--no-publish-events-and-metrics') !==
     undefined
   ) {
     return undefined;
   }
-  switch (process.backend) {
+  switch (launch.backend) {
     case 'vllm':
-      return addArguments(process, ['--kv-events-config', VLLM_EVENTS], 'Let vLLM publish its KV events');
+      return addArguments(launch, ['--kv-events-config', VLLM_EVENTS], 'Let vLLM publish its KV events');
     case 'sglang':
-      return addArguments(process, ['--kv-events-config', SGLANG_EVENTS], 'Let SGLang publish its KV events');
+      return addArguments(launch, ['--kv-events-config', SGLANG_EVENTS], 'Let SGLang publish its KV events');
     default:
-      return addArguments(process, [trtllmFlag(process)], 'Let the worker publish its KV events');
+      return addArguments(launch, [trtllmFlag(launch)], 'Let the worker publish its KV events');
   }
 }
 
@@ -122,12 +122,12 @@ export const prefixCachingOff: LintRule = {
   rule: cachingRule,
   check(fleet) {
     const listener = listenerOf(fleet);
-    return publishersOf(fleet).flatMap(({ process, noPrefixCaching }) =>
+    return publishersOf(fleet).flatMap(({ launch, noPrefixCaching }) =>
       listener === undefined || noPrefixCaching === undefined
         ? []
         : [
             findingAt(cachingRule, noPrefixCaching.span, {
-              message: `${nameOf(process)} has prefix caching switched off (${noPrefixCaching.name}), and ${nameOf(listener)} routes by what workers have cached`,
+              message: `${nameOf(launch)} has prefix caching switched off (${noPrefixCaching.name}), and ${nameOf(listener)} routes by what workers have cached`,
               advice: `Take ${noPrefixCaching.name} out, or let the router go by load.`,
               related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
             }),
@@ -148,19 +148,19 @@ const ignoredRule: Rule = {
 export const eventsIgnored: LintRule = {
   rule: ignoredRule,
   check: ({ frontends, workers }) =>
-    frontends.flatMap(({ process, kvMode, noEvents }) => {
+    frontends.flatMap(({ launch, kvMode, noEvents }) => {
       const publisher = workers.find(
-        ({ process: { isDynamo, backend }, publishes }) =>
+        ({ launch: { isDynamo, backend }, publishes }) =>
           isDynamo && backend !== 'trtllm' && publishes === true,
       );
       return kvMode === undefined || noEvents === undefined || publisher === undefined
         ? []
         : [
             findingAt(ignoredRule, noEvents.span, {
-              message: `${nameOf(process)} is told not to read KV events (${noEvents.name}), and ${nameOf(publisher.process)} publishes them`,
+              message: `${nameOf(launch)} is told not to read KV events (${noEvents.name}), and ${nameOf(publisher.launch)} publishes them`,
               advice: 'Let the router read them, or stop the workers from publishing.',
               related: [
-                { span: publisher.process.at, says: `${nameOf(publisher.process)} publishes KV events` },
+                { span: publisher.launch.at, says: `${nameOf(publisher.launch)} publishes KV events` },
               ],
             }),
           ];
@@ -168,14 +168,14 @@ export const eventsIgnored: LintRule = {
 };
 
 /** The first program that goes by the events of Dynamo's workers. */
-function listenerOf({ frontends, routers }: Fleet): Process | undefined {
+function listenerOf({ frontends, routers }: Fleet): Launch | undefined {
   const frontend = frontends.find(({ kvMode, noEvents }) => kvMode !== undefined && noEvents === undefined);
-  return frontend?.process ?? routers.find((router) => eventsOff(router) === undefined);
+  return frontend?.launch ?? routers.find((router) => eventsOff(router) === undefined);
 }
 
 /** Those workers of Dynamo whose blocks a router looks for: with separate prefill workers, these alone. */
 function publishersOf({ workers }: Fleet): readonly WorkerFacts[] {
-  const dynamo = workers.filter(({ process }) => process.isDynamo);
+  const dynamo = workers.filter(({ launch }) => launch.isDynamo);
   const prefill = dynamo.filter(({ phase }) => phase === 'prefill');
   return prefill.length > 0 ? prefill : dynamo.filter(({ phase }) => phase === 'aggregated');
 }

@@ -2,8 +2,8 @@ import { isAtLeast } from '../dynamo-version.js';
 import type { Finding, Rule } from '../finding.js';
 import { addArguments, addVariable, replaceNumber } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
+import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf, type Process } from '../process.js';
 import { flagOf, mayBeUnseen, numberOf, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
 
@@ -24,7 +24,7 @@ export const routerBlockSizeDefault: LintRule = {
   check: (fleet) => fleet.routers.flatMap((router) => checkRouter(router, fleet)),
 };
 
-function checkRouter(router: Process, { workers }: Fleet): readonly Finding[] {
+function checkRouter(router: Launch, { workers }: Fleet): readonly Finding[] {
   const setting =
     flagOf(router, '--router-block-size', '--block-size') ?? variableOf(router, 'DYN_ROUTER_BLOCK_SIZE');
   const sized = workers.filter(({ size }) => size !== undefined);
@@ -49,7 +49,7 @@ function checkRouter(router: Process, { workers }: Fleet): readonly Finding[] {
   ];
 }
 
-function unknownSize(router: Process): Finding {
+function unknownSize(router: Launch): Finding {
   return findingAt(routerRule, router.at, {
     severity: 'warning',
     message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}, which hardly any engine uses`,
@@ -57,18 +57,18 @@ function unknownSize(router: Process): Finding {
   });
 }
 
-function isOld({ version }: Process): boolean {
+function isOld({ version }: Launch): boolean {
   return version !== undefined && !isAtLeast(version, 1, 0);
 }
 
-function adviceOf(router: Process, tokens: number | undefined): string {
+function adviceOf(router: Launch, tokens: number | undefined): string {
   const number = tokens ?? "the workers' block size";
   return isOld(router)
     ? `Start it with --block-size ${number}.`
     : `Set DYN_ROUTER_BLOCK_SIZE to ${number} (--router-block-size), or start it by kv-accord exec, which sets it.`;
 }
 
-function setRouter(router: Process, tokens: number): ReturnType<typeof addVariable> {
+function setRouter(router: Launch, tokens: number): ReturnType<typeof addVariable> {
   if (isOld(router)) {
     return addArguments(
       router,
@@ -102,7 +102,7 @@ export const indexerBlockSize: LintRule = {
   check: (fleet) => fleet.indexers.flatMap((indexer) => checkIndexer(indexer, fleet)),
 };
 
-function checkIndexer(indexer: Process, { workers }: Fleet): readonly Finding[] {
+function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
   const setting = flagOf(indexer, '--block-size');
   const sized = workers.filter(({ size }) => size !== undefined);
   const tokens = oneSize(sized);
@@ -151,9 +151,9 @@ function oneSize(workers: readonly WorkerFacts[]): number | undefined {
 
 function relatedTo(
   workers: readonly WorkerFacts[],
-): readonly { readonly span: Process['at']; readonly says: string }[] {
-  return workers.map(({ process, size }) => ({
-    span: size?.setting?.span ?? process.at,
-    says: `${nameOf(process)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
+): readonly { readonly span: Launch['at']; readonly says: string }[] {
+  return workers.map(({ launch, size }) => ({
+    span: size?.setting?.span ?? launch.at,
+    says: `${nameOf(launch)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
   }));
 }

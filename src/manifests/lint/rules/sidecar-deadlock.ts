@@ -1,8 +1,8 @@
 import { isScalar, type YAMLMap } from 'yaml';
 import { placedText, YamlAccess } from '../../yaml-access.js';
 import type { Finding, Rule } from '../finding.js';
+import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf, type Process } from '../process.js';
 import { locateScalar } from '../scalar-text.js';
 import { settingOf } from '../settings.js';
 import type { Span } from '../span.js';
@@ -21,35 +21,35 @@ const OWN_PATHS = /^\/(?:livez|readyz|startupz|metrics|api\/|$)/;
 /** Sidecars and gates that keep their own pod from starting. */
 export const sidecarDeadlock: LintRule = {
   rule,
-  check: ({ own }) => own.flatMap((process) => checkProcess(process)),
+  check: ({ own }) => own.flatMap((launch) => checkLaunch(launch)),
 };
 
-function checkProcess(process: Process): readonly Finding[] {
-  const { site, container } = process;
+function checkLaunch(launch: Launch): readonly Finding[] {
+  const { site, container } = launch;
   if (site === undefined || container?.list !== 'initContainers') {
     return [];
   }
   const access = new YamlAccess(site.document);
   const isNative = access.text(container.node, 'restartPolicy')?.value === 'Always';
-  if (process.program === 'kv-accord wait' && !isNative) {
-    return waitsForItself(process);
+  if (launch.program === 'kv-accord wait' && !isNative) {
+    return waitsForItself(launch);
   }
-  if (!['kv-accord sidecar', 'kv-accord aggregator', 'kv-accord frontend'].includes(process.program)) {
+  if (!['kv-accord sidecar', 'kv-accord aggregator', 'kv-accord frontend'].includes(launch.program)) {
     return [];
   }
   if (!isNative) {
     return [
-      findingAt(rule, process.at, {
-        message: `${nameOf(process)} runs in the init container ${container.name} without restartPolicy: Always: it never ends, and the pod never starts`,
+      findingAt(rule, launch.at, {
+        message: `${nameOf(launch)} runs in the init container ${container.name} without restartPolicy: Always: it never ends, and the pod never starts`,
         advice:
           'Give the init container restartPolicy: Always (a native sidecar, Kubernetes 1.29), or move it to containers.',
       }),
     ];
   }
-  return process.program === 'kv-accord sidecar' ? checkProbe(process, access, container.node) : [];
+  return launch.program === 'kv-accord sidecar' ? checkProbe(launch, access, container.node) : [];
 }
 
-function checkProbe(process: Process, access: YamlAccess, container: YAMLMap): readonly Finding[] {
+function checkProbe(launch: Launch, access: YamlAccess, container: YAMLMap): readonly Finding[] {
   const probe = access.map(container, 'startupProbe');
   const grpc = access.get(access.map(probe, 'grpc'), 'service');
   const path = access.get(access.map(probe, 'httpGet'), 'path');
@@ -60,34 +60,34 @@ function checkProbe(process: Process, access: YamlAccess, container: YAMLMap): r
   if (!asksEngine || placed === undefined) {
     return [];
   }
-  const span: Span = locateScalar(process.source, placed).span;
+  const span: Span = locateScalar(launch.source, placed).span;
   return [
     findingAt(rule, span, {
-      message: `the startup probe of ${nameOf(process)} asks for the engine (${placed.value}), which starts only after the probe has passed`,
+      message: `the startup probe of ${nameOf(launch)} asks for the engine (${placed.value}), which starts only after the probe has passed`,
       advice: 'Probe /startupz of the sidecar, which passes as soon as the sidecar serves.',
     }),
   ];
 }
 
 /** A gate in the pod of the very worker that it waits for. */
-function waitsForItself(process: Process): readonly Finding[] {
-  const workers = settingOf(process, ['--workers'], ['KV_ACCORD_WORKERS']);
+function waitsForItself(launch: Launch): readonly Finding[] {
+  const workers = settingOf(launch, ['--workers'], ['KV_ACCORD_WORKERS']);
   if (
     workers?.value === undefined ||
     !/(?:^|,)(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):/.test(workers.value)
   ) {
     return [];
   }
-  const isNativeInFront = process.site?.initContainers.some(
+  const isNativeInFront = launch.site?.initContainers.some(
     ({ node }) =>
-      node !== process.container?.node &&
-      new YamlAccess(process.site?.document as never).text(node, 'restartPolicy')?.value === 'Always',
+      node !== launch.container?.node &&
+      new YamlAccess(launch.site?.document as never).text(node, 'restartPolicy')?.value === 'Always',
   );
   return isNativeInFront
     ? []
     : [
         findingAt(rule, workers.span, {
-          message: `${nameOf(process)} waits in an init container for a sidecar of the same pod, which starts after it`,
+          message: `${nameOf(launch)} waits in an init container for a sidecar of the same pod, which starts after it`,
           advice: 'Wait in the pods of the frontend, not in those of the workers.',
         }),
       ];

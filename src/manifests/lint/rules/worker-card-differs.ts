@@ -1,7 +1,7 @@
 import type { Finding, Rule } from '../finding.js';
 import { addArguments, replaceNumber } from '../fixes.js';
+import { nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
-import { nameOf } from '../process.js';
 import type { WorkerFacts } from '../worker-facts.js';
 
 const rule: Rule = {
@@ -18,25 +18,25 @@ export const workerCardDiffers: LintRule = {
   check: ({ workers }) => workers.flatMap((worker) => checkWorker(worker)),
 };
 
-function checkWorker({ process, card, engine }: WorkerFacts): readonly Finding[] {
+function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] {
   if (card === undefined || engine === undefined || card.tokens === engine.tokens) {
     return [];
   }
   const { tokens } = engine;
   const says = `Declare ${tokens}, as the engine cuts it`;
-  const at = card.setting?.span ?? engine.setting?.span ?? process.at;
+  const at = card.setting?.span ?? engine.setting?.span ?? launch.at;
   return [
     findingAt(rule, at, {
-      severity: process.version === undefined ? 'warning' : 'error',
-      message: `${nameOf(process)} declares blocks of ${card.tokens} tokens (${card.setting?.name ?? '--kv-block-size, by default'}), and its engine cuts ${tokens} (${engine.setting?.name ?? 'tokens_per_block, by default'})`,
+      severity: launch.version === undefined ? 'warning' : 'error',
+      message: `${nameOf(launch)} declares blocks of ${card.tokens} tokens (${card.setting?.name ?? '--kv-block-size, by default'}), and its engine cuts ${tokens} (${engine.setting?.name ?? 'tokens_per_block, by default'})`,
       consequence:
-        process.version === undefined
+        launch.version === undefined
           ? `${rule.explanation} Dynamo 1.4 and later ask the engine and are not concerned; the image does not say which it is.`
           : rule.explanation,
       advice: `Start the worker with --kv-block-size ${tokens}, or set tokens_per_block to ${card.tokens}.`,
       fix:
         card.setting === undefined
-          ? addArguments(process, ['--kv-block-size', String(tokens)], says)
+          ? addArguments(launch, ['--kv-block-size', String(tokens)], says)
           : replaceNumber(card.setting, tokens, says),
       related:
         engine.setting === undefined

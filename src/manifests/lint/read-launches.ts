@@ -3,7 +3,7 @@ import type { SourceFile } from '../source-file.js';
 import { YamlAccess } from '../yaml-access.js';
 import type { ConfigMaps } from './config-maps.js';
 import { dynamoVersionOf } from './dynamo-version.js';
-import type { Process } from './process.js';
+import type { Launch } from './launch.js';
 import { findProgram, type Program } from './programs.js';
 import { type InnerText, locateScalar, scalarText } from './scalar-text.js';
 import { readShellCommands, type Word } from './shell-commands.js';
@@ -13,9 +13,9 @@ import type { Located, TextSource } from './span.js';
 const MAX_SHELL_DEPTH = 3;
 
 /** The programs that a pod's containers start. */
-export function readProcesses(file: SourceFile, site: PodSite, configMaps: ConfigMaps): readonly Process[] {
+export function readLaunches(file: SourceFile, site: PodSite, configMaps: ConfigMaps): readonly Launch[] {
   const containers = [...site.initContainers, ...site.containers];
-  const found = containers.flatMap((container) => containerProcesses(file, site, container, configMaps));
+  const found = containers.flatMap((container) => containerLaunches(file, site, container, configMaps));
   const hasMain = site.containers.some(({ list, name }) => list === 'mainContainer' || name === 'main');
   return site.kind === 'DynamoGraphDeployment' && !hasMain
     ? [...found, ...componentDefault(file, site, undefined, new Map(), false)]
@@ -23,7 +23,7 @@ export function readProcesses(file: SourceFile, site: PodSite, configMaps: Confi
 }
 
 /** The programs of a shell script. */
-export function readScriptProcesses(source: TextSource): readonly Process[] {
+export function readScriptLaunches(source: TextSource): readonly Launch[] {
   const text: InnerText = {
     value: source.text,
     spanOf: (start, end) => ({ source, start, end, isExact: true }),
@@ -36,7 +36,7 @@ export function readScriptProcesses(source: TextSource): readonly Process[] {
     hasUnseenEnv: false,
     image: undefined,
   };
-  return scriptProcesses(text, surroundings, 0);
+  return scriptLaunches(text, surroundings, 0);
 }
 
 /** All that the programs of one container have in common. */
@@ -49,12 +49,12 @@ interface Surroundings {
   readonly image: string | undefined;
 }
 
-function containerProcesses(
+function containerLaunches(
   file: SourceFile,
   site: PodSite,
   container: ContainerSite,
   configMaps: ConfigMaps,
-): readonly Process[] {
+): readonly Launch[] {
   const env = new Map<string, Word>();
   const known = new Map<string, Located | undefined>();
   const access = new YamlAccess(site.document);
@@ -97,7 +97,7 @@ function containerProcesses(
       const span = at === undefined ? undefined : locateScalar(file, at).span;
       return span === undefined
         ? []
-        : commandProcesses(
+        : commandLaunches(
             [...entrypoint.map((value) => ({ value, span, mayBeMore: false })), ...words],
             surroundings,
             'items',
@@ -106,12 +106,12 @@ function containerProcesses(
           );
     }
   }
-  return commandProcesses(words, surroundings, 'items', 0, (word) => innerTextOf(file, scripts.get(word)));
+  return commandLaunches(words, surroundings, 'items', 0, (word) => innerTextOf(file, scripts.get(word)));
 }
 
 function isCommand(words: readonly Word[], surroundings: Surroundings): boolean {
   return (
-    commandProcesses(words, surroundings, 'items', MAX_SHELL_DEPTH, () => undefined).length > 0 ||
+    commandLaunches(words, surroundings, 'items', MAX_SHELL_DEPTH, () => undefined).length > 0 ||
     shellScript(words) !== undefined
   );
 }
@@ -145,7 +145,7 @@ function componentDefault(
   containerEnv: ReadonlyMap<string, Word>,
   hasUnseenEnv: boolean,
   args: readonly Word[] = [],
-): readonly Process[] {
+): readonly Launch[] {
   if (site.componentType?.value !== 'frontend') {
     return [];
   }
@@ -205,7 +205,7 @@ function expand(text: string, env: ReadonlyMap<string, Located | undefined>): st
   return isKnown ? result : undefined;
 }
 
-function scriptProcesses(script: InnerText, surroundings: Surroundings, depth: number): readonly Process[] {
+function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: number): readonly Launch[] {
   const env = new Map(
     [...surroundings.env].map(([name, { value, span }]) => [
       name,
@@ -214,7 +214,7 @@ function scriptProcesses(script: InnerText, surroundings: Surroundings, depth: n
   );
   return readShellCommands(script, env).flatMap((command) => {
     const all = new Map([...surroundings.env, ...command.env]);
-    return commandProcesses(command.words, { ...surroundings, env: all }, 'script', depth, (word) => ({
+    return commandLaunches(command.words, { ...surroundings, env: all }, 'script', depth, (word) => ({
       value: word.value ?? '',
       spanOf: (start, end) =>
         word.span.isExact
@@ -224,19 +224,19 @@ function scriptProcesses(script: InnerText, surroundings: Surroundings, depth: n
   });
 }
 
-function commandProcesses(
+function commandLaunches(
   words: readonly Word[],
   surroundings: Surroundings,
-  argsAre: Process['argsAre'],
+  argsAre: Launch['argsAre'],
   depth: number,
   innerText: (word: Word) => InnerText | undefined,
-): readonly Process[] {
+): readonly Launch[] {
   const shell = shellScript(words);
   if (shell !== undefined) {
     const script = innerText(shell);
     return depth >= MAX_SHELL_DEPTH || script === undefined
       ? []
-      : scriptProcesses(script, surroundings, depth + 1);
+      : scriptLaunches(script, surroundings, depth + 1);
   }
   const found = findProgram(words);
   if (found === undefined) {
@@ -248,7 +248,7 @@ function commandProcesses(
   if (first === undefined || last === undefined) {
     return [];
   }
-  const process: Process = {
+  const launch: Launch = {
     ...program,
     args,
     env: new Map([...surroundings.env, ...env]),
@@ -263,10 +263,10 @@ function commandProcesses(
     argsAre,
   };
   if (found.child === undefined) {
-    return [process];
+    return [launch];
   }
-  const inner = commandProcesses(found.child, surroundings, argsAre, depth, innerText);
-  return [process, ...inner.map((one) => ({ ...one, isGated: true }))];
+  const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
+  return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
 }
 
 const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'zsh'];

@@ -20,7 +20,7 @@ export type Role =
 export type Backend = 'vllm' | 'sglang' | 'trtllm' | 'mocker';
 
 /** A program that a manifest or a script starts, with all that decides how it behaves. */
-export interface Process {
+export interface Launch {
   readonly role: Role;
   /** As people call it: `dynamo.frontend`, `vllm serve`, `kv-accord sidecar`. */
   readonly program: string;
@@ -49,7 +49,7 @@ export interface Process {
 }
 
 /** How a process is called in messages: with its place in the deployment. */
-export function nameOf({ program, site }: Process): string {
+export function nameOf({ program, site }: Launch): string {
   if (site === undefined) {
     return program;
   }

@@ -1,5 +1,5 @@
 import type { ConfigMaps } from '../lint/config-maps.js';
-import type { Process } from '../lint/process.js';
+import type { Launch } from '../lint/launch.js';
 import { flagOf, variableOf } from '../lint/settings.js';
 import { readWorkerFacts } from '../lint/worker-facts.js';
 
@@ -27,7 +27,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { vllm: '8000', sglang: 
 const ELSEWHERE = ['--config', '--uds', '--ssl-certfile', '--ssl-keyfile'];
 
 /** Where the engine of a worker answers. `started` is undefined where only the type of a component is known. */
-export function engineOf(started: Process | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
+export function engineOf(started: Launch | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
   const program = started?.program ?? 'its engine';
   if (started === undefined) {
     return isGraph ? { url: local(OPERATOR_SYSTEM_PORT), kind: 'dynamo', program } : { url: 'auto', program };
@@ -44,7 +44,7 @@ export function engineOf(started: Process | undefined, isGraph: boolean, configM
   return { ...at(portOf(isDefault ? DEFAULT_PORTS[started.backend ?? ''] : given?.value)), program };
 }
 
-function declaredBy(started: Process, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
+function declaredBy(started: Launch, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
   const { size, model } = readWorkerFacts(started, configMaps);
   return {
     ...(size === undefined ? {} : { tokensPerBlock: size.tokens }),
@@ -53,7 +53,7 @@ function declaredBy(started: Process, configMaps: ConfigMaps): Pick<Engine, 'tok
 }
 
 /** Dynamo's system port names no event sources; the engine's own flag does, where it is a plain one. */
-function eventsOf(started: Process): Pick<Engine, 'eventSource' | 'replaySource'> {
+function eventsOf(started: Launch): Pick<Engine, 'eventSource' | 'replaySource'> {
   const text = flagOf(started, '--kv-events-config')?.value;
   const hasRanks = flagOf(started, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
   if (text === undefined || hasRanks) return {};

@@ -1,6 +1,6 @@
 import type { ConfigMaps } from '../lint/config-maps.js';
-import type { Process } from '../lint/process.js';
-import { readProcesses } from '../lint/read-processes.js';
+import type { Launch } from '../lint/launch.js';
+import { readLaunches } from '../lint/read-launches.js';
 import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';
@@ -8,7 +8,7 @@ import type { InjectOptions } from './options.js';
 /** What a pod is for, with the container and the process that say so; both are undefined where only a name or a type does. */
 export interface SiteRole {
   readonly container: ContainerSite | undefined;
-  readonly process: Process | undefined;
+  readonly process: Launch | undefined;
 }
 
 /** What the pods of one template are. */
@@ -28,12 +28,12 @@ export function rolesOf(
   configMaps: ConfigMaps,
   { workerNames, frontendNames }: InjectOptions,
 ): SiteRoles {
-  const processes = readProcesses(file, site, configMaps);
+  const processes = readLaunches(file, site, configMaps);
   const own = processes.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??
     site.containers[0];
-  const roleOf = (started: Process | undefined): SiteRole => ({
+  const roleOf = (started: Launch | undefined): SiteRole => ({
     container: started?.container ?? main,
     process: started,
   });

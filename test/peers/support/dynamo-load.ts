@@ -1,7 +1,7 @@
 import type { DynamoFrontend } from './dynamo.js';
 
 /** What Dynamo's frontend says of one request. */
-export interface RoutedChat {
+interface RoutedChat {
   readonly promptTokens: number;
   /** Tokens that the worker's engine had in its cache. */
   readonly cachedTokens: number;

@@ -63,6 +63,8 @@ export interface ListWatchListener<T> {
   onSet(objects: readonly T[]): void;
   /** Why the set may be old, told when it is new. It stays as it is, and everything is tried again. */
   onError(error: KubernetesError): void;
+  /** What was told to `onError` is over. */
+  onWell?(): void;
 }
 
 /**
@@ -80,6 +82,8 @@ export class ListWatch<T> {
   /** What was told and holds still; undefined while all is well. */
   #toldTrouble: string | undefined;
   #gathering: Timer | undefined;
+  /** Why a silent watch was left last. */
+  #silenceFault: unknown;
 
   constructor(options: ListWatchOptions<T>, modules: ListWatchModules) {
     this.#options = options;
@@ -90,24 +94,36 @@ export class ListWatch<T> {
   async run(signal: AbortSignal, listener: ListWatchListener<T>): Promise<void> {
     const { clock, random } = this.#modules;
     let failures = 0;
+    /** Places in a row that were forgotten at once. */
+    let expiries = 0;
     while (!signal.aborted) {
+      let watchedSinceMs: number | undefined;
+      // A watch that ends at once and says nothing, again and again, must not become a storm of requests.
+      const hasWatched = (): boolean =>
+        watchedSinceMs !== undefined && clock.monotonicMs() - watchedSinceMs >= 1_000;
       try {
         if (this.#resourceVersion === undefined) {
           await this.#list(signal);
           this.#isWell(listener);
           this.#tell(listener);
         }
-        const startedMs = clock.monotonicMs();
+        watchedSinceMs = clock.monotonicMs();
         const hasHeard = await this.#watch(signal, listener);
-        // One that ends at once and says nothing, again and again, must not become a storm of requests.
-        failures = hasHeard || clock.monotonicMs() - startedMs >= 1_000 ? 0 : failures + 1;
+        failures = hasHeard || hasWatched() ? 0 : failures + 1;
+        expiries = 0;
       } catch (error) {
         if (signal.aborted) break;
         if (!(error instanceof KubernetesError)) throw error;
-        failures += 1;
-        if (error.code === 'expired') this.#resourceVersion = undefined;
-        // A place that the server has forgotten is nothing to tell, unless it forgets each one at once.
-        if (error.code !== 'expired' || failures > MAX_SILENT_EXPIRIES) this.#isTroubled(error, listener);
+        failures = hasWatched() ? 1 : failures + 1;
+        if (error.code === 'expired') {
+          this.#resourceVersion = undefined;
+          expiries = hasWatched() ? 1 : expiries + 1;
+          // A forgotten place is nothing to tell and nothing to wait for, unless each one is forgotten at once.
+          if (expiries <= MAX_SILENT_EXPIRIES) continue;
+        }
+        // Load balancers cut long connections: a watch that can be resumed at once is nothing to tell.
+        const isCut = error.code === 'unreachable' && watchedSinceMs !== undefined && failures === 1;
+        if (!isCut || error === this.#silenceFault) this.#isTroubled(error, listener);
       }
       if (failures > 0) await sleep(clock, backoffMs(failures, random), signal);
     }
@@ -149,7 +165,10 @@ export class ListWatch<T> {
     const silence = new SilenceCheck(
       this.#modules,
       () => this.#check(either, listener),
-      (reason) => stop.abort(reason),
+      (reason) => {
+        this.#silenceFault = reason;
+        stop.abort(reason);
+      },
     );
     const { min, max } = WATCH_SECONDS;
     const seconds = Math.round(min + (max - min) * random.fraction());
@@ -243,6 +262,7 @@ export class ListWatch<T> {
   #isWell(listener: ListWatchListener<T>): void {
     if (this.#toldTrouble === undefined) return;
     this.#toldTrouble = undefined;
+    listener.onWell?.();
     this.#gathering ??= this.#modules.clock.setTimer(GATHER_MS, () => this.#tell(listener));
   }
 

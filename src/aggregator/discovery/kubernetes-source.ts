@@ -1,6 +1,7 @@
 import type { KubernetesApi } from '../../kubernetes/api.js';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.js';
 import type { Clock } from '../../platform/clock.js';
+import type { Logger } from '../../platform/logger.js';
 import type { Random } from '../../platform/random.js';
 import { DiscoveryError } from './discovery-error.js';
 import type { ExpectedCount, PodClue } from './expected-count.js';
@@ -29,6 +30,7 @@ export interface KubernetesSourceModules {
   readonly api: KubernetesApi;
   readonly clock: Clock;
   readonly random: Random;
+  readonly logger: Logger;
 }
 
 /** Between two looks at what workloads are to have, while their pods stand still. */
@@ -56,19 +58,25 @@ export class KubernetesSource<T> implements DiscoverySource {
   ): Promise<void> {
     const { collection, membersOf, expected } = this.#options;
     const listWatch = new ListWatch(collection, this.#modules);
-    const failed = (error: Error): void => onError(this.#fault(error.message, error));
+    const { logger } = this.#modules;
+    const ends = {
+      onError: (error: Error): void => onError(this.#fault(error.message, error)),
+      // A server that starts refuses for a moment what it allows: a log that ends with that would mislead.
+      onWell: (): void =>
+        logger.info({ source: this.name }, `Discovery: ${this.name}: the cluster is followed again`),
+    };
     if (expected === undefined) {
       const onSet = (objects: readonly T[]): void => {
         const { endpoints, problems } = membersOf(objects);
         this.#tell([...problems, ...tooMany(endpoints)], onError);
         if (endpoints.length <= MAX_ENDPOINTS) onList(endpoints);
       };
-      return listWatch.run(signal, { onSet, onError: failed });
+      return listWatch.run(signal, { onSet, ...ends });
     }
     const latest = new Latest<ClusterMembers>();
     const onSet = (objects: readonly T[]): void => latest.set(membersOf(objects));
     await Promise.all([
-      listWatch.run(signal, { onSet, onError: failed }),
+      listWatch.run(signal, { onSet, ...ends }),
       this.#count(expected, latest, signal, onList, onError),
     ]);
   }

@@ -26,26 +26,26 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { vllm: '8000', sglang: 
 /** Flags behind which the port is somewhere else, or is no plain HTTP. */
 const ELSEWHERE = ['--config', '--uds', '--ssl-certfile', '--ssl-keyfile'];
 
-/** Where the engine of a worker answers. `started` is undefined where only the type of a component is known. */
-export function engineOf(started: Launch | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
-  const program = started?.program ?? 'its engine';
-  if (started === undefined) {
+/** Where the engine of a worker answers. `launch` is undefined where only the type of a component is known. */
+export function engineOf(launch: Launch | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
+  const program = launch?.program ?? 'its engine';
+  if (launch === undefined) {
     return isGraph ? { url: local(OPERATOR_SYSTEM_PORT), kind: 'dynamo', program } : { url: 'auto', program };
   }
-  if (started.isDynamo) {
-    const given = variableOf(started, 'DYN_SYSTEM_PORT');
+  if (launch.isDynamo) {
+    const given = variableOf(launch, 'DYN_SYSTEM_PORT');
     const fallback = isGraph ? OPERATOR_SYSTEM_PORT : undefined;
     const port = given === undefined ? fallback : portOf(given.value);
-    return { ...at(port), kind: 'dynamo', program, ...eventsOf(started), ...declaredBy(started, configMaps) };
+    return { ...at(port), kind: 'dynamo', program, ...eventsOf(launch), ...declaredBy(launch, configMaps) };
   }
-  if (flagOf(started, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
-  const given = flagOf(started, '--port');
-  const isDefault = given === undefined && !started.hasUnseenArgs;
-  return { ...at(portOf(isDefault ? DEFAULT_PORTS[started.backend ?? ''] : given?.value)), program };
+  if (flagOf(launch, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
+  const given = flagOf(launch, '--port');
+  const isDefault = given === undefined && !launch.hasUnseenArgs;
+  return { ...at(portOf(isDefault ? DEFAULT_PORTS[launch.backend ?? ''] : given?.value)), program };
 }
 
-function declaredBy(started: Launch, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
-  const { size, model } = readWorkerFacts(started, configMaps);
+function declaredBy(launch: Launch, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
+  const { size, model } = readWorkerFacts(launch, configMaps);
   return {
     ...(size === undefined ? {} : { tokensPerBlock: size.tokens }),
     ...(model === undefined || model === '' ? {} : { model }),
@@ -53,9 +53,9 @@ function declaredBy(started: Launch, configMaps: ConfigMaps): Pick<Engine, 'toke
 }
 
 /** Dynamo's system port names no event sources; the engine's own flag does, where it is a plain one. */
-function eventsOf(started: Launch): Pick<Engine, 'eventSource' | 'replaySource'> {
-  const text = flagOf(started, '--kv-events-config')?.value;
-  const hasRanks = flagOf(started, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
+function eventsOf(launch: Launch): Pick<Engine, 'eventSource' | 'replaySource'> {
+  const text = flagOf(launch, '--kv-events-config')?.value;
+  const hasRanks = flagOf(launch, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
   if (text === undefined || hasRanks) return {};
   let config: unknown;
   try {

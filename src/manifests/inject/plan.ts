@@ -140,7 +140,7 @@ class Planner {
 
   #addSidecar({ file, site, role }: Found): void {
     const options = this.#options;
-    const engine = engineOf(role.process, site.kind === 'DynamoGraphDeployment', this.#configMaps);
+    const engine = engineOf(role.launch, site.kind === 'DynamoGraphDeployment', this.#configMaps);
     const container = sidecarContainer(engine, options);
     const isNative = options.sidecarKind === 'native';
     if (site.kind !== 'DynamoGraphDeployment' && !this.#serve(file, site)) return;
@@ -197,7 +197,7 @@ class Planner {
     const options = this.#options;
     const fleet = this.#fleetOf(file, site);
     if (fleet === undefined) return;
-    const isDynamo = role.process?.isDynamo ?? site.kind === 'DynamoGraphDeployment';
+    const isDynamo = role.launch?.isDynamo ?? site.kind === 'DynamoGraphDeployment';
     const shared = [...fleet, ...gateArguments(options.transport)];
     if (options.gate === 'wait') {
       // What Dynamo's frontend goes by is what workers declare: `exec` has that as its default.

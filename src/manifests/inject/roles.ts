@@ -5,10 +5,10 @@ import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';
 
-/** What a pod is for, with the container and the process that say so; both are undefined where only a name or a type does. */
+/** What a pod is for, with the container and the program that say so; both are undefined where only a name or a type does. */
 export interface SiteRole {
   readonly container: ContainerSite | undefined;
-  readonly process: Launch | undefined;
+  readonly launch: Launch | undefined;
 }
 
 /** What the pods of one template are. */
@@ -28,17 +28,17 @@ export function rolesOf(
   configMaps: ConfigMaps,
   { workerNames, frontendNames }: InjectOptions,
 ): SiteRoles {
-  const processes = readLaunches(file, site, configMaps);
-  const own = processes.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
+  const launches = readLaunches(file, site, configMaps);
+  const own = launches.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??
     site.containers[0];
-  const roleOf = (started: Launch | undefined): SiteRole => ({
-    container: started?.container ?? main,
-    process: started,
+  const roleOf = (launch: Launch | undefined): SiteRole => ({
+    container: launch?.container ?? main,
+    launch,
   });
-  const running = processes.find(({ role }) => role === 'worker');
-  const fronting = processes.find(({ role }) => role === 'frontend' || role === 'router');
+  const running = launches.find(({ role }) => role === 'worker');
+  const fronting = launches.find(({ role }) => role === 'frontend' || role === 'router');
   const isSaidWorker = isNamed(site, workerNames);
   const isSaidFrontend = isNamed(site, frontendNames);
   if (isSaidWorker || isSaidFrontend) {

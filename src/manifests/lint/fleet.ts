@@ -16,6 +16,7 @@ export interface Fleet {
   readonly frontends: readonly FrontendFacts[];
   readonly routers: readonly Launch[];
   readonly indexers: readonly Launch[];
+  readonly pickers: readonly Launch[];
   /** kv-accord's own. */
   readonly own: readonly Launch[];
 }
@@ -69,6 +70,7 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
     frontends: of('frontend').map((one) => readFrontendFacts(one)),
     routers: of('router'),
     indexers: of('indexer'),
+    pickers: of('picker'),
     own: of('kv-accord'),
   };
 }

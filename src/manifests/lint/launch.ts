@@ -11,6 +11,8 @@ export type Role =
   | 'router'
   /** `dynamo.indexer`. */
   | 'indexer'
+  /** The endpoint picker (EPP) of a graph: Dynamo's router behind a Kubernetes gateway. */
+  | 'picker'
   /** An engine, with or without a Dynamo wrapper around it. */
   | 'worker'
   /** kv-accord's own: by the name of its command. */

@@ -137,6 +137,12 @@ function entrypointOf(image: string | undefined): readonly string[] | undefined 
   }
 }
 
+/** Components whose program the operator knows by their type. */
+const DEFAULT_PROGRAMS: Readonly<Record<string, Program | undefined>> = {
+  frontend: { role: 'frontend', program: 'dynamo.frontend', backend: undefined, isDynamo: true },
+  epp: { role: 'picker', program: 'endpoint picker', backend: undefined, isDynamo: true },
+};
+
 /** What Dynamo's operator starts for a component that names no program. */
 function componentDefault(
   source: TextSource,
@@ -146,7 +152,8 @@ function componentDefault(
   hasUnseenEnv: boolean,
   args: readonly Word[] = [],
 ): readonly Launch[] {
-  if (site.componentType?.value !== 'frontend') {
+  const program = DEFAULT_PROGRAMS[site.componentType?.value ?? ''];
+  if (program === undefined) {
     return [];
   }
   const env = new Map(containerEnv);
@@ -159,12 +166,6 @@ function componentDefault(
         : { ...locateScalar(source, value), mayBeMore: false },
     );
   }
-  const program: Program = {
-    role: 'frontend',
-    program: 'dynamo.frontend',
-    backend: undefined,
-    isDynamo: true,
-  };
   const { start, end } = site.at;
   return [
     {

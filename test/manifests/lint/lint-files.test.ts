@@ -35,6 +35,7 @@ function lint(texts: readonly Named[]): readonly Finding[] {
 
 /** What is found in each faulty fixture: rule, line, column, severity. */
 const EXPECTED: Readonly<Record<string, readonly string[]>> = {
+  'block-size-mismatch-epp.yaml': ['block-size-mismatch 13:23 error'],
   'block-size-mismatch-flag.sh': ['block-size-mismatch 3:32 warning'],
   'block-size-mismatch-workers.yaml': ['block-size-mismatch 30:59 error'],
   'block-size-mismatch.yaml': ['block-size-mismatch 16:19 error'],
@@ -150,6 +151,7 @@ describe('fixes', () => {
 
   it('are there for most of what can be mended without a person', () => {
     expect(fixable.map(({ file }) => file)).toEqual([
+      'block-size-mismatch-epp.yaml',
       'block-size-mismatch-flag.sh',
       'block-size-mismatch.yaml',
       'block-size-unset-trtllm.yaml',

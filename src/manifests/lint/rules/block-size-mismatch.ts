@@ -26,6 +26,7 @@ export const blockSizeMismatch: LintRule = {
         ...frontendAndWorkers(frontend, fleet),
       ]),
       ...fleet.routers.flatMap((router) => routerAndWorkers(router, fleet)),
+      ...fleet.pickers.flatMap((picker) => pickerAndWorkers(picker, fleet)),
       ...fleet.own.flatMap((own) => overrideAndWorkers(own, fleet)),
       ...workersAmongThemselves(fleet),
     ];
@@ -72,6 +73,12 @@ function routerAndWorkers(router: Launch, { workers }: Fleet): readonly Finding[
   const flag = flagOf(router, '--router-block-size', '--block-size');
   const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
   return setting === undefined ? [] : compare(router, setting, workers, {});
+}
+
+/** The endpoint picker has no number but its variable's. */
+function pickerAndWorkers(picker: Launch, { workers }: Fleet): readonly Finding[] {
+  const setting = variableOf(picker, 'DYN_KV_CACHE_BLOCK_SIZE');
+  return setting === undefined ? [] : compare(picker, setting, workers, {});
 }
 
 /** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */

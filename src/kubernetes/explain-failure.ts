@@ -104,6 +104,8 @@ function hintFor(code: string, { caFrom }: Asked): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return '; its name is not known here';
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return '; where a NetworkPolicy or a firewall drops the packets, it has to let them out to this address';
     default:
       return '';
   }

@@ -73,7 +73,7 @@ export function explainSilence(
 ): ConnectError {
   const seconds = `${attempt.waitedMs / 1000} s`;
   if (attempt.phase === 'dialling') {
-    const message = `no answer for ${seconds}: the host is down, the name server is silent, or a firewall drops the packets`;
+    const message = `no answer for ${seconds}: the host is down, the name server is silent, or a firewall or a NetworkPolicy drops the packets`;
     return new ConnectError('no_answer', attempt.address, message);
   }
   const expected = attempt.transport === 'tls' && attempt.phase === 'accepted' ? 'TLS' : 'HTTP/2';

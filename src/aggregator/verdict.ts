@@ -5,8 +5,8 @@ import { AgreementState, MemberState } from '../gen/kvaccord/v1/fleet.js';
 export type Verdict =
   /** Every group has agreed, all on one size. */
   | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
-  /** It cannot go on like this; `text` says what to change. More may come to light with workers that are still missing. */
-  | { readonly type: 'conflict'; readonly text: string; readonly isMissingWorkers: boolean }
+  /** It cannot go on like this; `text` says what to change. */
+  | { readonly type: 'conflict'; readonly text: string }
   /** Not yet; `text` says what is missing. */
   | { readonly type: 'pending'; readonly text: string };
 
@@ -64,10 +64,7 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
     (agreement) => group === undefined || agreement.group === group || agreement.group === '',
   );
   const conflict = relevant.find(({ state }) => state === AgreementState.AGREEMENT_STATE_CONFLICT);
-  if (conflict !== undefined) {
-    const isMissingWorkers = conflict.reasons.some(({ code }) => code !== 'conflict');
-    return { type: 'conflict', text: reasonsText(conflict), isMissingWorkers };
-  }
+  if (conflict !== undefined) return { type: 'conflict', text: reasonsText(conflict) };
 
   const agreed = relevant.filter(({ state }) => state === AgreementState.AGREEMENT_STATE_AGREED);
   const open = relevant.filter(({ state }) => state !== AgreementState.AGREEMENT_STATE_AGREED);
@@ -83,7 +80,7 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
     );
     if (misleading.length > 0) {
       const text = misleading.map(({ reason }) => reason).join('\n');
-      return { type: 'conflict', text, isMissingWorkers: false };
+      return { type: 'conflict', text };
     }
   }
   const sizes = new Set(agreed.map(({ contract }) => contract?.tokensPerBlock ?? 0));
@@ -95,7 +92,7 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
       ...each,
       'Name the model with --group, and run one frontend for each.',
     ].join('\n');
-    return { type: 'conflict', text, isMissingWorkers: false };
+    return { type: 'conflict', text };
   }
   return { type: 'agreed', tokensPerBlock, groups: agreed.map(({ group: name }) => name) };
 }

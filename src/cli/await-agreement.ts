@@ -4,9 +4,9 @@ import type { Clock, Timer } from '../platform/clock.js';
 import type { LiveLine } from './live-line.js';
 
 /**
- * How long a conflict may wait for workers that have not been heard yet, in
- * milliseconds. Reports come within moments of each other, and whoever has to
- * mend workers wants all of them named at once.
+ * How long a conflict has to stand before it is the outcome, in milliseconds.
+ * Reports and first events come within moments of each other, and whoever has
+ * to mend workers wants all of them named at once.
  */
 const GATHER_MS = 1_000;
 
@@ -43,7 +43,8 @@ export function awaitAgreement(
   return new Promise((resolve, reject) => {
     let timer: Timer | undefined;
     let gathering: Timer | undefined;
-    let hasGathered = false;
+    /** As it was last told while it is gathered. */
+    let conflict: WaitOutcome;
     const leave = feed.watch(() => look());
     const finish = (settle: () => void): void => {
       timer?.clear();
@@ -61,16 +62,16 @@ export function awaitAgreement(
         return;
       }
       const verdict = judgeAgreements(feed.agreements, options);
-      const isConflictInPart = verdict.type === 'conflict' && verdict.isMissingWorkers;
-      if (verdict.type !== 'pending' && (!isConflictInPart || hasGathered)) {
+      if (verdict.type === 'agreed') {
         finish(() => resolve(verdict));
         return;
       }
-      if (isConflictInPart) {
-        gathering ??= clock.setTimer(GATHER_MS, () => {
-          hasGathered = true;
-          look();
-        });
+      if (verdict.type === 'conflict') {
+        conflict = verdict;
+        gathering ??= clock.setTimer(GATHER_MS, () => finish(() => resolve(conflict)));
+      } else {
+        gathering?.clear();
+        gathering = undefined;
       }
       progress?.show(feed);
     };

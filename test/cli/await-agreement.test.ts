@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { awaitAgreement, type WaitOptions, type WaitOutcome } from '../../src/cli/await-agreement.js';
+import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FakeFeed } from '../support/fake-feed.js';
 
@@ -29,42 +30,36 @@ class Stage {
 }
 
 describe('a conflict', () => {
-  it('is the outcome at once when every worker was heard', async () => {
+  it('is the outcome once it has stood for a second, with all that has come to light until then', async () => {
     const stage = new Stage();
     stage.begin();
-    stage.feed.contradict('16 here, 32 there');
-    expect(await stage.after(0)).toMatchObject({ type: 'conflict', text: '16 here, 32 there' });
-    stage.expectNothingLeft();
-  });
-
-  it('waits a second for workers that are missing, so that it can name them too', async () => {
-    const stage = new Stage();
-    stage.begin();
-    stage.feed.contradict('w-1', 'waiting_for_workers');
-    expect(await stage.after(900)).toBeUndefined();
-    stage.feed.contradict('w-1 and w-2');
-    expect(await stage.after(0)).toMatchObject({ type: 'conflict', text: 'w-1 and w-2' });
-    stage.expectNothingLeft();
-  });
-
-  it('waits no longer than that', async () => {
-    const stage = new Stage();
-    stage.begin();
-    stage.feed.contradict('w-1', 'below_min_workers');
+    stage.feed.contradict('w-1');
     await stage.after(600);
-    stage.feed.contradict('w-1 and w-2', 'below_min_workers');
+    stage.feed.contradict('w-1 and w-2');
     expect(await stage.after(399)).toBeUndefined();
-    expect(await stage.after(1)).toMatchObject({
-      type: 'conflict',
-      text: 'w-1 and w-2\nbelow_min_workers',
-    });
+    expect(await stage.after(1)).toEqual({ type: 'conflict', text: 'w-1 and w-2' });
+    stage.expectNothingLeft();
+  });
+
+  it('has to stand for a second anew after it seemed to be over', async () => {
+    const stage = new Stage();
+    stage.begin();
+    stage.feed.contradict('w-1');
+    await stage.after(600);
+    stage.feed.say(
+      Agreement.fromPartial({ group: 'tiny', state: AgreementState.AGREEMENT_STATE_COLLECTING }),
+    );
+    expect(await stage.after(10_000)).toBeUndefined();
+    stage.feed.contradict('w-2');
+    expect(await stage.after(999)).toBeUndefined();
+    expect(await stage.after(1)).toEqual({ type: 'conflict', text: 'w-2' });
     stage.expectNothingLeft();
   });
 
   it('is the outcome also when time is up before the second is over', async () => {
     const stage = new Stage();
     stage.begin({ timeoutMs: 300 });
-    stage.feed.contradict('w-1', 'waiting_for_workers');
+    stage.feed.contradict('w-1');
     expect(await stage.after(300)).toMatchObject({ type: 'conflict' });
     stage.expectNothingLeft();
   });
@@ -72,7 +67,7 @@ describe('a conflict', () => {
   it('is none when it is over by then', async () => {
     const stage = new Stage();
     stage.begin();
-    stage.feed.contradict('w-1', 'waiting_for_workers');
+    stage.feed.contradict('w-1');
     stage.feed.agree(32);
     expect(await stage.after(0)).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
     stage.expectNothingLeft();

@@ -102,6 +102,20 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       }
     });
 
+    it('are refused without any sidecar as well, when exec reads the events itself', async () => {
+      const listed = (port: 'zmq' | 'replay'): string =>
+        mockers.map(({ url, ranks }) => `${new URL(url).host}=tcp://127.0.0.1:${ranks[0]?.[port]}`).join(',');
+      const refused = await execDynamoFrontend('exec-refused', fileKv, [
+        ...['--workers', `dynamo-file://${fileKv}`, '--min-workers', '2'],
+        ...['--kv-event-sources', listed('zmq'), '--kv-replay-sources', listed('replay')],
+      ]);
+      expect(await refused.program.ended).toBe(4);
+      expect(startsOf(refused)).toEqual([]);
+      expect(refused.program.log).toMatch(
+        /^ {2}Worker \S+ declares 16 .* but its engine cuts 32 .*: set --kv-block-size=32 on the worker$/m,
+      );
+    });
+
     it('have all hits again once their cards are true', async () => {
       writeCards(16, 32);
       for (const sidecar of sidecars) {

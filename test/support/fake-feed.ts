@@ -13,11 +13,9 @@ export class FakeFeed implements AgreementFeed {
     this.say(Agreement.fromPartial({ group: 'tiny', state, contract: { tokensPerBlock } }));
   }
 
-  /** The workers are in conflict; the codes of further reasons say who is missing. */
-  contradict(text: string, ...more: readonly string[]): void {
+  contradict(text: string): void {
     const state = AgreementState.AGREEMENT_STATE_CONFLICT;
-    const reasons = [{ code: 'conflict', text }, ...more.map((code) => ({ code, text: code }))];
-    this.say(Agreement.fromPartial({ group: 'tiny', state, reasons }));
+    this.say(Agreement.fromPartial({ group: 'tiny', state, reasons: [{ code: 'conflict', text }] }));
   }
 
   say(agreement: Agreement): void {

@@ -31,14 +31,23 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     ruleId: rule.id,
     severity,
     ...placeAt(span),
-    message,
-    consequence,
-    advice,
+    message: printable(message),
+    consequence: printable(consequence),
+    advice: printable(advice),
     ...(fix === undefined ? {} : { fix }),
     ...(related.length === 0
       ? {}
-      : { related: related.map(({ span: at, says }) => ({ ...placeAt(at), says })) }),
+      : { related: related.map(({ span: at, says }) => ({ ...placeAt(at), says: printable(says) })) }),
   };
+}
+
+/** Longest text of a finding: names in manifests are up to 253 characters, and hostile ones anything. */
+const MAX_TEXT_LENGTH = 2_000;
+
+/** One line, whatever a manifest has in its names. */
+function printable(text: string): string {
+  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
+  return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH)}…`;
 }
 
 function placeAt({ source, start }: Span): Place {

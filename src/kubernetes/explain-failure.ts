@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import { describeError } from '../platform/describe-error.js';
 import { onOneLine } from '../platform/printable.js';
 import { readResourcePath, resourceWords, ruleFor } from './api-request-words.js';
@@ -80,7 +81,7 @@ export function explainBreak(error: unknown, asked: Asked): KubernetesError {
   const hint = hintFor(code, asked);
   const why =
     error instanceof ExchangeError ? error.message : onOneLine(describeError(error), MAX_WORDS_CHARS);
-  const isGarbage = code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW';
+  const isGarbage = error instanceof errors.HTTPParserError || error instanceof errors.HeadersOverflowError;
   const text = isGarbage ? `answers something that is no HTTP (${why})` : `cannot be reached: ${why}${hint}`;
   return new KubernetesError(isGarbage ? 'bad_answer' : 'unreachable', `${asked.server}: ${text}`, {
     cause: error,

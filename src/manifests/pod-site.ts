@@ -1,4 +1,4 @@
-import type { Document, Pair, Scalar, YAMLMap } from 'yaml';
+import type { Document, Scalar, YAMLMap } from 'yaml';
 
 /** A text in a manifest with the place where it stands: half open offsets into the file's text. */
 export interface Placed<T = string> {
@@ -78,6 +78,3 @@ export interface PodSite {
   /** The name of the site as its key or `name` field has it, for findings about all of it. */
   readonly at: Placed;
 }
-
-/** A key and its value in a mapping. */
-export type Entry = Pair<Scalar, unknown>;

@@ -1,12 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { CliProcess } from '../support/cli-process.js';
 
-const FIXTURE = fileURLToPath(new URL('../fixtures/manifests/inject/deployments.yaml', import.meta.url));
+const FIXTURES = fileURLToPath(new URL('../fixtures/manifests/inject/', import.meta.url));
+const FIXTURE = join(FIXTURES, 'deployments.yaml');
 
 let folder: string;
 let file: string;
@@ -128,6 +139,24 @@ describe('inject', () => {
     expect(await inject(...args)).toEqual({ code: 2, stdout: '', stderr: words });
   });
 
+  it.each(readdirSync(FIXTURES).flatMap((name) => ['wait', 'exec'].map((gate) => [name, gate] as const)))(
+    'adds to %s with --gate %s only commands that the program takes',
+    async (name, gate) => {
+      copyFileSync(join(FIXTURES, name), file);
+      await inject('--insecure', '--gate', gate, '--write', file);
+      const commands = commandsOf(parseAllDocuments(read()).map((document) => document.toJS()));
+      expect(commands.length).toBeGreaterThan(0);
+      for (const command of commands) {
+        const cli = new CliProcess([
+          ...command,
+          '--print-config',
+          ...(command[0] === 'exec' ? ['--', 'x'] : []),
+        ]);
+        expect(await cli.ended, `${command.join(' ')}: ${cli.stderr.text}`).toBe(0);
+      }
+    },
+  );
+
   it('says when nothing is recognised', async () => {
     writeFileSync(file, 'kind: ConfigMap\ndata: {}\n');
     const { code, stderr } = await inject('--insecure', file);
@@ -137,3 +166,14 @@ describe('inject', () => {
     );
   });
 });
+
+/** The commands of kv-accord in manifests, with their flags and without the program behind `exec`. */
+function commandsOf(value: unknown): readonly (readonly string[])[] {
+  if (Array.isArray(value)) {
+    const at = value.findIndex((word) => ['sidecar', 'wait', 'exec'].includes(word));
+    const end = value.indexOf('--');
+    if (at !== -1) return [value.slice(at, end === -1 ? undefined : end)];
+    return value.flatMap(commandsOf);
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(commandsOf) : [];
+}

@@ -53,6 +53,7 @@ const endpoint = object(
 export const SMALL_CRDS: readonly object[] = [
   resource('nvidia.com', 'DynamoGraphDeployment', {
     v1alpha1: object({
+      envs,
       services: {
         type: 'object',
         additionalProperties: object({

@@ -42,7 +42,7 @@ export function appendItems(text: string, list: YAMLSeq, items: readonly ListIte
   return insertLines(text, end, blockLines(items, ' '.repeat(column)));
 }
 
-/** Adds a list under a new key of a mapping, behind its first entry that ends on its own line. */
+/** Adds a list under a new key of a mapping, behind its first entry that is on one line. */
 export function addList(
   text: string,
   map: YAMLMap,
@@ -70,11 +70,28 @@ export function addList(
   const name = pair?.key;
   const value = pair?.value;
   if (!isScalar(name) || !isScalar(value) || !name.range || !value.range) {
-    return undefined;
+    return addInFront(text, map, [`${key}:`, ...blockLines(items, '  ')]);
   }
   const column = name.range[0] - lineStart(text, name.range[0]);
   const indent = ' '.repeat(column);
   return insertLines(text, value.range[1], [`${indent}${key}:`, ...blockLines(items, `${indent}  `)]);
+}
+
+/** Lines in front of the first key of a mapping, where every value takes lines of its own. */
+function addInFront(text: string, map: YAMLMap, lines: readonly string[]): TextEdit | undefined {
+  const name = map.items[0]?.key;
+  if (!isScalar(name) || !name.range) {
+    return undefined;
+  }
+  const [at] = name.range;
+  const begin = lineStart(text, at);
+  // An anchor or a tag in front of the key would go to the new one.
+  if (!/^[ -]*$/.test(text.slice(begin, at))) {
+    return undefined;
+  }
+  const eol = text.includes('\r\n') ? '\r\n' : '\n';
+  const indent = ' '.repeat(at - begin);
+  return { start: at, end: at, text: lines.map((line) => `${line}${eol}${indent}`).join('') };
 }
 
 function blockLines(items: readonly ListItem[], indent: string): readonly string[] {

@@ -200,6 +200,13 @@ class Planner {
     const isDynamo = role.launch?.isDynamo ?? site.kind === 'DynamoGraphDeployment';
     const shared = [...fleet, ...gateArguments(options.transport)];
     if (options.gate === 'wait') {
+      if (role.launch?.role === 'router')
+        this.#note(
+          file,
+          site,
+          'advice',
+          'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec',
+        );
       // What Dynamo's frontend goes by is what workers declare: `exec` has that as its default.
       const container = waitContainer(
         [...shared, ...(isDynamo ? ['--frontend-uses=declared'] : [])],

@@ -325,6 +325,13 @@ describe('the gate', () => {
     );
   });
 
+  it('says what an init container cannot do for a router of its own', () => {
+    const note =
+      'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec';
+    expect(notesOf(fixture('sets.yaml'))).toContainEqual(expect.stringContaining(note));
+    expect(notesOf(fixture('sets.yaml'), { gate: 'exec' })).not.toContainEqual(expect.stringContaining(note));
+  });
+
   it('can be left out', () => {
     const [, frontend] = objects(injected(SET, { gate: 'none' }));
     expect(frontend).toEqual(objects(FRONTEND)[0]);

@@ -19,6 +19,8 @@ export interface DirectKnowledge {
   readonly told: ToldWorker | undefined;
   readonly instanceId: string;
   readonly revision: bigint;
+  /** Data-parallel ranks whose events are read. */
+  readonly ranks: number;
   /** What its events told, by rank. */
   readonly observed: readonly ObservedSize[];
   /** What the operator says; undefined when nothing is said. */
@@ -53,7 +55,7 @@ export function directReport(knowledge: DirectKnowledge): CapabilityReport {
     engineState: trouble === undefined ? EngineState.ENGINE_STATE_READY : EngineState.ENGINE_STATE_STARTING,
     engineTrouble: trouble === undefined ? [] : [trouble],
     facts: factsOf(knowledge),
-    warnings: told?.warnings ?? [],
+    warnings: [...(told?.warnings ?? []), ...unreadRanks(knowledge)],
     topology: undefined,
     probes: [],
   });
@@ -63,6 +65,17 @@ function troubleOf({ model, told, observed, declaredTokensPerBlock }: DirectKnow
   if (told !== undefined) return told.trouble;
   if (model === undefined) return UNKNOWN;
   return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
+}
+
+/** An engine with another number of ranks than sockets were named: what the others do is not known. */
+function unreadRanks({ told, ranks }: DirectKnowledge): readonly string[] {
+  return (told?.facts ?? []).flatMap((fact) => {
+    if (fact.type !== 'field' || fact.field !== 'parallelism.data_parallel_size' || fact.value === ranks)
+      return [];
+    return [
+      `--kv-event-sources names sockets of ${ranks}, but its data_parallel_size is ${fact.value} (${fact.evidence.origin}): name one for each rank`,
+    ];
+  });
 }
 
 function factsOf({ model, told, observed, declaredTokensPerBlock, nowMs }: DirectKnowledge): Fact[] {

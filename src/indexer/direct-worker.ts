@@ -73,13 +73,14 @@ export class DirectWorker {
 
   /** What is known of it now. */
   get report(): CapabilityReport {
-    const { target, model, declaredTokensPerBlock, version } = this.#options;
+    const { target, model, sources, declaredTokensPerBlock, version } = this.#options;
     return directReport({
       workerId: target,
       model,
       version,
       declaredTokensPerBlock,
       told: this.#told,
+      ranks: sources.length,
       instanceId: this.#instanceId,
       revision: this.#revision,
       observed: [...this.#observed.values()],

@@ -16,6 +16,7 @@ function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof dir
     workerId: 'w-1',
     model: 'tiny',
     told: undefined,
+    ranks: 1,
     instanceId: 'i-1',
     revision: 1n,
     observed: [],
@@ -97,6 +98,13 @@ describe('the report of a worker without a sidecar', () => {
       'the engine cuts blocks of 32 tokens (KV events of tcp://h:5557: BlockStored), but file card (engine_config) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
     );
     expect(readReport(report({ told, observed: [observed(16)] }))).toMatchObject({ declared: undefined });
+  });
+
+  it('warns of ranks that nobody reads', () => {
+    expect(report({ told: toldBy(16) }).warnings).toEqual([]);
+    expect(report({ told: toldBy(16), ranks: 2 }).warnings).toEqual([
+      '--kv-event-sources names sockets of 2, but its data_parallel_size is 1 (file card): name one for each rank',
+    ]);
   });
 
   it('takes what an operator insists on for no word of a worker that speaks for itself', () => {

@@ -172,7 +172,8 @@ export class ProgramKeeper {
     const fate = {
       restart: 'it is started anew',
       exit: 'it is ended (--on-change exit)',
-      ignore: 'it goes on with the old value, and KV-aware routing will not work (--on-change ignore)',
+      ignore:
+        'it goes on with the old value (--on-change ignore), and KV-aware routing will not work unless it follows its workers by itself',
     }[this.#options.onChange];
     logger.warn(
       fields,

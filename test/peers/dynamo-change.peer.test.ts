@@ -13,6 +13,7 @@ import {
   untilModelListed,
 } from './support/dynamo.js';
 import { chatBody, converse, describeLoad, routerBlockSize } from './support/dynamo-load.js';
+import { forThisTest } from './support/for-this-test.js';
 import { addressOf } from './support/index-client.js';
 import { logLines, type Served, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
@@ -132,6 +133,64 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(after.hitRateOfRepeats).toBeGreaterThan(0.9);
       expect(startsOf(frontend)).toEqual([16, 32]);
       expect(await frontend.program.stop()).toBe(0);
+    });
+  },
+);
+
+describe.skipIf(lacks('dynamo', 'grpcurl'))(
+  'such a change without sidecars, by the model cards alone',
+  () => {
+    /** Two old workers, a frontend under exec, and then two new workers, which that frontend rejects. */
+    async function untilBothSizesServe(
+      name: string,
+      ...flags: readonly string[]
+    ): Promise<{ readonly old: readonly DynamoWorker[]; readonly frontend: DynamoFrontend }> {
+      const fileKv = dynamoFolder(name);
+      const of16 = { model: tinyModel('tiny'), registered: 16, engine: 16, fileKv };
+      const of32 = { ...of16, registered: 32, engine: 32 };
+      const old: DynamoWorker[] = [];
+      for (const worker of ['old-0', 'old-1']) old.push(forThisTest(await startDynamoWorker(worker, of16)));
+      const workers = ['--workers', `dynamo-file://${fileKv}`, '--min-workers', '2'];
+      const frontend = forThisTest(await execDynamoFrontend('exec', fileKv, [...workers, ...flags]));
+      await untilModelListed(frontend);
+      for (const worker of ['new-0', 'new-1']) forThisTest(await startDynamoWorker(worker, of32));
+      await until('exec to tell', () => frontend.program.log.includes('came into conflict'), {
+        needs: [frontend.program],
+      });
+      return { old, frontend };
+    }
+
+    async function expectEveryHit(frontend: DynamoFrontend): Promise<void> {
+      await untilModelListed(frontend);
+      await until('the two new workers in the frontend', async () => (await instancesOf(frontend)) === 2);
+      const figures = await converse(frontend, { ...LOAD, seed: 1 });
+      expect(await routerBlockSize(frontend)).toBe(32);
+      expect(figures.workers).toBe(2);
+      expect(figures.hitRateOfRepeats).toBeGreaterThan(0.9);
+    }
+
+    it('waits for the card of a worker that was killed, which would mislead a frontend that starts', async () => {
+      const { old, frontend } = await untilBothSizesServe('dynamo-change-killed');
+      await old[0]?.program.stop();
+      await old[1]?.program.kill();
+      const killedMs = performance.now();
+      await until('the frontend to be started anew', () => startsOf(frontend).length > 1, {
+        needs: [frontend.program],
+      });
+      console.log(`started anew ${Math.round(performance.now() - killedMs)} ms after a worker was killed`);
+      expect(performance.now() - killedMs).toBeGreaterThan(5_000);
+      expect(startsOf(frontend)).toEqual([16, 32]);
+      await expectEveryHit(frontend);
+    });
+
+    it('needs no new start of the frontend of 1.6.1, which follows its workers by itself: --on-change ignore', async () => {
+      const { old, frontend } = await untilBothSizesServe('dynamo-change-ignored', '--on-change', 'ignore');
+      for (const { program } of old) await program.stop();
+      await until('exec to see the change', () => frontend.program.log.includes('from 16 to 32 while'), {
+        needs: [frontend.program],
+      });
+      await expectEveryHit(frontend);
+      expect(startsOf(frontend)).toEqual([16]);
     });
   },
 );

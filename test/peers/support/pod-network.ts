@@ -13,13 +13,14 @@ import { until } from './until.js';
 const PARTS = 16;
 const ADDRESSES_PER_PART = 1 << 13;
 
-/** What a part holds: pods below, then the two ends of the wire. */
-export const POD_ADDRESSES: number = 1 << 12;
+/** The lower half of a part is pods, and the wire to them is at its end. */
+const POD_ADDRESSES = 1 << 12;
+const WIRE_BITS = 29;
 const OUR_END = ADDRESSES_PER_PART - 2;
 const POD_END = ADDRESSES_PER_PART - 3;
-
-/** A hardware address that nobody has. */
-const NOBODY = '02:00:00:00:00:ee';
+/** On the wire, but nobody is there. */
+const NOBODY = ADDRESSES_PER_PART - 4;
+const NOBODYS_HARDWARE = '02:00:00:00:00:ee';
 
 /** Why pods' stand-ins cannot have addresses of their own here, or undefined when they can. */
 export function podNetworkMissing(): string | undefined {
@@ -76,12 +77,12 @@ export class PodNetwork {
 
   /** What is sent to this address is lost from now on, with no answer, as behind a NetworkPolicy that forbids it. */
   async lose(address: string): Promise<void> {
-    await ip('neigh', 'replace', address, 'lladdr', NOBODY, 'nud', 'permanent', 'dev', this.#link);
+    await ip('route', 'replace', `${address}/32`, 'via', this.address(NOBODY), 'dev', this.#link);
   }
 
   /** The end of `lose`. */
   async find(address: string): Promise<void> {
-    await ip('neigh', 'del', address, 'dev', this.#link);
+    await ip('route', 'del', `${address}/32`);
   }
 
   async stop(): Promise<void> {
@@ -89,15 +90,21 @@ export class PodNetwork {
   }
 
   async #connect(): Promise<void> {
-    const size = 32 - Math.log2(ADDRESSES_PER_PART);
     const pods = `${this.address(0)}/${32 - Math.log2(POD_ADDRESSES)}`;
-    const link = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', String(this.#pid)];
-    await ip('link', 'add', this.#link, ...link);
-    await ip('address', 'add', `${this.address(OUR_END)}/${size}`, 'dev', this.#link);
-    await ip('link', 'set', this.#link, 'up');
+    const veth = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', String(this.#pid)];
+    for (const step of [
+      ['link', 'add', this.#link, ...veth],
+      ['address', 'add', `${this.address(OUR_END)}/${WIRE_BITS}`, 'dev', this.#link],
+      ['link', 'set', this.#link, 'up'],
+      ['neigh', 'add', this.address(NOBODY), 'lladdr', NOBODYS_HARDWARE, 'dev', this.#link],
+      // By way of one neighbour: the system keeps no more than a thousand of them.
+      ['route', 'add', pods, 'via', this.address(POD_END), 'dev', this.#link],
+    ]) {
+      await ip(...step);
+    }
     for (const step of [
       ['link', 'set', 'lo', 'up'],
-      ['address', 'add', `${this.address(POD_END)}/${size}`, 'dev', 'eth0'],
+      ['address', 'add', `${this.address(POD_END)}/${WIRE_BITS}`, 'dev', 'eth0'],
       ['link', 'set', 'eth0', 'up'],
       // All of them at once: thousands of addresses one by one take a minute.
       ['route', 'add', 'local', pods, 'dev', 'lo'],
@@ -120,7 +127,7 @@ function separatePid(holder: Program): number | undefined {
 async function freePart(): Promise<number> {
   const routes = await succeed('ip', ['-4', 'route', 'show', 'root', '198.18.0.0/15']);
   const used = new Set(
-    [...routes.matchAll(/^198\.(18|19)\.(\d+)\.0\/19 /gm)].map(
+    [...routes.matchAll(/^198\.(18|19)\.(\d+)\.0\/20 /gm)].map(
       ([, second, third]) => (Number(second) - 18) * (PARTS / 2) + Number(third) / 32,
     ),
   );

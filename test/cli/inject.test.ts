@@ -50,13 +50,11 @@ describe('inject', () => {
     expect(read()).toBe(before);
   });
 
-  it('shows a change that patch takes', async () => {
+  it('shows a change that Git can apply', async () => {
     const { stdout } = await inject('--insecure', file);
-    const patched = join(folder, 'patched.yaml');
-    copyFileSync(file, patched);
-    execFileSync('patch', ['--quiet', patched], { input: stdout });
-    await inject('--insecure', '--write', file);
-    expect(read(patched)).toBe(read());
+    execFileSync('git', ['apply', '-'], { cwd: '/', input: stdout });
+    expect(read()).toContain('kv-accord-sidecar');
+    expect(await inject('--insecure', file)).toMatchObject({ code: 0, stdout: '' });
   });
 
   it('writes with --write, keeps the mode of the file, and has nothing to do the second time', async () => {

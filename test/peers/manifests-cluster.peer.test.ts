@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { type Node, nodesOf, objectsOf, podTemplatesOf, textsOf } from '../deploy/manifests.js';
+import {
+  type Node,
+  nodesOf,
+  objectsOf,
+  podTemplatesOf,
+  repositoryFile,
+  textsOf,
+} from '../deploy/manifests.js';
 import { forThisTest } from './support/for-this-test.js';
 import { helm } from './support/helm.js';
 import { type Kube, startKube } from './support/kube.js';
@@ -40,6 +47,7 @@ const cases: readonly (readonly [string, (namespace: string) => Promise<string>]
           'the chart, which counts pods',
           (namespace: string) => chartWith(namespace, { min: 'auto', find: 'pods' }),
         ],
+        ['the chart, which counts the workers of a graph', graph],
       ] as const)),
 ];
 
@@ -150,6 +158,16 @@ async function kustomize(folder: string): Promise<string> {
   ]);
   expect([status, stderr]).toEqual([0, '']);
   return stdout;
+}
+
+/** The chart for a graph of Dynamo, the graph, and a Deployment as its operator makes one for the workers. */
+async function graph(namespace: string): Promise<string> {
+  const labels = ['graph-deployment-name: vllm-agg', 'component-type: worker'];
+  const lines = labels.map((label) => `        nvidia.com/dynamo-${label}\n`).join('');
+  const manifest = await chartWith(namespace, { min: 'auto', find: 'graph', graph: 'vllm-agg' });
+  const workers = manifest.replace(/^ {8}kv-accord\/worker: "true"\n/m, (own) => own + lines);
+  expect(workers).not.toBe(manifest);
+  return `${workers}\n---\n${repositoryFile('deploy/examples/dynamo/v1beta1/vllm-agg.yaml')}`;
 }
 
 /** The chart with these values for its workers, and the workers of the example. */

@@ -1,9 +1,15 @@
+/** Longest selector that is read: a handful of labels. */
+const MAX_SELECTOR_LENGTH = 4_096;
+
 /**
  * Whether labels match a selector, as the API server reads it: `a=b`, `a!=b`,
  * `a in (b,c)`, `a notin (b)`, `a`, `!a`, joined by commas. Undefined for a
  * selector that cannot be read.
  */
 export function matchesSelector(selector: string, labels: ReadonlyMap<string, string>): boolean | undefined {
+  if (selector.length > MAX_SELECTOR_LENGTH) {
+    return undefined;
+  }
   const parts = selector.split(/,(?![^(]*\))/).map((part) => part.trim());
   let matches = true;
   for (const part of parts) {

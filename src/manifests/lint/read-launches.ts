@@ -192,16 +192,21 @@ function wordOf(source: TextSource, text: PlacedText, env: ReadonlyMap<string, L
   return { value: expanded, span: expanded === value ? span : { ...span, isExact: false }, mayBeMore: false };
 }
 
-/** Undefined when a variable is named whose value is not in the manifest. */
+/** Longest text that variables are put into: arguments of a process end at 128 KiB each. */
+const MAX_EXPANDED_LENGTH = 128 * 1024;
+
+/** Undefined when a variable is named whose value is not in the manifest, and for what no process could be given. */
 function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
   let isKnown = true;
+  let length = text.length;
   const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
     if (name === undefined || !env.has(name)) {
       return whole === '$$' ? '$' : whole;
     }
     const value = env.get(name)?.value;
-    isKnown &&= value !== undefined;
-    return value ?? '';
+    length += value?.length ?? 0;
+    isKnown &&= value !== undefined && length <= MAX_EXPANDED_LENGTH;
+    return isKnown ? (value ?? '') : '';
   });
   return isKnown ? result : undefined;
 }
@@ -214,6 +219,10 @@ function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: nu
     ]),
   );
   return readShellCommands(script, env).flatMap((command) => {
+    // Of two branches one is taken, and which is not known: their programs never meet.
+    if (command.isConditional) {
+      return [];
+    }
     const all = new Map([...surroundings.env, ...command.env]);
     return commandLaunches(command.words, { ...surroundings, env: all }, 'script', depth, (word) => ({
       value: word.value ?? '',

@@ -16,6 +16,28 @@ const MAX_SCRIPT_LENGTH = 256 * 1024;
 /** Commands that are read of one script. */
 const MAX_COMMANDS = 2_000;
 
+/** Longest word that expansions may come to: the limit of Linux for one argument. */
+const MAX_WORD_LENGTH = 128 * 1024;
+
+/** Statements whose commands run under a condition. */
+const BRANCHES: readonly string[] = ['If', 'Case'];
+
+/** Statements in which an assignment does not hold for all that follows. */
+const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select', 'Subshell'];
+
+/** Commands that only ask: what follows them behind `&&` may not run. */
+const QUESTIONS: readonly string[] = [
+  '[',
+  'test',
+  'grep',
+  'command',
+  'which',
+  'type',
+  'nvidia-smi',
+  'true',
+  'false',
+];
+
 /** A word of a command as its program gets it. */
 export interface Word {
   /** Undefined when it comes of something that only the run tells. */
@@ -29,6 +51,8 @@ export interface Word {
 export interface ShellCommand {
   readonly words: readonly Word[];
   readonly env: ReadonlyMap<string, Word>;
+  /** Whether it stands in a branch of `if` or `case`, or behind a test. */
+  readonly isConditional: boolean;
 }
 
 /** The commands of a script, in its order, whatever conditions and loops they are in. */
@@ -50,6 +74,8 @@ class ScriptReader {
   readonly #exported = new Map<string, Word>();
   readonly #assigned = new Map<string, Word>();
   #exportsAll = false;
+  #branches = 0;
+  #uncertain = 0;
 
   constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>) {
     this.#script = script;
@@ -73,9 +99,15 @@ class ScriptReader {
     if (node.type === 'Word') {
       return;
     }
+    const isBranch = BRANCHES.includes(node.type) || isChoice(node) ? 1 : 0;
+    const isUncertain = isBranch === 1 || UNCERTAIN.includes(node.type) ? 1 : 0;
+    this.#branches += isBranch;
+    this.#uncertain += isUncertain;
     forEachChild(node, (child) => {
       this.#visit(child);
     });
+    this.#branches -= isBranch;
+    this.#uncertain -= isUncertain;
   }
 
   #command(command: Command): void {
@@ -104,7 +136,8 @@ class ScriptReader {
       ...this.#words(command.name),
       ...command.args.flatMap((one) => (one.type === 'Word' ? this.#words(one) : [this.#literal(one)])),
     ];
-    this.#commands.push({ words, env: new Map([...this.#exported, ...prefix]) });
+    const env = new Map([...this.#exported, ...prefix]);
+    this.#commands.push({ words, env, isConditional: this.#branches > 0 });
   }
 
   #export(command: Command): void {
@@ -112,7 +145,7 @@ class ScriptReader {
       if (one.type === 'Assignment') {
         const word = this.#assignment(one);
         this.#assign(one.name, word);
-        this.#exported.set(one.name, word);
+        this.#exported.set(one.name, this.#certain(word));
       } else {
         const word = this.#assigned.get(one.value);
         if (word !== undefined) {
@@ -122,7 +155,8 @@ class ScriptReader {
     }
   }
 
-  #assign(name: string, word: Word): void {
+  #assign(name: string, assigned: Word): void {
+    const word = this.#certain(assigned);
     // A variable that is already there from outside stays one of the environment.
     const isOfEnvironment = this.#variables.has(name) && !this.#assigned.has(name);
     this.#variables.set(name, word.value);
@@ -130,6 +164,11 @@ class ScriptReader {
     if (this.#exportsAll || isOfEnvironment || this.#exported.has(name)) {
       this.#exported.set(name, word);
     }
+  }
+
+  /** A value that may have been set or not, as far as what follows can tell. */
+  #certain(word: Word): Word {
+    return this.#uncertain > 0 ? { ...word, value: undefined } : word;
   }
 
   #assignment(assignment: Assignment): Word {
@@ -158,7 +197,7 @@ class ScriptReader {
     let hasExpansion = false;
     for (const part of parts) {
       const read = this.#part(part);
-      value = value === undefined || read.value === undefined ? undefined : value + read.value;
+      value = value === undefined || read.value === undefined ? undefined : bounded(value + read.value);
       mayBeMore ||= read.mayBeMore;
       hasExpansion ||= read.isBare;
     }
@@ -187,7 +226,7 @@ class ScriptReader {
         const parts = part.parts.map((one) => this.#part(one));
         const isKnown = parts.every(({ value }) => value !== undefined);
         return {
-          value: isKnown ? parts.map(({ value }) => value).join('') : undefined,
+          value: isKnown ? joined(parts) : undefined,
           mayBeMore: part.parts.some((one) => /^\$(?:@|\{[^}]*@\]?\})/.test(one.text)),
           isBare: false,
         };
@@ -236,4 +275,28 @@ class ScriptReader {
     }
     return this.#script.spanOf(word.pos + at, word.pos + at + value.length);
   }
+}
+
+/** Whether a list of commands goes on only under a condition: `a || b`, `[ x ] && b`; `cd x && b` is none. */
+function isChoice(node: SyntaxNode): boolean {
+  return (
+    node.type === 'AndOr' &&
+    (node.operators.includes('||') ||
+      node.commands.some(
+        (one) =>
+          one.type === 'TestCommand' ||
+          one.type === 'ArithmeticCommand' ||
+          (one.type === 'Command' && QUESTIONS.includes(one.name?.value ?? '')),
+      ))
+  );
+}
+
+/** Undefined for what no program could be given: variables in variables grow beyond any measure. */
+function bounded(value: string): string | undefined {
+  return value.length <= MAX_WORD_LENGTH ? value : undefined;
+}
+
+function joined(parts: readonly { readonly value: string | undefined }[]): string | undefined {
+  const length = parts.reduce((sum, { value }) => sum + (value?.length ?? 0), 0);
+  return length <= MAX_WORD_LENGTH ? parts.map(({ value }) => value).join('') : undefined;
 }

@@ -12,8 +12,8 @@ export interface BlockSize {
   readonly setting?: SettingValue;
 }
 
-/** Which part of a request a worker computes. */
-export type Phase = 'aggregated' | 'prefill' | 'decode';
+/** Which part of a request a worker computes; `other` is no text generation, such as encoding pictures. */
+export type Phase = 'aggregated' | 'prefill' | 'decode' | 'other';
 
 /** What a worker's command and variables say about its blocks. */
 export interface WorkerFacts {
@@ -35,11 +35,22 @@ export interface WorkerFacts {
 /** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless told otherwise. */
 const TRTLLM_DEFAULT = 32;
 
-/** SGLang's `page_size`; attention backends and HiCache may raise it. */
-const SGLANG_DEFAULT = 1;
-
 /** Reads what is known of a worker before it runs. */
 export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
+  const phase = phaseOf(launch);
+  const model = modelOf(launch);
+  if (phase === 'other') {
+    return {
+      launch,
+      engine: undefined,
+      card: undefined,
+      size: undefined,
+      noPrefixCaching: undefined,
+      publishes: undefined,
+      phase,
+      model,
+    };
+  }
   const { engine, card, noPrefixCaching } = readSizes(launch, configMaps);
   return {
     launch,
@@ -48,8 +59,8 @@ export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerF
     size: card ?? engine,
     noPrefixCaching,
     publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
-    phase: phaseOf(launch),
-    model: modelOf(launch),
+    phase,
+    model,
   };
 }
 
@@ -64,21 +75,13 @@ function readSizes(
         card: undefined,
         noPrefixCaching: switchedOff(launch, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
       };
-    case 'sglang': {
-      const size = explicit(flagOf(launch, '--page-size'));
-      const isKnown =
-        !isContextParallel(launch) && !launch.hasUnseenArgs && flagOf(launch, '--config') === undefined;
+    case 'sglang':
       return {
-        engine: isContextParallel(launch)
-          ? undefined
-          : (size ??
-            (isKnown && flagOf(launch, '--page-size') === undefined
-              ? { tokens: SGLANG_DEFAULT }
-              : undefined)),
+        // Without the flag it depends on the attention backend, and that on the model and the GPU.
+        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--page-size')),
         card: undefined,
         noPrefixCaching: switchedOff(launch, [], ['--disable-radix-cache']),
       };
-    }
     case 'trtllm':
       return readTrtllm(launch, configMaps);
     default:
@@ -199,7 +202,14 @@ function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | un
     : publisher !== undefined && publisher !== 'null';
 }
 
+/** Flags of workers that keep no KV cache for later requests. */
+const OTHER_WORKER =
+  /^--(?:multimodal-(?:encode-worker|processor|encode)|(?:embedding|classify|rerank)-worker|[a-z-]*(?:diffusion|video)[a-z-]*-worker|is-embedding)/;
+
 function phaseOf(launch: Launch): Phase {
+  if (launch.args.some(({ value }) => OTHER_WORKER.test(value ?? ''))) {
+    return 'other';
+  }
   if (switchOf(launch, ['--is-prefill-worker'], []) !== undefined) {
     return 'prefill';
   }
@@ -207,6 +217,9 @@ function phaseOf(launch: Launch): Phase {
     return 'decode';
   }
   const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
+  if (mode === 'encode') {
+    return 'other';
+  }
   return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
 }
 

@@ -269,6 +269,20 @@ describe('hostile input', () => {
       'alias bombs',
       `a: &a [x]\n${Array.from({ length: 26 }, (_, i) => `k${i}: &k${i} [${`*${i === 0 ? 'a' : `k${i - 1}`}, `.repeat(3)}]`).join('\n')}\n`,
     ],
+    [
+      'variables in variables',
+      `kind: Pod\nspec:\n  containers:\n  - name: c\n    env:\n    - {name: A, value: ${'x'.repeat(100_000)}}\n    - {name: B, value: "${'$(A)'.repeat(100_000)}"}\n    args: ["${'$(A)'.repeat(100_000)}", "vllm", "serve"]\n`,
+    ],
+    [
+      'arguments',
+      `kind: Pod\nspec: {containers: [{name: c, command: [${'python3, '.repeat(50_000)} -m, dynamo.frontend], args: [${'--router-mode, kv, '.repeat(50_000)}]}]}\n`,
+    ],
+    [
+      'pods',
+      'kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, command: [python3, -m, dynamo.vllm, --model, m]}]}\n---\n'.repeat(
+        5_000,
+      ),
+    ],
     ['an anchor in itself', 'kind: Deployment\nspec: &a\n  template: *a\n  spec: *a\n  containers: [*a]\n'],
   ])('takes many %s in its stride', (_name, text) => {
     const started = performance.now();

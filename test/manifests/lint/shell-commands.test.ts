@@ -73,4 +73,26 @@ describe('the commands of a script', () => {
     const words = readShellCommands(inner(script), new Map())[0]?.words ?? [];
     expect(words.map(({ span }) => script.slice(span.start, span.end))).toEqual(['a', '--b', '32', '--c']);
   });
+
+  it('knows which commands run under a condition', () => {
+    const conditional = (script: string): readonly boolean[] =>
+      readShellCommands(inner(script), new Map()).map(({ isConditional }) => isConditional);
+    expect(conditional('a\nif b; then c; else d; fi\ne')).toEqual([false, true, true, true, false]);
+    expect(conditional('case $1 in x) a ;; *) b ;; esac')).toEqual([true, true]);
+    expect(conditional('cd x && a')).toEqual([false, false]);
+    expect(conditional('[ -n "$X" ] && a')).toEqual([true, true]);
+    expect(conditional('a || b')).toEqual([true, true]);
+  });
+
+  it('does not know a variable that may have been set or not', () => {
+    expect(read('if x; then N=1; else N=2; fi\na $N').at(-1)).toEqual(['a', undefined]);
+    expect(read('[ -n "$M" ] || N=1\na $N').at(-1)).toEqual(['a', undefined]);
+    expect(read('cd x && N=1\na $N').at(-1)).toEqual(['a', '1']);
+    expect(read('(N=1)\na $N').at(-1)).toEqual(['a', undefined]);
+  });
+
+  it('does not let variables in variables grow beyond any measure', () => {
+    const lines = Array.from({ length: 60 }, (_, n) => `V${n + 1}="$V${n}$V${n}$V${n}$V${n}"`);
+    expect(read(`V0=xxxxxxxxxxxxxxxx\n${lines.join('\n')}\na $V60`)).toEqual([['a', undefined]]);
+  });
 });

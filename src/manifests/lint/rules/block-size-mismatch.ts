@@ -110,22 +110,16 @@ function compare(
   }
   const wanted = first.size.tokens;
   const isOneSize = workers.every(({ size }) => size?.tokens === wanted);
-  // SGLang may raise its own default by itself: only a number that is written down proves a fault.
-  const isCertain = others.some(
-    ({ launch: { backend }, size }) => size?.setting !== undefined || backend === 'trtllm',
-  );
   return [
     findingAt(rule, setting.span, {
       ...said,
-      ...(isCertain ? {} : { severity: 'warning' as const }),
       message: `${nameOf(launch)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
       advice: isOneSize
         ? `Set ${setting.name} to ${wanted}, as the workers have it.`
         : 'Give all of them the same number.',
-      fix:
-        isOneSize && isCertain
-          ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
-          : undefined,
+      fix: isOneSize
+        ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
+        : undefined,
       related: others.map(({ launch: other, size }) => ({
         span: size?.setting?.span ?? other.at,
         says: `${nameOf(other)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,

@@ -23,13 +23,19 @@ export const hashSeedDiffers: LintRule = {
       const differs = seeds.filter(
         ({ worker, seed }) =>
           seed?.value !== first?.seed?.value &&
-          (seed === undefined ? !worker.launch.hasUnseenEnv : seed.value !== undefined),
+          (seed === undefined ? tellsHashes(worker) : seed.value !== undefined),
       );
       return first?.seed === undefined
         ? []
         : differs.map(({ worker, seed }) => seedFinding(worker, seed, first.worker, first.seed));
     }),
 };
+
+/** Whether the hashes of a worker that has no seed are seen by others: in events, or in a store that it shares. */
+function tellsHashes({ launch }: WorkerFacts): boolean {
+  const tells = flagOf(launch, '--kv-events-config', '--kv-transfer-config');
+  return tells !== undefined && !launch.hasUnseenEnv;
+}
 
 function seedFinding(
   worker: WorkerFacts,

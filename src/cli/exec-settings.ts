@@ -62,6 +62,10 @@ export const execDescription: CommandDescription<typeof execSettings> = {
       line: 'kv-accord exec --workers dns:///workers:50061 --tls-ca ca.crt -- python3 -m dynamo.frontend --router-mode kv',
     },
     {
+      says: 'The same for workers that are known by their model cards, without sidecars',
+      line: 'kv-accord exec --workers dynamo-file:///tmp/dynamo_store_kv --min-workers 4 -- python3 -m dynamo.frontend --router-mode kv',
+    },
+    {
       says: 'A program that takes the value as an argument only',
       line: 'kv-accord exec --aggregator 127.0.0.1:50060 -- indexer --block-size {tokens_per_block}',
     },

@@ -14,6 +14,15 @@ export function isObserved(report: WorkerReport): boolean {
   return report.evidence?.source === EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
 }
 
+/** Whether the size of a report is what a worker was told to have, and nothing that runs has confirmed it (R4). */
+export function isMereDeclaration(report: WorkerReport): boolean {
+  const source = report.evidence?.source;
+  return (
+    source === EvidenceSource.EVIDENCE_SOURCE_DECLARED ||
+    source === EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG
+  );
+}
+
 /**
  * V1: a report with the width that the index saw in this instance's events in
  * place of what the worker says of itself. A report whose own size is observed

@@ -4,7 +4,7 @@ import { EngineKind } from '../contract/enums.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { decides } from './judgement.js';
-import { isObserved } from './observed.js';
+import { isMereDeclaration, isObserved } from './observed.js';
 import type { Group, Member, Phase } from './state.js';
 
 /** Names in one sentence before the rest is counted. */
@@ -79,6 +79,19 @@ function campLine({ value, members }: Camp): string {
   return `  ${value}: ${names}${because}`;
 }
 
+/** What to do about members, for each kind of engine. */
+function stepsByKind(
+  members: readonly Member[],
+  step: (kind: EngineKind, names: string) => string,
+): readonly string[] {
+  const kinds = new Map<EngineKind, string[]>();
+  for (const { target, report } of members) {
+    const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), target]);
+  }
+  return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
+}
+
 /** What would end the conflict: the smaller camps take the value of the largest. */
 function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   const [largest, ...others] = camps;
@@ -86,15 +99,20 @@ function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   if (field !== 'tokens_per_block') {
     return `Run all workers of one model with the same ${field}, or give them different served model names.`;
   }
-  const steps = others.flatMap(({ members }) => {
-    const kinds = new Map<EngineKind, string[]>();
-    for (const { target, report } of members) {
-      const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
-      kinds.set(kind, [...(kinds.get(kind) ?? []), target]);
-    }
-    return [...kinds].map(
-      ([kind, names]) => `restart ${nameSome(names)} with ${sizeSetting(kind, largest.value)}`,
-    );
+  const { value } = largest;
+  const isMereWord = largest.members.every(({ report }) => report !== undefined && isMereDeclaration(report));
+  const steps = others.flatMap((camp) => {
+    const misdeclared = camp.members.filter(({ report }) => report?.declared?.tokensPerBlock === value);
+    const other = camp.members.filter((member) => !misdeclared.includes(member));
+    return [
+      ...stepsByKind(other, (kind, names) => `restart ${names} with ${sizeSetting(kind, value)}`),
+      // V4: they say the same as the largest camp, and do something else.
+      ...stepsByKind(misdeclared, (kind, names) =>
+        isMereWord
+          ? `set ${declarationSetting(kind, camp.value)} on ${names}: declared is ${value}, cut is ${camp.value}`
+          : `restart ${names} with an engine that cuts ${value}, as is declared: it cuts ${camp.value}`,
+      ),
+    ];
   });
   return `To mend it, ${steps.join('; ')}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
 }

@@ -187,6 +187,23 @@ describe('before agreement', () => {
     );
   });
 
+  it('A4: who declares what most have, and does something else, is not told to declare what it declares already', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    const kind = EngineKind.ENGINE_KIND_DYNAMO;
+    fleet.list('a', 'b');
+    const seen = EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
+    fleet.report('a', { size: 32, declares: 16, kind, source: seen });
+    fleet.report('b', { size: 16, kind, source: EvidenceSource.EVIDENCE_SOURCE_DECLARED });
+    const advice = (): string | undefined => fleet.group().reasons[0]?.text.split('\n').at(-1);
+    expect(advice()).toMatch(
+      /^To mend it, set --kv-block-size=32 on a: declared is 16, cut is 32\. Or insist /,
+    );
+    fleet.report('b', { size: 16, kind, source: seen, revision: 2 });
+    expect(advice()).toMatch(
+      /^To mend it, restart a with an engine that cuts 16, as is declared: it cuts 32\. Or insist /,
+    );
+  });
+
   it('A4: the group recovers by itself when the reports come to agree', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');

@@ -110,11 +110,16 @@ export class ServiceAccount {
   }
 }
 
-/** Starts the sidecar of a pod whose engine has blocks of `tokensPerBlock`, and waits until it answers. */
+/**
+ * Starts the sidecar of a pod whose engine has blocks of `tokensPerBlock`, and
+ * waits until it answers. On 0.0.0.0 it is the sidecar of all pods; `asked` is
+ * then one of their addresses.
+ */
 export async function startPodSidecar(
   network: PodNetwork,
   address: string,
   tokensPerBlock = 32,
+  asked: string = address,
 ): Promise<Program> {
   const program = startKvAccord(
     `sidecar-${address}`,
@@ -129,7 +134,7 @@ export async function startPodSidecar(
   try {
     await until(
       `the sidecar at ${address}`,
-      async () => (await fetch(`http://${address}:9464/livez`, { signal: AbortSignal.timeout(2_000) })).ok,
+      async () => (await fetch(`http://${asked}:9464/livez`, { signal: AbortSignal.timeout(2_000) })).ok,
       { needs: [program] },
     );
   } catch (error) {

@@ -167,7 +167,12 @@ export class Kube {
     await this.#api.kill();
   }
 
-  /** Starts the server again after `crash`, on the same port, with further flags or others. */
+  /** The server ends as in a rolling update: told, and when its watches have ended; see `--shutdown-watch-termination-grace-period`. */
+  async endGently(): Promise<void> {
+    await this.#api.stop();
+  }
+
+  /** Starts the server again after its end, on the same port, with further flags or others. */
   async startAgain(flags: readonly string[] = this.#server.flags): Promise<void> {
     const port = Number(new URL(this.url).port);
     const { program } = await startApiServer({ ...this.#server, flags, port });

@@ -1,6 +1,6 @@
 import type { AgreementOptions } from '../agreement/options.js';
 import type { ToldWorker } from '../contract/told-worker.js';
-import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
+import { type CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
@@ -99,6 +99,12 @@ export class FleetWatch implements AgreementFeed {
   /** Lets `companion` use the sessions' connections, and lists its members. Before `start`. */
   accompany(companion: FleetCompanion): void {
     this.#companions.push(companion);
+  }
+
+  /** A companion reports of its member. One whose engine has said nothing yet is not heard. False when it is not listed. */
+  reported(target: string, report: CapabilityReport): boolean {
+    if (report.engine?.state !== EngineState.ENGINE_STATE_STARTING) this.#hasHeard = true;
+    return this.runner.reported(target, report);
   }
 
   start(): void {

@@ -28,7 +28,7 @@ export async function observeEngines(
     ...modules,
     random: systemRandom,
     createDirectWorker: (options, its) => new DirectWorker(options, its),
-    reported: (target, capabilities) => fleet.runner.reported(target, capabilities),
+    reported: (target, capabilities) => fleet.reported(target, capabilities),
     onNews: report,
   });
   fleet.accompany(observers);

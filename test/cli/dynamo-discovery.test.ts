@@ -183,6 +183,13 @@ describe('a Dynamo fleet whose events can be read', () => {
     const events = ['--kv-event-sources', `w=${endpoint}`, '--kv-replay-sources', `w=${replayEndpoint}`];
     expect(await wait(...events, '--model', 'tiny')).toMatchObject({ code: 0, stdout: '32\n' });
     expect(await wait(...events)).toMatchObject({ code: 2 });
+    // With 3 where somebody was heard, with 5 where nobody was.
+    const silent = await publisher();
+    const both = ['--kv-event-sources', `w=${endpoint},s=${silent.endpoint}`, ...events.slice(2)];
+    const alone = ['--kv-event-sources', `s=${silent.endpoint}`];
+    const hurried = ['--model', 'tiny', '--timeout', '1s'];
+    expect(await wait(...both, ...hurried)).toMatchObject({ code: 3 });
+    expect(await wait(...alone, ...hurried)).toMatchObject({ code: 5 });
     const { code, stderr } = await wait('--aggregator', '127.0.0.1:9', ...events, '--model', 'tiny');
     expect(code).toBe(2);
     expect(stderr).toContain('give them to the aggregator');

@@ -1,8 +1,9 @@
 import { readSourceFile, type SourceFile } from '../source-file.js';
 import { applyChanges } from './apply-changes.js';
 import { removeBlocks } from './blocks.js';
+import type { Note } from './draft.js';
 import type { InjectOptions } from './options.js';
-import { type Note, planInject } from './plan.js';
+import { planInject } from './plan.js';
 import { InjectRefusal } from './refusal.js';
 
 /** A file with its text before and after. */
@@ -55,7 +56,7 @@ export function injectManifests(given: readonly Given[], options: InjectOptions)
   );
   const files: InjectedFile[] = [];
   for (const { source, before } of sources) {
-    const { changes = [], documents = [] } = plan.files.get(source) ?? {};
+    const { changes, documents } = plan.planOf(source);
     orRefused(refused, source.file, () => {
       files.push({ file: source.file, before, after: applyChanges(source, changes, documents) });
     });

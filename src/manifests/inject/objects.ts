@@ -51,7 +51,7 @@ export function selectorOf(site: PodSite): Written | undefined {
 export function graphAccess(
   site: PodSite,
   name: string,
-  serviceAccount: string,
+  serviceAccounts: readonly string[],
   namespace: string,
 ): readonly Written[] {
   const metadata = { name, ...inNamespace(site.namespace), labels: LABELS };
@@ -75,7 +75,11 @@ export function graphAccess(
       kind: 'RoleBinding',
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name: serviceAccount, namespace: site.namespace ?? namespace }],
+      subjects: serviceAccounts.map((account) => ({
+        kind: 'ServiceAccount',
+        name: account,
+        namespace: site.namespace ?? namespace,
+      })),
     },
   ];
 }

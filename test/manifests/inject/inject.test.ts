@@ -278,6 +278,19 @@ describe('the gate', () => {
     expect(binding.subjects).toEqual([{ kind: 'ServiceAccount', name: 'side-frontend', namespace: 'chat' }]);
   });
 
+  it('gives two frontends of a graph their rights by one binding', () => {
+    const text = fixture('graph-v1beta1.yaml').replace(
+      '  - name: decode',
+      '  - name: Second\n    type: frontend\n    podTemplate: {spec: {serviceAccountName: second}}\n  - name: decode',
+    );
+    const [, role, binding, ...rest] = objects(injected(text));
+    expect([role.kind, binding.subjects.map(({ name }: { name: string }) => name), rest]).toEqual([
+      'Role',
+      ['split-k8s-service-discovery', 'second'],
+      [],
+    ]);
+  });
+
   it('gives a component a pod spec that has none', () => {
     const [graph] = objects(injected(fixture('graph-v1alpha1-bare.yaml')));
     expect(graph.spec.services.Frontend.extraPodSpec.initContainers[0].name).toBe('kv-accord-wait');
@@ -376,6 +389,41 @@ describe('what is left alone, and said so', () => {
     ],
   ] satisfies [string, string, Partial<InjectOptions>, string][])('%s', (_, text, options, note) => {
     expect(notesOf(text, options)).toContain(note);
+  });
+
+  it.each([
+    [
+      'a worker of the same name as another',
+      `${VLLM}---\n${VLLM.replace('Deployment', 'StatefulSet')}`,
+      'StatefulSet vllm: left alone: another worker has the same name, and so would their Services',
+    ],
+    [
+      'a worker whose name no Service can have',
+      deployment('a.b', 'command: [vllm, serve, tiny]'),
+      'Deployment a.b: left alone: no Service can be called a.b-kv-accord; say with --workers how the gate finds them',
+    ],
+    [
+      'a worker on the network of its node',
+      deployment('vllm', 'command: [vllm, serve, tiny]', '      hostNetwork: true\n'),
+      'Deployment vllm: it is on the network of its node: the ports of the sidecar (50061, 9464) must be free there',
+    ],
+    [
+      'a worker of several nodes',
+      fixture('graph-v1beta1.yaml').replace('replicas: 3', 'replicas: 3\n    multinode: {nodeCount: 2}'),
+      'DynamoGraphDeployment split/prefill: it runs on 2 nodes, and its engine answers on the first of them',
+    ],
+    [
+      'a Dynamo worker without a port to ask',
+      deployment('vllm', 'command: [python3, -m, dynamo.vllm]'),
+      'start the worker with DYN_SYSTEM_PORT',
+    ],
+    [
+      'a Dynamo worker that does not say its block size',
+      fixture('graph-v1beta1-flow.yaml'),
+      'the manifest does not say its block size',
+    ],
+  ])('tells of %s', (_, text, words) => {
+    expect(notesOf(text)).toContainEqual(expect.stringContaining(words));
   });
 
   it('takes names where commands show nothing, and tells of those that are nowhere', () => {

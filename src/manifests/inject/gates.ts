@@ -1,0 +1,165 @@
+import type { PodSite } from '../pod-site.js';
+import { YamlAccess } from '../yaml-access.js';
+import type { Change } from './change.js';
+import { copyContainer, gateArguments, volumesOf, waitContainer } from './containers.js';
+import type { Draft, Found } from './draft.js';
+import { execChanges } from './exec-changes.js';
+import { graphAccess, objectName } from './objects.js';
+import type { InjectOptions } from './options.js';
+import { podChanges } from './pod-changes.js';
+import type { ServedWorkers } from './sidecars.js';
+
+/** The workers that gates may wait for. */
+export interface KnownWorkers {
+  readonly served: readonly ServedWorkers[];
+  /** Graphs that have a worker, by `graphKey`. */
+  readonly graphs: ReadonlySet<string>;
+}
+
+/** A graph by its namespace and its name. */
+export function graphKey({ namespace, name }: PodSite): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** Adds gates to frontends. */
+export class Gates {
+  readonly #options: InjectOptions;
+  readonly #workers: KnownWorkers;
+  readonly #draft: Draft;
+  /** Graphs whose pods are to be listed, and by which service accounts. */
+  readonly #opened = new Map<string, { readonly found: Found; readonly accounts: Set<string> }>();
+
+  constructor(options: InjectOptions, workers: KnownWorkers, draft: Draft) {
+    this.#options = options;
+    this.#workers = workers;
+    this.#draft = draft;
+  }
+
+  add(found: Found): void {
+    const { site } = found;
+    const { gate, workers } = this.#options;
+    const fleet = this.#fleetOf(found);
+    if (fleet === undefined) return;
+    const changes = gate === 'exec' ? this.#exec(found, fleet) : this.#wait(found, fleet);
+    if (typeof changes === 'string') {
+      this.#draft.note(found, 'left', `left without a gate: ${changes}`);
+      return;
+    }
+    this.#draft.change(found, changes);
+    if (site.kind === 'DynamoGraphDeployment' && workers.length === 0) this.#open(found);
+    this.#draft.note(found, 'done', `gate (${gate}) for ${fleet.join(' ')}`);
+  }
+
+  /** Adds the rights that the gates need, once all of them are there. */
+  finish(): void {
+    const { namespace } = this.#options;
+    for (const { found, accounts } of this.#opened.values()) {
+      const { site } = found;
+      const name = objectName(site) ?? 'kv-accord-graph';
+      this.#draft.append(found, graphAccess(site, name, [...accounts], namespace));
+      if (site.namespace === undefined)
+        this.#draft.note(
+          found,
+          'advice',
+          `the RoleBinding ${name} is for namespace ${namespace}, as the manifest names none; say another with --namespace`,
+        );
+    }
+  }
+
+  #wait(found: Found, fleet: readonly string[]): readonly Change[] {
+    const { site, role } = found;
+    const options = this.#options;
+    if (role.launch?.role === 'router')
+      this.#draft.note(
+        found,
+        'advice',
+        'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec',
+      );
+    const isDynamo = role.launch?.isDynamo ?? site.kind === 'DynamoGraphDeployment';
+    // What Dynamo's frontend goes by is what workers declare: `exec` has that as its default.
+    const declared = isDynamo ? ['--frontend-uses=declared'] : [];
+    const container = waitContainer([...fleet, ...gateArguments(options.transport), ...declared], options);
+    return podChanges(site, [
+      { list: 'initContainers', items: [container], at: 'last' },
+      { list: 'volumes', items: volumesOf(options, false), at: 'last' },
+    ]);
+  }
+
+  #exec({ site, role }: Found, fleet: readonly string[]): readonly Change[] | string {
+    const options = this.#options;
+    const { container } = role;
+    if (container === undefined || site.spec === undefined)
+      return 'it names no container to wrap; write its container with its command into the manifest, or take --gate wait';
+    const wrapped = execChanges(site, container, [...fleet, ...gateArguments(options.transport)], options);
+    if (typeof wrapped === 'string') return wrapped;
+    const pod = podChanges(site, [
+      { list: 'initContainers', items: [copyContainer(options)], at: 'first' },
+      { list: 'volumes', items: volumesOf(options, true), at: 'last' },
+    ]);
+    return [...pod, ...wrapped];
+  }
+
+  /** The arguments that say which workers a gate waits for; undefined when nothing does, which is told. */
+  #fleetOf(found: Found): readonly string[] | undefined {
+    const { site } = found;
+    const { workers, minWorkers } = this.#options;
+    if (workers.length > 0) return this.#givenFleet(found);
+    if (site.kind === 'DynamoGraphDeployment') {
+      if (this.#workers.graphs.has(graphKey(site)))
+        return [`--dynamo-graph=${site.name}`, `--min-workers=${minWorkers ?? 'auto'}`];
+      this.#draft.note(
+        found,
+        'left',
+        'left without a gate: its graph has no worker; say with --workers which it is to wait for',
+      );
+      return undefined;
+    }
+    const served = this.#workers.served.filter(({ namespace }) => namespace === site.namespace);
+    if (served.length === 0) {
+      this.#draft.note(
+        found,
+        'left',
+        'left without a gate: no worker in its namespace is among these files; name their file too, or say with --workers which it is to wait for',
+      );
+      return undefined;
+    }
+    const counts = served.map(({ count }) => count);
+    const sum = counts.reduce<number>((total, count) => total + (count ?? 1), 0);
+    if (minWorkers === undefined && counts.includes(undefined))
+      this.#draft.note(
+        found,
+        'advice',
+        `how many workers there are is not in the manifests: the gate waits for ${sum}; say it with --min-workers`,
+      );
+    return [
+      ...served.map(({ target }) => `--workers=${target}`),
+      `--min-workers=${minWorkers ?? Math.max(1, sum)}`,
+    ];
+  }
+
+  #givenFleet(found: Found): readonly string[] {
+    const { workers, minWorkers } = this.#options;
+    const canBeCounted = workers.every((target) => target.startsWith('k8s://'));
+    const count = minWorkers ?? (canBeCounted ? 'auto' : undefined);
+    if (count === undefined)
+      this.#draft.note(
+        found,
+        'advice',
+        'the gate opens as soon as one worker has reported; say with --min-workers how many there are',
+      );
+    return [
+      ...workers.map((target) => `--workers=${target}`),
+      ...(count === undefined ? [] : [`--min-workers=${count}`]),
+    ];
+  }
+
+  #open(found: Found): void {
+    const { site } = found;
+    const account =
+      new YamlAccess(site.document).text(site.spec, 'serviceAccountName')?.value ??
+      `${site.name}-k8s-service-discovery`;
+    const known = this.#opened.get(graphKey(site)) ?? { found, accounts: new Set<string>() };
+    known.accounts.add(account);
+    this.#opened.set(graphKey(site), known);
+  }
+}

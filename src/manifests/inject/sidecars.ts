@@ -1,0 +1,113 @@
+import type { ConfigMaps } from '../lint/config-maps.js';
+import type { PodSite } from '../pod-site.js';
+import { YamlAccess } from '../yaml-access.js';
+import { GRPC_PORT, sidecarContainer, volumesOf } from './containers.js';
+import type { Draft, Found } from './draft.js';
+import { type Engine, engineOf } from './engine.js';
+import { objectName, selectorOf, workersService } from './objects.js';
+import type { InjectOptions } from './options.js';
+import { podChanges } from './pod-changes.js';
+
+/** Workers that were given a Service, by which frontends find them. */
+export interface ServedWorkers {
+  readonly namespace: string | undefined;
+  /** As `--workers` takes it. */
+  readonly target: string;
+  /** Undefined where the manifest does not say how many there are. */
+  readonly count: number | undefined;
+}
+
+/** Adds sidecars to workers. */
+export class Sidecars {
+  readonly #options: InjectOptions;
+  readonly #configMaps: ConfigMaps;
+  readonly #draft: Draft;
+  readonly #served: ServedWorkers[] = [];
+
+  constructor(options: InjectOptions, configMaps: ConfigMaps, draft: Draft) {
+    this.#options = options;
+    this.#configMaps = configMaps;
+    this.#draft = draft;
+  }
+
+  /** Those that `add` gave a Service. */
+  get served(): readonly ServedWorkers[] {
+    return this.#served;
+  }
+
+  add(found: Found): void {
+    const { site, role } = found;
+    const isGraph = site.kind === 'DynamoGraphDeployment';
+    if (!isGraph && !this.#serve(found)) return;
+    const engine = engineOf(role.launch, isGraph, this.#configMaps);
+    const isNative = this.#options.sidecarKind === 'native';
+    const changes = podChanges(site, [
+      {
+        list: isNative ? 'initContainers' : 'containers',
+        items: [sidecarContainer(engine, this.#options)],
+        at: isNative ? 'first' : 'last',
+      },
+      { list: 'volumes', items: volumesOf(this.#options, false), at: 'last' },
+    ]);
+    this.#draft.change(found, changes);
+    const where = engine.url === 'auto' ? 'which it looks for on the usual local ports' : `at ${engine.url}`;
+    this.#draft.note(found, 'done', `sidecar beside ${engine.program}, ${where}`);
+    for (const text of adviceFor(site, engine)) this.#draft.note(found, 'advice', text);
+  }
+
+  /** Gives the pods of a worker a Service; false when that cannot be, which is told. */
+  #serve(found: Found): boolean {
+    if (this.#options.workers.length > 0) return true;
+    const { site } = found;
+    const { namespace } = site;
+    const name = objectName(site);
+    const selector = selectorOf(site);
+    const host = namespace === undefined ? `${name}` : `${name}.${namespace}`;
+    const target = `dns:///${host}:${GRPC_PORT}`;
+    const isTaken = this.#served.some((served) => served.target === target);
+    if (name === undefined || selector === undefined || isTaken) {
+      const why =
+        name === undefined
+          ? `no Service can be called ${site.name}-kv-accord`
+          : isTaken
+            ? 'another worker has the same name, and so would their Services'
+            : 'it has no labels by which a Service could find its pods';
+      this.#draft.note(found, 'left', `left alone: ${why}; say with --workers how the gate finds them`);
+      return false;
+    }
+    this.#draft.append(found, [workersService(site, name, selector)]);
+    this.#served.push({ namespace, target, count: countOf(site) });
+    return true;
+  }
+}
+
+/** What a person should look at, because the sidecar alone does not do it. */
+function adviceFor(site: PodSite, engine: Engine): readonly string[] {
+  const access = new YamlAccess(site.document);
+  const nodes = access.number(access.map(site.node, 'multinode'), 'nodeCount') ?? 1;
+  const isOnHostNetwork = access.text(site.spec, 'hostNetwork')?.value === 'true';
+  const isDynamo = engine.kind === 'dynamo';
+  return [
+    isDynamo && engine.tokensPerBlock === undefined
+      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size), or a gate waits until KV events have shown it'
+      : '',
+    isDynamo && engine.url === 'auto'
+      ? 'start the worker with DYN_SYSTEM_PORT: without it a Dynamo worker has no port to ask'
+      : '',
+    nodes > 1
+      ? `it runs on ${nodes} nodes, and its engine answers on the first of them: a gate for all pods of the graph waits for the others in vain; say with --workers and --min-workers which it is to wait for`
+      : '',
+    isOnHostNetwork
+      ? `it is on the network of its node: the ports of the sidecar (${GRPC_PORT}, 9464) must be free there, so one worker a node`
+      : '',
+  ].filter((text) => text !== '');
+}
+
+/** How many sidecars a workload will have. */
+function countOf(site: PodSite): number | undefined {
+  if (site.kind === 'DaemonSet') return undefined;
+  if (site.kind !== 'LeaderWorkerSet') return site.replicas ?? 1;
+  // One for each group, whichever template its leader has.
+  const access = new YamlAccess(site.document);
+  return access.number(access.map(site.node, 'spec'), 'replicas') ?? 1;
+}

@@ -96,6 +96,8 @@ export class ListWatch<T> {
     let failures = 0;
     /** Places in a row that were forgotten at once. */
     let expiries = 0;
+    /** Answers in a row that something is not allowed. */
+    let refusals = 0;
     while (!signal.aborted) {
       let watchedSinceMs: number | undefined;
       // A watch that ends at once and says nothing, again and again, must not become a storm of requests.
@@ -111,6 +113,7 @@ export class ListWatch<T> {
         const hasHeard = await this.#watch(signal, listener);
         failures = hasHeard || hasWatched() ? 0 : failures + 1;
         expiries = 0;
+        refusals = 0;
       } catch (error) {
         if (signal.aborted) break;
         if (!(error instanceof KubernetesError)) throw error;
@@ -123,7 +126,10 @@ export class ListWatch<T> {
         }
         // Load balancers cut long connections: a watch that can be resumed at once is nothing to tell.
         const isCut = error.code === 'unreachable' && watchedSinceMs !== undefined && failures === 1;
-        if (!isCut || error === this.#silenceFault) this.#isTroubled(error, listener);
+        // A server that has just come back refuses what it allows until it has read its own roles.
+        refusals = error.code === 'forbidden' ? refusals + 1 : 0;
+        const isJustBack = refusals === 1 && failures > 1;
+        if (!(isCut || isJustBack) || error === this.#silenceFault) this.#isTroubled(error, listener);
       }
       if (failures > 0) await sleep(clock, backoffMs(failures, random), signal);
     }

@@ -215,6 +215,25 @@ describe('a collection', () => {
   });
 
   it.each([
+    { refusals: 'one refusal', statuses: [503, 403], told: ['refused'] },
+    { refusals: 'two refusals', statuses: [503, 403, 403], told: ['refused', 'forbidden'] },
+  ])('tells of $told after $refusals by a server that has just come back', async ({ statuses, told }) => {
+    server.put(PODS, 'a');
+    const following = await Following.start();
+    await server.changes.until(() => server.openWatches === 1);
+    const left = [...statuses];
+    server.intercept = (_request, response) => {
+      const status = left.shift();
+      if (status === undefined) return false;
+      refuse(response, status, status === 403 ? 'RBAC: role not found' : 'starting');
+      return true;
+    };
+    server.endWatches();
+    await following.until(() => following.sets.length === 2);
+    expect(following.errors.map((error) => error.split(':', 1)[0])).toEqual(told);
+  });
+
+  it.each([
     ['no JSON', 'nonsense\n', 'bad_answer', 'no JSON'],
     ['no event', '{"kind":"Pod"}\n', 'bad_answer', 'sends no event'],
     ['a nameless object', '{"type":"ADDED","object":{"metadata":{}}}\n', 'bad_answer', 'without a name'],

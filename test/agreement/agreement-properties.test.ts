@@ -28,7 +28,7 @@ const sketch = fc.record({
 });
 
 const options = fc.record({
-  minWorkers: fc.integer({ min: 1, max: 3 }),
+  minWorkers: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constant('auto' as const)),
   onMissing: fc.constantFrom('wait' as const, 'proceed' as const),
   overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
   onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
@@ -79,10 +79,13 @@ const anyEvent = (
         })),
       weight: 6,
     },
-    fc.subarray([...targets]).map((listed) => ({
-      type: 'listed' as const,
-      members: listed.map((name) => ({ target: name, draining: false })),
-    })),
+    fc
+      .tuple(fc.subarray([...targets]), fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }))
+      .map(([listed, count]) => ({
+        type: 'listed' as const,
+        members: listed.map((name) => ({ target: name, draining: false })),
+        expected: count === undefined ? undefined : { count, origin: 'Deployment w' },
+      })),
     target.map((name) => ({ type: 'alive' as const, target: name })),
     fc
       .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: picture })
@@ -112,6 +115,39 @@ const anyEvent = (
     fc.integer({ min: 1, max: 40_000 }).map((ms) => ({ type: 'wait' as const, ms })),
   );
 };
+
+describe('A1: with min_workers auto', () => {
+  it('no gate opens before as many have reported as are expected, and none shuts because more are', () => {
+    fc.assert(
+      fc.property(options, fc.array(anyEvent(TARGETS), { maxLength: 40 }), (made, events) => {
+        const fleet = new TestFleet({ ...made, minWorkers: 'auto' });
+        fleet.do({
+          type: 'listed',
+          members: TARGETS.map((target) => ({ target, draining: false })),
+          expected: { count: TARGETS.length, origin: 'Deployment w' },
+        });
+        const step = (event: AgreementEvent): void => {
+          const isOpen = (): string[] =>
+            fleet.view().groups.flatMap(({ group, gateOpen }) => (gateOpen ? [group] : []));
+          const before = isOpen();
+          fleet.do(event);
+          const { groups, expected } = fleet.state;
+          const reported = [...groups.values()].reduce((sum, { tallies }) => sum + tallies.deciding, 0);
+          const isEnough = expected !== undefined && reported >= expected.count;
+          if (!isEnough) expect(isOpen().filter((group) => !before.includes(group))).toEqual([]);
+        };
+        for (const event of events) {
+          if (event.type === 'wait') fleet.advance(event.ms);
+          else step(event);
+        }
+        const gates = fleet.view().groups.map(({ gateOpen }) => gateOpen);
+        const members = [...fleet.state.members.keys()].map((target) => ({ target, draining: false }));
+        fleet.do({ type: 'listed', members, expected: { count: 100, origin: 'Deployment w' } });
+        expect(fleet.view().groups.map(({ gateOpen }) => gateOpen)).toEqual(gates);
+      }),
+    );
+  });
+});
 
 describe('A11: the order and duplication of reports never change the outcome', () => {
   it('before agreement the same set of reports in any order gives the same state', () => {

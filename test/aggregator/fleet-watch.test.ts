@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import type { Endpoint, ExpectedWorkers } from '../../src/aggregator/discovery/source.js';
+import { FleetWatch } from '../../src/aggregator/fleet-watch.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import { systemRandom } from '../../src/platform/random.js';
+import { RpcDialer } from '../../src/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+
+it('a member that has no address yet is waited for with its reason, and the expected number is said', async () => {
+  const clock = new FakeClock();
+  let list: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void = () => undefined;
+  const watch = new FleetWatch(
+    { ...DEFAULT_AGREEMENT_OPTIONS, minWorkers: 'auto' },
+    {
+      clock,
+      logger: new RecordingLogger(),
+      random: systemRandom,
+      dialer: new RpcDialer({}, { clock, security: createPlaintextSecurity() }),
+      source: {
+        name: 'by hand',
+        isStatic: false,
+        run: (signal, onList) => {
+          list = onList;
+          return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+        },
+      },
+    },
+  );
+  watch.start();
+  list([], { count: 8, origin: 'Deployment worker' });
+  await clock.advanceMs(50);
+  expect(watch.trouble).toBe('discovery lists no workers; 8 workers are expected (Deployment worker)');
+  list([{ target: 'worker-7', pending: 'its pod has no address yet (Pending)' }], {
+    count: 8,
+    origin: 'Deployment worker',
+  });
+  await clock.advanceMs(50);
+  expect(watch.trouble).toBe('waiting for 1 of 1 worker: worker-7 (its pod has no address yet (Pending))');
+  await watch.close();
+  expect(clock.pendingTimers).toBe(0);
+});

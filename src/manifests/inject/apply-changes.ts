@@ -39,19 +39,32 @@ export function applyChanges(
   return text;
 }
 
-/** Characters that some readers of YAML take for line ends and others do not, and those that no YAML may hold. */
+/** Line ends to some readers of YAML and not to others. */
+const LINE_ENDS = /\r(?!\n)|[\u0085\u2028\u2029]/;
+
+/** What no YAML may hold, though not every reader minds. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const ODD = /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0085\u2028\u2029]/;
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 function refuseOddText(file: SourceFile): void {
-  const odd = ODD.exec(file.text);
-  if (odd === null) return;
-  const name = `U+${odd[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
-  throw refuseAt(
-    file,
-    odd.index,
-    `the character ${name} is a line end to some and none to others; take it out`,
-  );
+  const lineEnd = LINE_ENDS.exec(file.text);
+  if (lineEnd !== null)
+    throw refuseAt(
+      file,
+      lineEnd.index,
+      `the character ${codePoint(lineEnd[0])} is a line end to some readers of YAML and none to others; take it out`,
+    );
+  const control = CONTROLS.exec(file.text);
+  if (control !== null)
+    throw refuseAt(
+      file,
+      control.index,
+      `the character ${codePoint(control[0])} may not be in YAML; take it out`,
+    );
+}
+
+function codePoint(character: string): string {
+  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** The documents as objects, with the changes made there. */

@@ -438,6 +438,40 @@ describe('what is left alone, and said so', () => {
   });
 });
 
+/** Pieces that mean something to YAML, or to us. */
+const PIECES = fc.constantFrom(
+  ...[' ', '\n', '\t', '#', '- ', ': ', '[', ']', '{', '}', '"', "'", '&a ', '*a', '<<: ', '|', '>', '---\n'],
+  ...['? ', '!!x ', '\r\n', '\ufeff', '\u0085', '\u0000', '\ud83d', '# kv-accord: end\n', 'null'],
+);
+
+describe('a manifest that somebody broke', () => {
+  it('is refused with a place, or comes back as it was', () => {
+    const texts = FIXTURES.flatMap(([, text]) => [text, injected(text, { gate: 'exec' })]);
+    const edit = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(4), PIECES);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...texts),
+        fc.array(edit, { minLength: 1, maxLength: 3 }),
+        (text, edits) => {
+          const broken = edits.reduce((now, [place, length, piece]) => {
+            const at = Math.floor(place * now.length);
+            return now.slice(0, at) + piece + now.slice(at + length);
+          }, text);
+          const { files, refused } = inject(broken, { gate: 'exec' });
+          if (refused.length > 0) {
+            expect(refused[0]?.line).toBeGreaterThan(0);
+            return;
+          }
+          const after = files[0]?.after ?? '';
+          expect(injected(after, { gate: 'exec' })).toBe(after);
+          expect(removed(after)).toBe(removed(broken));
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
 describe('what is refused rather than damaged', () => {
   const ANCHORED = SET.replace('    spec:\n      containers:', '    spec: &pod\n      containers:');
   it.each([

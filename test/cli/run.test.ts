@@ -254,6 +254,31 @@ describe('what is wrong is told in one line with code 2', () => {
     expect(await refused('exec', '--workers', 'a:1', '--aggregator', 'b:1', 'x')).toContain(
       '--workers "a:1"',
     );
+    expect(await refused('wait', '--dynamo-graph', 'g', '--aggregator', 'b:1')).toContain(
+      '--dynamo-graph "g"',
+    );
+  });
+
+  test('is told before anything is started where workers are to be found in a cluster', async () => {
+    const refused = async (...argv: string[]): Promise<string> => {
+      const given = ['wait', '--insecure', ...argv];
+      const { code, stderr } = await cli(given, { commands: realCommands, files: { f: '', k: '' } });
+      expect(code).toBe(2);
+      return stderr;
+    };
+    expect(await refused('--workers', 'k8s://ns')).toContain(
+      'kv-accord wait: --workers "k8s://ns" must be k8s://NAMESPACE/SERVICE:PORT or k8s://NAMESPACE?selector=',
+    );
+    expect(await refused('--dynamo-graph', 'a/b/c')).toContain(
+      '--dynamo-graph "a/b/c" must be NAME or NAMESPACE/NAME',
+    );
+    expect(await refused('--workers', 'dns:///w:1', '--min-workers', 'auto')).toContain(
+      '--min-workers auto needs a Kubernetes workload to count by',
+    );
+    expect(await refused('--workers', 'a:1', '--min-workers', 'atuo')).toContain(
+      '--min-workers "atuo" (on the command line): must be auto, or an integer from 1 to 100000; did you mean auto?',
+    );
+    expect(await refused('--workers', 'k8s://ns/w:1', '--kubeconfig', '/nowhere')).toContain('--kubeconfig');
   });
 });
 

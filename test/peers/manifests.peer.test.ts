@@ -164,6 +164,7 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
     expect([status, stderr]).toEqual([0, '']);
     expect(await may('watch', 'endpointslices.discovery.k8s.io', 'kv')).toBe('yes');
     expect(await may('watch', 'endpointslices.discovery.k8s.io', 'workers')).toBe('no');
+    expect(await may('get', 'endpointslices.discovery.k8s.io', 'kv')).toBe('no');
     expect(await may('list', 'pods', 'kv')).toBe('no');
     expect(await may('get', 'secrets', 'kv')).toBe('no');
     expect(await may('create', 'endpointslices.discovery.k8s.io', 'kv')).toBe('no');

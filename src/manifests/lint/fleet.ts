@@ -7,7 +7,7 @@ import { readLaunches, readScriptLaunches } from './read-launches.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
 import { variableOf } from './settings.js';
 import type { TextSource } from './span.js';
-import { readWorkerFacts, type WorkerFacts } from './worker-facts.js';
+import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
 export interface Fleet {
@@ -66,7 +66,9 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   return {
     launches,
-    workers: of('worker').map((one) => readWorkerFacts(one, configMaps)),
+    workers: of('worker')
+      .filter(hasCache)
+      .map((one) => readWorkerFacts(one, configMaps)),
     frontends: of('frontend').map((one) => readFrontendFacts(one)),
     routers: of('router'),
     indexers: of('indexer'),
@@ -75,10 +77,13 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
   };
 }
 
+/** Names in one message, and workers that are looked at for them. */
+const MAX_NAMES = 3;
+const MAX_NAMED = 20;
+
 /** Several workers in words, without repeating names. */
 export function namesOf(workers: readonly WorkerFacts[]): string {
-  const names = [...new Set(workers.map(({ launch }) => nameOf(launch)))];
-  return names.length <= 3
-    ? names.join(', ')
-    : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
+  const names = [...new Set(workers.slice(0, MAX_NAMED).map(({ launch }) => nameOf(launch)))];
+  const more = names.length > MAX_NAMES || workers.length > MAX_NAMED ? ' and others' : '';
+  return `${names.slice(0, MAX_NAMES).join(', ')}${more}`;
 }

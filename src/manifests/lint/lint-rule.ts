@@ -37,9 +37,16 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     ...(fix === undefined ? {} : { fix }),
     ...(related.length === 0
       ? {}
-      : { related: related.map(({ span: at, says }) => ({ ...placeAt(at), says: printable(says) })) }),
+      : {
+          related: related
+            .slice(0, MAX_RELATED)
+            .map(({ span: at, says }) => ({ ...placeAt(at), says: printable(says) })),
+        }),
   };
 }
+
+/** Other places that one finding names. */
+export const MAX_RELATED: number = 10;
 
 /** Longest text of a finding: names in manifests are up to 253 characters, and hostile ones anything. */
 const MAX_TEXT_LENGTH = 2_000;

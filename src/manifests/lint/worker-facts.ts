@@ -12,8 +12,8 @@ export interface BlockSize {
   readonly setting?: SettingValue;
 }
 
-/** Which part of a request a worker computes; `other` is no text generation, such as encoding pictures. */
-export type Phase = 'aggregated' | 'prefill' | 'decode' | 'other';
+/** Which part of a request a worker computes. */
+export type Phase = 'aggregated' | 'prefill' | 'decode';
 
 /** What a worker's command and variables say about its blocks. */
 export interface WorkerFacts {
@@ -37,30 +37,17 @@ const TRTLLM_DEFAULT = 32;
 
 /** Reads what is known of a worker before it runs. */
 export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
-  const phase = phaseOf(launch);
-  const model = modelOf(launch);
-  if (phase === 'other') {
-    return {
-      launch,
-      engine: undefined,
-      card: undefined,
-      size: undefined,
-      noPrefixCaching: undefined,
-      publishes: undefined,
-      phase,
-      model,
-    };
-  }
   const { engine, card, noPrefixCaching } = readSizes(launch, configMaps);
   return {
     launch,
     engine,
     card,
-    size: card ?? engine,
+    // The engine cuts what it cuts: a card that differs is a fault of its own.
+    size: engine ?? card,
     noPrefixCaching,
     publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
-    phase,
-    model,
+    phase: phaseOf(launch),
+    model: modelOf(launch),
   };
 }
 
@@ -202,14 +189,17 @@ function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | un
     : publisher !== undefined && publisher !== 'null';
 }
 
-/** Flags of workers that keep no KV cache for later requests. */
-const OTHER_WORKER =
+/** Flags of workers that generate no text: they encode pictures, or embed, or draw. */
+const WITHOUT_CACHE =
   /^--(?:multimodal-(?:encode-worker|processor|encode)|(?:embedding|classify|rerank)-worker|[a-z-]*(?:diffusion|video)[a-z-]*-worker|is-embedding)/;
 
+/** Whether a worker has a KV cache that others may want to know of. */
+export function hasCache(launch: Launch): boolean {
+  const mode = flagOf(launch, '--disaggregation-mode')?.value;
+  return mode !== 'encode' && !launch.args.some(({ value }) => WITHOUT_CACHE.test(value ?? ''));
+}
+
 function phaseOf(launch: Launch): Phase {
-  if (launch.args.some(({ value }) => OTHER_WORKER.test(value ?? ''))) {
-    return 'other';
-  }
   if (switchOf(launch, ['--is-prefill-worker'], []) !== undefined) {
     return 'prefill';
   }
@@ -217,9 +207,6 @@ function phaseOf(launch: Launch): Phase {
     return 'decode';
   }
   const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
-  if (mode === 'encode') {
-    return 'other';
-  }
   return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
 }
 

@@ -7,6 +7,7 @@ import type { FrontendFacts } from '../router-facts.js';
 import { flagOf, numberOf, type SettingValue, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
 import { sameFleet } from './same-model.js';
+import { sizesOf } from './worker-sizes.js';
 
 const rule: Rule = {
   id: 'block-size-mismatch',
@@ -120,10 +121,7 @@ function compare(
       fix: isOneSize
         ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
         : undefined,
-      related: others.map(({ launch: other, size }) => ({
-        span: size?.setting?.span ?? other.at,
-        says: `${nameOf(other)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
-      })),
+      related: sizesOf(others),
     }),
   ];
 }

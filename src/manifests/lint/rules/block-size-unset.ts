@@ -6,6 +6,7 @@ import { findingAt, type LintRule } from '../lint-rule.js';
 import type { FrontendFacts } from '../router-facts.js';
 import { mayBeUnseen } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
+import { sizesOf } from './worker-sizes.js';
 
 /** What a frontend takes when it is told nothing: vLLM's number. */
 const FRONTEND_DEFAULT = 16;
@@ -52,10 +53,7 @@ function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Fi
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
       fix: fixOf(frontend, sized, tokens),
-      related: sized.map((worker) => ({
-        span: worker.size?.setting?.span ?? worker.launch.at,
-        says: `${nameOf(worker.launch)}: ${worker.size?.setting?.name ?? 'the default'} is ${tokens}`,
-      })),
+      related: sizesOf(sized),
     }),
   ];
 }

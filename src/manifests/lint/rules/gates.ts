@@ -59,9 +59,6 @@ export const missingLabels: LintRule = {
   check: ({ own }, all) => own.flatMap((launch) => checkLabels(launch, all)),
 };
 
-/** Pods that a finding names beside itself. */
-const MAX_RELATED = 5;
-
 /** What a setting looks for. */
 interface Wanted {
   readonly setting: SettingValue;
@@ -88,7 +85,7 @@ function checkLabels(launch: Launch, all: readonly Fleet[]): readonly Finding[] 
       findingAt(labelsRule, setting.span, {
         message: `${nameOf(launch)} looks for pods with ${selector}, and ${none} with a sidecar ${sidecars.length === 1 ? 'has other labels' : 'has these labels'}`,
         advice: 'Give the labels to the pod template of the workers, or name those that they have.',
-        related: sidecars.slice(0, MAX_RELATED).map(({ launch: sidecar, site: one }) => ({
+        related: sidecars.map(({ launch: sidecar, site: one }) => ({
           span: { source: sidecar.source, start: one.at.start, end: one.at.end, isExact: false },
           says: `${one.name}${one.part === undefined ? '' : `/${one.part}`} has a sidecar`,
         })),

@@ -147,13 +147,13 @@ const ignoredRule: Rule = {
 /** A router that was told to guess although it could know. */
 export const eventsIgnored: LintRule = {
   rule: ignoredRule,
-  check: ({ frontends, workers }) =>
-    frontends.flatMap(({ launch, kvMode, noEvents }) => {
-      const publisher = workers.find(
-        ({ launch: { isDynamo, backend }, publishes }) =>
-          isDynamo && backend !== 'trtllm' && publishes === true,
-      );
-      return kvMode === undefined || noEvents === undefined || publisher === undefined
+  check({ frontends, workers }) {
+    const publisher = workers.find(
+      ({ launch: { isDynamo, backend }, publishes }) =>
+        isDynamo && backend !== 'trtllm' && publishes === true,
+    );
+    return frontends.flatMap(({ launch, kvMode, noEvents }) =>
+      kvMode === undefined || noEvents === undefined || publisher === undefined
         ? []
         : [
             findingAt(ignoredRule, noEvents.span, {
@@ -163,8 +163,9 @@ export const eventsIgnored: LintRule = {
                 { span: publisher.launch.at, says: `${nameOf(publisher.launch)} publishes KV events` },
               ],
             }),
-          ];
-    }),
+          ],
+    );
+  },
 };
 
 /** The first program that goes by the events of Dynamo's workers. */

@@ -6,6 +6,7 @@ import { type Launch, nameOf } from '../launch.js';
 import { findingAt, type LintRule } from '../lint-rule.js';
 import { flagOf, mayBeUnseen, numberOf, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
+import { sizesOf } from './worker-sizes.js';
 
 /** What `dynamo.router` takes when it is told nothing. */
 const ROUTER_DEFAULT = 128;
@@ -44,7 +45,7 @@ function checkRouter(router: Launch, { workers }: Fleet): readonly Finding[] {
       message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}; ${namesOf(sized)} has ${tokens ?? 'others'}`,
       advice: adviceOf(router, tokens),
       fix: tokens === undefined ? undefined : setRouter(router, tokens),
-      related: relatedTo(sized),
+      related: sizesOf(sized),
     }),
   ];
 }
@@ -139,7 +140,7 @@ function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
         tokens === undefined
           ? undefined
           : replaceNumber(setting, tokens, `Set --block-size to ${tokens}, as the workers have it`),
-      related: relatedTo(others),
+      related: sizesOf(others),
     }),
   ];
 }
@@ -147,13 +148,4 @@ function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
 function oneSize(workers: readonly WorkerFacts[]): number | undefined {
   const sizes = new Set(workers.map(({ size }) => size?.tokens));
   return sizes.size === 1 ? [...sizes][0] : undefined;
-}
-
-function relatedTo(
-  workers: readonly WorkerFacts[],
-): readonly { readonly span: Launch['at']; readonly says: string }[] {
-  return workers.map(({ launch, size }) => ({
-    span: size?.setting?.span ?? launch.at,
-    says: `${nameOf(launch)}: ${size?.setting?.name ?? 'the default'} is ${size?.tokens}`,
-  }));
 }

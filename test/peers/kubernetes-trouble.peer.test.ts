@@ -71,8 +71,12 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       ]);
     }
 
-    async function aggregator(target = TARGET, kubeconfig = account.kubeconfig): Promise<Served> {
-      const flags = ['--insecure', '--settle', '500ms', '--workers', target, '--kubeconfig', kubeconfig];
+    async function aggregator(
+      target = TARGET,
+      { kubeconfig = account.kubeconfig, flags: more = [] as readonly string[] } = {},
+    ): Promise<Served> {
+      const known = ['--workers', target, '--kubeconfig', kubeconfig];
+      const flags = ['--insecure', '--settle', '500ms', ...known, ...more];
       return forThisTest(await startAggregatorWith('aggregator', flags));
     }
 
@@ -260,6 +264,19 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       expect(msg).toContain('{apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"]}');
     });
 
+    it('counts the workers that it sees, and says so, where it may not read what they are to be', async () => {
+      await account.allow(RIGHTS);
+      await list(1, 2);
+      const served = await aggregator(TARGET, { flags: ['--min-workers', 'auto'] });
+      const { msg } = await saying(served, ['403']);
+      expect(msg).toContain(
+        `--min-workers auto: ${kube.url}: the user ${account.user} may not get pods/worker-`,
+      );
+      expect(msg).toContain('- {apiGroups: [""], resources: ["pods"], verbs: ["get"]}');
+      expect(msg).toContain('The workers that are listed are counted in its place.');
+      await follows(served, 1, 2);
+    });
+
     it('is told as denied by wait as well, which ends with a status of its own', async () => {
       await account.allow([]);
       const flags = ['--insecure', '--kubeconfig', account.kubeconfig, '--timeout', '5s'];
@@ -272,7 +289,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       const address = network.address(100);
       await network.lose(address);
       const kubeconfig = kube.writeKubeconfig('admin', {}, { server: `https://${address}:6443` });
-      const served = await aggregator(TARGET, kubeconfig);
+      const served = await aggregator(TARGET, { kubeconfig });
       const { msg } = await saying(served, [`https://${address}:6443`, 'cannot be reached']);
       expect(msg).toContain('where a NetworkPolicy or a firewall drops the packets');
     });

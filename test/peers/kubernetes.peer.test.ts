@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forThisTest } from './support/for-this-test.js';
 import { type Kube, startKube } from './support/kube.js';
 import { membersOf, ServiceAccount, startPodSidecar } from './support/kube-fleet.js';
-import { PodPlay } from './support/kube-pods.js';
+import { type PodName, PodPlay } from './support/kube-pods.js';
 import { logLines, probe, type Served, startAggregatorWith, startKvAccord } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { PodNetwork, podNetworkMissing } from './support/pod-network.js';
@@ -65,6 +65,29 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
           },
         },
       ]);
+    }
+
+    /** A Deployment whose pods have the label `app: NAME`; resolves with them, which nobody runs yet. */
+    async function deployment(name: string, replicas: number): Promise<PodName[]> {
+      await kube.apply([
+        {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          metadata: { name, namespace: NAMESPACE },
+          spec: {
+            replicas,
+            selector: { matchLabels: { app: name } },
+            template: {
+              metadata: { labels: { app: name } },
+              spec: { containers: [{ name: 'engine', image: 'example/engine:1' }] },
+            },
+          },
+        },
+      ]);
+      return until('the pods of the Deployment', async () => {
+        const unbound = await pods.unbound(NAMESPACE);
+        return unbound.length === replicas && unbound;
+      });
     }
 
     /** A pod that runs, with a sidecar in it that answers. */
@@ -210,25 +233,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
     it('is as large as its Deployment says before anything is agreed with --min-workers auto', async () => {
       await account.allow([...SERVICE_RIGHTS, ...COUNTING_RIGHTS]);
       await service('counted');
-      await kube.apply([
-        {
-          apiVersion: 'apps/v1',
-          kind: 'Deployment',
-          metadata: { name: 'counted', namespace: NAMESPACE },
-          spec: {
-            replicas: 8,
-            selector: { matchLabels: { app: 'counted' } },
-            template: {
-              metadata: { labels: { app: 'counted' } },
-              spec: { containers: [{ name: 'engine', image: 'example/engine:1' }] },
-            },
-          },
-        },
-      ]);
-      const made = await until('the pods of the Deployment', async () => {
-        const unbound = await pods.unbound(NAMESPACE);
-        return unbound.length === 8 && unbound;
-      });
+      const made = await deployment('counted', 8);
       const addresses = made.map(() => network.address(nextAddress++));
       const start = async (index: number): Promise<void> => {
         forThisTest(await startPodSidecar(network, addresses[index] ?? ''));
@@ -252,6 +257,49 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       await becomes(served, Object.fromEntries(made.map(({ name }) => [name, 'draining'])));
       for (const pod of made) await pods.finish(pod);
       await becomes(served, {});
+    });
+
+    it('serves through a rolling update of its Deployment, and is as many all the time', async () => {
+      await account.allow([...SERVICE_RIGHTS, ...COUNTING_RIGHTS]);
+      await service('rolling');
+      const start = async (pod: PodName): Promise<void> => {
+        const address = network.address(nextAddress++);
+        forThisTest(await startPodSidecar(network, address));
+        await pods.run(pod, address);
+      };
+      const old = await deployment('rolling', 2);
+      for (const pod of old) await start(pod);
+      const served = await aggregator(
+        ...['--workers', `k8s://${NAMESPACE}/rolling:50061`, '--min-workers', 'auto'],
+      );
+      await becomes(served, Object.fromEntries(old.map(({ name }) => [name, 'conforming'])));
+
+      const restart = ['rollout', 'restart', 'deployment', 'rolling', '-n', NAMESPACE];
+      expect(await kube.kubectl(restart)).toMatchObject({ status: 0 });
+      const fresh: PodName[] = [];
+      // One more than it is to have, then one old less, and so on.
+      for (const _ of old) {
+        const [next] = await until('the next pod', async () => {
+          const unbound = await pods.unbound(NAMESPACE);
+          return unbound.length === 1 && unbound;
+        });
+        if (next === undefined) throw new Error('there is no next pod');
+        await start(next);
+        fresh.push(next);
+        const ending = await until('an old pod to end', async () => {
+          const members = Object.entries(await membersOf(served));
+          return members.find(([, state]) => state === 'draining')?.[0];
+        });
+        expect(old.map(({ name }) => name)).toContain(ending);
+        expect(await isOpen(served)).toBe(true);
+        await pods.finish({ namespace: NAMESPACE, name: ending });
+        await until('it to be gone', async () => !(ending in (await membersOf(served))));
+      }
+      await becomes(served, Object.fromEntries(fresh.map(({ name }) => [name, 'conforming'])));
+      expect(await isOpen(served)).toBe(true);
+      const log = logLines(served.program);
+      expect(log.filter(({ code }) => code === 'agreed')).toHaveLength(1);
+      expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
     });
 
     it('is waited for by wait, and its value is handed on by exec', async () => {

@@ -39,7 +39,8 @@ export interface ExpectedCountOptions {
 
 /** What is expected, and what stood in the way of knowing it better. */
 export interface CountOutcome {
-  readonly expected: ExpectedWorkers;
+  /** Undefined as long as the cluster has not answered once: then nobody knows. */
+  readonly expected: ExpectedWorkers | undefined;
   readonly problems: readonly string[];
 }
 
@@ -105,13 +106,17 @@ const MAX_PARENTS = 6;
 /** Objects that are asked for in one count; a fleet has a few workloads. */
 const MAX_QUESTIONS = 200;
 
+const TOO_MANY = `the pods have more than ${MAX_QUESTIONS} controllers`;
+
 /** Workloads that a message names. */
 const MAX_NAMED = 4;
 
 /**
  * How many workers there are to be, by what the workloads behind the listed
  * pods were asked for. What cannot be told (a pod of its own, a controller that
- * may not be read) counts as listed, and the reason is told.
+ * may not be read) counts as listed, and the reason is told. While the cluster
+ * gives no answer the last number stands: a gate must not open because the API
+ * server is away.
  */
 export class ExpectedCount {
   readonly #options: ExpectedCountOptions;
@@ -120,6 +125,8 @@ export class ExpectedCount {
   readonly #parents = new Map<string, OwnerReference | undefined>();
   /** The clue of a pod by what its name begins with: all pods of one controller share that. */
   readonly #pods = new Map<string, PodClue>();
+  /** What was expected when the cluster last answered every question. */
+  #last: ExpectedWorkers | undefined;
 
   constructor(options: ExpectedCountOptions, modules: { readonly api: KubernetesApi }) {
     this.#options = options;
@@ -139,23 +146,32 @@ export class ExpectedCount {
   async #count(pods: readonly PodClue[], signal: AbortSignal): Promise<CountOutcome> {
     const round = new Round(this.#api, this.#options.namespace, signal);
     const problems = new Set<string>();
-    const graph = await this.#countGraph(round, problems);
-    if (graph !== undefined) return { expected: graph, problems: [...problems] };
+    const expected =
+      (await this.#countGraph(round, problems)) ?? (await this.#countWorkloads(pods, round, problems));
+    if (!round.isUnanswered) this.#last = expected;
+    this.#forget(pods);
+    return { expected: this.#last, problems: [...problems] };
+  }
+
+  async #countWorkloads(
+    pods: readonly PodClue[],
+    round: Round,
+    problems: Set<string>,
+  ): Promise<ExpectedWorkers> {
     const byWorkload = new Map<string, { readonly workload: Workload; readonly clues: PodClue[] }>();
     let untold = 0;
     const asListed = (clue: PodClue): void => {
       if (!clue.draining) untold += 1;
     };
-    for (const clue of pods) {
-      const workload = await this.#workloadOf(clue, round, problems);
-      if (workload === undefined) {
-        asListed(clue);
+    for (const listed of pods) {
+      const { workload, clue } = (await this.#workloadOf(listed, round, problems)) ?? {};
+      if (workload === undefined || clue === undefined) {
+        asListed(listed);
         continue;
       }
-      const known = byWorkload.get(workload.found.words);
-      if (known === undefined)
-        byWorkload.set(workload.found.words, { workload: workload.found, clues: [workload.clue] });
-      else known.clues.push(workload.clue);
+      const known = byWorkload.get(workload.words);
+      if (known === undefined) byWorkload.set(workload.words, { workload, clues: [clue] });
+      else known.clues.push(clue);
     }
     let count = 0;
     const named: string[] = [];
@@ -168,8 +184,7 @@ export class ExpectedCount {
       count += replicas;
       named.push(workload.words);
     }
-    this.#forget(pods);
-    return { expected: { count: count + untold, origin: originOf(named, untold) }, problems: [...problems] };
+    return { count: count + untold, origin: originOf(named, untold) };
   }
 
   /** The replicas of a graph's engines; undefined where there is no graph, or it cannot be read. */
@@ -180,7 +195,7 @@ export class ExpectedCount {
       const found = await round.ask(`nvidia.com/${version}`, 'dynamographdeployments', graph);
       if (found instanceof KubernetesError) {
         if (found.code === 'not_found' && version !== GRAPH_VERSIONS.at(-1)) continue;
-        problems.add(uncounted(found.message));
+        problems.add(unanswered(found));
         return undefined;
       }
       const count = engineReplicas(found);
@@ -195,7 +210,7 @@ export class ExpectedCount {
     listed: PodClue,
     round: Round,
     problems: Set<string>,
-  ): Promise<{ readonly found: Workload; readonly clue: PodClue } | undefined> {
+  ): Promise<{ readonly workload: Workload; readonly clue: PodClue } | undefined> {
     const clue = await this.#lookAt(listed, round, problems);
     const { leaderWorkerSet } = clue;
     let owner: OwnerReference | undefined =
@@ -211,7 +226,7 @@ export class ExpectedCount {
         const { namespace } = this.#options;
         const path = pathOf(owner.apiVersion, namespace, kind.plural, owner.name);
         return {
-          found: { words: `${owner.kind} ${owner.name}`, path, replicasOf: kind.replicasOf },
+          workload: { words: `${owner.kind} ${owner.name}`, path, replicasOf: kind.replicasOf },
           clue,
         };
       }
@@ -229,7 +244,7 @@ export class ExpectedCount {
     const pod = await round.ask('v1', 'pods', clue.name);
     if (pod instanceof KubernetesError) {
       // One that is gone since is seen to be gone soon.
-      if (pod.code !== 'not_found') problems.add(uncounted(pod.message));
+      if (pod.code !== 'not_found') problems.add(unanswered(pod));
       return clue;
     }
     const found = { ...clueOf(pod), name: clue.name };
@@ -247,7 +262,7 @@ export class ExpectedCount {
     if (this.#parents.has(key)) return this.#parents.get(key);
     const object = await round.ask(owner.apiVersion, plural, owner.name);
     if (object instanceof KubernetesError) {
-      if (object.code !== 'not_found') problems.add(uncounted(object.message));
+      if (object.code !== 'not_found') problems.add(unanswered(object));
       return undefined;
     }
     const parent = controllerOf(object);
@@ -263,7 +278,7 @@ export class ExpectedCount {
   ): Promise<number | undefined> {
     const object = await round.get(path);
     if (object instanceof KubernetesError) {
-      if (object.code !== 'not_found') problems.add(uncounted(object.message));
+      if (object.code !== 'not_found') problems.add(unanswered(object));
       return undefined;
     }
     const leadersOnly =
@@ -290,6 +305,8 @@ class Round {
   readonly #namespace: string;
   readonly #signal: AbortSignal;
   readonly #answers = new Map<string, unknown>();
+  /** Whether the cluster left a question open: a refusal and an absence are answers, a silence is none. */
+  isUnanswered = false;
 
   constructor(api: KubernetesApi, namespace: string, signal: AbortSignal) {
     this.#api = api;
@@ -304,14 +321,14 @@ class Round {
   /** The object, or why there is none. The same question is asked once. */
   async get(path: string): Promise<unknown> {
     if (this.#answers.has(path)) return this.#answers.get(path);
-    if (this.#answers.size >= MAX_QUESTIONS)
-      return new KubernetesError('refused', `the pods have more than ${MAX_QUESTIONS} controllers`);
+    if (this.#answers.size >= MAX_QUESTIONS) return new KubernetesError('refused', TOO_MANY);
     let answer: unknown;
     try {
       answer = await this.#api.get({ path, signal: this.#signal });
     } catch (error) {
       if (this.#signal.aborted || !(error instanceof KubernetesError)) throw error;
       answer = error;
+      if (isSilence(error)) this.isUnanswered = true;
     }
     this.#answers.set(path, answer);
     return answer;
@@ -377,6 +394,16 @@ function originOf(named: readonly string[], untold: number): string {
   return `${shown}${more}${untold > 0 ? ', the others as listed' : ''}`;
 }
 
+/** Whether an error says nothing of what was asked for. */
+function isSilence({ code }: KubernetesError): boolean {
+  return code !== 'forbidden' && code !== 'not_found';
+}
+
+function unanswered(error: KubernetesError): string {
+  if (!isSilence(error) || error.message === TOO_MANY) return uncounted(error.message);
+  return `--min-workers auto: ${error.message}. What was expected last still counts.`;
+}
+
 function uncounted(why: string): string {
-  return `--min-workers auto: ${why} The workers that are listed are counted in its place.`;
+  return `--min-workers auto: ${why.replace(/\.$/, '')}. The workers that are listed are counted in its place.`;
 }

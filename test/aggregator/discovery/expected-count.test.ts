@@ -66,7 +66,7 @@ const DEPLOYMENT = {
   [`/apis/apps/v1${NS}/deployments/worker`]: replicas(8),
 };
 
-const forbidden = new KubernetesError('forbidden', 'the user x may not get replicasets. Add …');
+const forbidden = new KubernetesError('forbidden', 'the user x may not get replicasets. Add a rule.');
 
 describe('the workers that are expected', () => {
   it('are the replicas of the Deployment, whichever of its ReplicaSets the pods are of', async () => {
@@ -186,13 +186,32 @@ describe('the workers that are expected', () => {
     expect(await count(closed, [owned('a', 'ReplicaSet'), owned('b', 'ReplicaSet')])).toEqual({
       expected: { count: 2, origin: 'as many as are listed' },
       problems: [
-        '--min-workers auto: the user x may not get replicasets. Add … The workers that are listed are counted in its place.',
+        '--min-workers auto: the user x may not get replicasets. Add a rule. The workers that are listed are counted in its place.',
       ],
     });
     expect(await count({ [`/api/v1${NS}/pods/w-0`]: forbidden }, [unseen('w-0')])).toMatchObject({
       expected: { count: 1 },
       problems: [expect.stringContaining('may not get')],
     });
+  });
+
+  it('stand as they were while the cluster gives no answer, and are not known before its first one', async () => {
+    const objects: Record<string, unknown> = { ...DEPLOYMENT };
+    const path = `/apis/apps/v1${NS}/deployments/worker`;
+    const away = new KubernetesError('unreachable', 'https://cluster: cannot be reached');
+    const { api } = cluster(objects);
+    const counter = new ExpectedCount({ namespace: 'kv' }, { api });
+    const ask = (): Promise<unknown> =>
+      counter.count([owned('a', 'ReplicaSet')], new AbortController().signal);
+    objects[path] = away;
+    const problems = [
+      '--min-workers auto: https://cluster: cannot be reached. What was expected last still counts.',
+    ];
+    expect(await ask()).toEqual({ expected: undefined, problems });
+    objects[path] = replicas(8);
+    expect(await ask()).toEqual({ expected: { count: 8, origin: 'Deployment worker' }, problems: [] });
+    objects[path] = away;
+    expect(await ask()).toEqual({ expected: { count: 8, origin: 'Deployment worker' }, problems });
   });
 
   it('of a controller that is gone, or tells no number, are as many as are listed', async () => {

@@ -10,6 +10,9 @@ import { directReport } from './direct-report.js';
 import type { Feed } from './feed.js';
 import { RelayFeed } from './relay-feed.js';
 
+/** How much later than its first events an engine that was started anew is told of: Dynamo lets a killed worker's card stand for 14 s. */
+const NAMING_MS = 60_000;
+
 export interface DirectWorkerOptions {
   /** Its name in the fleet, and its `worker_id`. */
   readonly target: string;
@@ -45,8 +48,10 @@ export class DirectWorker {
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
   #told: ToldWorker | undefined;
-  /** Which instance discovery told of last; empty before it told of any. */
+  /** Which instance discovery told of last. */
   #toldInstanceId = '';
+  /** When the publisher was restarted and discovery has told of nothing new since; monotonic. */
+  #restartedAtMs: number | undefined;
   #instanceId: string;
   #revision = 1n;
 
@@ -100,14 +105,22 @@ export class DirectWorker {
   setTold(told: ToldWorker | undefined): void {
     this.#told = told;
     if (told === undefined || told.instanceId === this.#toldInstanceId) {
-      this.#revision += 1n;
-      this.#modules.onReport();
+      // Who comes after one that is gone is another one.
+      if (told === undefined) this.#restartedAtMs = undefined;
+      this.#news();
       return;
     }
-    // The first time, what it is called is known only now, but it is the engine whose events were read.
-    if (this.#toldInstanceId !== '') this.#observed.clear();
+    if (!this.#isNaming()) this.#observed.clear();
+    this.#restartedAtMs = undefined;
     this.#toldInstanceId = told.instanceId;
     this.#become(told.instanceId);
+  }
+
+  /** Whether a new instance is the name of the engine whose events are read already. */
+  #isNaming(): boolean {
+    if (this.#toldInstanceId === '') return true;
+    const restartedAtMs = this.#restartedAtMs;
+    return restartedAtMs !== undefined && this.#modules.clock.monotonicMs() - restartedAtMs <= NAMING_MS;
   }
 
   /** Closes every socket. */
@@ -117,14 +130,23 @@ export class DirectWorker {
 
   #observe(observed: ObservedSize): void {
     this.#observed.set(observed.rank, observed);
+    this.#news();
+  }
+
+  #news(): void {
     this.#revision += 1n;
     this.#modules.onReport();
   }
 
-  /** The publisher counts anew: so its engine was started anew, and what the old one told is no evidence. */
+  /**
+   * The publisher counts anew: so its engine was started anew, and what the old
+   * one told is no evidence. Where discovery tells of it, it gives the name too.
+   */
   #restart(): void {
+    this.#restartedAtMs = this.#modules.clock.monotonicMs();
     this.#observed.clear();
-    this.#become(this.#modules.random.uniqueId());
+    if (this.#told === undefined) this.#become(this.#modules.random.uniqueId());
+    else this.#news();
   }
 
   #become(instanceId: string): void {

@@ -1,5 +1,6 @@
 import { backoffMs } from '../platform/backoff.js';
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
+import { onOneLine } from '../platform/printable.js';
 import type { Random } from '../platform/random.js';
 import type { KubernetesApi } from './api.js';
 import { KubernetesError } from './kubernetes-error.js';
@@ -38,6 +39,9 @@ const CHECK_AFTER_TROUBLE_MS = 1_000;
 
 /** Lists in a row that the server has forgotten before they were complete. */
 const MAX_SILENT_EXPIRIES = 3;
+
+/** Longest part of a server's own words that a message repeats. */
+const MAX_WORDS_CHARS = 300;
 
 export interface ListWatchOptions<T> {
   /** The collection, such as `/api/v1/namespaces/inference/pods`. */
@@ -284,7 +288,7 @@ export class ListWatch<T> {
     const isExpired = code === 410 || reason === 'Expired' || reason === 'Gone';
     return new KubernetesError(
       isExpired ? 'expired' : 'refused',
-      `${this.#modules.api.name}: the watch of ${this.#options.path} ends with an error: ${words.slice(0, 300)}`,
+      `${this.#modules.api.name}: the watch of ${this.#options.path} ends with an error: ${onOneLine(words, MAX_WORDS_CHARS)}`,
     );
   }
 

@@ -1,6 +1,7 @@
 import type { KubernetesApi } from '../../kubernetes/api.js';
 import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
+import { onOneLine } from '../../platform/printable.js';
 import type { ExpectedWorkers } from './source.js';
 
 /** The controller of an object: what made it and will make it again. */
@@ -107,6 +108,9 @@ const MAX_PARENTS = 6;
 const MAX_QUESTIONS = 200;
 
 const TOO_MANY = `the pods have more than ${MAX_QUESTIONS} controllers`;
+
+/** Longest name of a workload that a message repeats: a kind and a name of Kubernetes have less. */
+const MAX_WORDS_CHARS = 320;
 
 /** Workloads that a message names. */
 const MAX_NAMED = 4;
@@ -226,7 +230,11 @@ export class ExpectedCount {
         const { namespace } = this.#options;
         const path = pathOf(owner.apiVersion, namespace, kind.plural, owner.name);
         return {
-          workload: { words: `${owner.kind} ${owner.name}`, path, replicasOf: kind.replicasOf },
+          workload: {
+            words: onOneLine(`${owner.kind} ${owner.name}`, MAX_WORDS_CHARS),
+            path,
+            replicasOf: kind.replicasOf,
+          },
           clue,
         };
       }

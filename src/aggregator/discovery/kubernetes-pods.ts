@@ -9,6 +9,9 @@ import type { Endpoint } from './source.js';
 /** Longest part of the scheduler's words that a message repeats. */
 const MAX_WORDS_CHARS = 200;
 
+/** RFC 1123, as the API server asks for it: what has another name was not made by it. */
+export const POD_NAME: RegExp = /^[a-z0-9][a-z0-9.-]{0,252}$/;
+
 /** What is kept of a pod. */
 export interface ListedPod {
   readonly name: string;
@@ -23,7 +26,8 @@ export interface ListedPod {
 export function readPod(object: unknown): ListedPod | undefined {
   const name = textAt(object, 'metadata', 'name');
   const phase = textAt(object, 'status', 'phase') ?? 'Pending';
-  if (name === undefined || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  if (name === undefined || !POD_NAME.test(name) || phase === 'Succeeded' || phase === 'Failed')
+    return undefined;
   const ip = textAt(object, 'status', 'podIP') ?? textAt(listAt(object, 'status', 'podIPs')[0], 'ip');
   const clue = clueOf(object);
   const isAddress = ip !== undefined && isIP(ip) !== 0;

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
 import { formatTcp } from '../../platform/address.js';
 import type { PodClue } from './expected-count.js';
+import { POD_NAME } from './kubernetes-pods.js';
 import type { ClusterMembers } from './kubernetes-source.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { Endpoint } from './source.js';
@@ -49,7 +50,7 @@ function readPlace(endpoint: unknown): ListedPlace {
   return {
     address: typeof address === 'string' && address !== '' ? address : undefined,
     terminating: valueAt(endpoint, 'conditions', 'terminating') === true,
-    pod: pod !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(pod) ? pod : undefined,
+    pod: pod !== undefined && POD_NAME.test(pod) ? pod : undefined,
   };
 }
 

@@ -45,8 +45,8 @@ export function resourceWords({ group, resource, namespace, name }: AskedResourc
   return `${what}${group === '' ? '' : ` (${group})`} ${where}`;
 }
 
-/** The rule that would allow it, as a line of YAML: all that is read is allowed at once. */
+/** The rule that would allow it, as a line of YAML: what is listed is watched too. */
 export function ruleFor({ verb, group, resource }: AskedResource): string {
-  const verbs = verb === 'get' ? '["get"]' : '["get", "list", "watch"]';
+  const verbs = verb === 'get' ? '["get"]' : '["list", "watch"]';
   return `- {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ${verbs}}`;
 }

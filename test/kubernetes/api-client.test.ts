@@ -133,7 +133,7 @@ describe('a refusal', () => {
   it.each([
     [
       '/apis/discovery.k8s.io/v1/namespaces/kv/endpointslices',
-      'the user system:serviceaccount:kv:frontend may not list endpointslices (discovery.k8s.io) in the namespace kv (403). Add to a Role in the namespace kv that is bound to it: - {apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get", "list", "watch"]}.',
+      'the user system:serviceaccount:kv:frontend may not list endpointslices (discovery.k8s.io) in the namespace kv (403). Add to a Role in the namespace kv that is bound to it: - {apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list", "watch"]}.',
     ],
     [
       '/apis/apps/v1/namespaces/kv/deployments/worker',
@@ -141,7 +141,7 @@ describe('a refusal', () => {
     ],
     [
       '/api/v1/pods',
-      'may not list pods in all namespaces (403). Add to a ClusterRole that is bound to it: - {apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"]}.',
+      'may not list pods in all namespaces (403). Add to a ClusterRole that is bound to it: - {apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]}.',
     ],
     ['/version', 'may not read /version (403)'],
   ])('of %s names the verb, the resource and the rule to add', async (path, words) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentedRights } from './support/documented-rights.js';
 import { forThisTest } from './support/for-this-test.js';
 import { type Kube, startKube } from './support/kube.js';
 import { membersOf, ServiceAccount, startPodSidecar } from './support/kube-fleet.js';
@@ -16,10 +17,7 @@ const PODS_PER_NETWORK = 700;
 /** Requests of the test to the API server at a time. */
 const AT_A_TIME = 16;
 
-const RIGHTS = [
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
-];
+const RIGHTS = documentedRights('k8s://NAMESPACE/SERVICE', 'k8s://NAMESPACE?selector');
 
 describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
   `a Service of ${PODS} pods`,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentedRights } from './support/documented-rights.js';
 import { forThisTest } from './support/for-this-test.js';
 import { type Kube, startKube } from './support/kube.js';
 import { membersOf, ServiceAccount, startPodSidecar } from './support/kube-fleet.js';
@@ -17,16 +18,10 @@ const GRAPH_LABELS = {
 /** Plaintext beyond this machine, and no longer a wait than a test needs. */
 const QUICK = ['--insecure', '--settle', '500ms'];
 
-/** What a fleet behind a Service needs and no more. */
-const SERVICE_RIGHTS = [
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-];
-const POD_RIGHTS = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] }];
-const COUNTING_RIGHTS = [
-  ...POD_RIGHTS,
-  { apiGroups: [''], resources: ['services'], verbs: ['get'] },
-  { apiGroups: ['apps'], resources: ['deployments', 'replicasets', 'statefulsets'], verbs: ['get'] },
-];
+/** What each way to find workers needs, and no more. */
+const SERVICE_RIGHTS = documentedRights('k8s://NAMESPACE/SERVICE');
+const POD_RIGHTS = documentedRights('k8s://NAMESPACE?selector');
+const COUNTING_RIGHTS = documentedRights('behind a Service', 'Deployment');
 
 describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
   'a fleet in a cluster with a real API server',

@@ -118,6 +118,11 @@ function programAt(
     }
     case 'kv-accord':
       return ownCommand(words, index);
+    case 'main.js':
+      // With a Node of its own, as it is carried into another image.
+      return words[index]?.value?.endsWith('/kv-accord/dist/cli/main.js') === true
+        ? ownCommand(words, index)
+        : undefined;
     default:
       return undefined;
   }

@@ -9,6 +9,9 @@ import {
   removeFromManifests,
 } from '../../../src/manifests/inject/inject.js';
 import type { InjectOptions } from '../../../src/manifests/inject/options.js';
+import { ConfigMaps } from '../../../src/manifests/lint/config-maps.js';
+import { readLaunches } from '../../../src/manifests/lint/read-launches.js';
+import { readPodSites } from '../../../src/manifests/read-pod-sites.js';
 import { readSourceFile } from '../../../src/manifests/source-file.js';
 import { randomManifest } from './random-manifest.js';
 
@@ -318,6 +321,20 @@ describe('the gate', () => {
     expect(mainContainer.args).toEqual(['exec python3 -m dynamo.frontend --router-mode kv']);
     expect(mainContainer.startupProbe.httpGet).toEqual({ path: '/live', port: 'http' });
     expect(volumes[0]).toMatchObject({ name: 'kv-accord', emptyDir: {} });
+  });
+
+  it('is seen by lint, which then finds no block size missing', () => {
+    for (const name of [
+      'sets.yaml',
+      'deployments.yaml',
+      'graph-v1alpha1.yaml',
+      'graph-v1beta1-native-engine.yaml',
+    ]) {
+      const file = readSourceFile(name, injected(fixture(name), { gate: 'exec' }));
+      const launches = readPodSites(file).flatMap((site) => readLaunches(file, site, new ConfigMaps([file])));
+      const gated = launches.filter(({ isGated }) => isGated).map(({ role }) => role);
+      expect(gated).toEqual([name === 'sets.yaml' ? 'router' : 'frontend']);
+    }
   });
 
   it("writes down under exec what Dynamo's operator would have started", () => {

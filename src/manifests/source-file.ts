@@ -1,4 +1,4 @@
-import { type Document, isMap, parseAllDocuments, visit } from 'yaml';
+import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
 
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
@@ -27,18 +27,29 @@ export function readSourceFile(file: string, text: string): SourceFile {
   const placeOf = placesIn(text);
   const parsed = parseAllDocuments(text, {
     prettyErrors: false,
-    uniqueKeys: true,
+    // Its own look for duplicates compares every key with every other.
+    uniqueKeys: false,
     stringKeys: true,
     keepSourceTokens: true,
   });
-  const all = (Array.isArray(parsed) ? parsed : []).slice(0, MAX_DOCUMENTS);
-  const problems = all.flatMap(({ errors }) =>
-    errors.slice(0, 1).map(({ pos, message }) => ({ ...placeOf(pos[0]), message })),
-  );
-  const documents = all.filter(
-    (document) =>
-      document.errors.length === 0 && isMap(document.contents) && countAliases(document) <= MAX_ALIASES,
-  );
+  const all = Array.isArray(parsed) ? parsed : [];
+  const read = all.slice(0, MAX_DOCUMENTS).map((document) => ({ document, fault: faultOf(document) }));
+  const rest = all[MAX_DOCUMENTS];
+  const faults = [
+    ...read.flatMap(({ fault }) => fault ?? []),
+    ...(rest === undefined
+      ? []
+      : [
+          {
+            at: rest.range[0],
+            message: `There are more than ${MAX_DOCUMENTS} documents; those from here on are not read`,
+          },
+        ]),
+  ];
+  const problems = faults.map(({ at, message }) => ({ ...placeOf(at), message }));
+  const documents = read
+    .filter(({ document, fault }) => fault === undefined && isMap(document.contents))
+    .map(({ document }) => document);
   return { file, text, documents, problems, placeOf };
 }
 
@@ -58,13 +69,46 @@ export function placesIn(text: string): SourceFile['placeOf'] {
   };
 }
 
-/** Aliases that a document uses; each stands for all that its anchor holds. */
-function countAliases(document: Document.Parsed): number {
-  let count = 0;
+/** Why a document cannot be read, if it cannot. */
+function faultOf(document: Document.Parsed): { readonly at: number; readonly message: string } | undefined {
+  const [error] = document.errors;
+  if (error !== undefined) {
+    return { at: error.pos[0], message: error.message };
+  }
+  let aliases = 0;
+  let fault: { readonly at: number; readonly message: string } | undefined;
   visit(document, {
-    Alias: () => {
-      count += 1;
+    // Each stands for all that its anchor holds.
+    Alias(_key, node) {
+      aliases += 1;
+      if (aliases > MAX_ALIASES) {
+        fault = {
+          at: startOf(node),
+          message: `A document may have ${MAX_ALIASES} aliases, and this is one more`,
+        };
+        return visit.BREAK;
+      }
+      return undefined;
+    },
+    Map(_key, { items }) {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : undefined;
+        if (isScalar(key) && name !== '<<' && keys.has(name)) {
+          fault = {
+            at: startOf(key),
+            message: `The key ${JSON.stringify(String(name).slice(0, 100))} is there twice`,
+          };
+          return visit.BREAK;
+        }
+        keys.add(name);
+      }
+      return undefined;
     },
   });
-  return count;
+  return fault;
+}
+
+function startOf({ range }: Pick<Node, 'range'>): number {
+  return range?.[0] ?? 0;
 }

@@ -159,7 +159,7 @@ describe('fixes in every style of YAML', () => {
         expect(after).toContain('DYN_KV_CACHE_BLOCK_SIZE');
         expect((after.match(/# kept/g) ?? []).length).toBe((text.match(/# kept/g) ?? []).length);
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
   });
 });

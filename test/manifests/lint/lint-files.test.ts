@@ -246,7 +246,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(seeds)), (text) => {
         check({ file: 'x.yaml', text });
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
   });
 
@@ -255,7 +255,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(scripts)), (text) => {
         check({ file: 'x.sh', text });
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 

@@ -74,18 +74,24 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Three workers of 32, and what makes two of them change to 64. */
-async function threeWorkers(): Promise<{ readonly all: FakeSidecar[]; change(): void }> {
+/** Three workers of 32, and what makes two of them change to 64, then the third. */
+async function threeWorkers(): Promise<{ readonly all: FakeSidecar[]; change(): void; changeLast(): void }> {
   const all = [await open.sidecar('a'), await open.sidecar('b'), await open.sidecar('c')];
+  const changeOne = (sidecar: FakeSidecar, index: number): void =>
+    sidecar.setReport(makeWireReport('abc'[index] ?? '', { size: 64, instance: `new-${index}` }));
   return {
     all,
     change: () => {
-      for (const [index, sidecar] of all.slice(0, 2).entries()) {
-        sidecar.setReport(makeWireReport('ab'[index] ?? '', { size: 64, instance: `new-${index}` }));
-      }
+      for (const [index, sidecar] of all.slice(0, 2).entries()) changeOne(sidecar, index);
+    },
+    changeLast: () => {
+      for (const sidecar of all.slice(2)) changeOne(sidecar, 2);
     },
   };
 }
+
+/** The program goes by the number that it is started with, so that a majority decides it. */
+const BY_NUMBER = ['--frontend-uses', 'observed'];
 
 const SOON = ['--settle', '100ms'];
 
@@ -166,7 +172,7 @@ describe('exec', () => {
 describe('exec in a fleet that changes', () => {
   it('restart: ends the program and starts it with the new size', async () => {
     const { all, change } = await threeWorkers();
-    const exec = Exec.node([...workersOf(...all), ...SOON], STAYS);
+    const exec = Exec.node([...workersOf(...all), ...SOON, ...BY_NUMBER], STAYS);
     const first = await exec.start();
     change();
     const second = await exec.start(2);
@@ -177,10 +183,25 @@ describe('exec in a fleet that changes', () => {
     expect(isRunning(second.pid)).toBe(false);
   });
 
+  it('V5: follows for a program that goes by declarations once no worker of the old size serves any longer', async () => {
+    const { all, change, changeLast } = await threeWorkers();
+    const exec = Exec.node([...workersOf(...all), ...SOON], STAYS);
+    await exec.start();
+    change();
+    await exec.untilText(() => exec.stderr.includes('a new epoch has begun'));
+    await exec.untilText(() => exec.stderr.includes('came into conflict while the program runs'));
+    expect(exec.signals).toEqual([]);
+    changeLast();
+    const { sizes } = await exec.start(2);
+    expect(sizes[0]).toBe('64');
+    expect(exec.stderr).toContain('The conflict is over: the workers agree on KV block size 64');
+    expect(await exec.end('SIGTERM')).toBe(5);
+  });
+
   it('restart: follows an aggregator just so', async () => {
     const { all, change } = await threeWorkers();
     const aggregator = await open.aggregator(all, { settleMs: 100 });
-    const exec = Exec.node(['--aggregator', aggregator.grpc], STAYS);
+    const exec = Exec.node(['--aggregator', aggregator.grpc, ...BY_NUMBER], STAYS);
     await exec.start();
     change();
     expect((await exec.start(2)).sizes[0]).toBe('64');
@@ -189,7 +210,7 @@ describe('exec in a fleet that changes', () => {
 
   it('restart: kills a program that does not end', async () => {
     const { all, change } = await threeWorkers();
-    const exec = Exec.node([...workersOf(...all), ...SOON, '--child-grace', '200ms'], STUBBORN);
+    const exec = Exec.node([...workersOf(...all), ...SOON, ...BY_NUMBER, '--child-grace', '200ms'], STUBBORN);
     const { pid } = await exec.start();
     change();
     const second = await exec.start(2);
@@ -201,7 +222,7 @@ describe('exec in a fleet that changes', () => {
 
   it('exit: ends the program, then itself with 4', async () => {
     const { all, change } = await threeWorkers();
-    const exec = Exec.node([...workersOf(...all), ...SOON, '--on-change', 'exit'], STAYS);
+    const exec = Exec.node([...workersOf(...all), ...SOON, ...BY_NUMBER, '--on-change', 'exit'], STAYS);
     const { pid } = await exec.start();
     change();
     expect(await exec.ended()).toBe(4);
@@ -211,7 +232,7 @@ describe('exec in a fleet that changes', () => {
 
   it('ignore: leaves the program alone, and warns', async () => {
     const { all, change } = await threeWorkers();
-    const exec = Exec.node([...workersOf(...all), ...SOON, '--on-change', 'ignore'], STAYS);
+    const exec = Exec.node([...workersOf(...all), ...SOON, ...BY_NUMBER, '--on-change', 'ignore'], STAYS);
     await exec.start();
     change();
     await exec.until(({ level, msg }) => level === 'warn' && msg.includes('it goes on with the old value'));

@@ -98,9 +98,7 @@ function programAt(
   const next = words[index + 1]?.value ?? '';
   if (/^python(?:3(?:\.\d+)?)?$/.test(name)) {
     const flag = words.findIndex(({ value }, at) => at > index && value === '-m');
-    const isOptions = words
-      .slice(index + 1, Math.max(flag, 0))
-      .every(({ value }) => /^-|^[\w.:]+$/.test(value ?? ''));
+    const isOptions = areOptions(words.slice(index + 1, Math.max(flag, 0)), ['-W', '-X']);
     const module = words[flag + 1]?.value ?? '';
     const program = flag !== -1 && isOptions ? moduleProgram(module) : undefined;
     return program === undefined ? undefined : take(program, flag + 2 - index);
@@ -126,6 +124,13 @@ function programAt(
     default:
       return undefined;
   }
+}
+
+/** Whether words are options of an interpreter alone: after anything else comes what is its script's. */
+export function areOptions(words: readonly Word[], withValue: readonly string[]): boolean {
+  return words.every(
+    ({ value = '' }, index) => /^[-+]/.test(value) || withValue.includes(words[index - 1]?.value ?? ''),
+  );
 }
 
 function ownCommand(

@@ -4,7 +4,7 @@ import { YamlAccess } from '../yaml-access.js';
 import type { ConfigMaps } from './config-maps.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import type { Launch } from './launch.js';
-import { findProgram, type Program } from './programs.js';
+import { areOptions, findProgram, type Program } from './programs.js';
 import { type InnerText, locateScalar, scalarText } from './scalar-text.js';
 import { readShellCommands, type Word } from './shell-commands.js';
 import type { Located, TextSource } from './span.js';
@@ -288,6 +288,7 @@ function shellScript(words: readonly Word[]): Word | undefined {
     return undefined;
   }
   const flag = words.findIndex(({ value }, index) => index > at && /^-[a-z]*c$/.test(value ?? ''));
-  const isOption = words.slice(at + 1, flag).every(({ value }) => /^[-+]|^\w+$/.test(value ?? ''));
-  return flag === -1 || !isOption ? undefined : words[flag + 1];
+  return flag === -1 || !areOptions(words.slice(at + 1, flag), ['-o', '+o', '-O', '+O'])
+    ? undefined
+    : words[flag + 1];
 }

@@ -49,7 +49,7 @@ function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Fi
   return [
     findingAt(rule, kvMode.span, {
       severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
-      message: `${nameOf(launch)} routes by KV cache and has no block size; ${namesOf(sized)} has ${tokens}${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT} unless told otherwise`,
+      message: `${nameOf(launch)} routes by KV cache and has no block size; the blocks of ${namesOf(sized)} have ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT} unless told otherwise`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
       fix: fixOf(frontend, sized, tokens),

@@ -42,7 +42,7 @@ function checkRouter(router: Launch, { workers }: Fleet): readonly Finding[] {
   const tokens = oneSize(sized);
   return [
     findingAt(routerRule, router.at, {
-      message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}; ${namesOf(sized)} has ${tokens ?? 'others'}`,
+      message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}; the blocks of ${namesOf(sized)} have ${tokens ?? 'other numbers of'} tokens`,
       advice: adviceOf(router, tokens),
       fix: tokens === undefined ? undefined : setRouter(router, tokens),
       related: sizesOf(sized),

@@ -1,4 +1,5 @@
-import { Pool } from 'undici';
+import { Socket } from 'node:net';
+import { buildConnector, Pool } from 'undici';
 import type { Clock } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
 import type { ApiRequest, KubernetesApi } from './api.js';
@@ -41,6 +42,8 @@ export class ApiClient implements KubernetesApi {
   /** Made at the first request, and anew when what it was made from has changed. */
   #pool: { readonly pool: Pool; readonly madeFrom: string } | undefined;
   readonly #leaving = new Set<Pool>();
+  /** Connections that are being made. */
+  readonly #connecting = new Set<Socket>();
   #isClosed = false;
 
   constructor(access: ClusterAccess, modules: { readonly clock: Clock }) {
@@ -106,6 +109,8 @@ export class ApiClient implements KubernetesApi {
     const pools = [...this.#leaving, ...(this.#pool === undefined ? [] : [this.#pool.pool])];
     this.#pool = undefined;
     await Promise.all(pools.map((pool) => pool.destroy()));
+    // undici leaves them alone until their time is up, and the process would wait for that.
+    for (const socket of this.#connecting) socket.destroy(new Error('the client is closed'));
   }
 
   #asked({ path }: ApiRequest, isWatch: boolean): Asked {
@@ -215,13 +220,13 @@ export class ApiClient implements KubernetesApi {
       // Looked after for each request, on the clock that tests can move.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: {
+      connect: this.#connector({
         timeout: CONNECT_TIMEOUT_MS,
         rejectUnauthorized: !skipsVerification,
         ...(authority === undefined ? {} : { ca: authority }),
         ...(certificate === undefined ? {} : { cert: certificate, key }),
         ...(serverName === undefined ? {} : { servername: serverName }),
-      },
+      }),
     });
     this.#pool = { pool, madeFrom };
     if (old !== undefined) {
@@ -229,6 +234,19 @@ export class ApiClient implements KubernetesApi {
       void old.close().finally(() => this.#leaving.delete(old));
     }
     return pool;
+  }
+
+  /** undici's own, with an account of what it is at. */
+  #connector(options: buildConnector.BuildOptions): buildConnector.connector {
+    const connect = buildConnector(options);
+    return (place, callback) => {
+      // It hands the socket back, which its types leave out.
+      const socket: unknown = connect(place, (...made) => {
+        if (socket instanceof Socket) this.#connecting.delete(socket);
+        callback(...made);
+      });
+      if (socket instanceof Socket) this.#connecting.add(socket);
+    };
   }
 }
 

@@ -299,6 +299,33 @@ describe('a server', () => {
     );
     expect(await refusalOf(get(await client(other)))).toContain('bad_answer: ');
   });
+
+  it('that takes a connection and says nothing is left at once when the client is closed', async () => {
+    let taken: (socket: Socket) => void;
+    const first = new Promise<Socket>((resolve) => {
+      taken = resolve;
+    });
+    const tcp = createTcpServer((socket) => taken(socket));
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+    open.add(() => new Promise((resolve) => tcp.close(resolve)));
+    const { port } = tcp.address() as AddressInfo;
+    const config = server.file(
+      'silent',
+      `{clusters: [{name: c, cluster: {server: "https://127.0.0.1:${port}"}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}`,
+    );
+    const api = await client(config);
+    const refusal = refusalOf(get(api));
+    const socket = await first;
+    const gone = new Promise((resolve) =>
+      socket
+        .resume()
+        .once('error', () => undefined)
+        .once('close', resolve),
+    );
+    await api.close();
+    await gone;
+    expect(await refusal).toContain('unreachable: ');
+  });
 });
 
 describe('TLS', () => {

@@ -291,6 +291,10 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       const served = await aggregator(TARGET, { kubeconfig });
       const { msg } = await saying(served, [`https://${address}:6443`, 'cannot be reached']);
       expect(msg).toContain('where a NetworkPolicy or a firewall drops the packets');
+      const toldMs = performance.now();
+      await served.program.stop();
+      // It tries to connect for 10 s each time, and does not wait for that.
+      expect(performance.now() - toldMs).toBeLessThan(5_000);
     });
 
     it('names the worker to which packets are dropped, as by a NetworkPolicy, and takes it when they pass', async () => {

@@ -25,8 +25,11 @@ const NOBODYS_HARDWARE = '02:00:00:00:00:ee';
 /** Why pods' stand-ins cannot have addresses of their own here, or undefined when they can. */
 export function podNetworkMissing(): string | undefined {
   // Whatever this makes is gone with the namespace that it is made in.
-  const link = ['link', 'add', 'one', 'type', 'veth', 'peer', 'name', 'other'];
-  const { error, status, stderr } = spawnSync('unshare', ['--net', 'ip', ...link], { encoding: 'utf8' });
+  const [unshare = '', ...args] = [
+    ...['unshare', '--net', 'ip', 'link', 'add', 'one'],
+    ...['type', 'veth', 'peer', 'name', 'other'],
+  ];
+  const { error, status, stderr } = spawnSync(unshare, args, { encoding: 'utf8' });
   if (error === undefined && status === 0) return undefined;
   const why = error?.message ?? stderr.trim();
   return `pods need a network namespace of their own: root, the commands unshare, nsenter and ip, and a kernel with veth (${why})`;

@@ -1,13 +1,11 @@
 import { type InjectResult, injectManifests, removeFromManifests } from '../manifests/inject/inject.js';
 import type { InjectOptions } from '../manifests/inject/options.js';
 import { unifiedDiff } from '../manifests/unified-diff.js';
-import { explainSystemError } from '../platform/file.js';
 import { withoutControls } from '../platform/printable.js';
-import { replaceTextFile } from '../platform/write-file.js';
 import type { CommandBody, WithCommon } from './command.js';
 import { EXIT_FOUND, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import type { injectSettings } from './inject-settings.js';
-import { readManifestFiles, STANDARD_INPUT } from './manifest-files.js';
+import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from './manifest-files.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
 
@@ -58,9 +56,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     return EXIT_OK;
   }
   for (const { file, after } of changed) {
-    await replaceTextFile(file, after).catch((cause: unknown) => {
-      throw new Error(`${file} cannot be written: it ${explainSystemError(cause)}`, { cause });
-    });
+    await writeManifestFile(file, after);
     say(`${file}: written`);
   }
   return EXIT_OK;

@@ -2,14 +2,12 @@ import { KubernetesError } from '../kubernetes/kubernetes-error.js';
 import { fixAll, type NamedText } from '../manifests/lint/apply-fixes.js';
 import type { Finding, Severity } from '../manifests/lint/finding.js';
 import { lintTexts } from '../manifests/lint/lint-texts.js';
-import { explainSystemError } from '../platform/file.js';
 import { withoutControls } from '../platform/printable.js';
-import { replaceTextFile } from '../platform/write-file.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
 import { renderFindings } from './lint-output.js';
 import type { lintSettings } from './lint-settings.js';
-import { readManifestFiles, STANDARD_INPUT } from './manifest-files.js';
+import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from './manifest-files.js';
 import type { SettingsOf } from './settings/setting.js';
 import { quote, SettingError } from './settings/setting-error.js';
 
@@ -89,10 +87,6 @@ async function writeChanged(before: readonly NamedText[], after: readonly NamedT
     if (text === old.get(file)) continue;
     if (file === STANDARD_INPUT)
       throw new SettingError('--fix true (on the command line): must be left out when - is read');
-    try {
-      await replaceTextFile(file, text);
-    } catch (error) {
-      throw new SettingError(`${quote(file)} cannot be written: it ${explainSystemError(error)}`);
-    }
+    await writeManifestFile(file, text);
   }
 }

@@ -3,6 +3,7 @@ import { explainSystemError } from '../platform/file.js';
 import { readWholeFile } from '../platform/file-watcher.js';
 import { findFiles, kindOfPath, truePath } from '../platform/find-files.js';
 import { readStandardInput } from '../platform/standard-input.js';
+import { replaceTextFile } from '../platform/write-file.js';
 import { quote, SettingError } from './settings/setting-error.js';
 
 /** Stands for standard input, as for other programs that read files. */
@@ -69,6 +70,25 @@ export async function readManifestFiles(
     }
   }
   return files;
+}
+
+/** Replaces a file's text, at once and whole. Throws a `SettingError` that names the file, and why it stays as it is. */
+export async function writeManifestFile(file: string, text: string): Promise<void> {
+  try {
+    await replaceTextFile(file, text);
+  } catch (error) {
+    throw new SettingError(
+      `${quote(file)} (on the command line): cannot be written: ${whyNotWritten(error)}`,
+    );
+  }
+}
+
+/** The new text is written beside the old one, which it then replaces. */
+function whyNotWritten(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EACCES' || code === 'EPERM') return 'this user may not write into its folder';
+  if (code === 'EROFS') return 'its file system is read-only';
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** What an operand stands for: itself, or the manifests in a folder. */

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readManifestFiles } from '../../src/cli/manifest-files.js';
+import { readManifestFiles, writeManifestFile } from '../../src/cli/manifest-files.js';
 import { SettingError } from '../../src/cli/settings/setting-error.js';
 
 let folder: string;
@@ -85,5 +85,19 @@ describe('readManifestFiles', () => {
     await expect(reading).rejects.toBeInstanceOf(SettingError);
     await expect(reading).rejects.toThrow(`${operand}" (on the command line): `);
     await expect(reading).rejects.toThrow(words);
+  });
+});
+
+describe('writeManifestFile', () => {
+  it('replaces the text of a file', async () => {
+    write({ 'a.yaml': 'kind: Pod\n' });
+    await writeManifestFile(join(folder, 'a.yaml'), 'kind: Job\n');
+    expect(readFileSync(join(folder, 'a.yaml'), 'utf8')).toBe('kind: Job\n');
+  });
+
+  it('names the file that cannot be written, and says why', async () => {
+    const written = writeManifestFile('/proc/version', 'kind: Job\n');
+    await expect(written).rejects.toThrow(SettingError);
+    await expect(written).rejects.toThrow(/^"\/proc\/version" \(on the command line\): cannot be written: /);
   });
 });

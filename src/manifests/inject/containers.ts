@@ -20,7 +20,7 @@ const NODE_IN_IMAGE = '/usr/local/bin/node';
 const PROGRAM_VOLUME = 'kv-accord';
 const COPY_FOLDER = '/program';
 
-/** A model may take long to load. `kv-accord` ends then, says why, and is launch anew. */
+/** A model may take long to load. `kv-accord` ends then, says why, and is started anew. */
 const TIMEOUT = '1h';
 
 /** What the restricted Pod Security Standard asks for. */
@@ -61,7 +61,7 @@ export function sidecarContainer(engine: Engine, { image, sidecarKind, transport
       { name: 'kva-grpc', containerPort: GRPC_PORT },
       { name: 'kva-http', containerPort: HTTP_PORT },
     ],
-    // They ask the sidecar alone: one that waited for the engine would keep the engine from being launch.
+    // They ask the sidecar alone: one that waited for the engine would keep the engine from being started.
     startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 3 },
     // 70 MB, and 33 bytes for each block that the engine holds.

@@ -67,14 +67,19 @@ function fixOf(file: string, text: string, block: CodeBlock, setting: ShownSetti
       const at = block.start + setting.note.at;
       return { says, file, edits: [{ start: at, end: at, text: `${setting.note.indent}# ${NOTE}${eol}` }] };
     }
-    case 'none':
-      // No comments in this language: the note follows the block.
-      return {
-        says,
-        file,
-        edits: [{ start: block.blockEnd, end: block.blockEnd, text: `${eol}${eol}> ${NOTE}` }],
-      };
+    case 'none': {
+      // No comments in this language: the note follows the block, in the list or the quote that it is in.
+      const indent = indentOf(text, block);
+      const note = `${eol}${indent.trimEnd()}${eol}${indent}> ${NOTE}`;
+      return { says, file, edits: [{ start: block.blockEnd, end: block.blockEnd, text: note }] };
+    }
   }
+}
+
+/** What stands in front of a line of the list or the quote that a block is in. */
+function indentOf(text: string, { start }: CodeBlock): string {
+  const fence = text.slice(text.lastIndexOf('\n', start - 2) + 1, start);
+  return (/^[^`~]*/.exec(fence)?.[0] ?? '').replace(/[^>\s]/g, ' ');
 }
 
 /** The block as a file of its own in which every character keeps its place. */

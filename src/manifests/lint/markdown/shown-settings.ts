@@ -102,7 +102,8 @@ function noteFor(lines: readonly Line[], index: number, language: string): NoteP
   let first = index;
   while (first > 0 && isContinued(first - 1)) first -= 1;
   const begin = lines[first] ?? line;
-  return { type: 'above', at: begin.start, indent: /^\s*/.exec(begin.text)?.[0] ?? '' };
+  // Inside a quote every line begins with `>`; one that does not would end it.
+  return { type: 'above', at: begin.start, indent: /^[\s>]*/.exec(begin.text)?.[0] ?? '' };
 }
 
 /** Whether the line's end lies outside of quotes. */

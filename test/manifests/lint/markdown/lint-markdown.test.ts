@@ -85,6 +85,25 @@ describe('documentation that sets block sizes', () => {
     );
   });
 
+  it.each([
+    ['a list', '1. One:\n\n   ', '   '],
+    ['a list that begins with it', '- ', '  '],
+    ['a quote', '> ', '> '],
+  ])('gets the note inside of %s', (_, first, next) => {
+    const below = fix(
+      `${first}\`\`\`json\n${next}{"DYN_KV_CACHE_BLOCK_SIZE": "16"}\n${next}\`\`\`\n\nText.\n`,
+    );
+    expect(below).toMatchObject({ findings: [], applied: 1 });
+    expect(below.texts[0]?.text).toContain(
+      `${next}\`\`\`\n${next.trimEnd()}\n${next}${NOTE.replace('#', '>')}\n\nText.\n`,
+    );
+    const above = fix(
+      `${first}\`\`\`sh\n${next}python -m dynamo.frontend \\\n${next}  --kv-cache-block-size 16\n${next}\`\`\`\n`,
+    );
+    expect(above).toMatchObject({ findings: [], applied: 1 });
+    expect(above.texts[0]?.text).toContain(`\`\`\`sh\n${next}${NOTE}\n${next}python`);
+  });
+
   it('is told of a whole manifest that has the fault, at its place in the page', () => {
     const manifest = [
       'apiVersion: nvidia.com/v1alpha1',

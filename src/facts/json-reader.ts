@@ -1,4 +1,4 @@
-import { showValue } from '../platform/probe-error.js';
+import { asJson, showValue } from '../platform/probe-error.js';
 import type { FactSheet } from './fact-sheet.js';
 import { isJsonObject, type JsonObject } from './json-object.js';
 
@@ -98,7 +98,7 @@ export class JsonReader {
 
   /** The field as JSON, for evidence: `page_size: 32`. */
   raw(...names: readonly string[]): string {
-    return names.map((name) => `${this.#path}${name}: ${JSON.stringify(this.#get(name) ?? null)}`).join(', ');
+    return names.map((name) => `${this.#path}${name}: ${asJson(this.#get(name) ?? null)}`).join(', ');
   }
 
   #get(name: string): unknown {

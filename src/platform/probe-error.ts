@@ -32,6 +32,20 @@ export function excerpt(text: string): string {
 
 /** A foreign value as JSON on one line, cut; for messages about fields of the wrong type. */
 export function showValue(value: unknown): string {
-  const json = JSON.stringify(value) ?? String(value);
+  const json = asJson(value);
   return json.length > EXCERPT_CHARS ? `${json.slice(0, EXCERPT_CHARS)}…` : json;
+}
+
+/**
+ * A foreign value as JSON on one line. Reading JSON has no bound of depth but
+ * writing has: lists in lists by the thousand are a broken or hostile answer,
+ * and must not end the process.
+ */
+export function asJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch (error) {
+    if (error instanceof RangeError) return '(nested too deeply to be shown)';
+    throw error;
+  }
 }

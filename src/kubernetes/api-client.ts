@@ -174,7 +174,7 @@ export class ApiClient implements KubernetesApi {
         size += piece.length;
         if (size > maxBytes)
           throw new KubernetesError(
-            'bad_answer',
+            'too_large',
             `${this.name}: answers ${asked.path} with more than ${maxBytes} bytes`,
           );
         pieces.push(piece);

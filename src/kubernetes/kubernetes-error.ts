@@ -7,7 +7,8 @@
  * - `not_found`: 404, the object or its whole kind is not there;
  * - `expired`: 410, the resource version is too old to go on from;
  * - `refused`: any other status that is no success;
- * - `bad_answer`: an answer that is too large or is not what the API has.
+ * - `too_large`: an answer that is larger than is taken; fewer objects of a page may be taken;
+ * - `bad_answer`: an answer that is not what the API has.
  */
 export type KubernetesErrorCode =
   | 'no_configuration'
@@ -17,6 +18,7 @@ export type KubernetesErrorCode =
   | 'not_found'
   | 'expired'
   | 'refused'
+  | 'too_large'
   | 'bad_answer';
 
 /** Why the API server did not do what was asked, in words an operator can act on; never with a secret in them. */

@@ -6,8 +6,11 @@ import type { KubernetesApi } from './api.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { asRecord, integerAt, textAt, valueAt } from './read-json.js';
 
-/** Objects of one page of a list; what kubectl and the informers ask for. */
+/** Objects of one page of a list, at first; what kubectl and the informers ask for. A page that is too large is asked for in halves. */
 const PAGE_SIZE = 500;
+
+/** Pages of one list: a server that gives one after the other without an end is broken. */
+const MAX_PAGES = 1_000;
 
 /** Most objects of one collection. */
 const MAX_OBJECTS = 10_000;
@@ -86,6 +89,7 @@ export class ListWatch<T> {
   /** What was told and holds still; undefined while all is well. */
   #toldTrouble: string | undefined;
   #gathering: Timer | undefined;
+  #pageSize = PAGE_SIZE;
   /** Why a silent watch was left last. */
   #silenceFault: unknown;
 
@@ -104,7 +108,9 @@ export class ListWatch<T> {
     let refusals = 0;
     while (!signal.aborted) {
       let watchedSinceMs: number | undefined;
-      // A watch that ends at once and says nothing, again and again, must not become a storm of requests.
+      /** Whether a watch ended at once, in order: not to be tried again without a pause, whatever it said. */
+      let isShort = false;
+      // A watch that ends at once, again and again, must not become a storm of requests.
       const hasWatched = (): boolean =>
         watchedSinceMs !== undefined && clock.monotonicMs() - watchedSinceMs >= 1_000;
       try {
@@ -116,6 +122,7 @@ export class ListWatch<T> {
         watchedSinceMs = clock.monotonicMs();
         const hasHeard = await this.#watch(signal, listener);
         failures = hasHeard || hasWatched() ? 0 : failures + 1;
+        isShort = !hasWatched();
         expiries = 0;
         refusals = 0;
       } catch (error) {
@@ -135,7 +142,7 @@ export class ListWatch<T> {
         const isJustBack = refusals === 1 && failures > 1;
         if (!(isCut || isJustBack) || error === this.#silenceFault) this.#isTroubled(error, listener);
       }
-      if (failures > 0) await sleep(clock, backoffMs(failures, random), signal);
+      if (failures > 0 || isShort) await sleep(clock, backoffMs(Math.max(1, failures), random), signal);
     }
     this.#gathering?.clear();
   }
@@ -144,13 +151,10 @@ export class ListWatch<T> {
     const { path, maxObjects = MAX_OBJECTS } = this.#options;
     const objects = new Map<string, T>();
     let page = '';
+    let pages = 0;
     let resourceVersion: string | undefined;
     do {
-      const answer = await this.#modules.api.get({
-        path,
-        query: { ...this.#selection(), limit: String(PAGE_SIZE), ...(page === '' ? {} : { continue: page }) },
-        signal,
-      });
+      const answer = await this.#page(page, signal);
       const items = valueAt(answer, 'items');
       // An empty list of Go is null.
       if (!Array.isArray(items) && items !== null)
@@ -161,10 +165,30 @@ export class ListWatch<T> {
       const next = textAt(answer, 'metadata', 'continue') ?? '';
       if (next !== '' && next === page) throw this.#bad(`${path} gives the same page again and again`);
       page = next;
+      pages += 1;
+      if (pages >= MAX_PAGES && page !== '') throw this.#bad(`${path} gives more than ${MAX_PAGES} pages`);
     } while (page !== '');
     if (resourceVersion === undefined) throw this.#bad(`the list of ${path} has no resourceVersion`);
     this.#objects = objects;
     this.#resourceVersion = resourceVersion;
+  }
+
+  /** One page of the list: smaller from now on where it is too large. */
+  async #page(page: string, signal: AbortSignal): Promise<unknown> {
+    for (;;) {
+      const limit = this.#pageSize;
+      try {
+        return await this.#modules.api.get({
+          path: this.#options.path,
+          query: { ...this.#selection(), limit: String(limit), ...(page === '' ? {} : { continue: page }) },
+          signal,
+        });
+      } catch (error) {
+        const isTooLarge = error instanceof KubernetesError && error.code === 'too_large';
+        if (!isTooLarge || limit === 1) throw error;
+        this.#pageSize = Math.floor(limit / 2);
+      }
+    }
   }
 
   /** Follows the collection until the server ends the watch in order. Whether anything was heard. */

@@ -273,6 +273,55 @@ describe('a collection', () => {
     await following.untilSet();
   });
 
+  it('whose pages are too large is asked for in smaller ones', async () => {
+    for (const name of ['a', 'b', 'c']) server.put(PODS, name);
+    const refused: string[] = [];
+    server.intercept = ({ query }, response) => {
+      const limit = query['limit'] ?? '';
+      if (Number(limit) <= 125 || query['watch'] === 'true') return false;
+      refused.push(limit);
+      response.end(Buffer.alloc(65 * 1024 * 1024, ' '));
+      return true;
+    };
+    const following = await Following.start();
+    await following.untilSet('a', 'b', 'c');
+    expect(refused).toEqual(['500', '250']);
+    expect(following.errors).toEqual([]);
+  });
+
+  it('whose pages never end is refused', async () => {
+    let pages = 0;
+    server.intercept = (_request, response) => {
+      pages += 1;
+      answer(response, { metadata: { resourceVersion: '1', continue: `p${pages % 2}` }, items: [] });
+      return true;
+    };
+    const following = await Following.start();
+    await following.until(() => following.errors.length === 1);
+    expect(following.errors[0]).toContain('gives more than 1000 pages');
+  });
+
+  it('whose watches end at once is not asked in a storm, although each says something', async () => {
+    server.put(PODS, 'a');
+    const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '101' } } };
+    server.intercept = ({ query }, response) => {
+      if (query['watch'] !== 'true') return false;
+      response.end(`${JSON.stringify(bookmark)}\n`);
+      return true;
+    };
+    const clock = new FakeClock();
+    const following = await Following.start(clock);
+    await following.untilSet('a');
+    for (const watches of [1, 2, 3]) {
+      await server.changes.until(() => server.asked.watches === watches);
+      // Only the pause is left to wait for.
+      await turnsUntil(() => clock.pendingTimers === 1);
+      expect(server.asked.watches).toBe(watches);
+      await clock.advanceMs(200);
+    }
+    expect(following.errors).toEqual([]);
+  });
+
   it('with too many objects is refused, in the list and in the watch, and the last set stays', async () => {
     for (const name of ['a', 'b']) server.put(PODS, name);
     const following = await Following.start(systemClock, 2);

@@ -48,17 +48,20 @@ export function reportsAsked(
 ): { readonly reported: number; readonly asked: number } {
   const { minWorkers } = state.options;
   if (minWorkers !== 'auto') return { reported: group.tallies.deciding, asked: minWorkers };
+  // Until discovery has told, nobody knows how many are enough; that none are expected agrees on nothing.
+  const asked = Math.max(1, state.expected?.count ?? Number.POSITIVE_INFINITY);
+  // The reports of other groups count, and yet agree on nothing for this one.
+  if (group.tallies.deciding === 0) return { reported: 0, asked };
   let reported = 0;
   for (const { tallies } of state.groups.values()) reported += tallies.deciding;
-  // Until discovery has told, nobody knows how many are enough.
-  return { reported, asked: state.expected?.count ?? Number.POSITIVE_INFINITY };
+  return { reported, asked };
 }
 
 function decide(state: AgreementState, group: Group, nowMs: number): Decision {
   const { options } = state;
   const { tallies } = group;
   const { reported, asked } = reportsAsked(state, group);
-  const enough = tallies.deciding > 0 && reported >= asked;
+  const enough = reported >= asked;
   if (options.overrideTokensPerBlock !== undefined) {
     if (!enough) return { state: 'collecting' };
     return {

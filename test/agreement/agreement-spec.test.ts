@@ -85,6 +85,14 @@ describe('before agreement', () => {
     expect(fleet.group('large').state).toBe('agreed');
   });
 
+  it('A1: with min_workers auto a group that has nobody says so, also where nobody is expected', () => {
+    const fleet = new TestFleet({ minWorkers: 'auto' });
+    fleet.list('a');
+    fleet.report('a');
+    fleet.do({ type: 'listed', members: [], expected: { count: 0, origin: 'Deployment w' } });
+    expect(fleet.group().reasons[0]?.text).toBe('0 workers reported, 0 workers are expected (Deployment w)');
+  });
+
   it('A1: min_workers auto counts before agreement alone: a workload that grows shuts no gate', () => {
     const fleet = new TestFleet({ minWorkers: 'auto', isStaticDiscovery: true });
     const members = [{ target: 'a', draining: false }];

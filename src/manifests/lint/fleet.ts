@@ -13,6 +13,8 @@ import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 export interface Fleet {
   readonly launches: readonly Launch[];
   readonly workers: readonly WorkerFacts[];
+  /** Those that register themselves with Dynamo: no program of Dynamo's knows of the others. */
+  readonly dynamoWorkers: readonly WorkerFacts[];
   readonly frontends: readonly FrontendFacts[];
   readonly routers: readonly Launch[];
   readonly indexers: readonly Launch[];
@@ -64,11 +66,13 @@ function groupOf(launch: Launch, graphs: Map<YAMLMap, number>): string {
 
 function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
+  const workers = of('worker')
+    .filter(hasCache)
+    .map((one) => readWorkerFacts(one, configMaps));
   return {
     launches,
-    workers: of('worker')
-      .filter(hasCache)
-      .map((one) => readWorkerFacts(one, configMaps)),
+    workers,
+    dynamoWorkers: workers.filter(({ launch }) => launch.isDynamo),
     frontends: of('frontend').map((one) => readFrontendFacts(one)),
     routers: of('router'),
     indexers: of('indexer'),

@@ -75,12 +75,14 @@ function containerLaunches(
         : { value: expand(located.value, known), span: located.span, mayBeMore: false },
     );
   }
+  // A container without an image is one part of a patch, and its variables are merged with those of the whole.
+  const isPatch = container.image === undefined && site.kind !== 'DynamoGraphDeployment';
   const surroundings: Surroundings = {
     source: file,
     site,
     container,
     env,
-    hasUnseenEnv: given.hasUnseen,
+    hasUnseenEnv: given.hasUnseen || isPatch,
     image: container.image?.value,
   };
   const texts = [...container.command, ...container.args];

@@ -52,7 +52,7 @@ function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): rea
   ];
 }
 
-function frontendAndWorkers(frontend: FrontendFacts, { workers }: Fleet): readonly Finding[] {
+function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
   const { launch, kvMode, flag, variable, decides } = frontend;
   // exec sets the variable itself; a flag stays what it is.
   const setting = flag ?? (launch.isGated ? undefined : variable);
@@ -60,7 +60,7 @@ function frontendAndWorkers(frontend: FrontendFacts, { workers }: Fleet): readon
     return [];
   }
   const inert = decides === 'card';
-  return compare(launch, setting, workers, {
+  return compare(launch, setting, dynamoWorkers, {
     severity: inert ? 'warning' : 'error',
     consequence: inert
       ? `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
@@ -70,16 +70,16 @@ function frontendAndWorkers(frontend: FrontendFacts, { workers }: Fleet): readon
   });
 }
 
-function routerAndWorkers(router: Launch, { workers }: Fleet): readonly Finding[] {
+function routerAndWorkers(router: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
   const flag = flagOf(router, '--router-block-size', '--block-size');
   const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
-  return setting === undefined ? [] : compare(router, setting, workers, {});
+  return setting === undefined ? [] : compare(router, setting, dynamoWorkers, {});
 }
 
 /** The endpoint picker has no number but its variable's. */
-function pickerAndWorkers(picker: Launch, { workers }: Fleet): readonly Finding[] {
+function pickerAndWorkers(picker: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
   const setting = variableOf(picker, 'DYN_KV_CACHE_BLOCK_SIZE');
-  return setting === undefined ? [] : compare(picker, setting, workers, {});
+  return setting === undefined ? [] : compare(picker, setting, dynamoWorkers, {});
 }
 
 /** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */

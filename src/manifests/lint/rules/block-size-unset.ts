@@ -28,13 +28,13 @@ export const blockSizeUnset: LintRule = {
   },
 };
 
-function checkFrontend(frontend: FrontendFacts, { workers }: Fleet): readonly Finding[] {
+function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
   const { launch, kvMode, flag, variable, decides } = frontend;
   const isSet = flag !== undefined || variable !== undefined || launch.isGated || mayBeUnseen(launch);
   if (kvMode === undefined || isSet) {
     return [];
   }
-  const sized = workers.filter(({ size }) => size !== undefined);
+  const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
   const sizes = [...new Set(sized.map(({ size }) => size?.tokens ?? 0))];
   const [tokens] = sizes;
   // Several sizes are a fault of their own: no number would be right.

@@ -25,10 +25,10 @@ export const gateWithoutWorkers: LintRule = {
     own.flatMap((launch) => {
       const target = settingOf(
         launch,
-        ['--workers', '--workers-file', '--dynamo-graph', '--aggregator', '--config', '-w'],
+        ['--workers', '--workers-file', '--dynamo-graph', '--kv-event-sources', '--aggregator', '--config'],
         [
           ...['KV_ACCORD_WORKERS', 'KV_ACCORD_WORKERS_FILE', 'KV_ACCORD_DYNAMO_GRAPH'],
-          ...['KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
+          ...['KV_ACCORD_KV_EVENT_SOURCES', 'KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
         ],
       );
       const isHelp = launch.args.some(

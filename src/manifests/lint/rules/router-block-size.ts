@@ -25,19 +25,18 @@ export const routerBlockSizeDefault: LintRule = {
   check: (fleet) => fleet.routers.flatMap((router) => checkRouter(router, fleet)),
 };
 
-function checkRouter(router: Launch, { workers }: Fleet): readonly Finding[] {
+function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
   const setting =
     flagOf(router, '--router-block-size', '--block-size') ?? variableOf(router, 'DYN_ROUTER_BLOCK_SIZE');
-  const sized = workers.filter(({ size }) => size !== undefined);
-  if (
-    setting !== undefined ||
-    router.isGated ||
-    mayBeUnseen(router) ||
-    sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT && workers.length > 0)
-  ) {
-    return sized.length > 0 || setting !== undefined || router.isGated || mayBeUnseen(router)
-      ? []
-      : [unknownSize(router)];
+  const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
+  if (setting !== undefined || router.isGated || mayBeUnseen(router)) {
+    return [];
+  }
+  if (sized.length === 0) {
+    return [unknownSize(router)];
+  }
+  if (sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT)) {
+    return [];
   }
   const tokens = oneSize(sized);
   return [

@@ -1,4 +1,4 @@
-import type { AgreementEffect, AgreementEvent } from '../agreement/events.js';
+import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from '../agreement/events.js';
 import type { AgreementOptions } from '../agreement/options.js';
 import { nextDeadlineMs, reduce } from '../agreement/reduce.js';
 import type { FleetView } from '../agreement/snapshot.js';
@@ -84,13 +84,18 @@ export class FleetRunner {
     endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[],
     expected?: ExpectedWorkers,
   ): void {
-    const targets = new Set(endpoints.map(({ target }) => target));
+    const identities = new Map(endpoints.map(({ target, identity }) => [target, identity]));
     for (const target of this.#reports.keys()) {
-      if (!targets.has(target)) this.#reports.delete(target);
+      const isAnother = isOtherIdentity(this.#state.members.get(target)?.identity, identities.get(target));
+      if (!identities.has(target) || isAnother) this.#reports.delete(target);
     }
     this.#dispatch({
       type: 'listed',
-      members: endpoints.map(({ target, draining }) => ({ target, draining: draining === true })),
+      members: endpoints.map(({ target, draining, identity }) => ({
+        target,
+        draining: draining === true,
+        identity,
+      })),
       expected,
     });
     // Nobody is to read for the gathering's time that there are no workers.

@@ -1,3 +1,4 @@
+import { isOtherIdentity } from '../agreement/events.js';
 import type { Clock } from '../platform/clock.js';
 import { ConnectGate } from '../platform/connect-gate.js';
 import type { Logger } from '../platform/logger.js';
@@ -23,10 +24,17 @@ export interface SessionPoolModules {
   readonly logger: Logger;
 }
 
+interface KeptSession {
+  readonly session: WorkerSession;
+  /** As discovery wrote it, which may be another spelling of the session's. */
+  readonly address: string;
+  readonly identity: string | undefined;
+}
+
 /** One session for each worker that discovery lists. */
 export class SessionPool {
-  /** By target; with the address as discovery wrote it, which may be another spelling of the session's. */
-  readonly #sessions = new Map<string, { readonly address: string; readonly session: WorkerSession }>();
+  /** By target. */
+  readonly #sessions = new Map<string, KeptSession>();
   readonly #modules: WorkerSessionModules;
   #isClosed = false;
 
@@ -51,20 +59,25 @@ export class SessionPool {
 
   /**
    * Takes discovery's full list: new workers get a session, workers that are
-   * gone lose theirs, and one whose address changed gets another. To be called
+   * gone lose theirs, and one whose address changed, or that is another one
+   * under its name, gets another. To be called
    * after the listener knows the list. A session that is kept is not disturbed.
    */
   setEndpoints(endpoints: readonly Endpoint[]): void {
     if (this.#isClosed) return;
-    const addresses = new Map<string, string>();
-    for (const { target, address } of endpoints) if (address !== undefined) addresses.set(target, address);
-    for (const [target, { address, session }] of this.#sessions) {
-      if (addresses.get(target) === address) continue;
+    const wanted = new Map<string, Endpoint & { readonly address: string }>();
+    for (const endpoint of endpoints) {
+      const { target, address } = endpoint;
+      if (address !== undefined) wanted.set(target, { ...endpoint, address });
+    }
+    for (const [target, { address, identity, session }] of this.#sessions) {
+      const its = wanted.get(target);
+      if (its?.address === address && !isOtherIdentity(identity, its.identity)) continue;
       session.close();
       this.#sessions.delete(target);
     }
-    for (const [target, address] of addresses) {
-      if (!this.#sessions.has(target)) this.#open(target, address);
+    for (const endpoint of wanted.values()) {
+      if (!this.#sessions.has(endpoint.target)) this.#open(endpoint);
     }
   }
 
@@ -75,11 +88,11 @@ export class SessionPool {
     this.#sessions.clear();
   }
 
-  #open(target: string, text: string): void {
+  #open({ target, address: text, identity }: Endpoint & { readonly address: string }): void {
     try {
       const address = parseWorkerAddress(text);
       const session = new WorkerSession({ target, address }, this.#modules);
-      this.#sessions.set(target, { address: text, session });
+      this.#sessions.set(target, { address: text, identity, session });
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
       this.#modules.listener.onBroken(target, error.message);

@@ -7,6 +7,13 @@ import type { WorkerReport } from '../contract/worker-report.js';
 export interface ListedMember {
   readonly target: string;
   readonly draining: boolean;
+  /** Tells it from another one that had its name before; undefined where nobody can tell. */
+  readonly identity?: string | undefined;
+}
+
+/** Whether two members of one name are not the same; what is not told is no difference. */
+export function isOtherIdentity(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && one !== other;
 }
 
 /** How many members there are to be in all groups together, and what says so (`Deployment worker`). */

@@ -2,7 +2,7 @@ import { EvidenceSource } from '../contract/enums.js';
 import { MAX_TEXT_CHARS } from '../contract/report-limits.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
-import type { AgreementEffect, AgreementEvent } from './events.js';
+import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
 import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
@@ -83,19 +83,24 @@ function list(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  const targets = new Set(listed.map(({ target }) => target));
+  const identities = new Map(listed.map(({ target, identity }) => [target, identity]));
   if (expected?.count !== state.expected?.count || expected?.origin !== state.expected?.origin) {
     state.expected = expected;
     state.version += 1;
   }
   for (const member of [...state.members.values()]) {
-    if (!targets.has(member.target)) remove(state, member, nowMs, effects);
+    const { target } = member;
+    // A8: who comes under the name of one that is gone is another member, and has said nothing yet.
+    const isAnother = isOtherIdentity(member.identity, identities.get(target));
+    if (!identities.has(target) || isAnother) remove(state, member, nowMs, effects);
   }
-  for (const { target, draining } of listed) {
+  for (const { target, draining, identity } of listed) {
     const member = state.members.get(target);
+    if (member !== undefined) member.identity ??= identity;
     if (member === undefined) {
       const added: Member = {
         target,
+        identity,
         listedAtMs: nowMs,
         listedDraining: draining,
         told: undefined,

@@ -10,6 +10,8 @@ import type { Tallies, Tally } from './tally.js';
 /** One worker that discovery lists. Changed in place by the reducer alone. */
 export interface Member {
   readonly target: string;
+  /** Tells it from another one that had its name before; undefined while discovery has not told. */
+  identity: string | undefined;
   readonly listedAtMs: number;
   /** Discovery says that it is being taken away (A10); its sidecar may say so as well. */
   listedDraining: boolean;

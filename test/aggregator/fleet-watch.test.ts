@@ -7,6 +7,7 @@ import { RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
+import { makeWireReport } from '../support/reports.js';
 
 it('a member that has no address yet is waited for with its reason, and the expected number is said', async () => {
   const clock = new FakeClock();
@@ -40,4 +41,31 @@ it('a member that has no address yet is waited for with its reason, and the expe
   expect(watch.trouble).toBe('waiting for 1 of 1 worker: worker-7 (its pod has no address yet (Pending))');
   await watch.close();
   expect(clock.pendingTimers).toBe(0);
+});
+
+it('a pod that is made anew under its name is asked anew, also where it is listed without a gap', async () => {
+  const clock = new FakeClock();
+  let list: (endpoints: readonly Endpoint[]) => void = () => undefined;
+  const watch = new FleetWatch(DEFAULT_AGREEMENT_OPTIONS, {
+    clock,
+    logger: new RecordingLogger(),
+    random: systemRandom,
+    dialer: new RpcDialer({}, { clock, security: createPlaintextSecurity() }),
+    source: {
+      name: 'by hand',
+      isStatic: false,
+      run: (signal, onList) => {
+        list = onList;
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      },
+    },
+  });
+  watch.start();
+  list([{ target: 'w-0', address: '127.0.0.1:1', identity: 'one' }]);
+  watch.runner.reported('w-0', makeWireReport('w-0'));
+  expect(watch.runner.reportOf('w-0')).toBeDefined();
+  // Its pod has no address yet: what the one before it reported does not stand for it.
+  list([{ target: 'w-0', pending: 'its pod has no address yet (Pending)', identity: 'two' }]);
+  expect(watch.runner.reportOf('w-0')).toBeUndefined();
+  await watch.close();
 });

@@ -238,6 +238,21 @@ describe('a session makes a chatty worker wait', () => {
 });
 
 describe('a pool', () => {
+  it('begins anew with a worker that is another one under its name, also at the same address', async () => {
+    const sidecar = await startSidecar();
+    const { pool, recorder } = createPool();
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address, identity: 'one' }]);
+    await recorder.until(() => recorder.reports.length === 1);
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address, identity: 'one' }]);
+    expect(sidecar.requests).toHaveLength(1);
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address, identity: 'two' }]);
+    await recorder.until(() => recorder.reports.length === 2);
+    expect(sidecar.requests).toEqual([
+      { lastInstanceId: '', lastRevision: 0n },
+      { lastInstanceId: '', lastRevision: 0n },
+    ]);
+  });
+
   it('keeps its sessions in step with the list', async () => {
     const [first, second] = [await startSidecar(), await startSidecar()];
     const { pool, recorder } = createPool();

@@ -402,6 +402,27 @@ describe('after agreement', () => {
     expect(fleet.group().epoch).toBe(1);
   });
 
+  it('A8: a member that comes under the name of one that is gone has said nothing, and is not offered', () => {
+    const fleet = agreedFleet();
+    const list = (...identities: (string | undefined)[]): ReturnType<TestFleet['do']> => {
+      const members = identities.map((identity, at) => ({
+        target: 'abc'[at] ?? '',
+        draining: false,
+        identity,
+      }));
+      return fleet.do({ type: 'listed', members });
+    };
+    list('uid-1', undefined, 'uid-1');
+    fleet.broken('a');
+    expect(fleet.member('a')).toMatchObject({ state: 'lost', offer: 'full' });
+    const effects = list('uid-2', 'uid-1', undefined);
+    expect(effects.filter(({ type }) => type === 'forget_instance')).toMatchObject([{ target: 'a' }]);
+    expect(fleet.member('a')).toMatchObject({ state: 'discovered', offer: 'none' });
+    expect(fleet.member('b').state).toBe('conforming');
+    fleet.report('a', { instance: 'a-1', revision: 1 });
+    expect(fleet.member('a').state).toBe('conforming');
+  });
+
   it('A9: a strict majority that holds another contract for settle starts a new epoch: shut, made anew, open', () => {
     const fleet = agreedFleet();
     fleet.report('a', { size: 64, instance: 'a-2' });

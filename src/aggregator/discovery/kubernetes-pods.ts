@@ -4,6 +4,7 @@ import { formatTcp } from '../../platform/address.js';
 import { onOneLine } from '../../platform/printable.js';
 import { clueOf, type PodClue } from './expected-count.js';
 import type { ClusterMembers } from './kubernetes-source.js';
+import { onePerAddress } from './one-per-address.js';
 import type { Endpoint } from './source.js';
 
 /** Longest part of the scheduler's words that a message repeats. */
@@ -15,6 +16,7 @@ export const POD_NAME: RegExp = /^[a-z0-9][a-z0-9.-]{0,252}$/;
 /** What is kept of a pod. */
 export interface ListedPod {
   readonly name: string;
+  readonly uid: string | undefined;
   readonly ip: string | undefined;
   readonly draining: boolean;
   /** Why it has no address yet; empty when it has one. */
@@ -33,6 +35,7 @@ export function readPod(object: unknown): ListedPod | undefined {
   const isAddress = ip !== undefined && isIP(ip) !== 0;
   return {
     name,
+    uid: textAt(object, 'metadata', 'uid'),
     ip: isAddress ? ip : undefined,
     draining: clue.draining,
     pending: isAddress ? '' : pendingWords(object, phase),
@@ -65,25 +68,17 @@ export function membersOfPods(
   { port, nameOf, asked }: PodMembersOptions,
 ): ClusterMembers {
   const sorted = [...pods].sort((a, b) => (a.name < b.name ? -1 : 1));
-  // Pods on their node's network share its address, and so may a pod that ends and one that follows it.
-  const holders = new Map<string, ListedPod>();
-  for (const pod of sorted) {
-    if (pod.ip === undefined) continue;
-    const holder = holders.get(pod.ip);
-    if (holder === undefined || (holder.draining && !pod.draining)) holders.set(pod.ip, pod);
-  }
-  const endpoints = sorted.map((pod): Endpoint => {
-    const { name, ip, draining } = pod;
-    const frame = { target: nameOf(name), ...(draining ? { draining } : {}) };
-    if (ip === undefined) return { ...frame, pending: pod.pending };
-    const address = formatTcp(ip, port);
-    const holder = holders.get(ip);
-    if (holder === pod || holder === undefined) return { ...frame, address };
-    return {
-      ...frame,
-      pending: `its address ${address} is that of ${holder.name} too: pods on one node's network need ports of their own`,
-    };
-  });
+  const endpoints = onePerAddress(
+    sorted.map(({ name, uid, ip, draining, pending }): Endpoint => {
+      const place = ip === undefined ? { pending } : { address: formatTcp(ip, port) };
+      return {
+        target: nameOf(name),
+        ...place,
+        ...(draining ? { draining } : {}),
+        ...(uid === undefined ? {} : { identity: uid }),
+      };
+    }),
+  );
   return {
     endpoints,
     problems:

@@ -5,6 +5,7 @@ import type { PodClue } from './expected-count.js';
 import { POD_NAME } from './kubernetes-pods.js';
 import type { ClusterMembers } from './kubernetes-source.js';
 import { MAX_ENDPOINTS } from './limits.js';
+import { onePerAddress } from './one-per-address.js';
 import type { Endpoint } from './source.js';
 
 /** What is kept of an EndpointSlice. */
@@ -23,6 +24,7 @@ interface ListedPlace {
   readonly terminating: boolean;
   /** The pod behind it; undefined where the slice names none. */
   readonly pod: string | undefined;
+  readonly uid: string | undefined;
 }
 
 /** Reads an EndpointSlice. Endpoints that are not ready are kept: they are the ones to wait for. */
@@ -51,6 +53,7 @@ function readPlace(endpoint: unknown): ListedPlace {
     address: typeof address === 'string' && address !== '' ? address : undefined,
     terminating: valueAt(endpoint, 'conditions', 'terminating') === true,
     pod: pod !== undefined && POD_NAME.test(pod) ? pod : undefined,
+    uid: isPod ? textAt(endpoint, 'targetRef', 'uid') : undefined,
   };
 }
 
@@ -86,7 +89,7 @@ export function membersOfSlices(
   }
   const found = [...members.values()].sort((a, b) => (a.endpoint.target < b.endpoint.target ? -1 : 1));
   return {
-    endpoints: found.map(({ endpoint }) => endpoint),
+    endpoints: onePerAddress(found.map(({ endpoint }) => endpoint)),
     problems: found.length > 0 ? [] : [noneWords(slices.length, service, namespace)],
     pods: found.map(({ pod }) => pod),
   };
@@ -106,7 +109,7 @@ function isBetter(candidate: Endpoint, known: Endpoint): boolean {
 }
 
 function endpointOf(
-  { address, terminating, pod }: ListedPlace,
+  { address, terminating, pod, uid }: ListedPlace,
   slice: ListedSlice,
   port: number | string,
   nameOf: (pod: string) => string,
@@ -121,7 +124,7 @@ function endpointOf(
         };
   const draining = terminating ? { draining: true } : {};
   const target = pod === undefined ? (place.address ?? address ?? slice.name) : nameOf(pod);
-  return { target, ...place, ...draining };
+  return { target, ...place, ...draining, ...(uid === undefined ? {} : { identity: uid }) };
 }
 
 function portWords({ name, ports }: ListedSlice, port: number | string): string {

@@ -13,6 +13,12 @@ export interface Endpoint {
   readonly target: string;
   /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `told`, or not yet, and then it has `pending`. */
   readonly address?: string;
+  /**
+   * What tells this worker from another one that had its name before (a pod's
+   * uid); absent where the source cannot tell. A target that comes with another
+   * one is another member, of which nothing is known.
+   */
+  readonly identity?: string;
   /** Why there is no address yet although there will be one, for messages: `its pod is Pending`. */
   readonly pending?: string;
   /** What is reported of a worker without a sidecar. */

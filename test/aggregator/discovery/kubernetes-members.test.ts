@@ -106,6 +106,35 @@ describe('the endpoints of a Service', () => {
     ]);
   });
 
+  it('are told from others of their name by the ids of their pods', () => {
+    const targetRef = { kind: 'Pod', name: 'w-0', uid: 'one' };
+    const [young] = membersIn([slice('s-1', [{ addresses: ['192.0.2.1'], targetRef }])]).endpoints;
+    expect(young).toEqual({ target: 'w-0', address: '192.0.2.1:50061', identity: 'one' });
+    expect(podsIn(pod('w-0', { podIP: '192.0.2.1' }, { uid: 'one' })).endpoints).toEqual([young]);
+  });
+
+  it('that share an address are one that has it, and others that say so', () => {
+    const { endpoints } = membersIn([
+      slice('s-1', [endpoint('a', '192.0.2.1'), endpoint('b', '192.0.2.1')]),
+      slice('s-2', [endpoint('c', '192.0.2.2', { terminating: true }), endpoint('d', '192.0.2.2')]),
+    ]);
+    expect(endpoints).toEqual([
+      { target: 'a', address: '192.0.2.1:50061' },
+      {
+        target: 'b',
+        pending:
+          "its address 192.0.2.1:50061 is that of a too: pods on one node's network need ports of their own",
+      },
+      { target: 'c', draining: true, pending: expect.stringContaining('192.0.2.2:50061 is that of d too') },
+      { target: 'd', address: '192.0.2.2:50061' },
+    ]);
+    // By a named port each has its own.
+    const other = slice('s-2', [endpoint('b', '192.0.2.1')], { ports: [{ name: 'grpc', port: 7 }] });
+    expect(
+      membersIn([slice('s-1', [endpoint('a', '192.0.2.1')]), other]).endpoints.map(({ address }) => address),
+    ).toEqual(['192.0.2.1:50061', '192.0.2.1:7']);
+  });
+
   it('that are none are told apart from a Service that is not there', () => {
     expect(membersIn([]).problems).toEqual([
       'the Service workers has no EndpointSlices in the namespace kv; check its name and the namespace',

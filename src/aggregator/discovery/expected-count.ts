@@ -66,29 +66,46 @@ const DEFAULT_REPLICAS = 1;
 
 const bySpecReplicas = (object: unknown): number => integerAt(object, 'spec', 'replicas') ?? DEFAULT_REPLICAS;
 
-/** Kinds that pods may be of. What is not here is asked for `spec.replicas`, as every scalable kind has it. */
-const KINDS: Readonly<Record<string, ControllerKind>> = {
-  ReplicaSet: { plural: 'replicasets', hasParent: true, replicasOf: bySpecReplicas },
-  Deployment: { plural: 'deployments', replicasOf: bySpecReplicas },
-  StatefulSet: { plural: 'statefulsets', hasParent: true, replicasOf: bySpecReplicas },
-  // The workers of a group are made by a StatefulSet that belongs to the leader's pod.
-  Pod: { plural: 'pods', hasParent: true, replicasOf: () => undefined },
-  DaemonSet: {
-    plural: 'daemonsets',
-    replicasOf: (object) => integerAt(object, 'status', 'desiredNumberScheduled'),
-  },
-  Job: {
-    plural: 'jobs',
-    replicasOf: (object) => integerAt(object, 'spec', 'parallelism') ?? DEFAULT_REPLICAS,
-  },
-  LeaderWorkerSet: {
-    plural: 'leaderworkersets',
-    replicasOf: (object, leadersOnly) => {
-      const size = integerAt(object, 'spec', 'leaderWorkerTemplate', 'size') ?? 1;
-      return bySpecReplicas(object) * (leadersOnly ? 1 : size);
+/** Kinds that pods may be of. */
+const KINDS: ReadonlyMap<string, ControllerKind> = new Map(
+  Object.entries<ControllerKind>({
+    ReplicaSet: { plural: 'replicasets', hasParent: true, replicasOf: bySpecReplicas },
+    Deployment: { plural: 'deployments', replicasOf: bySpecReplicas },
+    StatefulSet: { plural: 'statefulsets', hasParent: true, replicasOf: bySpecReplicas },
+    // The workers of a group are made by a StatefulSet that belongs to the leader's pod.
+    Pod: { plural: 'pods', hasParent: true, replicasOf: () => undefined },
+    DaemonSet: {
+      plural: 'daemonsets',
+      replicasOf: (object) => integerAt(object, 'status', 'desiredNumberScheduled'),
     },
-  },
-};
+    Job: {
+      plural: 'jobs',
+      // It has no more pods than are still to succeed.
+      replicasOf: (object) =>
+        Math.min(
+          integerAt(object, 'spec', 'parallelism') ?? DEFAULT_REPLICAS,
+          integerAt(object, 'spec', 'completions') ?? Number.POSITIVE_INFINITY,
+        ),
+    },
+    LeaderWorkerSet: {
+      plural: 'leaderworkersets',
+      replicasOf: (object, leadersOnly) => {
+        const size = integerAt(object, 'spec', 'leaderWorkerTemplate', 'size') ?? 1;
+        return bySpecReplicas(object) * (leadersOnly ? 1 : size);
+      },
+    },
+  }),
+);
+
+/** A kind of somebody else's is asked for `spec.replicas`, as scalable kinds have it; what it means where that is missing only they know. */
+function kindOf(kind: string): ControllerKind {
+  return (
+    KINDS.get(kind) ?? {
+      plural: `${kind.toLowerCase()}s`,
+      replicasOf: (object) => integerAt(object, 'spec', 'replicas'),
+    }
+  );
+}
 
 const LEADER_WORKER_SET: Omit<OwnerReference, 'name'> = {
   apiVersion: 'leaderworkerset.x-k8s.io/v1',
@@ -153,7 +170,7 @@ export class ExpectedCount {
     const expected =
       (await this.#countGraph(round, problems)) ?? (await this.#countWorkloads(pods, round, problems));
     if (!round.isUnanswered) this.#last = expected;
-    this.#forget(pods);
+    this.#forget(pods, round);
     return { expected: this.#last, problems: [...problems] };
   }
 
@@ -220,10 +237,7 @@ export class ExpectedCount {
     let owner: OwnerReference | undefined =
       leaderWorkerSet === undefined ? clue.owner : { ...LEADER_WORKER_SET, name: leaderWorkerSet.name };
     for (let depth = 0; owner !== undefined && depth < MAX_PARENTS; depth += 1) {
-      const kind: ControllerKind = KINDS[owner.kind] ?? {
-        plural: `${owner.kind.toLowerCase()}s`,
-        replicasOf: bySpecReplicas,
-      };
+      const kind = kindOf(owner.kind);
       const parent: OwnerReference | undefined =
         kind.hasParent === true ? await this.#parentOf(owner, kind, round, problems) : undefined;
       if (parent === undefined) {
@@ -266,7 +280,8 @@ export class ExpectedCount {
     round: Round,
     problems: Set<string>,
   ): Promise<OwnerReference | undefined> {
-    const key = `${owner.kind} ${owner.name}`;
+    const key = `${owner.apiVersion} ${owner.kind} ${owner.name}`;
+    round.parents.add(key);
     if (this.#parents.has(key)) return this.#parents.get(key);
     const object = await round.ask(owner.apiVersion, plural, owner.name);
     if (object instanceof KubernetesError) {
@@ -300,10 +315,10 @@ export class ExpectedCount {
   }
 
   /** Rolling updates leave a ReplicaSet behind each time: what no listed pod leads to is not remembered for ever. */
-  #forget(pods: readonly PodClue[]): void {
+  #forget(pods: readonly PodClue[], { parents }: Round): void {
     const beginnings = new Set(pods.map(({ name }) => (name === undefined ? '' : beginningOf(name))));
     for (const beginning of this.#pods.keys()) if (!beginnings.has(beginning)) this.#pods.delete(beginning);
-    if (this.#parents.size > MAX_QUESTIONS) this.#parents.clear();
+    for (const key of this.#parents.keys()) if (!parents.has(key)) this.#parents.delete(key);
   }
 }
 
@@ -313,6 +328,8 @@ class Round {
   readonly #namespace: string;
   readonly #signal: AbortSignal;
   readonly #answers = new Map<string, unknown>();
+  /** Controllers whose own controllers mattered. */
+  readonly parents = new Set<string>();
   /** Whether the cluster left a question open: a refusal and an absence are answers, a silence is none. */
   isUnanswered = false;
 

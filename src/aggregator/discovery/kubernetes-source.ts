@@ -1,6 +1,6 @@
 import type { KubernetesApi } from '../../kubernetes/api.js';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.js';
-import type { Clock } from '../../platform/clock.js';
+import { type Clock, sleep } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
 import type { Random } from '../../platform/random.js';
 import { DiscoveryError } from './discovery-error.js';
@@ -35,6 +35,12 @@ export interface KubernetesSourceModules {
 
 /** Between two looks at what workloads are to have, while their pods stand still. */
 const LOOK_AGAIN_MS = 15_000;
+
+/**
+ * From one look to the next at least: thousands of pods that start one after
+ * the other must not become as many questions, by every frontend there is.
+ */
+const MIN_BETWEEN_MS = 250;
 
 /** Members out of one collection of a cluster, followed by a watch. */
 export class KubernetesSource<T> implements DiscoverySource {
@@ -89,15 +95,17 @@ export class KubernetesSource<T> implements DiscoverySource {
     onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
     onError: (error: Error) => void,
   ): Promise<void> {
+    const { clock } = this.#modules;
     let listed: ClusterMembers | undefined;
     let told = '';
     while (!signal.aborted) {
-      const members = await latest.next(this.#modules.clock, LOOK_AGAIN_MS, signal);
+      const members = await latest.next(clock, LOOK_AGAIN_MS, signal);
       if (members === undefined || signal.aborted) continue;
       if (members.endpoints.length > MAX_ENDPOINTS) {
         this.#tell(tooMany(members.endpoints), onError);
         continue;
       }
+      const pause = sleep(clock, MIN_BETWEEN_MS, signal);
       const outcome = await counter.count(members.pods, signal);
       if (outcome === undefined) return;
       const { expected, problems } = outcome;
@@ -106,6 +114,7 @@ export class KubernetesSource<T> implements DiscoverySource {
       if (members !== listed || words !== told) onList(members.endpoints, expected);
       listed = members;
       told = words;
+      await pause;
     }
   }
 

@@ -226,6 +226,45 @@ describe('the workers that are expected', () => {
     });
   });
 
+  it('of a kind of somebody else that tells no number are as many as are listed, whatever it is called', async () => {
+    const pods = ['a', 'b'].map((name) => owned(name, 'RayCluster', 'o', 'ray.io/v1'));
+    expect(await count({ [`/apis/ray.io/v1${NS}/rayclusters/o`]: { spec: {} } }, pods)).toEqual({
+      expected: { count: 2, origin: 'as many as are listed' },
+      problems: [expect.stringContaining('RayCluster o does not tell how many pods it is to have')],
+    });
+    for (const kind of ['constructor', '__proto__', 'toString']) {
+      const path = `/apis/x/v1${NS}/${kind.toLowerCase()}s/o`;
+      expect(await count({ [path]: replicas(3) }, [owned('a', kind, 'o', 'x/v1')])).toMatchObject({
+        expected: { count: 3 },
+      });
+    }
+  });
+
+  it('of a Job are no more than are to succeed', async () => {
+    const job = { [`/apis/batch/v1${NS}/jobs/o`]: { spec: { parallelism: 8, completions: 3 } } };
+    expect(await count(job, [owned('a', 'Job', 'o', 'batch/v1')])).toMatchObject({ expected: { count: 3 } });
+  });
+
+  it('of many workloads are asked for by no more questions than there are workloads', async () => {
+    const objects: Record<string, unknown> = {};
+    const pods: PodClue[] = [];
+    for (let index = 0; index < 90; index += 1) {
+      objects[`/apis/apps/v1${NS}/replicasets/r-${index}`] = controlledBy('Deployment', `d-${index}`);
+      objects[`/apis/apps/v1${NS}/deployments/d-${index}`] = replicas(1);
+      pods.push(owned(`p-${index}`, 'ReplicaSet', `r-${index}`));
+    }
+    const { api, asked } = cluster(objects);
+    const counter = new ExpectedCount({ namespace: 'kv' }, { api });
+    const { signal } = new AbortController();
+    await counter.count(pods, signal);
+    expect(asked).toHaveLength(180);
+    // What no pod leads to any more is forgotten, the rest is not.
+    await counter.count(pods.slice(1), signal);
+    expect(asked).toHaveLength(180 + 89);
+    await counter.count(pods, signal);
+    expect(asked).toHaveLength(180 + 89 + 91);
+  });
+
   it('are sought to an end, also where controllers stand in a circle', async () => {
     const circle = {
       [`/apis/apps/v1${NS}/replicasets/a`]: controlledBy('ReplicaSet', 'b'),

@@ -158,6 +158,32 @@ describe('the workers that are expected', () => {
       [2, { count: 5, origin: 'StatefulSet w' }],
     ]);
   });
+
+  it('are not asked for in a storm while pods come one after the other', async () => {
+    const workload = '/apis/apps/v1/namespaces/kv/statefulsets';
+    server.put(workload, 'w', { spec: { replicas: 40 } });
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'w', controller: true }];
+    const put = (index: number): void =>
+      server.put(PODS, `w-${index}`, {
+        metadata: { ownerReferences },
+        status: { phase: 'Running', podIP: `192.0.2.${index}` },
+      });
+    put(1);
+    const run = runSource(await source({ workers: ['k8s://kv?selector=a'], countsExpected: true }));
+    await run.until(() => run.lists.length === 1);
+    await server.changes.until(() => server.openWatches === 1);
+    const startedAtMs = systemClock.monotonicMs();
+    let index = 1;
+    while (run.lists.length < 4) {
+      index += 1;
+      put((index % 200) + 1);
+      await new Promise(setImmediate);
+    }
+    const seconds = (systemClock.monotonicMs() - startedAtMs) / 1_000;
+    const questions = server.requests.filter(({ path }) => path === `${workload}/w`).length;
+    // The first look asks twice: for its controller, and for its number.
+    expect(questions).toBeLessThanOrEqual(2 + seconds / 0.25 + 1);
+  });
 });
 
 describe('a cluster that is not configured', () => {

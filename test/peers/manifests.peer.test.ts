@@ -248,6 +248,7 @@ describe.skipIf(lacks('helm'))('the chart', () => {
     ['a size in other units', { indexMemory: '2G' }, "at '/indexMemory'"],
     ['a text for a number', { replicas: '2' }, "at '/replicas': got string, want integer"],
     ['a digest that is none', { image: { digest: 'sha256:1' } }, "at '/image/digest'"],
+    ['workers without a label', { workers: { labels: null } }, 'workers.labels must have a label'],
     ['an argument that is no flag', { extraArgs: ['min-workers=2'] }, "at '/extraArgs/0'"],
   ];
   test.each(refused)('refuses %s in words', async (_, given, words) => {

@@ -50,6 +50,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.workers.find "graph" -}}
 nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 {{- else -}}
+{{- /* null takes a value out before the schema looks at it. */ -}}
+{{- if not .Values.workers.labels -}}
+{{- fail "workers.labels must have a label: without one, every pod of the namespace would be a worker" -}}
+{{- end -}}
 {{- toYaml .Values.workers.labels -}}
 {{- end -}}
 {{- end }}

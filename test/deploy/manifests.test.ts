@@ -160,7 +160,7 @@ describe('examples of Dynamo', () => {
         ([, port]) => port,
       );
       expect(read.sort()).toEqual(published.sort());
-      for (const port of [...published.map(Number), 50_061])
+      for (const port of [...published.map(Number), 9_464, 50_061])
         expect(openTo(objectsOf(file, text), port)).not.toContain('everybody');
       const isGuarded = text.includes('kind: NetworkPolicy');
       expect(isGuarded).toBe(text.includes('kv-accord-sidecar'));

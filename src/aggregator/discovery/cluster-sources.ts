@@ -1,8 +1,8 @@
 import type { KubernetesApi } from '../../kubernetes/api.js';
 import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { openCluster } from '../../kubernetes/open-cluster.js';
-import type { DiscoveryModules, DiscoveryOptions } from './create-source.js';
 import { DiscoveryError } from './discovery-error.js';
+import type { DiscoveryModules, DiscoveryOptions } from './discovery-options.js';
 import { DynamoKubernetesSource } from './dynamo-kubernetes.js';
 import { ExpectedCount } from './expected-count.js';
 import { membersOfPods, readPod } from './kubernetes-pods.js';

@@ -1,10 +1,6 @@
-import type { Clock } from '../../platform/clock.js';
-import type { Environment } from '../../platform/environment.js';
-import type { Logger } from '../../platform/logger.js';
-import type { Random } from '../../platform/random.js';
-import type { Resolver } from '../../platform/resolver.js';
 import { CombinedSource } from './combined.js';
 import { DiscoveryError } from './discovery-error.js';
+import type { DiscoveryModules, DiscoveryOptions } from './discovery-options.js';
 import { DnsSource } from './dns.js';
 import { DynamoFileSource } from './dynamo-file.js';
 import { FileSource } from './file.js';
@@ -12,28 +8,6 @@ import { type ClusterTarget, parseGraphTarget } from './parse-cluster-target.js'
 import { parseTargets, type Target } from './parse-target.js';
 import type { DiscoverySource } from './source.js';
 import { StaticSource } from './static.js';
-
-export interface DiscoveryOptions {
-  /** What `--workers` gave; may be empty. */
-  readonly workers: readonly string[];
-  /** What `--workers-file` gave. */
-  readonly workersFile?: string | undefined;
-  /** What `--dynamo-graph` gave. */
-  readonly dynamoGraph?: string | undefined;
-  /** What `--kubeconfig` and `--kube-context` gave; see `openCluster`. */
-  readonly kubeconfig?: string | undefined;
-  readonly kubeContext?: string | undefined;
-  /** `--min-workers auto`: the source is to tell how many workers are expected. Default false. */
-  readonly countsExpected?: boolean;
-}
-
-export interface DiscoveryModules {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly resolver: Resolver;
-  readonly logger: Logger;
-  readonly environment: Environment;
-}
 
 /**
  * Makes the one source of a fleet out of what an operator wrote. Rejects with a

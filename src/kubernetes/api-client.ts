@@ -106,6 +106,7 @@ export class ApiClient implements KubernetesApi {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#access.login.close();
     const pools = [...this.#leaving, ...(this.#pool === undefined ? [] : [this.#pool.pool])];
     this.#pool = undefined;
     await Promise.all(pools.map((pool) => pool.destroy()));
@@ -131,8 +132,7 @@ export class ApiClient implements KubernetesApi {
     const path = `${server.pathname === '/' ? '' : server.pathname}${request.path}${query === '' ? '' : `?${query}`}`;
     let shown: Credentials | undefined;
     for (;;) {
-      request.signal.throwIfAborted();
-      const credentials = await login.credentials();
+      const credentials = await this.#credentials(request.signal);
       let answer: OpenAnswer;
       try {
         answer = await exchange(
@@ -159,11 +159,24 @@ export class ApiClient implements KubernetesApi {
       if (answer.status === 401 && shown === undefined) {
         shown = credentials;
         login.refused();
-        const other = await login.credentials();
+        const other = await this.#credentials(request.signal);
         if (other.token !== shown.token || other.certificate !== shown.certificate) continue;
       }
       throw explainStatus(answer.status, words, asked);
     }
+  }
+
+  /** What to show, unless `signal` aborts first: a program may take long to answer. */
+  #credentials(signal: AbortSignal): Promise<Credentials> {
+    signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const leave = (): void => reject(signal.reason);
+      signal.addEventListener('abort', leave, { once: true });
+      void this.#access.login
+        .credentials()
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', leave));
+    });
   }
 
   async #gather(body: AsyncIterable<Buffer>, maxBytes: number, asked: Asked): Promise<string> {

@@ -48,6 +48,7 @@ export class ExecLogin implements Login {
   readonly #modules: { readonly clock: Clock; readonly runProgram: RunProgram };
   #kept: KeptCredentials | undefined;
   #running: Promise<KeptCredentials> | undefined;
+  readonly #end = new AbortController();
 
   constructor(plugin: ExecPlugin, modules: { readonly clock: Clock; readonly runProgram: RunProgram }) {
     this.from = `the program "${plugin.command}" (${plugin.from})`;
@@ -72,6 +73,10 @@ export class ExecLogin implements Login {
     this.#kept = undefined;
   }
 
+  close(): void {
+    this.#end.abort();
+  }
+
   async #run(): Promise<KeptCredentials> {
     const { apiVersion, command, args, environment, installHint, cluster } = this.#plugin;
     const info = {
@@ -83,6 +88,7 @@ export class ExecLogin implements Login {
       environment: { ...environment, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
       timeoutMs: PLUGIN_TIMEOUT_MS,
       maxOutputBytes: MAX_OUTPUT_BYTES,
+      signal: this.#end.signal,
     });
     if (problem !== undefined) {
       const said = errors.trim() === '' ? '' : `; it says: ${onOneLine(errors, 300)}`;

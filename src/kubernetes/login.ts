@@ -18,6 +18,8 @@ export interface Login {
   credentials(): Promise<Credentials>;
   /** The server did not take what was shown: what is kept is not to be shown again. */
   refused(): void;
+  /** Ends what still runs for an answer; nothing is asked afterwards. */
+  close(): void;
 }
 
 /** Contents as they are at each request: files may have been rotated. */
@@ -53,6 +55,9 @@ export class ContentLogin implements Login {
 
   /** Nothing is kept. */
   refused(): void {}
+
+  /** Nothing runs. */
+  close(): void {}
 }
 
 /** A token without the line break that files end with. */

@@ -7,6 +7,8 @@ export interface RunProgramOptions {
   readonly timeoutMs: number;
   /** What writes more, on either stream, is ended hard. */
   readonly maxOutputBytes: number;
+  /** Ends it hard when nobody wants its answer any longer. */
+  readonly signal?: AbortSignal;
 }
 
 /** How a program ended. */
@@ -26,7 +28,7 @@ export type RunProgram = typeof runProgram;
 export function runProgram(
   command: string,
   args: readonly string[],
-  { environment, timeoutMs, maxOutputBytes }: RunProgramOptions,
+  { environment, timeoutMs, maxOutputBytes, signal }: RunProgramOptions,
 ): Promise<ProgramOutcome> {
   return new Promise((resolve) => {
     const end = (error: Error | null, output: string, errors: string): void =>
@@ -45,6 +47,7 @@ export function runProgram(
           maxBuffer: maxOutputBytes,
           killSignal: 'SIGKILL',
           windowsHide: true,
+          ...(signal === undefined ? {} : { signal }),
         },
         end,
       );
@@ -59,6 +62,7 @@ export function runProgram(
 
 function explain(error: Error, timeoutMs: number, maxOutputBytes: number): string {
   const { code, killed, signal } = error as Error & { code?: unknown; killed?: boolean; signal?: unknown };
+  if (code === 'ABORT_ERR') return 'nobody waits for it any longer';
   if (code === 'ENOENT') return 'it is not there';
   if (code === 'EACCES') return 'it may not be run by this user';
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `it wrote more than ${maxOutputBytes} bytes`;

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KubernetesError } from '../../src/kubernetes/kubernetes-error.js';
 import { openCluster } from '../../src/kubernetes/open-cluster.js';
@@ -263,6 +264,30 @@ describe('a credential plugin', () => {
     expect(message).toContain('config: users[u].user.exec)');
     expect(message).toContain(words);
     expect(message).not.toContain('s3cret');
+  });
+
+  it('that takes long is waited for no longer than somebody asks, and ended with the client', async () => {
+    const ran = server.file('ran', '');
+    const path = server.file('plugin', `echo $$ > ${ran}; exec sleep 60`);
+    const user = `{exec: {apiVersion: ${API}, command: sh, args: ["${path}"]}}`;
+    const api = await openCluster(
+      { kubeconfig: server.kubeconfig(user) },
+      modules({ PATH: '/usr/bin:/bin' }, clock),
+    );
+    const stop = new AbortController();
+    const asking = api.get({ path: '/x', signal: stop.signal });
+    let id = 0;
+    while (id === 0) {
+      await new Promise(setImmediate);
+      id = Number(readFileSync(ran, 'utf8'));
+    }
+    const enough = new Error('enough');
+    stop.abort(enough);
+    await expect(asking).rejects.toBe(enough);
+    await api.close();
+    // Until the system has taken it away.
+    while (existsSync(`/proc/${id}/exe`)) await new Promise(setImmediate);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('that is not there is named with its hint', async () => {

@@ -29,6 +29,13 @@ describe('a program', () => {
     expect(problem).toBe('it did not end within 0.1 s');
   });
 
+  it('that nobody waits for any longer is ended, with what it has started left alone', async () => {
+    const stop = new AbortController();
+    const running = runProgram('sh', ['-c', 'sleep 3; true'], { ...BOUNDS, signal: stop.signal });
+    stop.abort();
+    expect((await running).problem).toBe('nobody waits for it any longer');
+  });
+
   it.each([
     ['/no/such/program', 'it is not there'],
     ['/etc/passwd', 'it may not be run by this user'],

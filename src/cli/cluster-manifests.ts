@@ -40,7 +40,7 @@ interface ObjectList {
  * `cluster:KIND/NAMESPACE/NAME`. What a controller made is left out: its owner
  * says the same. Kinds that the cluster does not know are left out, kinds that
  * may not be read are told to `onRefused`; when none may be read, the first
- * refusal is thrown.
+ * refusal is thrown, and so is a namespace that is not there.
  */
 export async function readClusterManifests(
   api: KubernetesApi,
@@ -73,8 +73,27 @@ export async function readClusterManifests(
   }
   const [first] = refusals;
   if (first !== undefined && !hasRead) throw first;
-  for (const refusal of refusals) onRefused(refusal);
+  if (files.size === 0) await expectNamespace(api, namespace, signal);
+  // Two versions of one kind are refused in the same words.
+  const told = new Set<string>();
+  for (const refusal of refusals) {
+    if (!told.has(refusal.message)) onRefused(refusal);
+    told.add(refusal.message);
+  }
   return [...files.values()];
+}
+
+/** A list of what is in a namespace that is not there is empty, and no error. */
+async function expectNamespace(api: KubernetesApi, namespace: string, signal: AbortSignal): Promise<void> {
+  try {
+    await api.get({ path: `/api/v1/namespaces/${encodeURIComponent(namespace)}`, signal });
+  } catch (error) {
+    if (!(error instanceof KubernetesError)) throw error;
+    if (error.code === 'not_found')
+      throw new KubernetesError('not_found', `${api.name}: there is no namespace ${namespace}`);
+    // Whoever may list workloads in a namespace need not be allowed to look at the namespace itself.
+    if (error.code !== 'forbidden') throw error;
+  }
 }
 
 async function listAll(

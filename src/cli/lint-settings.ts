@@ -65,6 +65,8 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
     if (cluster && fix) throw reject('fix', 'left out with --cluster, which changes nothing', 'true');
     if (cluster && docs) throw reject('docs', 'left out with --cluster', 'true');
     if (!cluster && namespace !== undefined) throw reject('namespace', 'left out without --cluster');
+    if (namespace !== undefined && !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace))
+      throw reject('namespace', 'a name of lower-case letters, digits and -');
     if (!cluster && kubeconfig !== undefined) throw reject('kubeconfig', 'left out without --cluster');
     if (!cluster && kubeContext !== undefined) throw reject('kube-context', 'left out without --cluster');
   },

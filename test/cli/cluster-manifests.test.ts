@@ -97,6 +97,23 @@ describe("a cluster's workloads as manifests", () => {
     expect(refused).toEqual(['may not list pods']);
   });
 
+  it('are told of once where two versions of a kind may not be read', async () => {
+    const { refused } = await read({
+      [GRAPHS]: refuse('graphs'),
+      [GRAPHS.replace('beta', 'alpha')]: refuse('graphs'),
+      [DEPLOYMENTS]: { items: [{ metadata: { name: 'vllm' } }] },
+    });
+    expect(refused).toEqual(['may not list graphs']);
+  });
+
+  it('may be none, but not in a namespace that is not there', async () => {
+    const empty = { [DEPLOYMENTS]: { items: [] } };
+    await expect(read(empty)).rejects.toThrow('https://127.0.0.1:1: there is no namespace inference');
+    expect(await read({ ...empty, '/api/v1/namespaces/inference': {} })).toEqual({ files: {}, refused: [] });
+    const shut = { ...empty, '/api/v1/namespaces/inference': refuse('namespaces') };
+    expect(await read(shut)).toEqual({ files: {}, refused: [] });
+  });
+
   it('are an error when none of them may be read, or the cluster does not answer', async () => {
     const kinds =
       'leaderworkersets deployments statefulsets daemonsets dynamographdeployments pods configmaps';

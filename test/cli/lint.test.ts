@@ -103,6 +103,7 @@ describe('kv-accord lint', () => {
     [['--cluster', 'x.yaml'], '"x.yaml" (on the command line): must be left out with --cluster'],
     [['--cluster', '--fix'], '--fix'],
     [['--namespace', 'a', 'x.yaml'], '--namespace'],
+    [['--cluster', '--namespace', 'a/b'], '--namespace "a/b" (on the command line): must be a name of'],
     [['--format', 'xml', 'x.yaml'], 'one of text, json, sarif, github'],
   ])('ends with 2 for %j', async (argv, words) => {
     const { code, stderr } = await lint(...argv);

@@ -37,7 +37,7 @@ const DEFINITION = {
 };
 
 const METADATA_RIGHTS = [
-  { apiGroups: ['nvidia.com'], resources: ['dynamoworkermetadatas'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['nvidia.com'], resources: ['dynamoworkermetadatas'], verbs: ['list', 'watch'] },
 ];
 const POD_RIGHTS = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] }];
 

@@ -34,7 +34,11 @@ export interface ExpectedCountOptions {
   readonly namespace: string;
   /** The DynamoGraphDeployment that the pods are of, which tells its components' replicas itself. */
   readonly graph?: string | undefined;
-  /** Whether the members are the leaders of LeaderWorkerSets alone; undefined: go by the pods that there are. */
+  /**
+   * Whether the members are known to be the leaders of LeaderWorkerSets alone;
+   * false: not before the pods of a whole group would be there; undefined: go by
+   * the pods that there are.
+   */
   readonly leadersOnly?: boolean | undefined;
 }
 
@@ -304,8 +308,10 @@ export class ExpectedCount {
       if (object.code !== 'not_found') problems.add(unanswered(object));
       return undefined;
     }
-    const leadersOnly =
-      this.#options.leadersOnly ?? clues.every(({ leaderWorkerSet }) => leaderWorkerSet?.index === '0');
+    const areLeaders = clues.every(({ leaderWorkerSet }) => leaderWorkerSet?.index === '0');
+    const { leadersOnly: asked = areLeaders } = this.#options;
+    // Once a group is ready its workers are there: where they are not listed, they are not meant.
+    const leadersOnly = asked || (areLeaders && (integerAt(object, 'status', 'readyReplicas') ?? 0) > 0);
     const replicas = replicasOf(object, leadersOnly);
     if (replicas === undefined || replicas < 0) {
       problems.add(uncounted(`${words} does not tell how many pods it is to have`));

@@ -109,6 +109,15 @@ describe('the workers that are expected', () => {
     expect(await count(LWS, [inGroup('0')], { leadersOnly: false })).toMatchObject({
       expected: { count: 8 },
     });
+    // A group is ready, and of its pods the leader alone is selected, by a label of its own.
+    const [[path, object] = ['', {}]] = Object.entries(LWS);
+    const ready = { [path]: { ...object, status: { readyReplicas: 1 } } };
+    expect(await count(ready, [inGroup('0')], { leadersOnly: false })).toMatchObject({
+      expected: { count: 2 },
+    });
+    expect(await count(ready, [inGroup('0'), inGroup('2')], { leadersOnly: false })).toMatchObject({
+      expected: { count: 8 },
+    });
   });
 
   it('of a graph are the replicas of its engines, in both versions of the resource', async () => {

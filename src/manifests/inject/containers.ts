@@ -20,8 +20,8 @@ const NODE_IN_IMAGE = '/usr/local/bin/node';
 const PROGRAM_VOLUME = 'kv-accord';
 const COPY_FOLDER = '/program';
 
-/** A model may take long to load. `kv-accord` ends then, says why, and is started anew. */
-const TIMEOUT = '1h';
+/** How long a gate waits: a model may take long to load. `kv-accord` ends then, says why, and is started anew. */
+export const GATE_HOURS = 1;
 
 /** What the restricted Pod Security Standard asks for. */
 const SECURITY_CONTEXT: Written = {
@@ -129,7 +129,7 @@ export function volumesOf({ transport }: InjectOptions, holdsProgram: boolean): 
 /** How long a gate waits, and how it and the sidecars trust each other. */
 export function gateArguments(transport: Transport): readonly string[] {
   return [
-    `--timeout=${TIMEOUT}`,
+    `--timeout=${GATE_HOURS}h`,
     ...(transport.type === 'plaintext'
       ? ['--insecure']
       : [...certificates(), `--tls-server-name=${transport.certificateName}`]),

@@ -28,6 +28,16 @@ export function execChanges(
   ];
 }
 
+/** How long a startup probe that a container has itself gives its program; undefined where it has none. */
+export function startupSecondsOf({ document }: PodSite, { node }: ContainerSite): number | undefined {
+  const access = new YamlAccess(document);
+  const probe = access.map(node, 'startupProbe');
+  if (probe === undefined) return undefined;
+  const field = (name: string, fallback: number): number => access.number(probe, name) ?? fallback;
+  // What Kubernetes takes for those that are not there.
+  return field('initialDelaySeconds', 0) + field('periodSeconds', 10) * field('failureThreshold', 3);
+}
+
 type OwnChange =
   | { readonly type: 'items'; readonly key: string; readonly items: readonly unknown[]; readonly at: 'first' }
   | { readonly type: 'pair'; readonly key: string; readonly value: unknown };

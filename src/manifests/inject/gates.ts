@@ -1,9 +1,9 @@
 import type { PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import type { Change } from './change.js';
-import { copyContainer, gateArguments, volumesOf, waitContainer } from './containers.js';
+import { copyContainer, GATE_HOURS, gateArguments, volumesOf, waitContainer } from './containers.js';
 import type { Draft, Found } from './draft.js';
-import { execChanges } from './exec-changes.js';
+import { execChanges, startupSecondsOf } from './exec-changes.js';
 import { graphAccess, objectName } from './objects.js';
 import type { InjectOptions } from './options.js';
 import { podChanges } from './pod-changes.js';
@@ -85,13 +85,21 @@ export class Gates {
     ]);
   }
 
-  #exec({ site, role }: Found, fleet: readonly string[]): readonly Change[] | string {
+  #exec(found: Found, fleet: readonly string[]): readonly Change[] | string {
     const options = this.#options;
+    const { site, role } = found;
     const { container } = role;
     if (container === undefined || site.spec === undefined)
       return 'it names no container to wrap; write its container with its command into the manifest, or take --gate wait';
     const wrapped = execChanges(site, container, [...fleet, ...gateArguments(options.transport)], options);
     if (typeof wrapped === 'string') return wrapped;
+    const seconds = startupSecondsOf(site, container);
+    if (seconds !== undefined && seconds < GATE_HOURS * 3_600)
+      this.#draft.note(
+        found,
+        'advice',
+        `its startup probe gives up after ${seconds} s, and the gate may hold it back for ${GATE_HOURS} h: give failureThreshold and periodSeconds that much, or the container is started anew all the while`,
+      );
     const pod = podChanges(site, [
       { list: 'initContainers', items: [copyContainer(options)], at: 'first' },
       { list: 'volumes', items: volumesOf(options, true), at: 'last' },
@@ -140,6 +148,12 @@ export class Gates {
   #givenFleet(found: Found): readonly string[] {
     const { workers, minWorkers } = this.#options;
     const canBeCounted = workers.every((target) => target.startsWith('k8s://'));
+    if (workers.some((target) => target.startsWith('k8s://')))
+      this.#draft.note(
+        found,
+        'advice',
+        'its service account must be allowed to find workers by k8s://…, which is yours to give: the rights are in docs/kubernetes.md',
+      );
     const count = minWorkers ?? (canBeCounted ? 'auto' : undefined);
     if (count === undefined)
       this.#draft.note(

@@ -73,8 +73,10 @@ function reasonToLeave(
   if (site.kind === 'Job' || site.kind === 'Pod')
     return `a ${site.kind} cannot be changed once it runs; add kv-accord to what makes it`;
   if (site.kind !== 'DynamoGraphDeployment' && site.spec === undefined) return 'its template has no spec';
-  const isBoth = worker !== undefined && frontend !== undefined;
-  return isBoth && gate === 'wait'
+  if (worker === undefined || frontend === undefined || gate === 'none') return undefined;
+  if (worker.container === frontend.container)
+    return 'worker and frontend share a container, and a gate in front of both would wait for a worker that it holds back; give each a container of its own';
+  return gate === 'wait'
     ? 'worker and frontend share a pod, and an init container would wait for a worker that starts after it; take --gate exec'
     : undefined;
 }

@@ -27,9 +27,12 @@ export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions
 
 type Kind = 'manifest' | 'shell' | 'markdown';
 
-/** By the name, and for standard input and names that say nothing by the first line. */
+/** By the name, and for standard input and names that say nothing by what is in it. */
 function kindOf({ file, text }: NamedText): Kind {
   if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
   if (/\.(?:sh|bash)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
-  return 'manifest';
+  if (/\.(?:ya?ml|json)$/i.test(file)) return 'manifest';
+  // Commands are one plain text to YAML, and no object.
+  const { documents, problems } = readSourceFile(file, text);
+  return documents.length === 0 && problems.length === 0 ? 'shell' : 'manifest';
 }

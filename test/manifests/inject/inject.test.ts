@@ -355,6 +355,19 @@ describe('the gate', () => {
     );
   });
 
+  it('says which rights a cluster has to give, and which startup probe is too short for exec', () => {
+    expect(notesOf(SET, { workers: ['k8s:///all:50061'] })).toContainEqual(
+      expect.stringContaining('its service account must be allowed to find workers by k8s://…'),
+    );
+    const probed = `${VLLM}---\n${FRONTEND.replace('        command', '        startupProbe: {failureThreshold: 6}\n        command')}`;
+    const note = expect.stringContaining(
+      'its startup probe gives up after 60 s, and the gate may hold it back for 1 h',
+    );
+    expect(notesOf(probed, { gate: 'exec' })).toContainEqual(note);
+    expect(notesOf(probed)).not.toContainEqual(note);
+    expect(notesOf(probed.replace('6}', '360}'), { gate: 'exec' })).not.toContainEqual(note);
+  });
+
   it('says what an init container cannot do for a router of its own', () => {
     const note =
       'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec';
@@ -387,8 +400,18 @@ describe('what is left alone, and said so', () => {
       '4 left: Deployment frontend: left without a gate: no worker in its namespace is among these files; name their file too, or say with --workers which it is to wait for',
     ],
     [
-      'a pod that is worker and frontend, before an init container',
+      'a container that is worker and frontend',
       deployment('both', 'command: [sh, -c, "vllm serve tiny & python3 -m dynamo.frontend"]'),
+      { gate: 'exec' },
+      '4 left: Deployment both: left alone: worker and frontend share a container, and a gate in front of both would wait for a worker that it holds back; give each a container of its own',
+    ],
+    [
+      'a pod that is worker and frontend, before an init container',
+      deployment(
+        'both',
+        'command: [vllm, serve, tiny]',
+        '      - name: frontend\n        command: [python3, -m, dynamo.frontend]\n',
+      ),
       {},
       '4 left: Deployment both: left alone: worker and frontend share a pod, and an init container would wait for a worker that starts after it; take --gate exec',
     ],

@@ -42,6 +42,15 @@ const LOOK_AGAIN_MS = 15_000;
  */
 const MIN_BETWEEN_MS = 250;
 
+/** How long who is there waits for how many there are to be: a server may answer the one and not the other. */
+const COUNT_TIMEOUT_MS = 10_000;
+
+const UNCOUNTED = {
+  problems: [
+    `--min-workers auto: the cluster has not told within ${COUNT_TIMEOUT_MS / 1_000} s. What was expected last still counts.`,
+  ],
+};
+
 /** Members out of one collection of a cluster, followed by a watch. */
 export class KubernetesSource<T> implements DiscoverySource {
   readonly name: string;
@@ -98,6 +107,7 @@ export class KubernetesSource<T> implements DiscoverySource {
     const { clock } = this.#modules;
     let listed: ClusterMembers | undefined;
     let told = '';
+    let expected: ExpectedWorkers | undefined;
     while (!signal.aborted) {
       const members = await latest.next(clock, LOOK_AGAIN_MS, signal);
       if (members === undefined || signal.aborted) continue;
@@ -106,9 +116,13 @@ export class KubernetesSource<T> implements DiscoverySource {
         continue;
       }
       const pause = sleep(clock, MIN_BETWEEN_MS, signal);
-      const outcome = await counter.count(members.pods, signal);
-      if (outcome === undefined) return;
-      const { expected, problems } = outcome;
+      const patience = new AbortController();
+      const impatience = clock.setTimer(COUNT_TIMEOUT_MS, () => patience.abort());
+      const outcome = await counter.count(members.pods, AbortSignal.any([signal, patience.signal]));
+      impatience.clear();
+      if (signal.aborted) return;
+      const { problems } = outcome ?? UNCOUNTED;
+      if (outcome !== undefined) expected = outcome.expected;
       const words = JSON.stringify(expected);
       this.#tell([...members.problems, ...problems], onError);
       if (members !== listed || words !== told) onList(members.endpoints, expected);

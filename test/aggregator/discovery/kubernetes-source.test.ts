@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createDiscoverySource,
-  type DiscoveryOptions,
-} from '../../../src/aggregator/discovery/create-source.js';
+import { createDiscoverySource } from '../../../src/aggregator/discovery/create-source.js';
+import type { DiscoveryOptions } from '../../../src/aggregator/discovery/discovery-options.js';
 import type { DiscoverySource } from '../../../src/aggregator/discovery/source.js';
-import { systemClock } from '../../../src/platform/clock.js';
+import { type Clock, systemClock } from '../../../src/platform/clock.js';
 import { systemRandom } from '../../../src/platform/random.js';
 import { FakeApiServer, refuse } from '../../support/fake-api-server.js';
+import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { runSource } from './source-recorder.js';
@@ -23,11 +22,11 @@ beforeEach(async () => {
 
 afterEach(() => open.close());
 
-function source(options: Partial<DiscoveryOptions>): Promise<DiscoverySource> {
+function source(options: Partial<DiscoveryOptions>, clock: Clock = systemClock): Promise<DiscoverySource> {
   return createDiscoverySource(
     { workers: [], kubeconfig: server.kubeconfig(), ...options },
     {
-      clock: systemClock,
+      clock,
       random: systemRandom,
       resolver: { lookupAll: async () => [] },
       logger: new RecordingLogger(),
@@ -157,6 +156,27 @@ describe('the workers that are expected', () => {
       [1, { count: 3, origin: 'StatefulSet w' }],
       [2, { count: 5, origin: 'StatefulSet w' }],
     ]);
+  });
+
+  it('keep nobody waiting for who is there', async () => {
+    const workload = '/apis/apps/v1/namespaces/kv/statefulsets/w';
+    server.intercept = ({ path }) => path === workload;
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'w', controller: true }];
+    server.put(PODS, 'w-0', {
+      metadata: { ownerReferences },
+      status: { phase: 'Running', podIP: '192.0.2.1' },
+    });
+    const clock = new FakeClock();
+    const made = await source({ workers: ['k8s://kv?selector=a'], countsExpected: true }, clock);
+    const run = runSource(made);
+    await server.changes.until(() => server.requests.some(({ path }) => path === workload));
+    expect(run.lists).toEqual([]);
+    await clock.advanceMs(10_000);
+    await run.until(() => run.lists.length === 1 && run.errors.length === 1);
+    expect(run.lists).toEqual([['w-0@192.0.2.1:50061']]);
+    expect(run.errors[0]).toContain('--min-workers auto: the cluster has not told within 10 s.');
+    await run.stop();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('are not asked for in a storm while pods come one after the other', async () => {

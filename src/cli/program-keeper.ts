@@ -79,7 +79,12 @@ export class ProgramKeeper {
         if (this.#isStopping) return code;
         if (this.#options.onChange === 'exit') return EXIT_CONFLICT;
         // The fleet may have moved on while the program took its time to end.
-        size = this.#agreedSize() ?? ended.size;
+        const verdict = this.#verdict();
+        if (verdict.type === 'conflict') {
+          this.#tellOfRefusal(verdict.text);
+          return EXIT_CONFLICT;
+        }
+        size = verdict.type === 'agreed' ? verdict.tokensPerBlock : ended.size;
       }
     } finally {
       stopForwarding();
@@ -112,11 +117,6 @@ export class ProgramKeeper {
 
   #verdict(): Verdict {
     return judgeAgreements(this.#modules.feed.agreements, this.#options);
-  }
-
-  #agreedSize(): number | undefined {
-    const verdict = this.#verdict();
-    return verdict.type === 'agreed' ? verdict.tokensPerBlock : undefined;
   }
 
   /** Resolves when the fleet agrees on another size and the program is to follow. */
@@ -152,6 +152,14 @@ export class ProgramKeeper {
     this.#modules.logger.error(
       { tokens_per_block: size },
       `The workers came into conflict while the program runs: ${consequence}.\n${text}`,
+    );
+  }
+
+  /** A program that is started anew is started by the same rule as at first. */
+  #tellOfRefusal(text: string): void {
+    this.#modules.logger.error(
+      {},
+      `The workers came into conflict while the program ended: it is not started anew.\n${text}`,
     );
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EXIT_CONFLICT } from '../../src/cli/exit-codes.js';
 import { type KeeperOptions, ProgramKeeper } from '../../src/cli/program-keeper.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 import type { Child, StartChild } from '../../src/platform/child-process.js';
@@ -156,6 +157,39 @@ describe('a program under a keeper', () => {
     stage.feed.agree(128);
     first.exit(0);
     expect((await stage.child(2)).environment).toEqual({ SIZE: '128' });
+    stage.children[1]?.exit(0);
+    await ended;
+  });
+
+  it('is not started anew into a conflict that came while the one before was ending', async () => {
+    const stage = new Stage();
+    stage.endsBy = [];
+    const ended = stage.run();
+    const first = await stage.child();
+    stage.feed.agree(64);
+    await stage.clock.advanceMs(10);
+    stage.feed.contradict('Worker w-1 declares 32 but its engine cuts 64');
+    first.exit(0);
+    expect(await ended).toBe(EXIT_CONFLICT);
+    expect(stage.children).toHaveLength(1);
+    expect(stage.logger.messages('error')).toEqual([
+      'The workers came into conflict while the program ended: it is not started anew.\n' +
+        'Worker w-1 declares 32 but its engine cuts 64',
+    ]);
+    stage.expectNothingLeft();
+  });
+
+  it('is started with the value it was ended for while it is not known what holds by then', async () => {
+    const stage = new Stage();
+    stage.endsBy = [];
+    const ended = stage.run();
+    const first = await stage.child();
+    stage.feed.agree(64);
+    await stage.clock.advanceMs(10);
+    const state = AgreementState.AGREEMENT_STATE_COLLECTING;
+    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state }));
+    first.exit(0);
+    expect((await stage.child(2)).environment).toEqual({ SIZE: '64' });
     stage.children[1]?.exit(0);
     await ended;
   });

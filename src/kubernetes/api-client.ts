@@ -21,8 +21,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Load balancers in front of API servers close idle connections after a minute or more. */
 const KEEP_ALIVE_TIMEOUT_MS = 20_000;
 
-/** Connections to one server: each watch holds one. */
-const MAX_CONNECTIONS = 64;
+/** Connections to one server: each watch holds one, and who asks needs another. */
+const MAX_CONNECTIONS = 1_024;
 
 /** Largest answer to `get`: a page of 500 pods of 100 KiB. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;

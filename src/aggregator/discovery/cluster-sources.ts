@@ -12,6 +12,9 @@ import { MAX_ENDPOINTS } from './limits.js';
 import type { ClusterTarget } from './parse-cluster-target.js';
 import type { DiscoverySource } from './source.js';
 
+/** Most targets of one cluster: each holds up to two watches, and each of them a connection. */
+const MAX_TARGETS = 250;
+
 /**
  * Makes the sources that ask one Kubernetes API server, which they share. Its
  * connections end when the last of them has ended. Rejects with a
@@ -23,6 +26,12 @@ export async function openClusterSources(
   options: DiscoveryOptions,
   modules: DiscoveryModules,
 ): Promise<DiscoverySource[]> {
+  if (targets.length > MAX_TARGETS) {
+    throw new DiscoveryError(
+      'too_many_endpoints',
+      `${targets.length} targets are of a cluster, at most ${MAX_TARGETS} are followed; find more workers by one selector`,
+    );
+  }
   const api = await open(options, modules);
   const namespaces = new Set(targets.map(({ namespace }) => namespace ?? api.namespace));
   // Pods of one name in two namespaces are two members.

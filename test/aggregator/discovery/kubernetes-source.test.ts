@@ -126,6 +126,25 @@ describe('pods of a cluster', () => {
   });
 });
 
+describe('many targets of a cluster', () => {
+  const targets = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `k8s://kv/service-${index}:1`);
+
+  it('are all followed at once', async () => {
+    const run = runSource(await source({ workers: targets(70) }));
+    await run.until(() => run.lists.length === 1);
+    await server.changes.until(() => server.openWatches === 70);
+    server.put(SLICES, 's', slice({ a: '192.0.2.1' }));
+    await run.until(() => run.lists.at(-1)?.length === 1);
+  });
+
+  it('are refused when they are more than can be', async () => {
+    await expect(source({ workers: targets(251) })).rejects.toThrow(
+      '251 targets are of a cluster, at most 250 are followed; find more workers by one selector',
+    );
+  });
+});
+
 describe('the workers that are expected', () => {
   it('come with the list, and anew when pods come', async () => {
     server.put('/apis/apps/v1/namespaces/kv/statefulsets', 'w', { spec: { replicas: 3 } });

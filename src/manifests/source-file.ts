@@ -73,7 +73,9 @@ export function placesIn(text: string): SourceFile['placeOf'] {
 function faultOf(document: Document.Parsed): { readonly at: number; readonly message: string } | undefined {
   const [error] = document.errors;
   if (error !== undefined) {
-    return { at: error.pos[0], message: error.message };
+    // The parser's words for its own recursion say nothing of the text.
+    const isTooDeep = /call stack/.test(error.message);
+    return { at: error.pos[0], message: isTooDeep ? 'It is nested too deeply to be read' : error.message };
   }
   let aliases = 0;
   let fault: { readonly at: number; readonly message: string } | undefined;

@@ -2,6 +2,7 @@ import { placesIn, readSourceFile } from '../../source-file.js';
 import { DOCS_RULE } from '../docs-rule.js';
 import type { Finding, Fix } from '../finding.js';
 import { lintFiles } from '../lint-files.js';
+import { unreadable } from '../rules/unreadable.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { findSettings, type ShownSetting } from './shown-settings.js';
 
@@ -17,7 +18,9 @@ const EXCERPT_RULES: ReadonlySet<string> = new Set(['block-size-unset', 'block-s
  */
 export function lintMarkdown(file: string, text: string): readonly Finding[] {
   const placeOf = placesIn(text);
-  return readCodeBlocks(text).flatMap((block) => {
+  const blocks = blocksOf(text);
+  if (blocks === undefined) return [tooDeep(file)];
+  return blocks.flatMap((block) => {
     const code = text.slice(block.start, block.end);
     const missing =
       isNoted(code) || isNoted(block.before) || isNoted(block.after)
@@ -25,6 +28,33 @@ export function lintMarkdown(file: string, text: string): readonly Finding[] {
         : findSettings(code, block.language).map((setting) => findingOf(file, text, block, setting, placeOf));
     return [...missing, ...lintExcerpt(file, text, block)];
   });
+}
+
+/** A line that opens a hundred quotes and lists: a page has three or four, and the parser's time grows with their square. */
+const TOO_DEEP = /^(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))){100}/m;
+
+/** Undefined for lists and quotes in each other beyond any measure, and beyond what the parser's recursion takes. */
+function blocksOf(text: string): readonly CodeBlock[] | undefined {
+  if (TOO_DEEP.test(text)) return undefined;
+  try {
+    return readCodeBlocks(text);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function tooDeep(file: string): Finding {
+  return {
+    ruleId: unreadable.id,
+    severity: unreadable.severity,
+    file,
+    line: 1,
+    column: 1,
+    message: 'lists and quotes are nested too deeply for this page to be read',
+    consequence: 'Its examples were not looked at; nothing is known of their faults.',
+    advice: 'Take levels out, or leave the page out.',
+  };
 }
 
 /** Whether a text says that the sizes have to be the same. */

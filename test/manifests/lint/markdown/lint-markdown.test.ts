@@ -123,6 +123,16 @@ describe('documentation that sets block sizes', () => {
     expect(finding).toMatchObject({ ruleId: 'block-size-unset', file: 'page.md', line: 11 });
   });
 
+  it.each(['> ', '- ', '1. - '])(
+    'is told as unreadable where it is nested beyond any measure: %s',
+    (level) => {
+      expect(lintMarkdown('page.md', `Text.\n\n${level.repeat(50_000)}x\n`)).toEqual([
+        expect.objectContaining({ ruleId: 'unreadable', file: 'page.md', line: 1 }),
+      ]);
+      expect(lintMarkdown('page.md', `${level.repeat(20)}x\n`)).toEqual([]);
+    },
+  );
+
   it('is read whatever stands in it', () => {
     const lines = fc.constantFrom(
       '```yaml',

@@ -4,6 +4,7 @@ import type { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { ListWatch } from '../../kubernetes/list-watch.js';
 import { textAt, valueAt } from '../../kubernetes/read-json.js';
 import type { Clock } from '../../platform/clock.js';
+import type { Logger } from '../../platform/logger.js';
 import type { Random } from '../../platform/random.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
@@ -23,6 +24,7 @@ export interface DynamoKubernetesSourceModules {
   readonly api: KubernetesApi;
   readonly clock: Clock;
   readonly random: Random;
+  readonly logger: Logger;
 }
 
 /** A pod that the selector selects. */
@@ -54,7 +56,7 @@ export class DynamoKubernetesSource implements DiscoverySource {
     onList: (endpoints: readonly Endpoint[]) => void,
     onError: (error: Error) => void,
   ): Promise<void> {
-    const { clock } = this.#modules;
+    const { clock, logger } = this.#modules;
     const { namespace, selector, nameOf } = this.#options;
     const root = encodeURIComponent(namespace);
     let registered: readonly MetadataWorker[] | undefined;
@@ -63,7 +65,11 @@ export class DynamoKubernetesSource implements DiscoverySource {
       if (registered === undefined || (selector !== undefined && selected === undefined)) return;
       onList(endpointsOf(registered, selected, nameOf));
     };
-    const failed = (error: KubernetesError): void => onError(this.#explain(error));
+    const ends = {
+      onError: (error: KubernetesError): void => onError(this.#explain(error)),
+      onWell: (): void =>
+        logger.info({ source: this.name }, `Discovery: ${this.name}: the cluster is followed again`),
+    };
     const metadata = new ListWatch<readonly MetadataWorker[]>(
       {
         path: `/apis/nvidia.com/v1alpha1/namespaces/${root}/dynamoworkermetadatas`,
@@ -81,7 +87,7 @@ export class DynamoKubernetesSource implements DiscoverySource {
           registered = objects.flat();
           update();
         },
-        onError: failed,
+        ...ends,
       }),
     ];
     if (selector !== undefined) {
@@ -95,7 +101,7 @@ export class DynamoKubernetesSource implements DiscoverySource {
             selected = new Map(objects.map((pod) => [pod.name, pod]));
             update();
           },
-          onError: failed,
+          ...ends,
         }),
       );
     }

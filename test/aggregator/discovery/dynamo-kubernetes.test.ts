@@ -6,6 +6,7 @@ import { systemRandom } from '../../../src/platform/random.js';
 import { Changes } from '../../support/changes.js';
 import { modelCard } from '../../support/dynamo-folder.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
 import { workerMetadata } from '../../support/worker-metadata.js';
 import { type RunningSource, runSource } from './source-recorder.js';
 
@@ -54,17 +55,18 @@ const worker = (name: string, size = 32): object =>
 async function follow(
   api: FakeApi,
   selector?: string,
-): Promise<{ run: RunningSource; clock: FakeClock; settle(): Promise<void> }> {
+): Promise<{ run: RunningSource; clock: FakeClock; logger: RecordingLogger; settle(): Promise<void> }> {
   const clock = new FakeClock();
+  const logger = new RecordingLogger();
   const run = runSource(
     new DynamoKubernetesSource(
       { namespace: 'inference', selector, text: 'dynamo-k8s://', nameOf: (name) => name },
-      { api, clock, random: systemRandom },
+      { api, clock, random: systemRandom, logger },
     ),
   );
   const settle = (): Promise<void> => clock.advanceMs(100);
   await settle();
-  return { run, clock, settle };
+  return { run, clock, logger, settle };
 }
 
 describe("workers in a cluster's DynamoWorkerMetadata", () => {
@@ -103,10 +105,15 @@ describe("workers in a cluster's DynamoWorkerMetadata", () => {
   });
 
   it('cannot be in a cluster without the kind, which is told with what may be the cause', async () => {
-    const { run } = await follow(new FakeApi());
+    const api = new FakeApi();
+    const { run, clock, logger } = await follow(api);
     expect(run.lists).toEqual([]);
     expect(run.errors).toEqual([
       "dynamo-k8s://: https://10.0.0.1:443 has no DynamoWorkerMetadata (nvidia.com/v1alpha1) in inference: Dynamo's custom resources are not installed there, or its workers register elsewhere (DYN_DISCOVERY_BACKEND)",
     ]);
+    api.collections.set(METADATA, [worker('w-0')]);
+    await clock.advanceMs(15_000);
+    expect(run.lists.at(-1)).toEqual(['w-0 (told)']);
+    expect(logger.messages('info')).toEqual(['Discovery: dynamo-k8s://: the cluster is followed again']);
   });
 });

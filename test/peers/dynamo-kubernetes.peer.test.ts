@@ -66,20 +66,21 @@ describe.skipIf(lacks('kube', 'grpcurl'))("a Dynamo fleet in a cluster, known by
     return startAggregatorWith(name, flags);
   }
 
-  /** A pod, and the object that its worker writes beside it. */
-  async function worker(name: string, size: number, labels: Readonly<Record<string, string>>): Promise<void> {
-    await pods.create({ namespace: NAMESPACE, name, labels });
-    const pod = await kube.ask<{ metadata: { uid: string } }>(
-      'GET',
-      `/api/v1/namespaces/${NAMESPACE}/pods/${name}`,
-    );
-    await register(name, size, pod.metadata.uid);
+  /** Pods, and the objects that their workers write beside them: all at once, lest one is agreed on before the next. */
+  async function workers(
+    sizes: Readonly<Record<string, number>>,
+    labels: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    for (const name of Object.keys(sizes)) await pods.create({ namespace: NAMESPACE, name, labels });
+    await register(sizes);
   }
 
-  async function register(name: string, size: number, uid: string): Promise<void> {
-    const card: unknown = JSON.parse(modelCard({ size }));
-    await kube.apply([
-      {
+  async function register(sizes: Readonly<Record<string, number>>): Promise<void> {
+    const objects = Object.entries(sizes).map(async ([name, size]) => {
+      const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
+      const { uid } = (await kube.ask<{ metadata: { uid: string } }>('GET', path)).metadata;
+      const card: unknown = JSON.parse(modelCard({ size }));
+      return {
         apiVersion: 'nvidia.com/v1alpha1',
         kind: 'DynamoWorkerMetadata',
         metadata: {
@@ -88,8 +89,9 @@ describe.skipIf(lacks('kube', 'grpcurl'))("a Dynamo fleet in a cluster, known by
           ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }],
         },
         spec: { data: { endpoints: {}, model_cards: { 'dynamo/backend/generate/2a': card } } },
-      },
-    ]);
+      };
+    });
+    await kube.apply(await Promise.all(objects));
   }
 
   function members(served: Served, expected: Readonly<Record<string, string>>): Promise<unknown> {
@@ -116,18 +118,13 @@ describe.skipIf(lacks('kube', 'grpcurl'))("a Dynamo fleet in a cluster, known by
       const path = `/apis/nvidia.com/v1alpha1/namespaces/${NAMESPACE}/dynamoworkermetadatas`;
       return (await kube.request('GET', path)).status === 200;
     });
-    await worker('worker-0', 32, GRAPH);
-    await worker('worker-1', 16, GRAPH);
+    await workers({ 'worker-0': 32, 'worker-1': 16 }, GRAPH);
     await until('a conflict', () =>
       logLines(everybody.program).some(({ msg }) => msg.includes('disagree on the KV block size')),
     );
-    const pod = await kube.ask<{ metadata: { uid: string } }>(
-      'GET',
-      `/api/v1/namespaces/${NAMESPACE}/pods/worker-1`,
-    );
-    await register('worker-1', 32, pod.metadata.uid);
+    await register({ 'worker-1': 32 });
     await members(everybody, { 'worker-0': 'conforming', 'worker-1': 'conforming' });
-    await worker('stranger', 64, {});
+    await workers({ stranger: 64 }, {});
     await members(everybody, {
       stranger: 'dissenting',
       'worker-0': 'conforming',

@@ -89,7 +89,7 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
   const isDynamo = engine.kind === 'dynamo';
   return [
     isDynamo && engine.tokensPerBlock === undefined
-      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size), or a gate waits until KV events have shown it'
+      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size). Without it a gate for this worker opens only once KV events have shown the size, and these come with requests, which the gate holds back'
       : '',
     isDynamo && engine.url === 'auto'
       ? 'start the worker with DYN_SYSTEM_PORT: without it a Dynamo worker has no port to ask'

@@ -1,12 +1,24 @@
 import { isIP } from 'node:net';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
 import { formatTcp } from '../../platform/address.js';
+import { onOneLine } from '../../platform/printable.js';
 import type { PodClue } from './expected-count.js';
 import { POD_NAME } from './kubernetes-pods.js';
 import type { ClusterMembers } from './kubernetes-source.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import { onePerAddress } from './one-per-address.js';
 import type { Endpoint } from './source.js';
+
+/** What addresses and names of hosts are made of, and how long the longest is: what else comes reaches no name and no log. */
+const ADDRESS = /^[!-~]{1,253}$/;
+
+/** Longest name of an object. */
+const MAX_NAME_CHARS = 253;
+
+const MAX_PORT_NAME_CHARS = 63;
+
+/** Ports of one slice: the API server takes no more. */
+const MAX_PORTS = 100;
 
 /** What is kept of an EndpointSlice. */
 export interface ListedSlice {
@@ -35,10 +47,11 @@ export function readSlice(object: unknown): ListedSlice | undefined {
   for (const port of listAt(object, 'ports')) {
     const number = integerAt(port, 'port');
     // A Service with one port need not name it.
-    if (number !== undefined) ports.set(textAt(port, 'name') ?? '', number);
+    if (number !== undefined && ports.size < MAX_PORTS)
+      ports.set(onOneLine(textAt(port, 'name') ?? '', MAX_PORT_NAME_CHARS), number);
   }
   return {
-    name,
+    name: onOneLine(name, MAX_NAME_CHARS),
     addressType: textAt(object, 'addressType') ?? '',
     ports,
     places: listAt(object, 'endpoints').slice(0, MAX_ENDPOINTS).map(readPlace),
@@ -50,7 +63,7 @@ function readPlace(endpoint: unknown): ListedPlace {
   const isPod = textAt(endpoint, 'targetRef', 'kind') === 'Pod';
   const pod = isPod ? textAt(endpoint, 'targetRef', 'name') : undefined;
   return {
-    address: typeof address === 'string' && address !== '' ? address : undefined,
+    address: typeof address === 'string' && ADDRESS.test(address) ? address : undefined,
     terminating: valueAt(endpoint, 'conditions', 'terminating') === true,
     pod: pod !== undefined && POD_NAME.test(pod) ? pod : undefined,
     uid: isPod ? textAt(endpoint, 'targetRef', 'uid') : undefined,
@@ -127,9 +140,13 @@ function endpointOf(
   return { target, ...place, ...draining, ...(uid === undefined ? {} : { identity: uid }) };
 }
 
+/** Ports that one sentence names. */
+const MAX_NAMED = 10;
+
 function portWords({ name, ports }: ListedSlice, port: number | string): string {
   const names = [...ports.keys()].filter((known) => known !== '');
-  const has = names.length === 0 ? 'none of its ports has a name' : `its ports are ${names.join(', ')}`;
+  const shown = `${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`;
+  const has = names.length === 0 ? 'none of its ports has a name' : `its ports are ${shown}`;
   return `${name} has no port "${port}": ${has}`;
 }
 

@@ -135,6 +135,19 @@ describe('the endpoints of a Service', () => {
     ).toEqual(['192.0.2.1:50061', '192.0.2.1:7']);
   });
 
+  it('have no names and no words that a log could not hold, whatever a server sends', () => {
+    const long = 'x'.repeat(100_000);
+    const odd = slice(`s\n${long}`, [endpoint(undefined, `a\u001b[2J\n${long}`), endpoint('b', '192.0.2.2')]);
+    const ports = Array.from({ length: 1_000 }, (_, index) => ({ name: `${index}\n${long}`, port: 1 }));
+    const { endpoints } = membersIn([{ ...odd, ports, addressType: 'FQDN' }], 'kv');
+    expect(endpoints).toHaveLength(2);
+    for (const { target, pending = '' } of endpoints) {
+      expect(target.length).toBeLessThan(300);
+      expect(pending.length).toBeLessThan(1_200);
+      expect(`${target} ${pending}`).toMatch(/^[ -~…]*$/);
+    }
+  });
+
   it('that are none are told apart from a Service that is not there', () => {
     expect(membersIn([]).problems).toEqual([
       'the Service workers has no EndpointSlices in the namespace kv; check its name and the namespace',

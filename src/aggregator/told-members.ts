@@ -54,7 +54,8 @@ export class ToldMembers {
 }
 
 function toldReport(target: string, told: ToldWorker, nowMs: number): CapabilityReport {
-  const { instanceId, facts, warnings, trouble } = told;
+  const { instanceId, facts, warnings } = told;
+  const trouble = troubleOf(told);
   return buildReport({
     workerId: target,
     instanceId,
@@ -69,4 +70,15 @@ function toldReport(target: string, told: ToldWorker, nowMs: number): Capability
     topology: undefined,
     probes: [],
   });
+}
+
+/** Why what is told is not enough, in words for whoever started the worker: no sidecar's flag would help it. */
+function troubleOf({ trouble, facts, warnings }: ToldWorker): string | undefined {
+  if (trouble !== undefined) return trouble;
+  const hasSize = facts.some((fact) => fact.type === 'block_size' && fact.forContract);
+  const hasModel = facts.some((fact) => fact.type === 'field' && fact.field === 'model.served_names');
+  if (hasSize && hasModel) return undefined;
+  const lacks = [...(hasSize ? [] : ['no block size']), ...(hasModel ? [] : ['no model'])];
+  const [why] = warnings;
+  return `what it has registered tells ${lacks.join(' and ')}${why === undefined ? '' : ` (${why})`}`;
 }

@@ -44,6 +44,21 @@ describe('a member without a sidecar', () => {
     expect(list({ target: 'a', told: toldBy(32, '2b') })).toEqual(['a 2b 1 32']);
   });
 
+  it('whose card lacks something says what, with the reason, and no flag of a sidecar', () => {
+    const { reports, list } = members();
+    const card = { card_json: { kv_cache_block_size: 'many' } };
+    const options = { origin: 'file card', observedAtMs: 0, instanceId: '1a', adapters: [] };
+    list({ target: 'a', told: readRegisteredWorker(card, options) });
+    const [report] = reports;
+    expect(report && readReport(report)).toMatchObject({
+      usable: false,
+      reasons: [
+        'what it has registered tells no block size and no model ' +
+          '(file card: card_json.kv_cache_block_size is "many"; expected a whole number from 0 to 2^53-1)',
+      ],
+    });
+  });
+
   it('has a report that can be compared, with the card as evidence', () => {
     const { reports, list } = members();
     list({ target: 'a', told: toldBy(16) });

@@ -7,6 +7,7 @@ import { execChanges, startupSecondsOf } from './exec-changes.js';
 import { graphAccess, objectName } from './objects.js';
 import type { InjectOptions } from './options.js';
 import { podChanges } from './pod-changes.js';
+import { siteName } from './roles.js';
 import type { ServedWorkers } from './sidecars.js';
 
 /** The workers that gates may wait for. */
@@ -14,11 +15,20 @@ export interface KnownWorkers {
   readonly served: readonly ServedWorkers[];
   /** Graphs that have a worker, by `graphKey`. */
   readonly graphs: ReadonlySet<string>;
+  /** Workers that tell no block size before a request has reached them. */
+  readonly sizeless: readonly PodSite[];
 }
 
 /** A graph by its namespace and its name. */
 export function graphKey({ namespace, name }: PodSite): string {
   return `${namespace ?? ''}/${name}`;
+}
+
+/** Whether a frontend that is told nothing else waits for a worker. */
+function isOneFleet(worker: PodSite, frontend: PodSite): boolean {
+  const isGraph = frontend.kind === 'DynamoGraphDeployment';
+  if (isGraph !== (worker.kind === 'DynamoGraphDeployment')) return false;
+  return isGraph ? graphKey(worker) === graphKey(frontend) : worker.namespace === frontend.namespace;
 }
 
 /** Adds gates to frontends. */
@@ -112,6 +122,15 @@ export class Gates {
     const { site } = found;
     const { workers, minWorkers } = this.#options;
     if (workers.length > 0) return this.#givenFleet(found);
+    const sizeless = this.#workers.sizeless.filter((worker) => isOneFleet(worker, site));
+    if (sizeless.length > 0) {
+      this.#draft.note(
+        found,
+        'left',
+        `left without a gate: what the block size of ${sizeless.map(siteName).join(', ')} is would show only with the first requests, which the gate would hold back; write it into the command`,
+      );
+      return undefined;
+    }
     if (site.kind === 'DynamoGraphDeployment') {
       if (this.#workers.graphs.has(graphKey(site)))
         return [`--dynamo-graph=${site.name}`, `--min-workers=${minWorkers ?? 'auto'}`];

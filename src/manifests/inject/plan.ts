@@ -52,7 +52,7 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
   // Workers first: frontends are told to wait for them.
   const sidecars = new Sidecars(options, configMaps, draft);
   for (const found of workers) sidecars.add(found);
-  const gates = new Gates(options, { served: sidecars.served, graphs }, draft);
+  const gates = new Gates(options, { served: sidecars.served, graphs, sizeless: sidecars.sizeless }, draft);
   if (options.gate !== 'none') for (const found of frontends) gates.add(found);
   gates.finish();
   const known = new Set(sites.flatMap(({ site }) => [site.name, site.part, siteName(site)]));

@@ -23,6 +23,7 @@ export class Sidecars {
   readonly #configMaps: ConfigMaps;
   readonly #draft: Draft;
   readonly #served: ServedWorkers[] = [];
+  readonly #sizeless: PodSite[] = [];
 
   constructor(options: InjectOptions, configMaps: ConfigMaps, draft: Draft) {
     this.#options = options;
@@ -35,11 +36,17 @@ export class Sidecars {
     return this.#served;
   }
 
+  /** Those whose sidecar has no block size to tell before the engine's first KV event. */
+  get sizeless(): readonly PodSite[] {
+    return this.#sizeless;
+  }
+
   add(found: Found): void {
     const { site, role } = found;
     const isGraph = site.kind === 'DynamoGraphDeployment';
     if (!isGraph && !this.#serve(found)) return;
     const engine = engineOf(role.launch, isGraph, this.#configMaps);
+    if (isSizeless(engine)) this.#sizeless.push(site);
     const isNative = this.#options.sidecarKind === 'native';
     const changes = podChanges(site, [
       {
@@ -81,6 +88,11 @@ export class Sidecars {
   }
 }
 
+/** The system port of a Dynamo worker does not tell its block size. */
+function isSizeless({ kind, tokensPerBlock }: Engine): boolean {
+  return kind === 'dynamo' && tokensPerBlock === undefined;
+}
+
 /** What a person should look at, because the sidecar alone does not do it. */
 function adviceFor(site: PodSite, engine: Engine): readonly string[] {
   const access = new YamlAccess(site.document);
@@ -88,8 +100,8 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
   const isOnHostNetwork = access.text(site.spec, 'hostNetwork')?.value === 'true';
   const isDynamo = engine.kind === 'dynamo';
   return [
-    isDynamo && engine.tokensPerBlock === undefined
-      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size). Without it a gate for this worker opens only once KV events have shown the size, and these come with requests, which the gate holds back'
+    isSizeless(engine)
+      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size)'
       : '',
     isDynamo && engine.url === 'auto'
       ? 'start the worker with DYN_SYSTEM_PORT: without it a Dynamo worker has no port to ask'

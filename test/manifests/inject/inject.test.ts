@@ -343,6 +343,21 @@ describe('the gate', () => {
     expect([...main.command.slice(-2), ...main.args]).toEqual(['--', 'python3', '-m', 'dynamo.frontend']);
   });
 
+  it('is left out before workers whose size only requests would show, unless it is told for whom to wait', () => {
+    const graph = fixture('graph-v1beta1.yaml').replaceAll('--page-size', '--tp-size');
+    const note = 'left without a gate: what the block size of split/decode';
+    const isTold = expect.stringContaining(note);
+    for (const gate of ['wait', 'exec'] as const) {
+      expect(notesOf(graph, { gate })).toContainEqual(isTold);
+      expect(injected(graph, { gate })).not.toContain('--dynamo-graph');
+      expect(injected(graph, { gate })).toContain('kv-accord-sidecar');
+      expect(notesOf(graph, { gate, workers: ['k8s:///all:50061'] })).not.toContainEqual(isTold);
+      expect(notesOf(fixture('graph-v1beta1.yaml'), { gate })).not.toContainEqual(isTold);
+    }
+    // Plain engines tell it themselves.
+    expect(notesOf(SET)).toContainEqual(expect.stringContaining('gate (wait)'));
+  });
+
   it('takes the targets and the number that it is told', () => {
     const options = { workers: ['k8s:///all:50061'], gate: 'exec' } as const;
     const [, frontend, ...rest] = objects(injected(SET, options));

@@ -88,7 +88,8 @@ function fixOf(fix: Fix, { placeOf }: SarifOptions): SarifFix {
   };
 }
 
-/** A relative path as a URI reference: what a repository's checkout resolves. */
+/** A relative path as a URI reference: what a repository's checkout resolves. An absolute one names its scheme. */
 function uriOf(file: string): string {
-  return file.split('/').map(encodeURIComponent).join('/');
+  const path = file.split('/').map(encodeURIComponent).join('/');
+  return path.startsWith('/') ? `file://${path}` : path;
 }

@@ -105,6 +105,18 @@ describe('findings as SARIF', () => {
     });
   });
 
+  it('name absolute paths with their scheme', () => {
+    const absolute = JSON.parse(
+      formatSarif([{ ...FINDING, file: '/srv/a b.yaml' }], {
+        rules: [RULE],
+        version: '1.2.3',
+        placeOf: () => undefined,
+      }),
+    );
+    const [location] = absolute.runs[0].results[0].locations;
+    expect(location.physicalLocation.artifactLocation.uri).toBe('file:///srv/a%20b.yaml');
+  });
+
   it('tell place, rule, related places and the change', () => {
     const [result] = log.runs[0].results;
     expect(result).toMatchObject({ ruleId: 'block-size-mismatch', ruleIndex: 0, level: 'error' });

@@ -9,10 +9,8 @@
 export const EXIT_OK = 0;
 /** A fault of the program itself, or of the machine below it. */
 export const EXIT_FAULT = 1;
-/** `lint`, `inject`: something was found, or would be changed. */
-export const EXIT_FINDINGS = 1;
 /** `lint` found faults; `inject` would change files and was not told to. */
-export const EXIT_FOUND = 1;
+export const EXIT_FINDINGS = 1;
 /** Wrong flag, value or configuration: nothing was started. */
 export const EXIT_USAGE = 2;
 /** Timed out while workers were still missing. */

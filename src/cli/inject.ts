@@ -3,7 +3,7 @@ import type { InjectOptions } from '../manifests/inject/options.js';
 import { unifiedDiff } from '../manifests/unified-diff.js';
 import { withoutControls } from '../platform/printable.js';
 import type { CommandBody, WithCommon } from './command.js';
-import { EXIT_FOUND, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
+import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import type { injectSettings } from './inject-settings.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from './manifest-files.js';
 import type { SettingsOf } from './settings/setting.js';
@@ -20,7 +20,12 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     );
   if (isStream && write && json)
     throw reject('json', 'left out with --write and -: the text itself is the output');
-  const given = await readManifestFiles(operands);
+  const given = await readManifestFiles(operands, {
+    onChart: (chart) =>
+      stderr.write(
+        `kv-accord inject: left out: templates of the chart ${withoutControls(chart)}, which are no manifests yet\n`,
+      ),
+  });
   const result = remove
     ? removeFromManifests(given)
     : injectManifests(given, optionsOf(settings, context.version));
@@ -50,7 +55,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     else if (write) say('kv-accord inject: nothing was written');
     return EXIT_USAGE;
   }
-  if (!write) return changed.length === 0 ? EXIT_OK : EXIT_FOUND;
+  if (!write) return changed.length === 0 ? EXIT_OK : EXIT_FINDINGS;
   if (isStream) {
     for (const { after } of result.files) stdout.write(after);
     return EXIT_OK;

@@ -59,10 +59,18 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;
 };
 
-async function readFiles(docs: boolean, { operands }: Context): Promise<readonly NamedText[]> {
+async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<readonly NamedText[]> {
   if (operands.length === 0)
     throw new SettingError('a file, a folder or - must be given, or --cluster; see kv-accord lint --help');
-  return readManifestFiles(operands, {}, { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS });
+  const onChart = (chart: string): void =>
+    stderr.write(
+      `kv-accord lint: left out: templates of the chart ${withoutControls(chart)}; look at what they come to: helm template ${withoutControls(chart)} | kv-accord lint -\n`,
+    );
+  return readManifestFiles(
+    operands,
+    { onChart },
+    { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS },
+  );
 }
 
 async function readCluster(settings: Settings, context: Context): Promise<readonly NamedText[]> {

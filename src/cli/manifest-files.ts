@@ -1,3 +1,4 @@
+import { basename, dirname, join } from 'node:path';
 import { MAX_FILE_BYTES } from '../manifests/source-file.js';
 import { explainSystemError } from '../platform/file.js';
 import { readWholeFile } from '../platform/file-watcher.js';
@@ -33,6 +34,8 @@ export interface ManifestFileOptions {
 /** What the reading is done with; tests put their own in. */
 export interface ManifestFileModules {
   readonly readStandardInput?: (maxBytes: number) => Promise<Buffer>;
+  /** Told of each chart in a folder: its templates are no manifests until Helm has filled them in, and are left out. */
+  readonly onChart?: (chart: string) => void;
 }
 
 /**
@@ -62,7 +65,7 @@ export async function readManifestFiles(
       await add(operand, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
       continue;
     }
-    for (const file of await filesOf(operand, extensions)) {
+    for (const file of await filesOf(operand, extensions, modules.onChart ?? (() => undefined))) {
       const path = await orWrong(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
@@ -92,13 +95,21 @@ function whyNotWritten(error: unknown): string {
 }
 
 /** What an operand stands for: itself, or the manifests in a folder. */
-async function filesOf(operand: string, extensions: readonly string[]): Promise<readonly string[]> {
+async function filesOf(
+  operand: string,
+  extensions: readonly string[],
+  onChart: (chart: string) => void,
+): Promise<readonly string[]> {
   const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
   if (kind !== 'folder') return [operand];
   const found = await orWrong(operand, 'a folder that can be searched', () => findFiles(operand, extensions));
   const names = extensions.map((extension) => `*${extension}`).join(', ');
   if (found.length === 0) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
-  return found;
+  const charts = found.filter((file) => basename(file) === 'Chart.yaml').map((file) => dirname(file));
+  const isTemplate = (file: string): boolean =>
+    charts.some((chart) => file.startsWith(join(chart, 'templates', '/')));
+  for (const chart of charts) onChart(chart);
+  return found.filter((file) => !isTemplate(file));
 }
 
 /** Bytes that are no UTF-8 would not come back when the text is written. */

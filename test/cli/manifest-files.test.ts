@@ -37,6 +37,24 @@ describe('readManifestFiles', () => {
     expect(file).toEqual({ file: join(folder, 'a.yaml'), text: '\ufeffkind: Pod\r\n# end' });
   });
 
+  it('leaves out the templates of charts below a folder, and tells of each chart', async () => {
+    write({
+      'chart/Chart.yaml': '',
+      'chart/values.yaml': '',
+      'chart/templates/deployment.yaml': '{{ .Values }}',
+      'other/templates/pod.yaml': '',
+    });
+    const charts: string[] = [];
+    const found = await readManifestFiles([folder], { onChart: (chart) => charts.push(chart) });
+    expect(found.map(({ file }) => file.replace(`${folder}/`, ''))).toEqual([
+      'chart/Chart.yaml',
+      'chart/values.yaml',
+      'other/templates/pod.yaml',
+    ]);
+    expect(charts).toEqual([join(folder, 'chart')]);
+    expect(await read(['chart/templates'])).toEqual(['chart/templates/deployment.yaml']);
+  });
+
   it('takes manifests below a folder, sorted, and leaves out what is hidden or installed', async () => {
     write({
       'b/two.yml': '',

@@ -7,7 +7,7 @@ import { ask } from './ask.js';
 import { requireKind } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';
 import { httpOrigin } from './probe-origin.js';
-import { readMetrics } from './prometheus-text.js';
+import { readMetrics } from '../../facts/prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readSglangFamilies } from './sglang-metrics.js';
 import { readTrtllmFamilies } from './trtllm-metrics.js';

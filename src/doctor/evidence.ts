@@ -55,6 +55,12 @@ export type SettingName =
   | 'max_model_len'
   | 'kv_cache_dtype'
   | 'total_kv_blocks'
+  | 'kv_cache_tokens'
+  | 'kv_cache_bytes'
+  | 'engine_version'
+  | 'model'
+  | 'data_parallel_size'
+  | 'context_parallel_size'
   | 'lora_adapters'
   | 'attention_kinds';
 

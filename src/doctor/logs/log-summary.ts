@@ -64,7 +64,12 @@ export interface SignalTally {
 /** Routing decisions in a log ("Selected worker: …", "route request completed … overlap_blocks=…"). */
 export interface DecisionTally {
   readonly count: number;
-  /** Decisions for which no block was found. */
+  /**
+   * Those whose line tells how many blocks were cached. Dynamo 1.1 and later
+   * often do not ("Selected worker … logit=…"): of 0, nothing follows.
+   */
+  readonly told: number;
+  /** Those of `told` for which no block was found. */
   readonly withoutCache: number;
   readonly cachedBlocks: number;
   /** The largest "tree size" that was told; undefined when it never was. */
@@ -89,6 +94,29 @@ export interface Spread {
   readonly p95: number;
 }
 
+/** A number that is told again and again. */
+export interface Gauge {
+  readonly count: number;
+  readonly mean: number;
+  readonly max: number;
+  readonly last: number;
+}
+
+/** What an engine tells of its cache from time to time. */
+export interface EngineTally {
+  /** Tokens of prompts and those of them that were cached (SGLang's "Prefill batch"); 0 when no line tells it. */
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  /** The engine's own hit rate over its last requests, 0 to 1 (vLLM's "Prefix cache hit rate"). */
+  readonly prefixHitRate: Gauge | undefined;
+  /** Share of the KV cache that running requests hold, 0 to 1. */
+  readonly kvCacheUsage: Gauge | undefined;
+  readonly runningRequests: Gauge | undefined;
+  readonly waitingRequests: Gauge | undefined;
+  readonly first: Origin;
+  readonly last: Origin;
+}
+
 /** What one log says. Lines themselves are not kept, but for one of each kind. */
 export interface LogSummary {
   /** The file, `-`, or the pod. */
@@ -97,12 +125,17 @@ export interface LogSummary {
   readonly lines: number;
   /** Lines that are no text (binary, cut in the middle of a character). */
   readonly unreadableLines: number;
-  /** Lines by who wrote them. */
+  /** Lines longer than what is read of one; their ends were not looked at. */
+  readonly cutLines: number;
+  /** What a reader has to know of how it was read, in words: no zone in its times, damaged gzip, another encoding. */
+  readonly notes: readonly string[];
+  /** Who wrote lines, and how many of those that were looked at: the first 1,000, then one in 64. */
   readonly programs: ReadonlyMap<LogProgram, number>;
   readonly firstMs: number | undefined;
   readonly lastMs: number | undefined;
   readonly signals: ReadonlyMap<Signal, SignalTally>;
   readonly decisions: DecisionTally | undefined;
+  readonly engine: EngineTally | undefined;
   /** Numbers that programs tell as they start, and in warnings. At most 256 each. */
   readonly sizes: readonly SizeSighting[];
   readonly settings: readonly SettingSighting[];

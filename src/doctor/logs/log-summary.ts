@@ -94,6 +94,18 @@ export interface Spread {
   readonly p95: number;
 }
 
+/** What routers say that candidates would have cost ("Formula for worker_id=… with 3 cached blocks: …"). */
+export interface CostTally {
+  /** Candidates, not decisions. */
+  readonly count: number;
+  /** Those of which no block was known. */
+  readonly withoutCache: number;
+  readonly largestCachedBlocks: number;
+  /** Weights of the overlap as they are written, each with how often. At most 16. */
+  readonly overlapWeights: ReadonlyMap<string, number>;
+  readonly first: Origin;
+}
+
 /** A number that is told again and again. */
 export interface Gauge {
   readonly count: number;
@@ -121,8 +133,11 @@ export interface EngineTally {
 export interface LogSummary {
   /** The file, `-`, or the pod. */
   readonly name: string;
+  /** Those that were read, after decompression. */
   readonly bytes: number;
   readonly lines: number;
+  /** False when reading ended before the log did: stopped, damaged gzip, an error of the source; a note says which. */
+  readonly isWhole: boolean;
   /** Lines that are no text (binary, cut in the middle of a character). */
   readonly unreadableLines: number;
   /** Lines longer than what is read of one; their ends were not looked at. */
@@ -135,6 +150,7 @@ export interface LogSummary {
   readonly lastMs: number | undefined;
   readonly signals: ReadonlyMap<Signal, SignalTally>;
   readonly decisions: DecisionTally | undefined;
+  readonly costs: CostTally | undefined;
   readonly engine: EngineTally | undefined;
   /** Numbers that programs tell as they start, and in warnings. At most 256 each. */
   readonly sizes: readonly SizeSighting[];

@@ -1,3 +1,4 @@
+import type { NamedText } from '../manifests/lint/apply-fixes.js';
 import type { Finding } from '../manifests/lint/finding.js';
 import type { LogSummary } from './logs/log-summary.js';
 import type { MetricsPage } from './metrics/metrics-page.js';
@@ -39,6 +40,7 @@ export type SettingName =
   | 'backend'
   | 'dynamo_version'
   | 'router_mode'
+  | 'chat_processor'
   | 'router_uses_events'
   | 'router_replica_sync'
   | 'frontend_replicas'
@@ -147,6 +149,8 @@ export interface Evidence {
   readonly metrics: readonly MetricsPage[];
   /** What `lint` finds in the manifests. */
   readonly findings: readonly Finding[];
+  /** The manifests as they are, under the names that findings have for them. */
+  readonly manifests: readonly NamedText[];
   readonly fleets: readonly FleetSighting[];
   readonly models: readonly ModelShape[];
   readonly gpus: readonly GpuSighting[];
@@ -164,6 +168,7 @@ export function joinEvidence(parts: readonly EvidencePart[]): Evidence {
     logs: parts.flatMap(({ logs = [] }) => logs),
     metrics: parts.flatMap(({ metrics = [] }) => metrics),
     findings: parts.flatMap(({ findings = [] }) => findings),
+    manifests: parts.flatMap(({ manifests = [] }) => manifests),
     fleets: parts.flatMap(({ fleets = [] }) => fleets),
     models: parts.flatMap(({ models = [] }) => models),
     gpus: parts.flatMap(({ gpus = [] }) => gpus),

@@ -41,7 +41,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   frontend: { mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router'] },
   manifests: { mayImport: ['contract'] },
   doctor: {
-    mayImport: ['contract', 'facts', 'gen', 'kubernetes', 'manifests', 'platform', 'rpc'],
+    mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc'],
   },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   demo: {

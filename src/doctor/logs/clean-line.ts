@@ -30,7 +30,8 @@ const STERN_PREFIX =
   /^([a-z][a-z0-9.-]{1,252}) [a-z0-9][a-z0-9-]{0,62} (?=\d{4}-\d\d-\d\d[T ]|\{|\[|\(|(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE) )/;
 /** What a container runtime writes on the node: `2026-02-16T14:38:53.9Z stdout F `. */
 const RUNTIME_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) (?:stdout|stderr) [FP] /;
-/** `kubectl logs --timestamps` and `docker logs -t` before a line that has a time of its own, or none. */
+/** Where " std" of such a line can stand at the latest. */
+const LONGEST_RUNTIME_TIME = 41;
 const NUMBERS_BEYOND_DOUBLE = /([:[,]\s*)(\d{16,20})(?=\s*[,}\]])/g;
 /** Wrappings within each other: a runtime's JSON around a prefix around a program's JSON. */
 const MAX_LAYERS = 5;
@@ -51,7 +52,9 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
     const first = text.charCodeAt(0);
     const isDigit = first >= 48 && first <= 57;
     if (isDigit) {
-      const runtime = RUNTIME_PREFIX.exec(text);
+      const space = text.indexOf(' ');
+      const isOfRuntime = space < LONGEST_RUNTIME_TIME && text.startsWith('std', space + 1);
+      const runtime = isOfRuntime ? RUNTIME_PREFIX.exec(text) : null;
       if (runtime === null) break;
       ms ??= timeOf(runtime[1] ?? '', context.nowMs, context.gaps);
       text = text.slice(runtime[0].length);

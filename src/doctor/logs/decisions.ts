@@ -42,6 +42,14 @@ class KindTally {
   }
 }
 
+/** What is to be seen of each kind's lines, which can be long. */
+const ABOUT: Readonly<Record<DecisionKind, string>> = {
+  selected: 'Selected',
+  routed: 'overlap_blocks=',
+  best: '[ROUTING]',
+  blind: 'Selected',
+};
+
 /** Counts routing decisions, each once, from whichever lines tell the most. */
 export class Decisions {
   readonly #kinds = new Map<DecisionKind, KindTally>();
@@ -92,23 +100,23 @@ export class Decisions {
     this.#engineCachedTokens += cachedTokens;
   }
 
-  finish(originOf: (spot: Spot) => Origin): DecisionTally | undefined {
-    const telling = (['selected', 'routed', 'best'] as const)
-      .flatMap((kind) => this.#kinds.get(kind) ?? [])
-      .sort((left, right) => right.count - left.count)[0];
-    const tally = telling ?? this.#kinds.get('blind');
+  finish(originOf: (spot: Spot, about: string) => Origin): DecisionTally | undefined {
+    const [telling] = [...this.#kinds]
+      .filter(([kind]) => kind !== 'blind')
+      .sort(([, left], [, right]) => right.count - left.count);
+    const [kind, tally] = telling ?? ['blind' as const, this.#kinds.get('blind')];
     if (tally === undefined) return undefined;
     return {
       count: tally.count,
-      told: telling === undefined ? 0 : tally.count,
+      told: kind === 'blind' ? 0 : tally.count,
       withoutCache: tally.withoutCache,
       cachedBlocks: tally.cachedBlocks,
       largestTreeSize: this.#largestTreeSize,
       byWorker: tally.byWorker.counts,
       rate: tally.rate.counts,
       cachedRate: tally.rate.sums,
-      first: originOf(tally.first),
-      last: originOf(tally.last),
+      first: originOf(tally.first, ABOUT[kind]),
+      last: originOf(tally.last, ABOUT[kind]),
       promptTokens: this.#promptTokens,
       engineCachedTokens: this.#engineCachedTokens,
       firstTokenMs: { cold: this.#cold.spread, warm: this.#warm.spread },

@@ -3,7 +3,7 @@ import { type CleaningContext, cleanLine } from './clean-line.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
 import type { LogProgram } from './log-summary.js';
 import type { LogTally } from './log-tally.js';
-import { hasPrompt } from './masking.js';
+import { PROMPT_SIGNS } from './masking.js';
 import { NeedleSearch } from './needle-search.js';
 import { programOf } from './program-of.js';
 import type { LogLine, Rule } from './rules/rule.js';
@@ -14,7 +14,8 @@ const LINE_FEED = 10;
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
 
-const SEARCH = new NeedleSearch(LOG_RULES.map(({ needle }) => needle));
+/** The rules' needles, and behind them the signs of a prompt. */
+const SEARCH = new NeedleSearch([...LOG_RULES.map(({ needle }) => needle), ...PROMPT_SIGNS]);
 
 /** Reads blocks of whole lines. Only lines that a rule is for, and a sample of the others, are decoded. */
 export class LineReader {
@@ -38,8 +39,7 @@ export class LineReader {
   read(bytes: Buffer): void {
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
-    let needle = SEARCH.next(bytes, 0, bytes.length);
-    let hit = needle === -1 ? bytes.length : SEARCH.at;
+    let hit = SEARCH.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, start);
       const next = found === -1 ? bytes.length : found + 1;
@@ -50,15 +50,17 @@ export class LineReader {
       const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
       if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
       let rules: Rule[] | undefined;
-      while (hit < next) {
-        if (hit < end) {
-          const rule = LOG_RULES[needle] as Rule;
-          if (rules === undefined) rules = [rule];
+      let hasPrompt = false;
+      for (; hit < next; hit = SEARCH.next(bytes, hit + 1, bytes.length)) {
+        if (hit >= end) continue;
+        for (const needle of SEARCH.found) {
+          const rule = LOG_RULES[needle];
+          if (rule === undefined) hasPrompt = true;
+          else if (rules === undefined) rules = [rule];
           else if (!rules.includes(rule)) rules.push(rule);
         }
-        needle = SEARCH.next(bytes, hit + 1, bytes.length);
-        hit = needle === -1 ? bytes.length : SEARCH.at;
       }
+      if (hasPrompt) rules = undefined;
       if (rules !== undefined || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);
       }
@@ -82,7 +84,7 @@ export class LineReader {
       const program = programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
-    if (rules === undefined || hasPrompt(text)) return;
+    if (rules === undefined) return;
     this.#tally.lineNumber = this.lines;
     const line: LogLine = { text, ms: this.#ms, who, fields };
     for (const { read } of rules) read(line, this.#tally);

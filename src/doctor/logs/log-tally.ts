@@ -64,6 +64,10 @@ export class LogTally {
   lineNumber = 0;
   /** Whether the log is of a standalone indexer: its publishers' sizes are its own. */
   isOfIndexer = false;
+  /** The worker that a process says itself to be; empty before it does. */
+  ownWorker = '';
+  /** The mode that the last decision told. */
+  routerMode = '';
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
@@ -146,7 +150,7 @@ export class LogTally {
   }
 
   finish(): Pick<LogSummary, 'signals' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'> {
-    const originOf = (spot: Spot): Origin => this.#originOf(spot, '');
+    const originOf = (spot: Spot, about = ''): Origin => this.#originOf(spot, about);
     return {
       signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
       decisions: this.#decisions.finish(originOf),
@@ -158,7 +162,7 @@ export class LogTally {
   }
 
   #whoOf({ who }: LogLine): string {
-    return who === '' ? this.#who : who;
+    return who || this.#who || this.ownWorker;
   }
 
   #spotOf({ text }: LogLine): Spot {

@@ -15,9 +15,17 @@ const CREDENTIALS_IN_URL = /(\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^/\s@]{1,256}@/gi;
 const SECRET_SETTINGS =
   /(?<![\w-])([\w-]{0,40}(?:api[-_]?keys?|secret(?:s|[-_]\w{1,20})?|passwords?|passwd|hf[-_]token|auth[-_]token|access[-_](?:token|key)\w{0,20}|admin[-_]key|ssl[-_]keyfile[-_]password)|x-api-key|authorization|cookie|token)(['"]?\s{0,4}[:=]\s{0,4})(\[[^\]]{0,2000}\]?|'[^']{0,2000}'?|"[^"]{0,2000}"?|[^\s,;)}\]]+)/gi;
 
-/** Where texts of people begin in the lines of the programs that are read here. */
-const PROMPT_SIGNS =
-  /Received request |prompt: ?['"]|prompt_token_ids|"?(?:prompt|messages|input_text|inputs)"? ?[:=] ?["'[{]|['"](?:text|content)['"] ?:/;
+/**
+ * Where texts of people begin in the lines of the programs that are read here,
+ * as such and as JSON within JSON. Of lines with any of them, nothing is kept.
+ */
+export const PROMPT_SIGNS: readonly string[] = [
+  'Received request ',
+  'prompt_token_ids',
+  'input_text',
+  'prompt: ',
+  ...['prompt', 'messages', 'content'].flatMap((name) => [`${name}":`, `${name}\\":`, `${name}':`]),
+];
 
 /** Replaces what can be a secret. */
 export function masked(text: string): string {
@@ -27,11 +35,6 @@ export function masked(text: string): string {
     .replace(SECRET_SETTINGS, (whole, name: string, sign: string, value: string) =>
       value === MASK || /^(?:None|null|true|false)$/i.test(value) ? whole : `${name}${sign}${MASK}`,
     );
-}
-
-/** Whether a line carries words of a request, of which nothing may be kept. */
-export function hasPrompt(text: string): boolean {
-  return PROMPT_SIGNS.test(text);
 }
 
 const LEAD_CHARS = 80;

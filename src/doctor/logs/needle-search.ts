@@ -15,7 +15,7 @@ export class NeedleSearch {
   readonly #leaps: Uint8Array;
   /** By two bytes whose leap is 0: the needles whose window they end. */
   readonly #ending = new Map<number, readonly number[]>();
-  #at = -1;
+  readonly #found: number[] = [];
 
   /** ASCII texts of three characters and more. */
   constructor(needles: readonly string[]) {
@@ -34,15 +34,18 @@ export class NeedleSearch {
     });
   }
 
-  /** Where the last needle that was found begins. */
-  get at(): number {
-    return this.#at;
+  /** Indexes of the needles that were found last, all of which begin where `next` said. */
+  get found(): readonly number[] {
+    return this.#found;
   }
 
-  /** Index of the needle that begins first at `from` or after it, and ends before `until`; -1 when there is none. */
+  /** Where the first needles begin at `from` or after it that end before `until`; `until` when there are none. */
   next(bytes: Uint8Array, from: number, until: number): number {
     const leaps = this.#leaps;
-    let end = from + this.#window - 1;
+    const window = this.#window;
+    const found = this.#found;
+    found.length = 0;
+    let end = from + window - 1;
     while (end < until) {
       const pair = ((bytes[end - 1] as number) << 8) | (bytes[end] as number);
       const leap = leaps[pair] as number;
@@ -50,16 +53,14 @@ export class NeedleSearch {
         end += leap;
         continue;
       }
-      const start = end - this.#window + 1;
+      const start = end - window + 1;
       for (const index of this.#ending.get(pair) ?? []) {
-        if (!beginsAt(bytes, start, until, this.#needles[index] as Uint8Array)) continue;
-        this.#at = start;
-        return index;
+        if (beginsAt(bytes, start, until, this.#needles[index] as Uint8Array)) found.push(index);
       }
+      if (found.length > 0) return start;
       end += 1;
     }
-    this.#at = -1;
-    return -1;
+    return until;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Signal } from '../log-summary.js';
+import type { LogTally } from '../log-tally.js';
 import { fieldOf, type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
 
 /**
@@ -135,14 +136,16 @@ export const DYNAMO_RULES: readonly Rule[] = [
       about: 'block_size=',
     }),
   ),
-  rule('Initializing KvEventPublisher for worker', (line, tally) =>
+  rule('Initializing KvEventPublisher for worker', (line, tally) => {
+    const who = workerOf(line.text);
+    if (who !== undefined) tally.ownWorker = who;
     tally.addSetting(line, 'publishes_kv_events', {
       side: 'worker',
-      who: /for worker (\d{1,20})/.exec(line.text)?.[1],
+      who,
       value: 'true',
-      about: 'KvEventPublisher',
-    }),
-  ),
+      about: 'Initializing',
+    });
+  }),
   // Python dicts: "Cache config values: {'num_gpu_blocks': 24064}".
   rule('Cache config values', (line, tally) => {
     const blocks = /'num_gpu_blocks': (\d{1,12})/.exec(line.text)?.[1];
@@ -172,14 +175,15 @@ function signal(needle: string, sign: Signal): Rule {
   );
 }
 
-function readSelected(line: LogLine, tally: Parameters<Rule['read']>[1]): void {
+function readSelected(line: LogLine, tally: LogTally): void {
   const { text } = line;
   const from = text.indexOf('Selected ');
   const mode = fieldOf(text, 'router_mode', from);
-  if (mode !== undefined) {
+  if (mode !== undefined && mode !== tally.routerMode) {
+    tally.routerMode = mode;
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: mode, about: 'router_mode' });
-    if (mode !== 'kv') return;
   }
+  if (mode !== undefined && mode !== 'kv') return;
   const worker = fieldOf(text, 'worker_id', from);
   // kv-accord's own decisions name the worker behind the colon, and have a rule of their own.
   if (worker === undefined) return;

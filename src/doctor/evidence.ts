@@ -114,7 +114,7 @@ export interface ModelShape {
   readonly latentSize: number | undefined;
   /** Tokens that a windowed layer keeps, and how many layers are windowed; undefined without a window. */
   readonly slidingWindow: { readonly tokens: number; readonly layers: number } | undefined;
-  /** Bytes of all weights, where an index file or the operator tells it. */
+  /** Bytes of all weights, by an index of their files, or counted from the shape of a dense model that is not quantised. */
   readonly weightBytes: number | undefined;
   readonly origin: Origin;
 }

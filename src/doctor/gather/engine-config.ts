@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
-import { blockSizeOf, findEngineKeys, valueOf } from './engine-keys.js';
+import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
 import { countOf, notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
@@ -61,7 +61,14 @@ export function engineFacts(
       if (tokensPerBlock !== undefined) sizes.push({ side: 'worker', who, tokensPerBlock, basis, origin });
     } else if (!isUnset(value)) {
       const { name } = meaning;
-      settings.push({ side: 'worker', who, name, value: valueOf(meaning, value), isDefault: false, origin });
+      settings.push({
+        side: 'worker',
+        who,
+        name,
+        value: settingValueOf(meaning, value),
+        isDefault: false,
+        origin,
+      });
     }
   }
   return { sizes, settings };

@@ -104,7 +104,7 @@ export function findEngineKeys(config: unknown, at: readonly string[] = []): rea
 }
 
 /** The value that a setting has by this key. */
-export function valueOf({ isOpposite }: KeyMeaning, value: string): string {
+export function settingValueOf({ isOpposite }: KeyMeaning, value: string): string {
   if (isOpposite !== true) return value;
   return /^(?:true|1|yes|on)$/i.test(value) ? 'false' : 'true';
 }

@@ -16,7 +16,7 @@ import type { BlockSize, WorkerFacts } from '../../manifests/lint/worker-facts.j
 import type { Origin, SettingName, SettingSighting, Side, SizeBasis, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { engineFacts, parseConfig } from './engine-config.js';
-import { ENGINE_KEYS, valueOf } from './engine-keys.js';
+import { ENGINE_KEYS, settingValueOf } from './engine-keys.js';
 
 /** `--kv-cache-block-size` of `dynamo.frontend`, where its own number decides. */
 const FRONTEND_DEFAULT = 16;
@@ -102,12 +102,12 @@ export class FleetReader {
       if (SWITCHES.has(key)) {
         const found = switchOf(launch, [flag], []);
         if (found === undefined) continue;
-        this.#setting(launch, meaning.name, valueOf(meaning, 'true'), originAt(found.span, flag));
+        this.#setting(launch, meaning.name, settingValueOf(meaning, 'true'), originAt(found.span, flag));
         continue;
       }
       const found = flagOf(launch, flag, ...(SHORT_FLAGS.get(key) ?? []));
       if (found?.value !== undefined && !found.value.startsWith('-'))
-        this.#setting(launch, meaning.name, valueOf(meaning, found.value), this.#given(found));
+        this.#setting(launch, meaning.name, settingValueOf(meaning, found.value), this.#given(found));
     }
   }
 

@@ -1,0 +1,81 @@
+import type { Evidence, Origin, SettingName, SettingSighting, SizeSighting } from '../evidence.js';
+
+/** A number with where it was read. */
+export interface Told {
+  readonly value: number;
+  readonly origin: Origin;
+}
+
+/** From the weakest to the strongest. */
+const BASES: readonly SizeSighting['basis'][] = ['default', 'configured', 'declared', 'in_use', 'observed'];
+
+/** Settings that make a worker worth an arithmetic of its own. */
+const OWN: ReadonlySet<SettingName> = new Set<SettingName>([
+  'tensor_parallel_size',
+  'pipeline_parallel_size',
+  'gpu_memory_utilization',
+  'free_gpu_memory_fraction',
+  'max_num_seqs',
+  'max_batch_size',
+  'max_model_len',
+  'kv_cache_dtype',
+  'total_kv_blocks',
+  'kv_cache_tokens',
+  'kv_cache_bytes',
+]);
+
+/** The workers of which something is known that decides about memory; one without a name when nobody is named. */
+export function workersOf({ settings }: Evidence): readonly string[] {
+  const named = settings.filter(({ side, who, name }) => side === 'worker' && who !== '' && OWN.has(name));
+  const workers = [...new Set(named.map(({ who }) => who))];
+  return workers.length === 0 ? [''] : workers;
+}
+
+/** What is known of one worker. */
+export class WorkerInputs {
+  readonly #evidence: Evidence;
+  readonly #who: string;
+
+  constructor(evidence: Evidence, who: string) {
+    this.#evidence = evidence;
+    this.#who = who;
+  }
+
+  /** The setting as it was made for this worker, or for all; what applies by default comes last. */
+  text(name: SettingName): SettingSighting | undefined {
+    const all = this.#evidence.settings.filter((one) => one.name === name);
+    const mine = all.filter(({ side, who }) => side === 'worker' && who === this.#who);
+    const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '');
+    // A frontend tells what the cards of its workers have.
+    const fronts = all.filter(({ side }) => side === 'frontend');
+    const inOrder = [...mine, ...everybodys, ...fronts];
+    return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
+  }
+
+  /** The same as a number above zero. */
+  number(name: SettingName): Told | undefined {
+    const setting = this.text(name);
+    if (setting === undefined) return undefined;
+    const value = Number(setting.value);
+    const isNumber = setting.value.trim() !== '' && Number.isFinite(value) && value > 0;
+    return isNumber && value <= Number.MAX_SAFE_INTEGER ? { value, origin: setting.origin } : undefined;
+  }
+
+  /** What its engine cuts by, as far as it is known best. */
+  tokensPerBlock(): Told | undefined {
+    const sizes = this.#evidence.sizes.filter(({ side }) => side === 'worker');
+    const mine = sizes.filter(({ who }) => who === this.#who);
+    const [best] = [...(mine.length === 0 ? sizes : mine)].sort(
+      (a, b) => BASES.indexOf(b.basis) - BASES.indexOf(a.basis),
+    );
+    return best === undefined ? undefined : { value: best.tokensPerBlock, origin: best.origin };
+  }
+
+  /** The memory of the smallest of its GPUs: every rank has to have room. */
+  gpuBytes(): Told | undefined {
+    const { gpus } = this.#evidence;
+    const mine = gpus.filter(({ who }) => who !== '' && who === this.#who);
+    const [least] = [...(mine.length === 0 ? gpus : mine)].sort((a, b) => a.totalBytes - b.totalBytes);
+    return least === undefined ? undefined : { value: least.totalBytes, origin: least.origin };
+  }
+}

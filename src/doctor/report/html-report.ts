@@ -1,0 +1,1 @@
+export { textReport as htmlReport } from './text-report.js';

@@ -1,0 +1,1 @@
+export { textReport as markdownReport } from './text-report.js';

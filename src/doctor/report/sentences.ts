@@ -32,7 +32,7 @@ export function memorySentence(memory: MemoryArithmetic): string {
   if (memory.retentionSeconds !== undefined)
     parts.push(`an idle prefix stays ${durationText(memory.retentionSeconds)}`);
   if (memory.largestBatch !== undefined)
-    parts.push(`${countOf(memory.largestBatch, 'sequence')} at a time leave half for prefixes`);
+    parts.push(`half is free at ${countOf(memory.largestBatch, 'sequence')}`);
   return `${memory.who === '' ? '' : `${onOneLine(memory.who)}: `}${parts.join('; ')}`;
 }
 

@@ -24,6 +24,8 @@ export const PROMPT_SIGNS: readonly string[] = [
   'prompt_token_ids',
   'input_text',
   'prompt: ',
+  'GenerateReqInfo(',
+  'messages: [',
   ...['prompt', 'messages', 'content'].flatMap((name) => [`${name}":`, `${name}\\":`, `${name}':`]),
 ];
 

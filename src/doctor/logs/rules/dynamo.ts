@@ -64,10 +64,10 @@ export const DYNAMO_RULES: readonly Rule[] = [
     tally.addSignal('block_not_published', line, { worker: workerOf(line.text), value, about: 'Block not' });
     const about = 'Block not published';
     const who = workerOf(line.text);
-    const own = tally.isOfIndexer
-      ? ({ side: 'indexer', basis: 'in_use' } as const)
-      : ({ side: 'worker', basis: 'declared' } as const);
-    tally.addSize(line, { ...own, who, tokensPerBlock: sizeOf(wanted), about });
+    const declared = sizeOf(wanted);
+    // An indexer has told its own size as it began.
+    if (!tally.isOfIndexer)
+      tally.addSize(line, { side: 'worker', who, tokensPerBlock: declared, basis: 'declared', about });
     tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
   }),
   rule('Rejected incompatible workers', (line, tally) => {

@@ -1,12 +1,17 @@
 import type { Evidence } from './evidence.js';
 
-/** The same evidence in an order that does not depend on which source answered first, so that the same facts give the same words. */
+/**
+ * The same evidence in an order that does not depend on which source answered
+ * first, so that the same facts give the same words. What logs tell of sizes
+ * and settings is among the others.
+ */
 export function inOneOrder(evidence: Evidence): Evidence {
+  const { logs } = evidence;
   return {
     sources: sorted(evidence.sources),
-    sizes: distinct(sorted(evidence.sizes)),
-    settings: distinct(sorted(evidence.settings)),
-    logs: sorted(evidence.logs),
+    sizes: distinct(sorted([...evidence.sizes, ...logs.flatMap(({ sizes }) => sizes)])),
+    settings: distinct(sorted([...evidence.settings, ...logs.flatMap(({ settings }) => settings)])),
+    logs: sorted(logs),
     metrics: sorted(evidence.metrics),
     findings: distinct(sorted(evidence.findings)),
     manifests: distinct(sorted(evidence.manifests)),

@@ -38,16 +38,24 @@ export interface SizeTable {
  * counts. A router is held against workers by the set of its numbers, as it
  * may serve several models: a worker whose number no router has is a conflict.
  */
-export function sizeTable({ sizes, fleets }: Pick<Evidence, 'sizes' | 'fleets'>): SizeTable {
+export function sizeTable({
+  sizes,
+  fleets,
+  manifests,
+}: Pick<Evidence, 'sizes' | 'fleets' | 'manifests'>): SizeTable {
   const seen = [
     ...sizes,
     ...fleets.flatMap(({ group, members, origin }) => ofMembers(group, members, origin)),
   ];
   const rows = rowsOf(seen.filter(({ tokensPerBlock }) => isSize(tokensPerBlock)));
-  const workers = rows.filter(({ side }) => side === 'worker');
+  const workers = deciding(rows.filter(({ side }) => side === 'worker'));
+  const isWritten = ({ origin }: SizeSighting): boolean =>
+    manifests.some(({ file }) => origin.place === file || origin.place.startsWith(`${file}:`));
   const conflicts = [
     ...ownConflicts(rows),
-    ...SIDES.filter((side) => side !== 'worker').flatMap((side) => sideConflicts(side, rows, workers)),
+    ...SIDES.filter((side) => side !== 'worker').flatMap((side) =>
+      sideConflicts(side, rows, workers, isWritten),
+    ),
     ...workerConflicts(fleets, rows),
   ];
   return { rows, conflicts, agreed: conflicts.length > 0 ? undefined : agreedSize(rows, workers) };
@@ -145,7 +153,10 @@ function sideConflicts(
   side: Side,
   rows: readonly SizeRow[],
   workers: readonly SizeRow[],
+  isWritten: (sighting: SizeSighting) => boolean,
 ): readonly SizeConflict[] {
+  const isRuntime = (row: SizeRow): boolean =>
+    basisRank(row.basis) >= basisRank('in_use') || (row.basis === 'declared' && !isWritten(row));
   const own = rows.filter((row) => row.side === side);
   const best = Math.max(-1, ...own.map(({ basis }) => basisRank(basis)));
   // A number that only stands in a file does not count where a running program told one.
@@ -163,8 +174,10 @@ function sideConflicts(
     }));
 }
 
-function isRuntime({ basis }: SizeSighting): boolean {
-  return basisRank(basis) >= basisRank('declared');
+/** An engine may raise its own default: it does not count where running engines were asked. */
+function deciding(workers: readonly SizeRow[]): readonly SizeRow[] {
+  const isAsked = workers.some(({ basis }) => basisRank(basis) >= basisRank('in_use'));
+  return isAsked ? workers.filter(({ basis }) => basis !== 'default') : workers;
 }
 
 /** Workers of one group of kv-accord serve one model, and have to agree. */

@@ -2,11 +2,13 @@ import type { Finding } from '../../manifests/lint/finding.js';
 import type { Side } from '../evidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, courseOf, engineReuses, noneFound, type Picture } from '../picture.js';
-import { basisWords, ownerOf, type SizeConflict } from '../sizes.js';
+import { basisRank, basisWords, ownerOf, type SizeConflict } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { blindRouter, counted, missingShare, percent, workingRouter } from './shared-clues.js';
 
+/** What a frontend takes when it is told nothing, where its number decides. */
+const FRONTEND_DEFAULT = 16;
 /** Stores that fail from this share on are no accident. */
 const DOMINATING = 0.25;
 const SIZE_RULES = [
@@ -50,7 +52,12 @@ export const blockSizeMismatch: Cause = {
       explanation:
         'Router and engines cut prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
       cluesFor,
-      cluesAgainst: [...agreeing(picture, conflicts), ...workingRouter(picture), ...onlyAtFirst(picture)],
+      cluesAgainst: [
+        ...agreeing(picture, conflicts),
+        ...workingRouter(picture),
+        ...onlyAtFirst(picture),
+        ...inertNumber(picture, conflicts),
+      ],
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
       fixes: alignFixes(picture, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false }),
     };
@@ -139,10 +146,7 @@ function unprovenNumbers(picture: Picture, conflicts: readonly SizeConflict[]): 
       .map(({ ours, theirs }) => ({
         says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens ${basisWords(ours)}, and ${ownerOf(theirs)} ${theirs.tokensPerBlock} ${basisWords(theirs)}.`,
         origin: ours.origin,
-        weight:
-          isBroken || (ours.side === 'frontend' && decides === 'variable')
-            ? ('signature' as const)
-            : ('sign' as const),
+        weight: isBroken || isHeavy(picture, ours, theirs) ? ('signature' as const) : ('sign' as const),
       })),
     ...findings
       .filter(({ severity }) => severity !== 'note' || isBroken)
@@ -152,6 +156,14 @@ function unprovenNumbers(picture: Picture, conflicts: readonly SizeConflict[]): 
         weight: isBroken || severity === 'error' ? ('signature' as const) : ('sign' as const),
       })),
   ];
+}
+
+/** A router whose number is known to decide, before workers whose number is written down. */
+function isHeavy({ dynamo }: Picture, ours: SizeConflict['ours'], theirs: SizeConflict['theirs']): boolean {
+  if (ours.side === 'frontend' && dynamo.decides === 'variable') return true;
+  return (
+    theirs.basis !== 'default' && (ours.side !== 'frontend' || basisRank(ours.basis) >= basisRank('in_use'))
+  );
 }
 
 function sizeFindings({ evidence }: Picture): readonly Finding[] {
@@ -269,6 +281,24 @@ function onlyAtFirst(picture: Picture): readonly ClueAgainst[] {
   ];
 }
 
+/** Honest about what a frontend's own number is worth in this version. */
+function inertNumber(
+  { dynamo, evidence }: Picture,
+  conflicts: readonly SizeConflict[],
+): readonly ClueAgainst[] {
+  const unset = evidence.findings.find(({ ruleId }) => ruleId === 'block-size-unset');
+  const isProven = conflicts.some(({ isProof }) => isProof);
+  if (unset === undefined || dynamo.decides !== 'card' || isProven) return [];
+  const { file, line, column } = unset;
+  return [
+    {
+      says: `In Dynamo ${dynamo.version?.text} the worker's model card decides, and the frontend's own number changes nothing: what counts is whether the card says what the engine cuts. The frontend's gauge tells what the card said.`,
+      origin: { place: `${file}:${line}:${column}`, text: '' },
+      weight: 'noted',
+    },
+  ];
+}
+
 function numbersOf(picture: Picture, conflicts: readonly SizeConflict[]): Numbers | undefined {
   const conflict =
     conflicts.find(({ isProof, between }) => isProof && between === 'sides') ??
@@ -290,6 +320,11 @@ function numbersOf(picture: Picture, conflicts: readonly SizeConflict[]): Number
       words,
     };
   }
+  return unpublishedNumbers(picture) ?? unsetNumbers(picture);
+}
+
+/** What the warning itself says. */
+function unpublishedNumbers(picture: Picture): Numbers | undefined {
   const [value] = picture.signal('block_not_published')?.values.keys() ?? [];
   const [wanted, real] = value === undefined ? [] : (pairOf(value) ?? []);
   return wanted === undefined || real === undefined
@@ -301,6 +336,22 @@ function numbersOf(picture: Picture, conflicts: readonly SizeConflict[]): Number
         isWorkersOwn: true,
         words: `the publisher of a worker goes by ${wanted}, its engine cuts ${real}`,
       };
+}
+
+/** A frontend without a number, of which only `lint` tells: where cards decide it is no number of its own. */
+function unsetNumbers({ evidence, sizes }: Picture): Numbers | undefined {
+  const isUnset = evidence.findings.some(({ ruleId }) => ruleId === 'block-size-unset');
+  const workers = sizes.rows.filter(({ side }) => side === 'worker');
+  const [worker] = workers;
+  const isOne = workers.every(({ tokensPerBlock }) => tokensPerBlock === worker?.tokensPerBlock);
+  if (!isUnset || worker === undefined || !isOne) return undefined;
+  return {
+    router: FRONTEND_DEFAULT,
+    engines: worker.tokensPerBlock,
+    side: 'frontend',
+    isWorkersOwn: false,
+    words: `frontend ${FRONTEND_DEFAULT} by default, ${workerWords(worker)}`,
+  };
 }
 
 /** Whether the frontend has its number from a card: it runs with it, and its version does not go by a variable. */

@@ -1,5 +1,6 @@
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses, type Picture } from '../picture.js';
+import { isSome } from '../setting-words.js';
 import { ownerOf } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -106,11 +107,6 @@ function otherSigns(picture: Picture): readonly ClueAgainst[] {
           },
         ]),
   ];
-}
-
-/** Whether a setting names anything. */
-export function isSome(value: string): boolean {
-  return !['', '0', '[]', '{}', 'none', 'null', 'false', 'off'].includes(value.trim().toLowerCase());
 }
 
 function capital(text: string): string {

@@ -1,0 +1,34 @@
+import { MIN_DECISIONS, type Picture } from '../picture.js';
+import type { ClueFor } from '../weigh.js';
+import { counted } from './shared-clues.js';
+
+/** Requests were served, and no store ever came; empty when stores came or nothing tells. */
+export function noStores(picture: Picture): readonly ClueFor[] {
+  const { stores, decisions, routerHits } = picture;
+  const served = Math.max(0, ...routerHits.map(({ count }) => count));
+  if (stores !== undefined) {
+    return stores.applied + stores.parentMissing === 0 && served >= MIN_DECISIONS
+      ? [
+          {
+            says: `The router got no store at all while it served ${counted(served, 'request')}.`,
+            origin: stores.origin,
+            weight: 'signature',
+            symptom: 'no_stores',
+          },
+        ]
+      : [];
+  }
+  const warns =
+    picture.signal('parent_block_not_found') !== undefined ||
+    picture.signal('block_to_remove_not_found') !== undefined;
+  return decisions?.largestTreeSize === 0 && decisions.told >= MIN_DECISIONS && !warns
+    ? [
+        {
+          says: `"tree size: 0" in all of ${counted(decisions.told, 'decision')}, and no warning of a store that failed: none seems to come.`,
+          origin: decisions.origin,
+          weight: 'sign',
+          symptom: 'no_stores',
+        },
+      ]
+    : [];
+}

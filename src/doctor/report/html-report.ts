@@ -53,11 +53,8 @@ ${verdictPart(diagnosis)}
 </header>
 <main>
 <div class="grid">
-${advicePart(diagnosis)}
-${sizesPart(evidence)}
-${becausePart(diagnosis)}
-${routingPart(diagnosis.routing)}
-${memoryPart(diagnosis.memory, evidence)}
+<div class="column">${advicePart(diagnosis)}${becausePart(diagnosis)}</div>
+<div class="column">${sizesPart(evidence)}${routingPart(diagnosis.routing)}${memoryPart(diagnosis.memory, evidence)}</div>
 </div>
 ${ratesPart(evidence)}
 ${causesPart(diagnosis)}
@@ -87,7 +84,7 @@ function verdictPart({ verdict, headline, assessments }: Diagnosis): Html {
   const also =
     others.length === 0
       ? ''
-      : html`<p class="faint">Also looked into: ${others.map(({ cause, confidence: other }) => `${cause} (${other})`).join(', ')}</p>`;
+      : html`<p class="faint">Also: ${others.map(({ cause, confidence: other }) => `${cause} (${other})`).join(', ')}</p>`;
   return html`<div class="verdict ${TONES[verdict]}"><span class="badge">${VERDICTS[verdict]}</span>${confidence}
 <h1>${onOneLine(headline)}</h1>${also}</div>`;
 }
@@ -116,7 +113,7 @@ function rowTone(row: string): string {
 
 function lines(heading: string, texts: readonly string[]): Html {
   if (texts.length === 0) return html``;
-  return html`<h3>${heading}</h3><pre>${texts.map((text) => html`<span class="row">${onOneLine(text)}</span>`)}</pre>`;
+  return html`<h3>${heading}</h3><pre class="commands">${texts.map((text) => html`<span class="row">${onOneLine(text)}</span>`)}</pre>`;
 }
 
 function becausePart({ assessments }: Diagnosis): Html {

@@ -2,7 +2,7 @@ import { type Html, html } from '../../../http/html.js';
 import { onOneLine } from '../../../platform/printable.js';
 import type { Evidence, GpuSighting } from '../../evidence.js';
 import type { MemoryArithmetic } from '../../memory/memory-arithmetic.js';
-import { amountText, bytesText, countText, shareText } from '../figures.js';
+import { amountText, bytesText, shareText } from '../figures.js';
 import { placeText } from '../safe-text.js';
 import { memorySentence } from '../sentences.js';
 import { type Slice, stackedBar } from './plots.js';
@@ -47,16 +47,15 @@ function slicesOf(memory: MemoryArithmetic, gpus: readonly GpuSighting[]): reado
   }
   const share = Math.max(0, demandTokens / capacityTokens);
   const running = budgetBytes * Math.min(1, share);
-  const over = share > 1 ? `; they could use ${shareText(share)} of it` : '';
   slices.push({
-    name: `KV blocks for running sequences at their longest${over}`,
+    name: `KV blocks of running sequences (${shareText(share)} of all)`,
     value: running,
     shown: bytesText(running),
     tone: 'tone-running',
   });
   const free = budgetBytes - running;
   slices.push({
-    name: `KV blocks left for prefixes: ${countText(Math.max(0, capacityTokens - demandTokens))} tokens`,
+    name: 'KV blocks left for prefixes',
     value: free,
     shown: bytesText(free),
     tone: 'tone-free',

@@ -16,20 +16,20 @@ h2 { font-size: 1.05rem; margin: 0 0 .8rem; } h3 { font-size: .95rem; margin: 1.
 .verdict.bad { background: var(--bad-soft); border-color: var(--bad); } .verdict.good { background: var(--good-soft); border-color: var(--good); } .verdict.warn { background: var(--warn-soft); border-color: var(--warn); }
 .badge { border-radius: 1rem; color: var(--card); display: inline-block; font-size: .75rem; font-weight: 700; letter-spacing: .06em; padding: .15rem .7rem; }
 .bad .badge { background: var(--bad); } .good .badge { background: var(--good); } .warn .badge { background: var(--warn); }
-.pill { border: 1px solid var(--line); border-radius: 1rem; color: var(--faint); display: inline-block; font-size: .8rem; font-weight: 400; padding: .05rem .6rem; white-space: nowrap; }
+.pill { border: 1px solid var(--line); border-radius: 1rem; color: var(--faint); display: inline-block; font-size: .8rem; font-weight: 400; padding: .05rem .6rem; }
 .verdict .pill { border-color: currentColor; }
 .grid { display: grid; gap: 1.2rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 29rem), 1fr)); margin-bottom: 1.2rem; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; margin: 0; min-width: 0; padding: 1.2rem 1.4rem; }
-.grid > section { margin: 0; } body > section { margin-bottom: 1.2rem; }
+.column { display: flex; flex-direction: column; gap: 1.2rem; min-width: 0; } main > section { margin-bottom: 1.2rem; }
 .advice { font-size: 1.15rem; font-weight: 600; } .faint, figcaption, footer { color: var(--faint); } small, .place { font-size: .85rem; }
 .place { color: var(--a); overflow-wrap: anywhere; } ul.clues { list-style: none; margin: 0; padding: 0; }
 ul.clues li { border-left: 3px solid var(--good); margin: 0 0 .9rem; padding-left: .8rem; } ul.clues.against li { border-color: var(--warn); }
 code, pre { font: .83rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre, .raw { background: var(--code); border-radius: .5rem; margin: .5rem 0; overflow-x: auto; padding: .6rem .8rem; } .raw { display: block; overflow-wrap: anywhere; padding: .3rem .6rem; color: var(--faint); }
-.row { display: block; min-height: 1.25em; } .plus { background: var(--good-soft); color: var(--good); } .minus { background: var(--bad-soft); color: var(--bad); } .hunk { color: var(--faint); }
+.commands { overflow-wrap: anywhere; white-space: pre-wrap; } .row { display: block; min-height: 1.25em; } .plus { background: var(--good-soft); color: var(--good); } .minus { background: var(--bad-soft); color: var(--bad); } .hunk { color: var(--faint); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); overflow-wrap: anywhere; padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; } th { color: var(--faint); font-weight: 600; white-space: nowrap; }
-td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; } th { color: var(--faint); font-weight: 600; white-space: nowrap; }
+td:last-child { overflow-wrap: anywhere; min-width: 9rem; } td.number:last-child { min-width: 0; } td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
 .tiles { display: flex; flex-wrap: wrap; gap: .7rem; margin-bottom: 1rem; } .tile { background: var(--code); border-radius: .6rem; flex: 1 1 7rem; padding: .5rem .8rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; } .tile span { color: var(--faint); font-size: .8rem; }
 figure { margin: 0 0 1rem; min-width: 0; } figcaption { font-size: .85rem; margin-bottom: .3rem; } figcaption b { color: var(--ink); }

@@ -24,7 +24,7 @@ const SECRET_NAME =
   /^[ +-]\s*(?:- )?name:\s*['"]?[\w.-]*(?:token|secret|passw|password|api_?key|access_?key|credential)[\w.-]*['"]?\s*$/i;
 const VALUE = /^([ +-]\s*value:\s*)\S.*$/;
 
-/** The change of one file as a patch that may be shown to anybody. It is not for `patch`: see `planOf`. */
+/** The change of one file as a patch that may be shown to anybody. It is not for `patch`, which `writePlan` has. */
 export function shownDiff({ file, before, after }: ProposedFix['files'][number]): string {
   let isSecret = false;
   const lines = unifiedDiff(onOneLine(file), before, after)

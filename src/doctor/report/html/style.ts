@@ -30,7 +30,7 @@ pre, .raw { background: var(--code); border-radius: .5rem; margin: .5rem 0; over
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; } th { color: var(--faint); font-weight: 600; white-space: nowrap; }
 td:last-child { overflow-wrap: anywhere; min-width: 9rem; } td.number:last-child { min-width: 0; } td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
-.tiles { display: flex; flex-wrap: wrap; gap: .7rem; margin-bottom: 1rem; } .tile { background: var(--code); border-radius: .6rem; flex: 1 1 7rem; padding: .5rem .8rem; }
+.tiles { display: flex; flex-wrap: wrap; gap: .7rem; margin-bottom: 1rem; } .tile { background: var(--code); border-radius: .6rem; flex: 1 1 9rem; padding: .5rem .8rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; } .tile span { color: var(--faint); font-size: .8rem; }
 figure { margin: 0 0 1rem; min-width: 0; } figcaption { font-size: .85rem; margin-bottom: .3rem; } figcaption b { color: var(--ink); }
 svg { display: block; height: auto; max-width: 40rem; overflow: visible; width: 100%; } svg text { fill: var(--ink); font-size: 12px; } svg .faint { fill: var(--faint); font-size: 11px; } svg .strong { font-weight: 600; } svg .end { text-anchor: end; }

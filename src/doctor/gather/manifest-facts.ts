@@ -68,12 +68,16 @@ export class FleetReader {
     const { backend } = launch;
     if (engine !== undefined)
       this.#size(launch, engine, engine.setting === undefined ? 'default' : 'configured', backend ?? '');
-    if (card !== undefined) this.#size(launch, card, 'declared', 'its card');
+    // A card that says the same as the engine adds nothing; one that does not is what the router gets.
+    if (card !== undefined && card.tokens !== engine?.tokens)
+      this.#size(launch, card, 'declared', "the worker's card");
     if (backend !== undefined) this.#setting(launch, 'backend', backend, this.#launched(launch));
     if (publishes !== undefined) {
       const setting = flagOf(launch, '--kv-events-config');
       const text = setting?.value === undefined ? this.#launched(launch) : this.#given(setting);
-      this.#setting(launch, 'publishes_kv_events', String(publishes), text, setting === undefined);
+      // Only Dynamo's wrapper of vLLM, up to 1.0, publishes without being told.
+      const isDefault = setting === undefined && !(backend === 'trtllm' && publishes);
+      this.#setting(launch, 'publishes_kv_events', String(publishes), text, isDefault);
     }
     if (model !== undefined) this.#setting(launch, 'model', model, this.#launched(launch));
     this.#readFlags(launch);

@@ -1,6 +1,6 @@
 /** Counts by key; keys that come when all places are taken are counted under "". */
 export class BoundedCounts {
-  readonly #counts = new Map<string, number>();
+  readonly #cells = new Map<string, { count: number }>();
   readonly #maxKeys: number;
 
   constructor(maxKeys: number) {
@@ -8,13 +8,13 @@ export class BoundedCounts {
   }
 
   add(key: string, count = 1): void {
-    const before = this.#counts.get(key);
-    if (before !== undefined) this.#counts.set(key, before + count);
-    else if (this.#counts.size < this.#maxKeys) this.#counts.set(key, count);
-    else this.#counts.set('', (this.#counts.get('') ?? 0) + count);
+    const cell = this.#cells.get(key);
+    if (cell !== undefined) cell.count += count;
+    else if (key === '' || this.#cells.size < this.#maxKeys) this.#cells.set(key, { count });
+    else this.add('', count);
   }
 
   get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
+    return new Map([...this.#cells].map(([key, { count }]) => [key, count]));
   }
 }

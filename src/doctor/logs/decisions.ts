@@ -2,6 +2,7 @@ import type { Origin } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { DecisionTally } from './log-summary.js';
 import { RateBuckets } from './rate-buckets.js';
+import type { LogLine } from './rules/rule.js';
 import { SpreadTally } from './spreads.js';
 
 const MAX_WORKERS = 64;
@@ -21,22 +22,16 @@ export interface Decision {
   readonly treeSize: number | undefined;
 }
 
-/** Where a line stands, to make an origin of when it turns out to be wanted. */
-export interface Spot {
-  readonly lineNumber: number;
-  readonly text: string;
-}
-
 class KindTally {
   readonly byWorker = new BoundedCounts(MAX_WORKERS);
   readonly rate = new RateBuckets();
-  readonly first: Spot;
-  last: Spot;
+  readonly first: LogLine;
+  last: LogLine;
   count = 0;
   withoutCache = 0;
   cachedBlocks = 0;
 
-  constructor(first: Spot) {
+  constructor(first: LogLine) {
     this.first = first;
     this.last = first;
   }
@@ -61,21 +56,16 @@ export class Decisions {
   #promptTokens = 0;
   #engineCachedTokens = 0;
 
-  add(
-    kind: DecisionKind,
-    { worker, cachedBlocks, treeSize }: Decision,
-    ms: number | undefined,
-    spot: Spot,
-  ): void {
+  add(kind: DecisionKind, line: LogLine, { worker, cachedBlocks, treeSize }: Decision): void {
     let tally = this.#kinds.get(kind);
     if (tally === undefined) {
-      tally = new KindTally(spot);
+      tally = new KindTally(line);
       this.#kinds.set(kind, tally);
     }
     tally.count += 1;
-    tally.last = spot;
+    tally.last = line;
     tally.byWorker.add(worker);
-    tally.rate.add(ms, cachedBlocks ?? 0);
+    tally.rate.add(line.ms, cachedBlocks ?? 0);
     if (cachedBlocks === 0) tally.withoutCache += 1;
     tally.cachedBlocks += cachedBlocks ?? 0;
     if (treeSize !== undefined) this.#largestTreeSize = Math.max(this.#largestTreeSize ?? 0, treeSize);
@@ -100,7 +90,7 @@ export class Decisions {
     this.#engineCachedTokens += cachedTokens;
   }
 
-  finish(originOf: (spot: Spot, about: string) => Origin): DecisionTally | undefined {
+  finish(originOf: (line: LogLine, about: string) => Origin): DecisionTally | undefined {
     const [telling] = [...this.#kinds]
       .filter(([kind]) => kind !== 'blind')
       .sort(([, left], [, right]) => right.count - left.count);

@@ -14,8 +14,8 @@ const LINE_FEED = 10;
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
 
-/** The rules' needles, and behind them the signs of a prompt. */
-const SEARCH = new NeedleSearch([...LOG_RULES.map(({ needle }) => needle), ...PROMPT_SIGNS]);
+const NEEDLES = new NeedleSearch(LOG_RULES.map(({ needle }) => needle));
+const PROMPTS = new NeedleSearch(PROMPT_SIGNS);
 
 /** Reads blocks of whole lines. Only lines that a rule is for, and a sample of the others, are decoded. */
 export class LineReader {
@@ -39,7 +39,7 @@ export class LineReader {
   read(bytes: Buffer): void {
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
-    let hit = SEARCH.next(bytes, 0, bytes.length);
+    let hit = NEEDLES.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, start);
       const next = found === -1 ? bytes.length : found + 1;
@@ -50,17 +50,15 @@ export class LineReader {
       const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
       if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
       let rules: Rule[] | undefined;
-      let hasPrompt = false;
-      for (; hit < next; hit = SEARCH.next(bytes, hit + 1, bytes.length)) {
+      for (; hit < next; hit = NEEDLES.next(bytes, hit + 1, bytes.length)) {
         if (hit >= end) continue;
-        for (const needle of SEARCH.found) {
-          const rule = LOG_RULES[needle];
-          if (rule === undefined) hasPrompt = true;
-          else if (rules === undefined) rules = [rule];
+        for (const needle of NEEDLES.found) {
+          const rule = LOG_RULES[needle] as Rule;
+          if (rules === undefined) rules = [rule];
           else if (!rules.includes(rule)) rules.push(rule);
         }
       }
-      if (hasPrompt) rules = undefined;
+      if (rules !== undefined && PROMPTS.next(bytes, start, end) < end) rules = undefined;
       if (rules !== undefined || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);
       }
@@ -85,8 +83,7 @@ export class LineReader {
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
     if (rules === undefined) return;
-    this.#tally.lineNumber = this.lines;
-    const line: LogLine = { text, ms: this.#ms, who, fields };
+    const line: LogLine = { lineNumber: this.lines, text, ms: this.#ms, who, fields };
     for (const { read } of rules) read(line, this.#tally);
   }
 }

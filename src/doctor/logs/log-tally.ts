@@ -1,6 +1,6 @@
 import type { Origin, SettingName, SettingSighting, Side, SizeBasis, SizeSighting } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
-import { type Decision, type DecisionKind, Decisions, type Spot } from './decisions.js';
+import { type Decision, type DecisionKind, Decisions } from './decisions.js';
 import type { CostTally, EngineTally, LogSummary, Signal, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
@@ -60,8 +60,6 @@ class SignalCount {
 
 /** What rules found so far. All of it is bounded, whatever the log has. */
 export class LogTally {
-  /** Of the line that is being read, from 1. */
-  lineNumber = 0;
   /** Whether the log is of a standalone indexer: its publishers' sizes are its own. */
   isOfIndexer = false;
   /** The worker that a process says itself to be; empty before it does. */
@@ -88,7 +86,7 @@ export class LogTally {
     const { worker, value, about, count = 1 } = details;
     let tally = this.#signals.get(signal);
     if (tally === undefined) {
-      tally = new SignalCount(this.#originOf(this.#spotOf(line), about));
+      tally = new SignalCount(this.#originOf(line, about));
       this.#signals.set(signal, tally);
     }
     tally.count += count;
@@ -98,7 +96,7 @@ export class LogTally {
   }
 
   addDecision(kind: DecisionKind, line: LogLine, decision: Decision): void {
-    this.#decisions.add(kind, decision, line.ms, this.#spotOf(line));
+    this.#decisions.add(kind, line, decision);
   }
 
   addOverlap(ids: readonly string[], cachedBlocks: number): void {
@@ -118,7 +116,7 @@ export class LogTally {
       count: 0,
       withoutCache: 0,
       largestCachedBlocks: 0,
-      first: this.#originOf(this.#spotOf(line), 'Formula for'),
+      first: this.#originOf(line, 'Formula for'),
     };
     this.#costs.count += 1;
     if (cachedBlocks === 0) this.#costs.withoutCache += 1;
@@ -130,7 +128,7 @@ export class LogTally {
     if (tokensPerBlock === undefined) return;
     const key = [side, who, tokensPerBlock, basis].join('\n');
     if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
-    const origin = this.#originOf(this.#spotOf(line), about);
+    const origin = this.#originOf(line, about);
     this.#sizes.set(key, { side, who, tokensPerBlock, basis, origin });
   }
 
@@ -140,17 +138,17 @@ export class LogTally {
     const value = String(details.value).slice(0, MAX_VALUE_CHARS);
     const key = [side, who, name, value].join('\n');
     if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;
-    const origin = this.#originOf(this.#spotOf(line), about);
+    const origin = this.#originOf(line, about);
     this.#settings.set(key, { side, who, name, value, isDefault: false, origin });
   }
 
   addEngineReading(line: LogLine, reading: EngineReading): void {
-    this.#engine ??= new EngineCount(this.#spotOf(line));
-    this.#engine.add(reading, this.#spotOf(line));
+    this.#engine ??= new EngineCount(line);
+    this.#engine.add(reading, line);
   }
 
   finish(): Pick<LogSummary, 'signals' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'> {
-    const originOf = (spot: Spot, about = ''): Origin => this.#originOf(spot, about);
+    const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     return {
       signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
       decisions: this.#decisions.finish(originOf),
@@ -165,11 +163,7 @@ export class LogTally {
     return who || this.#who || this.ownWorker;
   }
 
-  #spotOf({ text }: LogLine): Spot {
-    return { lineNumber: this.lineNumber, text };
-  }
-
-  #originOf({ lineNumber, text }: Spot, about: string): Origin {
+  #originOf({ lineNumber, text }: LogLine, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
   }
 }
@@ -179,18 +173,18 @@ class EngineCount {
   readonly #kvCacheUsage = new GaugeTally();
   readonly #runningRequests = new GaugeTally();
   readonly #waitingRequests = new GaugeTally();
-  readonly #first: Spot;
-  #last: Spot;
+  readonly #first: LogLine;
+  #last: LogLine;
   #promptTokens = 0;
   #cachedTokens = 0;
 
-  constructor(first: Spot) {
+  constructor(first: LogLine) {
     this.#first = first;
     this.#last = first;
   }
 
-  add(reading: EngineReading, spot: Spot): void {
-    this.#last = spot;
+  add(reading: EngineReading, line: LogLine): void {
+    this.#last = line;
     this.#promptTokens += reading.promptTokens ?? 0;
     this.#cachedTokens += reading.cachedTokens ?? 0;
     this.#prefixHitRate.add(reading.prefixHitRate);
@@ -199,7 +193,7 @@ class EngineCount {
     this.#waitingRequests.add(reading.waitingRequests);
   }
 
-  finish(originOf: (spot: Spot) => Origin): EngineTally {
+  finish(originOf: (line: LogLine) => Origin): EngineTally {
     return {
       promptTokens: this.#promptTokens,
       cachedTokens: this.#cachedTokens,

@@ -95,8 +95,8 @@ let lastDayMs: number | undefined;
 function dynamoTime(text: string): number | undefined {
   if (text.charCodeAt(10) !== 84 || text.charCodeAt(19) !== 46 || text.charCodeAt(26) !== 90)
     return undefined;
-  const day = text.slice(0, 10);
-  if (day !== lastDay) {
+  if (lastDay === '' || !text.startsWith(lastDay)) {
+    const day = text.slice(0, 10);
     const [year, month, date] = day.split('-');
     lastDayMs = /^\d{4}-\d\d-\d\d$/.test(day)
       ? utcMs([year, month, date, '0', '0', '0'], undefined)

@@ -46,14 +46,8 @@ export const DYNAMO_RULES: readonly Rule[] = [
   ),
   // "Formula for worker_id=7 dp_rank=0 with 2 cached blocks: 34.375 = 1.0 * prefill_blocks + …", or as
   // the documentation has it: "Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)".
-  rule('ormula for ', (line, tally) => {
-    const cached =
-      /with (\d+(?:\.\d+)?) (?:effective )?cached blocks/.exec(line.text) ??
-      /\(cached_blocks: (\d+(?:\.\d+)?)\)/.exec(line.text);
-    if (cached === null) return;
-    const weight = /= (\d+(?:\.\d+)?) \* /.exec(line.text)?.[1];
-    tally.addCost(line, Number(cached[1]), weight);
-  }),
+  rule('Formula for ', readFormula),
+  rule('Pinned formula for ', readFormula),
 
   signal('Failed to find parent block', 'parent_block_not_found'),
   signal('Failed to find block to remove', 'block_to_remove_not_found'),
@@ -178,7 +172,9 @@ function signal(needle: string, sign: Signal): Rule {
 function readSelected(line: LogLine, tally: LogTally): void {
   const { text } = line;
   const from = text.indexOf('Selected ');
-  const mode = fieldOf(text, 'router_mode', from);
+  // The older form has a colon, and no mode.
+  const isOlder = text.startsWith('worker: ', from + 'Selected '.length);
+  const mode = isOlder ? undefined : fieldOf(text, 'router_mode', from);
   if (mode !== undefined && mode !== tally.routerMode) {
     tally.routerMode = mode;
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: mode, about: 'router_mode' });
@@ -202,6 +198,15 @@ function readSelected(line: LogLine, tally: LogTally): void {
     value: totalBlocks,
     about: 'total blocks',
   });
+}
+
+function readFormula(line: LogLine, tally: LogTally): void {
+  const cached =
+    /with (\d+(?:\.\d+)?) (?:effective )?cached blocks/.exec(line.text) ??
+    /\(cached_blocks: (\d+(?:\.\d+)?)\)/.exec(line.text);
+  if (cached === null) return;
+  const weight = /= (\d+(?:\.\d+)?) \* /.exec(line.text)?.[1];
+  tally.addCost(line, Number(cached[1]), weight);
 }
 
 /** The number behind some words. */

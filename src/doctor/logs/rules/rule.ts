@@ -3,6 +3,8 @@ import type { LogTally } from '../log-tally.js';
 
 /** A line that a rule looks at. */
 export interface LogLine {
+  /** In its log, from 1. */
+  readonly lineNumber: number;
   /** The message with its fields, without colours and prefixes. */
   readonly text: string;
   /** Its own time, or that of the lines before it. */
@@ -15,7 +17,7 @@ export interface LogLine {
 /** What is known of one kind of line. */
 export interface Rule {
   readonly program: LogProgram;
-  /** A part of the message that only such lines have, of eight ASCII characters and more, never split by colours. */
+  /** A part of the message that only such lines have, never split by colours: ASCII, and the search is slower for all when it has less than 12 characters. */
   readonly needle: string;
   read(line: LogLine, tally: LogTally): void;
 }

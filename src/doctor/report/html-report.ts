@@ -38,11 +38,11 @@ export function htmlReport(
   const page = html`<!doctype html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${CONTENT_SECURITY_POLICY}">
-<meta name="referrer" content="no-referrer">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta charset="utf-8"/>
+<meta http-equiv="Content-Security-Policy" content="${CONTENT_SECURITY_POLICY}"/>
+<meta name="referrer" content="no-referrer"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="color-scheme" content="light dark"/>
 <title>kv-accord doctor: ${headline}</title>
 <style>${ownStyle()}</style>
 </head>

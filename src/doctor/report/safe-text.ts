@@ -19,22 +19,43 @@ export function clueText({ says, origin }: Clue): string {
   return origin === undefined ? onOneLine(says) : `${onOneLine(says)} (${placeText(origin)})`;
 }
 
-/** `name: DB_PASSWORD`, whose value stands on a line of its own. */
-const SECRET_NAME =
-  /^[ +-]\s*(?:- )?name:\s*['"]?[\w.-]*(?:token|secret|passw|password|api_?key|access_?key|credential)[\w.-]*['"]?\s*$/i;
-const VALUE = /^([ +-]\s*value:\s*)\S.*$/;
+const SECRET_WORD = /[\w.-]*(?:token|secret|passw|api[_-]?key|access[_-]?key|credential)[\w.-]*/.source;
+/** `name: DB_PASSWORD`, whose value stands on the line after or before it. */
+const SECRET_NAME = new RegExp(`^\\s*(?:- +)?name:\\s*['"]?${SECRET_WORD}['"]?\\s*$`, 'i');
+/** `{name: DB_PASSWORD, value: …}`. */
+const SECRET_IN_FLOW = new RegExp(
+  `(name['"]?:\\s*['"]?${SECRET_WORD}['"]?\\s*,\\s*['"]?value['"]?:\\s*)[^,}]+`,
+  'gi',
+);
+const VALUE = /^(\s*(?:- +)?value:\s*)\S.*$/;
 
 /** The change of one file as a patch that may be shown to anybody. It is not for `patch`, which `writePlan` has. */
 export function shownDiff({ file, before, after }: ProposedFix['files'][number]): string {
-  let isSecret = false;
-  const lines = unifiedDiff(onOneLine(file), before, after)
-    .split('\n')
-    .map((line) => {
-      const value = isSecret ? VALUE.exec(line) : null;
-      isSecret = SECRET_NAME.test(line);
-      return withoutControls(value === null ? masked(line) : `${value[1] ?? ''}[masked]`);
-    });
-  return lines.join('\n').trimEnd();
+  return withoutControls(
+    unifiedDiff(onOneLine(file), withoutSecrets(before), withoutSecrets(after)),
+  ).trimEnd();
+}
+
+/** A manifest whose variables with telling names have no values. */
+function withoutSecrets(text: string): string {
+  const lines = text.split('\n');
+  /** Where the key of a hidden value stands, whose further lines stand deeper. */
+  let hiddenAt: number | undefined;
+  return lines
+    .map((line, index) => {
+      const indent = line.search(/\S/);
+      if (hiddenAt !== undefined && indent > hiddenAt) return `${line.slice(0, indent)}[masked]`;
+      hiddenAt = undefined;
+      const value = VALUE.exec(line)?.[1];
+      if (
+        value === undefined ||
+        ![lines[index - 1], lines[index + 1]].some((near = '') => SECRET_NAME.test(near))
+      )
+        return masked(line).replace(SECRET_IN_FLOW, '$1[masked]');
+      hiddenAt = value.search(/v/);
+      return `${value}[masked]`;
+    })
+    .join('\n');
 }
 
 /** Only the lines that come and go, at most `maxLines`, and how many were left out. */

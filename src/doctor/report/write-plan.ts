@@ -17,7 +17,13 @@ interface Option {
   readonly folder: string;
   readonly fix: ProposedFix;
   /** Those whose text changes, each under the path that its patch has. */
-  readonly changed: readonly { readonly path: string; readonly before: string; readonly after: string }[];
+  readonly changed: readonly {
+    readonly path: string;
+    /** As the operator named it. */
+    readonly file: string;
+    readonly before: string;
+    readonly after: string;
+  }[];
 }
 
 interface PlannedStep {
@@ -62,7 +68,7 @@ function changedFiles({ files }: ProposedFix): Option['changed'] {
   const taken = new Set<string>();
   return files
     .filter(({ before, after }) => before !== after)
-    .map(({ file, before, after }) => ({ path: freePath(safePath(file), taken), before, after }));
+    .map(({ file, before, after }) => ({ path: freePath(safePath(file), taken), file, before, after }));
 }
 
 /** Two names can come to the same path, or one to a folder of the other; on some file systems case does not count. */
@@ -123,14 +129,16 @@ function optionText({ folder, fix, changed }: Option): string {
   const parts = [
     escaped(fix.why),
     `What it disturbs: it ${DISTURBANCES[fix.disturbs]}.`,
-    ...(changed.length === 0
-      ? []
-      : [`Files: ${patch} changes ${changed.map(({ path }) => code(path)).join(', ')}.`]),
+    ...(changed.length === 0 ? [] : [`Files: ${patch} changes ${changed.map(nameText).join(', ')}.`]),
     ...(fix.commands.length === 0 ? [] : [`To do it:\n\n${fenced('sh', linesOf(fix.commands))}`]),
     ...(fix.verify.length === 0 ? [] : [`To see that it is cured:\n\n${bulletList(fix.verify.map(code))}`]),
     goBack(fix, changed.length > 0, patch),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function nameText({ path, file }: Option['changed'][number]): string {
+  return path === file ? code(path) : `${code(path)} (your ${code(file)})`;
 }
 
 function linesOf(commands: readonly string[]): string {

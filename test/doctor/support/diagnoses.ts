@@ -232,7 +232,7 @@ export function mismatchEvidence(): Evidence {
 }
 
 /** A rate out of its counts. */
-export function rate(counts: readonly number[]): RateSeries {
+function rate(counts: readonly number[]): RateSeries {
   return { startMs: START_MS, bucketMs: BUCKET_MS, counts };
 }
 

@@ -33,6 +33,8 @@ interface SettingDetails {
   readonly side: Side;
   readonly who?: string | undefined;
   readonly value: string | number | undefined;
+  /** True when the line tells that nobody set it. */
+  readonly isDefault?: boolean;
   readonly about: string;
 }
 
@@ -133,13 +135,13 @@ export class LogTally {
   }
 
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
-    const { side, who = this.#whoOf(line), about } = details;
+    const { side, who = this.#whoOf(line), isDefault = false, about } = details;
     if (details.value === undefined || details.value === '') return;
     const value = String(details.value).slice(0, MAX_VALUE_CHARS);
     const key = [side, who, name, value].join('\n');
     if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;
     const origin = this.#originOf(line, about);
-    this.#settings.set(key, { side, who, name, value, isDefault: false, origin });
+    this.#settings.set(key, { side, who, name, value, isDefault, origin });
   }
 
   addEngineReading(line: LogLine, reading: EngineReading): void {

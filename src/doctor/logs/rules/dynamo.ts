@@ -81,7 +81,11 @@ export const DYNAMO_RULES: readonly Rule[] = [
     const value = size === undefined ? undefined : `gap of ${size}`;
     tally.addSignal('events_lost', line, { worker, value, about: 'gap detected' });
   }),
-  signal('Gap detected: expected seq', 'events_lost'),
+  rule('Gap detected: expected seq', (line, tally) => {
+    // Who begins to listen late lacks what was before: the first number is no event that got lost.
+    if (line.text.includes('expected seq 0,')) return;
+    tally.addSignal('events_lost', line, { worker: workerOf(line.text), about: 'Gap detected' });
+  }),
   signal('KV recovery failed', 'events_lost'),
   signal('KV recovery local catch-up skipped event IDs', 'events_lost'),
   signal('KV indexer rejected event queue admission', 'events_lost'),

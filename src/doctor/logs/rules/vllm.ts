@@ -114,7 +114,11 @@ function readChangedSize(line: LogLine, tally: LogTally): void {
   tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
 }
 
+/** Who does not name them publishes none: the line has all that is not left to its default. */
 function addEvents(line: LogLine, tally: LogTally): void {
-  const value = pythonValue(line.text, 'enable_kv_cache_events');
-  tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value, about: 'enable_kv_cache_events' });
+  const { text } = line;
+  const isDefault = !text.includes('kv_events_config') && text.trimEnd().endsWith('}');
+  const about = isDefault ? 'non-default args' : 'enable_kv_cache_events';
+  const value = isDefault ? 'false' : pythonValue(text, 'enable_kv_cache_events');
+  tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value, isDefault, about });
 }

@@ -201,6 +201,12 @@ describe('the log of a Dynamo worker or indexer', () => {
     expect(signalsOf(await read(line))).toEqual({ [signal]: 1 });
   });
 
+  it('does not take what was before a listener began for lost', async () => {
+    const late =
+      'dynamo_kv_router::services::indexer::listener: Gap detected: expected seq 0, got 34 self.worker_id=1 expected=0 got=34';
+    expect(signalsOf(await read(late))).toEqual({});
+  });
+
   it('reads the sizes and settings that workers tell as they start', async () => {
     const summary = await read(
       'dynamo_llm::mocker: Initializing KV event publisher with block_size 16, enable_local_indexer=true',

@@ -30,6 +30,17 @@ describe('the log of vLLM', () => {
     ]);
   });
 
+  it('takes KV events for off where none of its arguments names them, and only of a whole line', async () => {
+    const args = "(APIServer pid=1) INFO 11-21 17:32:16 [api_utils.py:286] non-default args: {'model': 'm'";
+    const { settings } = await read(`${args}, 'block_size': 32}`);
+    expect(settings).toContainEqual(
+      expect.objectContaining({ name: 'publishes_kv_events', value: 'false', isDefault: true }),
+    );
+    expect(settingsOf(await read(`${args}, 'block_`))).toEqual(['model=m']);
+    const off = ", 'kv_events_config': KVEventsConfig(enable_kv_cache_events=False, publisher='null')}";
+    expect(settingsOf(await read(args + off))).toContain('publishes_kv_events=false');
+  });
+
   it('has statistics of all versions, and preemptions as they are counted', async () => {
     const { engine, signals } = await read(
       'INFO 11-21 01:02:03 [loggers.py:111] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 1.0 tokens/s, Running: 3 reqs, Waiting: 40 reqs, Preemptions: 2, GPU KV cache usage: 98.1%, Prefix cache hit rate: 0.0%, External prefix cache hit rate: 50.0%',

@@ -50,6 +50,7 @@ export class LineReader {
       const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
       if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
       let rules: Rule[] | undefined;
+      const firstHit = hit;
       for (; hit < next; hit = NEEDLES.next(bytes, hit + 1, bytes.length)) {
         if (hit >= end) continue;
         for (const needle of NEEDLES.found) {
@@ -58,7 +59,8 @@ export class LineReader {
           else if (!rules.includes(rule)) rules.push(rule);
         }
       }
-      if (rules !== undefined && PROMPTS.next(bytes, start, end) < end) rules = undefined;
+      // What is found behind the begin of a prompt is somebody's words.
+      if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
       if (rules !== undefined || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);
       }

@@ -17,7 +17,7 @@ const SECRET_SETTINGS =
 
 /**
  * Where texts of people begin in the lines of the programs that are read here,
- * as such and as JSON within JSON. Of lines with any of them, nothing is kept.
+ * as such and as JSON within JSON. Of what is behind them nothing is read or kept.
  */
 export const PROMPT_SIGNS: readonly string[] = [
   'Received request ',
@@ -39,11 +39,17 @@ export function masked(text: string): string {
     );
 }
 
+/** The text up to where a prompt begins. */
+function withoutPrompt(text: string): string {
+  const starts = PROMPT_SIGNS.map((sign) => text.indexOf(sign)).filter((at) => at !== -1);
+  return starts.length === 0 ? text : `${text.slice(0, Math.min(...starts))}${MASK}`;
+}
+
 const LEAD_CHARS = 80;
 
-/** A line as an origin keeps it: its begin and what is around `about`, without secrets and control characters. */
+/** A line as an origin keeps it: its begin and what is around `about`, without secrets, prompts and control characters. */
 export function excerptOf(line: string, about: string): string {
-  const text = withoutControls(masked(line).replace(/\s+/g, ' ').trim());
+  const text = withoutControls(masked(withoutPrompt(line)).replace(/\s+/g, ' ').trim());
   if (text.length <= MAX_ORIGIN_CHARS) return text;
   const at = text.indexOf(about);
   if (at <= MAX_ORIGIN_CHARS - LEAD_CHARS) return `${text.slice(0, MAX_ORIGIN_CHARS - 1)}…`;

@@ -23,6 +23,12 @@ describe('what an origin keeps of a line', () => {
     expect(text).toMatch(/^2026 begin .*… .*block_size=32.*…$/);
   });
 
+  it('ends where a prompt begins', () => {
+    expect(
+      excerptOf('ERROR x: Failed to find y, request: {"messages": [{"content": "hello"}]}', 'Failed'),
+    ).toBe('ERROR x: Failed to find y, request: {"[masked]');
+  });
+
   it('keeps no half of a secret, and no control characters', () => {
     const secret = `api_key='${'s'.repeat(500)}'`;
     const text = excerptOf(`${'x'.repeat(200)} ${secret} block_size=32\u0007`, 'block_size=');

@@ -187,9 +187,10 @@ function readSelected(line: LogLine, tally: LogTally): void {
   const worker = fieldOf(text, 'worker_id', from);
   // kv-accord's own decisions name the worker behind the colon, and have a rule of their own.
   if (worker === undefined) return;
-  const cachedBlocks = wordsNumber(text, 'cached blocks: ', from);
-  const treeSize = wordsNumber(text, 'tree size: ', from);
-  const totalBlocks = wordsNumber(text, 'total blocks: ', from);
+  const at = Math.max(from, text.indexOf('cached blocks: ', from));
+  const cachedBlocks = wordsNumber(text, 'cached blocks: ', at);
+  const treeSize = wordsNumber(text, 'tree size: ', at);
+  const totalBlocks = wordsNumber(text, 'total blocks: ', at);
   tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, {
     worker,
     cachedBlocks,

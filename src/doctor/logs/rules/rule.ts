@@ -43,8 +43,9 @@ export function fieldOf(text: string, name: string, from = 0): string | undefine
 /** A number that is not negative; undefined for anything else. */
 export function numberOf(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
-  const value = Number(text.includes(',') ? text.replaceAll(',', '') : text);
-  return Number.isFinite(value) && value >= 0 ? value : undefined;
+  const value = Number(text);
+  if (Number.isFinite(value)) return value >= 0 ? value : undefined;
+  return text.includes(',') ? numberOf(text.replaceAll(',', '')) : undefined;
 }
 
 /** A block size in tokens; undefined for what cannot be one. */

@@ -53,8 +53,7 @@ ${verdictPart(diagnosis)}
 </header>
 <main>
 <div class="grid">
-<div class="column">${advicePart(diagnosis)}${becausePart(diagnosis)}</div>
-<div class="column">${sizesPart(evidence)}${routingPart(diagnosis.routing)}${memoryPart(diagnosis.memory, evidence)}</div>
+${columns(diagnosis, evidence)}
 </div>
 ${ratesPart(evidence)}
 ${causesPart(diagnosis)}
@@ -73,6 +72,26 @@ ${settingsPart(evidence)}
 function ownStyle(): Html {
   // A template without parts is HTML as it stands.
   return html(Object.assign([STYLE], { raw: [STYLE] }));
+}
+
+/** Two columns of about the same height. */
+function columns(diagnosis: Diagnosis, evidence: Evidence): readonly Html[] {
+  const advice = advicePart(diagnosis);
+  const sizes = sizesPart(evidence);
+  const routing = routingPart(diagnosis.routing);
+  const memory = memoryPart(diagnosis.memory, evidence);
+  const because = becausePart(diagnosis);
+  const [left, right] =
+    because === undefined
+      ? [
+          [advice, routing],
+          [sizes, memory],
+        ]
+      : [
+          [advice, because],
+          [sizes, routing, memory],
+        ];
+  return [html`<div class="column">${left}</div>`, html`<div class="column">${right}</div>`];
 }
 
 function verdictPart({ verdict, headline, assessments }: Diagnosis): Html {
@@ -116,9 +135,9 @@ function lines(heading: string, texts: readonly string[]): Html {
   return html`<h3>${heading}</h3><pre class="commands">${texts.map((text) => html`<span class="row">${onOneLine(text)}</span>`)}</pre>`;
 }
 
-function becausePart({ assessments }: Diagnosis): Html {
+function becausePart({ assessments }: Diagnosis): Html | undefined {
   const clues = (assessments[0]?.cluesFor ?? []).slice(0, FIRST_CLUES);
-  return clues.length === 0 ? html`` : html`<section><h2>Because</h2>${clueList(clues, '')}</section>`;
+  return clues.length === 0 ? undefined : html`<section><h2>Because</h2>${clueList(clues, '')}</section>`;
 }
 
 function clueList(clues: readonly Clue[], tone: string): Html {

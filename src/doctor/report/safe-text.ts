@@ -20,8 +20,10 @@ export function clueText({ says, origin }: Clue): string {
 }
 
 const SECRET_WORD = /[\w.-]*(?:token|secret|passw|api[_-]?key|access[_-]?key|credential)[\w.-]*/.source;
-/** `name: DB_PASSWORD`, whose value stands on the line after or before it. */
+/** `name: DB_PASSWORD`, whose value stands on the line after it. */
 const SECRET_NAME = new RegExp(`^\\s*(?:- +)?name:\\s*['"]?${SECRET_WORD}['"]?\\s*$`, 'i');
+/** The same where its value stands before it: no item of a list begins here. */
+const SECRET_NAME_BEHIND = new RegExp(`^\\s*name:\\s*['"]?${SECRET_WORD}['"]?\\s*$`, 'i');
 /** `{name: DB_PASSWORD, value: …}`. */
 const SECRET_IN_FLOW = new RegExp(
   `(name['"]?:\\s*['"]?${SECRET_WORD}['"]?\\s*,\\s*['"]?value['"]?:\\s*)[^,}]+`,
@@ -47,15 +49,19 @@ function withoutSecrets(text: string): string {
       if (hiddenAt !== undefined && indent > hiddenAt) return `${line.slice(0, indent)}[masked]`;
       hiddenAt = undefined;
       const value = VALUE.exec(line)?.[1];
-      if (
-        value === undefined ||
-        ![lines[index - 1], lines[index + 1]].some((near = '') => SECRET_NAME.test(near))
-      )
+      if (value === undefined || !isSecret(line, lines[index - 1], lines[index + 1]))
         return masked(line).replace(SECRET_IN_FLOW, '$1[masked]');
       hiddenAt = value.search(/v/);
       return `${value}[masked]`;
     })
     .join('\n');
+}
+
+/** Whether the name next to a value, in the same item of a list, is that of a secret. */
+function isSecret(value: string, above = '', below = ''): boolean {
+  return /^\s*-/.test(value)
+    ? SECRET_NAME_BEHIND.test(below)
+    : SECRET_NAME.test(above) || SECRET_NAME_BEHIND.test(below);
 }
 
 /** Only the lines that come and go, at most `maxLines`, and how many were left out. */

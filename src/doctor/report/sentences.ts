@@ -57,7 +57,9 @@ function decisionsText({ decisions, decisionsByWorker }: RoutingPicture): string
   if (decisions === 0) return 'no decision was seen';
   if (decisionsByWorker.size === 0) return countOf(decisions, 'decision');
   const shares = [...decisionsByWorker.values()].sort((a, b) => b - a);
-  const shown = shares.slice(0, MAX_NAMED).map((count) => shareText(count / decisions));
+  // A log may tell of fewer decisions than a counter does.
+  const told = shares.reduce((sum, count) => sum + count, 0);
+  const shown = shares.slice(0, MAX_NAMED).map((count) => shareText(count / Math.max(1, told)));
   const more = shares.length > MAX_NAMED ? ', …' : '';
   return `${countOf(decisions, 'decision')} over ${countOf(shares.length, 'worker')} (${shown.join(', ')}${more})`;
 }

@@ -20,6 +20,7 @@ const LABEL_CHARS = 9;
 const CLUES = 3;
 const DIFF_LINES = 4;
 const SIZE_ROWS = 5;
+const NAME_CHARS = 34;
 
 /** The one screen: what is wrong, what to do, why, and how things stand. About 24 lines of 100 columns. */
 export function writeScreen(
@@ -101,7 +102,13 @@ function writeSizes(paper: Paper, evidence: Evidence): void {
   if (rows.length === 0) return;
   const cells = rows
     .slice(0, SIZE_ROWS)
-    .map(({ side, who, tokensPerBlock, how, from }) => [side, who, String(tokensPerBlock), how, from]);
+    .map(({ side, who, tokensPerBlock, how, from }) => [
+      side,
+      endOf(who, NAME_CHARS),
+      String(tokensPerBlock),
+      how,
+      from,
+    ]);
   const table = plainTable(['SIDE', 'WHO', 'TOKENS/BLOCK', 'HOW KNOWN', 'FROM']);
   const head = ['SIDE', 'WHO', 'TOKENS/BLOCK', 'HOW KNOWN', ''];
   const room = paper.columns - LABEL_CHARS;

@@ -28,6 +28,14 @@ it('hides a value whose name stands before the part that is shown', () => {
   expect(diff).not.toMatch(/hunter2|API_KEY/);
 });
 
+it('shows the value of a setting between secrets', () => {
+  const before =
+    '- name: A_TOKEN\n  value: hunter2\n- name: A\n  value: b\n- name: B_TOKEN\n  value: hunter2\n';
+  const diff = shownDiff({ file: 'a.yaml', before, after: before.replace('value: b', 'value: c') });
+  expect(diff).toContain('-  value: b\n+  value: c\n');
+  expect(diff).not.toContain('hunter2');
+});
+
 it('shortens a change to the lines that come and go', () => {
   const diff = shownDiff({ file: 'a', before: 'a\nb\nc\n', after: 'a\nx\ny\nc\n' });
   expect(changedLines(diff, 2)).toEqual({ lines: ['-b', '+x'], more: 1 });

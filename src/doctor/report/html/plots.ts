@@ -5,7 +5,7 @@ import type { SizeRow } from '../size-rows.js';
 
 /** Units of every plot's own grid; the page scales them. */
 const WIDTH = 520;
-const LABEL_CHARS = 22;
+const LABEL_CHARS = 19;
 
 /** Whoever cannot see it gets the sentence; whoever wants numbers finds them in the table below it. */
 function svg(height: number, title: string, content: readonly Html[]): Html {
@@ -95,7 +95,7 @@ function axes(buckets: Buckets, most: number): readonly Html[] {
   const end = startMs === undefined ? undefined : startMs + bucketMs * values.length;
   return [
     html`<path class="grid" d="M0 16H${WIDTH}M0 58H${WIDTH}M0 100H${WIDTH}"/><text x="0" y="11" class="faint">${most >= 10 ? countText(most) : most.toFixed(1).replace(/\.0$/, '')}</text>`,
-    html`<text x="0" y="116" class="faint">${startMs === undefined ? 'first line' : timeOfDayText(startMs)}</text><text x="${WIDTH}" y="116" class="faint end">${end === undefined ? 'last line' : timeOfDayText(end)}</text>`,
+    html`<text x="0" y="116" class="faint">${startMs === undefined ? 'first line' : `${timeOfDayText(startMs)} UTC`}</text><text x="${WIDTH}" y="116" class="faint end">${end === undefined ? 'last line' : timeOfDayText(end)}</text>`,
   ];
 }
 

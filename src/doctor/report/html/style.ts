@@ -7,7 +7,7 @@ export const STYLE = `
   --bad: #ff7b80; --good: #4fc98a; --warn: #e5a93c; --bad-soft: #38191d; --good-soft: #12301f; --warn-soft: #33270f;
   --a: #6f9bff; --b: #f29a5b; --c: #3fc4ba; --d: #b58bf0; --rest: #4b5764; } }
 * { box-sizing: border-box; }
-body { background: var(--page); color: var(--ink); font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; margin: 0 auto; max-width: 74rem; padding: 2rem 1.25rem 4rem; }
+body { background: var(--page); color: var(--ink); font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; margin: 0 auto; max-width: 74rem; overflow-wrap: break-word; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: .5rem 0 .3rem; text-wrap: balance; }
 h1::first-letter { text-transform: uppercase; }
 h2 { font-size: 1.05rem; margin: 0 0 .8rem; } h3 { font-size: .95rem; margin: 1.4rem 0 .4rem; } p { margin: .4rem 0; }
@@ -27,7 +27,7 @@ ul.clues li { border-left: 3px solid var(--good); margin: 0 0 .9rem; padding-lef
 code, pre { font: .83rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre, .raw { background: var(--code); border-radius: .5rem; margin: .5rem 0; overflow-x: auto; padding: .6rem .8rem; } .raw { display: block; overflow-wrap: anywhere; padding: .3rem .6rem; color: var(--faint); }
 .commands { overflow-wrap: anywhere; white-space: pre-wrap; } .row { display: block; min-height: 1.25em; } .plus { background: var(--good-soft); color: var(--good); } .minus { background: var(--bad-soft); color: var(--bad); } .hunk { color: var(--faint); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
+.scroll { overflow-x: auto; } details .scroll { max-height: 20rem; overflow: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; } th { color: var(--faint); font-weight: 600; white-space: nowrap; }
 td:last-child { overflow-wrap: anywhere; min-width: 9rem; } td.number:last-child { min-width: 0; } td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
 .tiles { display: flex; flex-wrap: wrap; gap: .7rem; margin-bottom: 1rem; } .tile { background: var(--code); border-radius: .6rem; flex: 1 1 9rem; padding: .5rem .8rem; }

@@ -38,7 +38,7 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
 /** YAML, of which JSON is a part. Throws what the parser says, on one line. */
 export function parseConfig(text: string): unknown {
   try {
-    return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: false, logLevel: 'silent' });
+    return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: false, logLevel: 'error' });
   } catch (error) {
     throw new Error(`cannot be read: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,

@@ -30,7 +30,10 @@ export const ENGINE_KEYS: ReadonlyMap<string, KeyMeaning> = new Map<string, KeyM
   ['decode_context_parallel_size', { name: 'context_parallel_size' }],
   ['kv_cache_dtype', { name: 'kv_cache_dtype' }],
   ['cache_dtype', { name: 'kv_cache_dtype' }],
+  ['lora_modules', { name: 'lora_adapters' }],
+  ['enable_lora', { name: 'lora_adapters' }],
   // SGLang
+  ['lora_paths', { name: 'lora_adapters' }],
   ['page_size', { name: 'block_size' }],
   ['mem_fraction_static', { name: 'gpu_memory_utilization' }],
   ['max_running_requests', { name: 'max_num_seqs' }],

@@ -22,6 +22,9 @@ import { countOf, outcome } from './outcomes.js';
 /** Members of a group that are told of one by one; a fleet's trouble shows among them. */
 const MAX_MEMBERS = 1_000;
 
+/** Adapters and groups of blocks that are named; a value is cut anyway. */
+const MAX_NAMES = 16;
+
 const TOKENS_PER_BLOCK = 'contract.tokens_per_block';
 
 /** What an aggregator at an address says of its fleet. */
@@ -170,5 +173,8 @@ function reportFacts(
   set('total_kv_blocks', capacity?.totalKvBlocks);
   set('kv_cache_tokens', capacity?.kvCacheSizeTokens);
   set('max_num_seqs', capacity?.maxRunningRequests);
+  set('lora_adapters', model?.loraAdapters.slice(0, MAX_NAMES).join(','));
+  const kinds = report.blockSizes.slice(0, MAX_NAMES).map(({ attentionKind = '' }) => attentionKind);
+  set('attention_kinds', [...new Set(kinds.filter((kind) => kind !== ''))].join(','));
   return { sizes, settings };
 }

@@ -35,6 +35,7 @@ const SWITCHES: ReadonlySet<string> = new Set([
   'enable_prefix_caching',
   'no_enable_prefix_caching',
   'disable_radix_cache',
+  'enable_lora',
 ]);
 
 /** Gathers what the fleets of a set of manifests go by. */

@@ -78,6 +78,7 @@ class PageReader {
 
   /** `vllm:cache_config_info` has vLLM's whole `CacheConfig` in its labels. */
   readVllm(): void {
+    this.#readVllmAdapters();
     for (const sample of this.#of('vllm:cache_config_info')) {
       const whole = (label: string): number | undefined => wholeOf(sample.labels.get(label) ?? '');
       // `block_size` is the scheduler's unit, and the width of an event only where nothing more exact is told.
@@ -102,6 +103,17 @@ class PageReader {
       set('kv_cache_bytes', 'kv_cache_memory_bytes');
       set('hash_algorithm', 'prefix_caching_hash_algo');
       if (sample.labels.get('cache_dtype') !== 'auto') set('kv_cache_dtype', 'cache_dtype');
+    }
+  }
+
+  /** The gauge is there only where adapters may be loaded; those that run at the moment are in its labels. */
+  #readVllmAdapters(): void {
+    for (const sample of this.#of('vllm:lora_requests_info')) {
+      const { labels } = sample;
+      const running = labels.get('running_lora_adapters') ?? '';
+      const value = running === '' ? `at most ${labels.get('max_lora') ?? 'some'}` : running;
+      const origin = this.#labelOrigin(sample, ['max_lora', 'running_lora_adapters']);
+      this.#set(this.#who, 'lora_adapters', value, origin);
     }
   }
 

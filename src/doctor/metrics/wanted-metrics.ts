@@ -67,6 +67,7 @@ const VLLM = [
   'external_prefix_cache_queries_total',
   'gpu_cache_usage_perc',
   'kv_cache_usage_perc',
+  'lora_requests_info',
   'num_preemptions_total',
   'num_requests_running',
   'num_requests_waiting',

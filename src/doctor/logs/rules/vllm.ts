@@ -17,6 +17,7 @@ const ARGUMENTS = {
   kv_cache_dtype: 'kv_cache_dtype',
   prefix_caching_hash_algo: 'hash_algorithm',
   kv_cache_memory_bytes: 'kv_cache_bytes',
+  enable_lora: 'lora_adapters',
 } as const;
 
 /** The same in the engine's own dump at its start. */

@@ -1,6 +1,6 @@
 import { unifiedDiff } from '../../manifests/unified-diff.js';
 import { onOneLine, withoutControls } from '../../platform/printable.js';
-import type { Clue, ProposedFix } from '../diagnosis.js';
+import type { ProposedFix } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 
@@ -12,11 +12,6 @@ export function placeText(origin: Origin): string {
 /** What stood there, on one line. */
 export function rawText(origin: Origin): string {
   return onOneLine(masked(origin.text));
-}
-
-/** A clue with its place behind it. */
-export function clueText({ says, origin }: Clue): string {
-  return origin === undefined ? onOneLine(says) : `${onOneLine(says)} (${placeText(origin)})`;
 }
 
 const SECRET_WORD = /[\w.-]*(?:token|secret|passw|api[_-]?key|access[_-]?key|credential)[\w.-]*/.source;

@@ -1,10 +1,10 @@
 import { plainTable, pushRow, trimLines } from '../../platform/plain-table.js';
 import { onOneLine } from '../../platform/printable.js';
-import type { Diagnosis, ProposedFix } from '../diagnosis.js';
+import type { Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { countOf, countText } from './figures.js';
 import type { Ink, Paper } from './paper.js';
-import { changedLines, clueText, shownDiff } from './safe-text.js';
+import { changedLines, placeText, shownDiff } from './safe-text.js';
 import { memorySentence, routingSentence, sourcesSentence } from './sentences.js';
 import { sizeRows } from './size-rows.js';
 import { DISTURBANCES, VERDICTS } from './words.js';
@@ -42,7 +42,7 @@ export function writeScreen(
   const clues = (first?.cluesFor ?? []).slice(0, CLUES);
   if (clues.length > 0) paper.gap();
   clues.forEach((clue, index) => {
-    paper.paragraph(label(index === 0 ? 'Because' : ''), clueText(clue), { maxLines: 2, leadInk: 'bold' });
+    writeClue(paper, label(index === 0 ? 'Because' : ''), clue);
   });
   writeSizes(paper, evidence);
   paper.gap();
@@ -83,7 +83,7 @@ function writeVerdict(
 function writeFix(paper: Paper, fix: ProposedFix, advice: string): void {
   const says = onOneLine(fix.says);
   const files = countOf(fix.files.length, 'file');
-  const what = says === advice ? '' : `${says}: `;
+  const what = bare(says) === bare(advice) ? '' : `${says}: `;
   const where =
     fix.files.length === 0
       ? ''
@@ -95,6 +95,24 @@ function writeFix(paper: Paper, fix: ProposedFix, advice: string): void {
   if (more > 0) paper.raw(`${label('')}… ${countOf(more, 'more changed line')}`, 'dim');
   const [command] = fix.commands;
   if (lines.length === 0 && command !== undefined) paper.raw(`${label('')}$ ${onOneLine(command)}`, 'cyan');
+}
+
+/** Without the full stop that one sentence has and another has not. */
+function bare(sentence: string): string {
+  return sentence.replace(/\.$/, '');
+}
+
+/** The place is always told, behind the words or below them: it is what a person looks at next. */
+function writeClue(paper: Paper, lead: string, { says, origin }: Clue): void {
+  const room = paper.columns - LABEL_CHARS;
+  const words = onOneLine(says);
+  const place = origin === undefined ? '' : `(${placeText(origin)})`;
+  if (words.length + 1 + place.length <= room * 1.8) {
+    paper.paragraph(lead, `${words} ${place}`.trimEnd(), { maxLines: 3, leadInk: 'bold' });
+    return;
+  }
+  paper.paragraph(lead, words, { maxLines: 2, leadInk: 'bold' });
+  paper.paragraph(label(''), place, { maxLines: 1, ink: 'dim' });
 }
 
 function writeSizes(paper: Paper, evidence: Evidence): void {

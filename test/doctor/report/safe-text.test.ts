@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { changedLines, clueText, shownDiff } from '../../../src/doctor/report/safe-text.js';
+import { changedLines, placeText, shownDiff } from '../../../src/doctor/report/safe-text.js';
 
 it('shows a change without the values of secrets next to it', () => {
   const before =
@@ -41,7 +41,8 @@ it('shortens a change to the lines that come and go', () => {
   expect(changedLines(diff, 2)).toEqual({ lines: ['-b', '+x'], more: 1 });
 });
 
-it('tells the place of a clue without its credentials', () => {
-  const origin = { place: 'http://me:hunter2@host/metrics', text: '' };
-  expect(clueText({ says: 'It is so.', origin })).toBe('It is so. (http://[masked]@host/metrics)');
+it('tells a place without its credentials', () => {
+  expect(placeText({ place: 'http://me:hunter2@host/metrics', text: '' })).toBe(
+    'http://[masked]@host/metrics',
+  );
 });

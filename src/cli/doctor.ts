@@ -3,11 +3,11 @@ import type { Diagnosis } from '../doctor/diagnosis.js';
 import { type EvidencePart, joinEvidence } from '../doctor/evidence.js';
 import { computeMemory } from '../doctor/memory/compute-memory.js';
 import { renderReport } from '../doctor/report/render-report.js';
+import { writePlan as planOf } from '../doctor/report/write-plan.js';
 import { explainSystemError } from '../platform/file.js';
 import { withoutControls } from '../platform/printable.js';
 import { newFolderProblem, writeNewFiles, writeTextFile } from '../platform/write-new-files.js';
 import type { CommandBody } from './command.js';
-import { planFiles } from './doctor-plan.js';
 import type { doctorSettings } from './doctor-settings.js';
 import { gatherEvidence } from './doctor-sources.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT, EXIT_UNKNOWN } from './exit-codes.js';
@@ -49,7 +49,7 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
   if (output === undefined) stdout.write(report);
   else await orWrong(output, () => writeTextFile(output, report));
   if (writePlan !== undefined) {
-    const files = planFiles(diagnosis);
+    const files = new Map(planOf(diagnosis).map(({ path, text }) => [path, text]));
     await orWrong(writePlan, () => writeNewFiles(writePlan, files));
     stderr.write(`Wrote ${files.size} files into ${withoutControls(writePlan)}; nothing was applied.\n`);
   }

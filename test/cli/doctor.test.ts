@@ -101,10 +101,10 @@ describe('the investigation, task by task', () => {
     expect(stderr).toMatch(/^Wrote \d+ files into .*; nothing was applied\.$/m);
     expect(readFileSync(manifest, 'utf8')).toBe(before);
     const readme = readFileSync(join(plan, 'README.md'), 'utf8');
-    expect(readme).toContain('## 1. Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend');
-    expect(readme).toContain('The frontend has to be restarted for it.');
+    expect(readme).toContain('## Step 1: Set DYN\\_KV\\_CACHE\\_BLOCK\\_SIZE=32 on the frontend');
+    expect(readme).toContain('What it disturbs: it restarts the frontend.');
     expect(readme).not.toContain('hf_not-a-real-token');
-    const proposed = readFileSync(join(plan, 'fix-1/files', manifest), 'utf8');
+    const proposed = readFileSync(join(plan, '1-block-size-mismatch/proposed', manifest), 'utf8');
     expect(proposed).toContain('- name: DYN_KV_CACHE_BLOCK_SIZE\n          value: "32"');
   });
 

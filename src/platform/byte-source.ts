@@ -39,7 +39,20 @@ async function* piecesOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerator
   }
 }
 
-/** What is written to this process. */
+/** What is written to this process. Ending early closes it at once, even while nothing comes. */
 export function standardInputSource(): ByteSource {
-  return { totalBytes: undefined, pieces: process.stdin };
+  const { stdin } = process;
+  const pieces: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => {
+      const inner = stdin[Symbol.asyncIterator]();
+      return {
+        next: () => inner.next(),
+        return: async () => {
+          stdin.destroy();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+  return { totalBytes: undefined, pieces };
 }

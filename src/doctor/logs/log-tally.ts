@@ -62,8 +62,6 @@ class SignalCount {
 
 /** What rules found so far. All of it is bounded, whatever the log has. */
 export class LogTally {
-  /** Whether the log is of a standalone indexer: its publishers' sizes are its own. */
-  isOfIndexer = false;
   /** The worker that a process says itself to be; empty before it does. */
   ownWorker = '';
   /** The mode that the last decision told. */
@@ -75,6 +73,8 @@ export class LogTally {
   readonly #sizes = new Map<string, SizeSighting>();
   readonly #settings = new Map<string, SettingSighting>();
   readonly #weights = new BoundedCounts(MAX_VALUES);
+  /** Pods that run a standalone indexer; "" for a log without prefixes. */
+  readonly #indexers = new Set<string>();
   #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
   #engine: EngineCount | undefined;
 
@@ -95,6 +95,16 @@ export class LogTally {
     tally.rate.add(line.ms, 0, count);
     tally.byWorker.add(worker ?? this.#whoOf(line), count);
     if (value !== undefined) tally.values.add(value.slice(0, MAX_VALUE_CHARS), count);
+  }
+
+  /** The line is of a standalone indexer. */
+  addIndexer({ who }: LogLine): void {
+    if (this.#indexers.size < MAX_WORKERS) this.#indexers.add(who);
+  }
+
+  /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */
+  isOfIndexer({ who }: LogLine): boolean {
+    return this.#indexers.has(who);
   }
 
   addDecision(kind: DecisionKind, line: LogLine, decision: Decision): void {

@@ -60,7 +60,7 @@ export const DYNAMO_RULES: readonly Rule[] = [
     const who = workerOf(line.text);
     const declared = sizeOf(wanted);
     // An indexer has told its own size as it began.
-    if (!tally.isOfIndexer)
+    if (!tally.isOfIndexer(line))
       tally.addSize(line, { side: 'worker', who, tokensPerBlock: declared, basis: 'declared', about });
     tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
   }),
@@ -103,15 +103,18 @@ export const DYNAMO_RULES: readonly Rule[] = [
   ),
 
   signal('dynamo runtime configuration:', 'started'),
+  rule('KV Routing initialized', (line, tally) =>
+    tally.addSetting(line, 'router_mode', { side: 'frontend', value: 'kv', about: 'KV Routing' }),
+  ),
   rule('Starting standalone KV cache indexer', (line, tally) => {
-    tally.isOfIndexer = true;
+    tally.addIndexer(line);
     tally.addSignal('started', line, { about: 'Starting' });
     const size = /block_size=(?:Some\()?(\d{1,9})/.exec(line.text)?.[1];
     const about = 'block_size=';
     tally.addSize(line, { side: 'indexer', tokensPerBlock: sizeOf(size), basis: 'configured', about });
   }),
   rule('Creating new indexer', (line, tally) => {
-    tally.isOfIndexer = true;
+    tally.addIndexer(line);
     tally.addSize(line, {
       side: 'indexer',
       who: fieldOf(line.text, 'model_name'),

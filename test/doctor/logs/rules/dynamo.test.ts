@@ -187,6 +187,24 @@ describe('the log of a Dynamo worker or indexer', () => {
     expect(signalsOf(healthy)).toEqual({ started: 1 });
   });
 
+  it("keeps an indexer's pod apart from a worker's, where both come interleaved", async () => {
+    const lost =
+      'WARN c: Block not published. Block size must be 16 tokens to be published. Block size is: 32';
+    const summary = await summaryOf(
+      [
+        `[pod/indexer-0/main] ${AT}  INFO i: Starting standalone KV cache indexer block_size=Some(16) port=1`,
+        `[pod/indexer-0/main] ${AT}  ${lost}`,
+        `[pod/worker-0/main] ${AT}  ${lost}`,
+      ].join('\n'),
+    );
+    expect(summary.sizes.map(({ who, side, basis }) => `${who} ${side} ${basis}`)).toEqual([
+      'indexer-0 indexer configured',
+      'indexer-0 worker observed',
+      'worker-0 worker declared',
+      'worker-0 worker observed',
+    ]);
+  });
+
   it.each([
     ['r: Failed to find block to remove; skipping remove operation worker_id=7', 'block_to_remove_not_found'],
     ['d: Checksum for new worker does not match existing WorkerSet checksum.', 'workers_rejected'],

@@ -64,7 +64,7 @@ export async function gatherEvidence(
       ...(gpuMemory === undefined ? [] : [gatherGpus(gpuMemory, { environment, timeoutMs })]),
     ];
     const isAnyNamed = named.length + logs.length + manifests.length > 0 || kube !== undefined;
-    const quick = Promise.all(isAnyNamed ? named : [gatherUsual(fleets, pages)]);
+    const quick = isAnyNamed ? Promise.all(named) : gatherUsual(fleets, pages);
     // Logs take a whole core: one after the other, while the network answers.
     const slow = await gatherLogs(logs, context);
     const cluster = kube === undefined ? undefined : await gatherNamespace(kube, settings, context);
@@ -149,8 +149,8 @@ function askOperand(operand: Operand, fleets: FleetAsker, pages: PageModules): P
   }
 }
 
-/** An aggregator, else a sidecar, else engines, on the usual ports of this machine. */
-async function gatherUsual(fleets: FleetAsker, pages: PageModules): Promise<EvidencePart> {
+/** An aggregator, else a sidecar, else all engines and frontends, on the usual ports of this machine. */
+async function gatherUsual(fleets: FleetAsker, pages: PageModules): Promise<readonly EvidencePart[]> {
   const tried: SourceOutcome[] = [];
   const isRead = ({ source }: EvidencePart): boolean => {
     if (source.status !== 'not_read') return true;
@@ -160,21 +160,13 @@ async function gatherUsual(fleets: FleetAsker, pages: PageModules): Promise<Evid
   for (const text of USUAL_FLEETS) {
     const address = parseAddress(text);
     const part = address === undefined ? undefined : await fleets.ask(address);
-    if (part !== undefined && isRead(part)) return part;
+    if (part !== undefined && isRead(part)) return [part];
   }
-  for (const baseUrl of USUAL_ENGINES) {
-    const part = await gatherEngine(baseUrl, pages);
-    if (isRead(part)) return part;
-  }
-  const words = tried.map(({ name, detail }) => `${name} (${detail.slice(0, 80)})`).join(', ');
-  return {
-    source: outcome(
-      'fleet',
-      'this machine',
-      'not_read',
-      `nothing was named, and nothing answers at ${words}`,
-    ),
-  };
+  const found = (await Promise.all(USUAL_ENGINES.map((url) => gatherEngine(url, pages)))).filter(isRead);
+  if (found.length > 0) return found;
+  const words = tried.map(({ name, detail }) => `${name} (${detail.replace(`${name}: `, '')})`).join(', ');
+  const detail = `nothing was named, and nothing answers at ${words}`;
+  return [{ source: outcome('fleet', 'this machine', 'not_read', detail) }];
 }
 
 /** Asks aggregators and sidecars. */

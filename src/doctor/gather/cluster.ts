@@ -88,7 +88,7 @@ export async function gatherPods(
 }
 
 /** Why a cluster, or a part of it, was not read. */
-export function clusterTrouble(name: string, error: unknown): EvidencePart {
+function clusterTrouble(name: string, error: unknown): EvidencePart {
   if (!(error instanceof KubernetesError)) throw error;
   return notRead('cluster', name, error.message);
 }

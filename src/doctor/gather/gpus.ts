@@ -7,7 +7,7 @@ import { countOf, notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 /** The word that stands for asking `nvidia-smi` of this machine. */
-export const NVIDIA_SMI = 'nvidia-smi';
+const NVIDIA_SMI = 'nvidia-smi';
 
 const QUERY = ['--query-gpu=index,name,memory.total,memory.used', '--format=csv'];
 

@@ -5,7 +5,7 @@ import { readLog } from '../logs/read-log.js';
 import { countOf, notRead, outcome } from './outcomes.js';
 
 /** The word that stands for what is written to this process. */
-export const STANDARD_INPUT = '-';
+const STANDARD_INPUT = '-';
 
 export interface LogModules {
   readonly clock: Clock;

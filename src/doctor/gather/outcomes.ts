@@ -4,7 +4,7 @@ import type { EvidencePart, SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 
 /** Longest explanation of why a source was not read. */
-const MAX_DETAIL_CHARS = 600;
+const MAX_DETAIL_CHARS = 1_000;
 
 /** A source that gave nothing, with the words of what hindered it. */
 export function notRead(kind: SourceOutcome['kind'], name: string, why: unknown): EvidencePart {

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { gatherEngineConfig } from '../../../src/doctor/gather/engine-config.js';
+import { engineFacts, gatherEngineConfig } from '../../../src/doctor/gather/engine-config.js';
 import { TestFolder } from '../support/folder.js';
 
 const folder = new TestFolder();
@@ -54,5 +55,37 @@ kv_cache_config:
     expect((await read('block_size: many')).detail).toMatch(/has no setting/);
     const bomb = `a: &a [x,x]\nb: &b [*a,*a]\n${Array.from({ length: 300 }, (_, at) => `c${at}: *b`).join('\n')}`;
     expect((await read(bomb)).detail).toMatch(/cannot be read: .*alias/i);
+  });
+});
+
+describe('what an engine says of itself', () => {
+  const told = { who: 'w', place: 'GET /server_info', basis: 'in_use' } as const;
+  const factsOf = (path: string): readonly string[] => {
+    const text = readFileSync(new URL(`../../fixtures/engines/${path}`, import.meta.url), 'utf8');
+    const { sizes, settings } = engineFacts(JSON.parse(text), told);
+    return [
+      ...sizes.map(({ tokensPerBlock }) => `block ${tokensPerBlock}`),
+      ...settings.map(({ name, value }) => `${name} ${value}`),
+    ];
+  };
+
+  it('is found in the parts of vLLM', () => {
+    const facts = factsOf('vllm-0.32.0/server_info.b32.json');
+    expect(facts).toContain('block 32');
+    expect(facts).toContain('prefix_caching true');
+    expect(facts).toContain('tensor_parallel_size 1');
+  });
+
+  it('is found among the hundreds of SGLang', () => {
+    const facts = factsOf('sglang-0.5.23/server_info.p32.json');
+    expect(facts).toContain('block 32');
+    expect(facts).toContain('prefix_caching true');
+    expect(facts).toContain('gpu_memory_utilization 0.05');
+  });
+
+  it("is found in TensorRT-LLM's", () => {
+    expect(factsOf('trtllm-public-reports/server_info.json')).toContainEqual(
+      expect.stringMatching(/^block \d+$/),
+    );
   });
 });

@@ -20,7 +20,7 @@ const LABEL_CHARS = 9;
 const CLUES = 3;
 const DIFF_LINES = 4;
 const SIZE_ROWS = 5;
-const NAME_CHARS = 34;
+const NAME_CHARS = 24;
 
 /** The one screen: what is wrong, what to do, why, and how things stand. About 24 lines of 100 columns. */
 export function writeScreen(
@@ -50,7 +50,12 @@ export function writeScreen(
   if (memory !== undefined) {
     const others = diagnosis.memory.length - 1;
     const more = others === 0 ? '' : `; and of ${countOf(others, 'other worker')} (--verbose)`;
-    line(paper, 'Memory', `${memorySentence(memory)}${tellsOfMore ? more : ''}`, 2);
+    line(
+      paper,
+      'Memory',
+      `${memorySentence({ ...memory, who: endOf(onOneLine(memory.who), NAME_CHARS) })}${tellsOfMore ? more : ''}`,
+      2,
+    );
   }
   if (diagnosis.routing !== undefined) line(paper, 'Routing', routingSentence(diagnosis.routing), 2);
   line(paper, 'Read', sourcesSentence(evidence.sources), 2);

@@ -26,10 +26,10 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 ul.clues li { border-left: 3px solid var(--good); margin: 0 0 .9rem; padding-left: .8rem; } ul.clues.against li { border-color: var(--warn); }
 code, pre { font: .83rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre, .raw { background: var(--code); border-radius: .5rem; margin: .5rem 0; overflow-x: auto; padding: .6rem .8rem; } .raw { display: block; overflow-wrap: anywhere; padding: .3rem .6rem; color: var(--faint); }
-.commands { overflow-wrap: anywhere; white-space: pre-wrap; } .row { display: block; min-height: 1.25em; } .plus { background: var(--good-soft); color: var(--good); } .minus { background: var(--bad-soft); color: var(--bad); } .hunk { color: var(--faint); }
+.commands { overflow-wrap: anywhere; white-space: pre-wrap; } .commands .row + .row { margin-top: .45rem; } .row { display: block; min-height: 1.25em; } .plus { background: var(--good-soft); color: var(--good); } .minus { background: var(--bad-soft); color: var(--bad); } .hunk { color: var(--faint); }
 .scroll { overflow-x: auto; } details .scroll { max-height: 20rem; overflow: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; } th { color: var(--faint); font-weight: 600; white-space: nowrap; }
-td:last-child { overflow-wrap: anywhere; min-width: 9rem; } td.number:last-child { min-width: 0; } td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
+td { overflow-wrap: break-word; } td:last-child { overflow-wrap: anywhere; min-width: 6rem; } td.number:last-child { min-width: 0; } td.number, th.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
 .tiles { display: flex; flex-wrap: wrap; gap: .7rem; margin-bottom: 1rem; } .tile { background: var(--code); border-radius: .6rem; flex: 1 1 9rem; padding: .5rem .8rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; } .tile span { color: var(--faint); font-size: .8rem; }
 figure { margin: 0 0 1rem; min-width: 0; } figcaption { font-size: .85rem; margin-bottom: .3rem; } figcaption b { color: var(--ink); }

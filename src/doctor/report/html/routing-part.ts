@@ -14,10 +14,10 @@ export function routingPart(routing: RoutingPicture | undefined): Html {
   const { decisions, decisionsByWorker, routerHitRate, engineHitRate, firstTokenSeconds } = routing;
   const tiles = [
     tile('decisions', countText(decisions)),
-    tile('the router expected cached', share(routerHitRate)),
-    tile('engines really had', share(engineHitRate)),
-    tile('first token, first turns', seconds(firstTokenSeconds.cold)),
-    tile('first token, follow-ups', seconds(firstTokenSeconds.warm)),
+    ...told('the router expected cached', routerHitRate, shareText),
+    ...told('engines really had', engineHitRate, shareText),
+    ...told('first token, first turns', firstTokenSeconds.cold, durationText),
+    ...told('first token, follow-ups', firstTokenSeconds.warm, durationText),
   ];
   return html`<section><h2>Routing</h2><div class="tiles">${tiles}</div>${byWorker(decisionsByWorker)}</section>`;
 }
@@ -45,10 +45,6 @@ function tile(name: string, value: string): Html {
   return html`<div class="tile"><b>${value}</b><span>${name}</span></div>`;
 }
 
-function share(value: number | undefined): string {
-  return value === undefined ? 'not told' : shareText(value);
-}
-
-function seconds(value: number | undefined): string {
-  return value === undefined ? 'not told' : durationText(value);
+function told(name: string, value: number | undefined, text: (value: number) => string): readonly Html[] {
+  return value === undefined ? [] : [tile(name, text(value))];
 }

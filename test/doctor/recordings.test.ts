@@ -42,7 +42,7 @@ describe('recordings of Dynamo 1.6.1', () => {
     },
   );
 
-  it("is certain of a wrong card where the engine's number was seen too", async () => {
+  it("is certain of the mismatch where the engine's number was seen too", async () => {
     const engine = metricsPart(
       'http://worker-0:8000/metrics',
       'vllm:cache_config_info{block_size="32",enable_prefix_caching="True",num_gpu_blocks="8192"} 1\n',

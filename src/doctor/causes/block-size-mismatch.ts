@@ -5,7 +5,7 @@ import { blindness, courseOf, engineReuses, noneFound, type Picture } from '../p
 import { basisRank, basisWords, ownerOf, type SizeConflict } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { blindRouter, counted, missingShare, percent, workingRouter } from './shared-clues.js';
+import { blindRouter, counted, missingShare, percent, routersNumber, workingRouter } from './shared-clues.js';
 
 /** What a frontend takes when it is told nothing, where its number decides. */
 const FRONTEND_DEFAULT = 16;
@@ -47,7 +47,7 @@ export const blockSizeMismatch: Cause = {
     return {
       headline:
         numbers === undefined
-          ? 'Block-size mismatch: the router does not know the parents of what engines store, and finds nothing'
+          ? `Block-size mismatch${routersNumber(picture)}: stores have parents that the router does not know, and nothing is found`
           : `Block-size mismatch: ${numbers.words}`,
       explanation:
         'Router and engines cut prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',

@@ -1,4 +1,5 @@
 import { HIT_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf } from '../fixes/lines.js';
 import { engineReuses, findsBlocks, type Picture } from '../picture.js';
 import { isFalse, isTrue } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
@@ -58,7 +59,11 @@ export const eventsIgnored: Cause = {
           disturbs: 'frontend',
           files: [],
           commands: [
-            '--router-kv-events    # or DYN_ROUTER_USE_KV_EVENTS=true; DYN_KV_EVENTS=true before 1.0',
+            argumentsOf(
+              'dynamo.frontend',
+              '--router-kv-events',
+              'or DYN_ROUTER_USE_KV_EVENTS=true; DYN_KV_EVENTS=true before 1.0',
+            ),
           ],
           verify: HIT_CHECKS,
         },

@@ -4,7 +4,7 @@ import { isFalse } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { counted, workingRouter } from './shared-clues.js';
-import { noStores } from './store-clues.js';
+import { noStores, publishers } from './store-clues.js';
 
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
@@ -28,8 +28,14 @@ export const eventsOff: Cause = {
       explanation:
         'The router learns from KV events alone what a worker holds. Without them its picture of the workers stays empty, there is no warning, and requests go by load.',
       cluesFor,
-      cluesAgainst: [...workingRouter(picture), ...arriving(picture)],
-      explains: ['no_stores', 'empty_tree', 'router_blind', 'nothing_cached'],
+      cluesAgainst: [...workingRouter(picture), ...arriving(picture), ...toldOn(picture, told.length > 0)],
+      // Silence alone does not tell whether nobody speaks or nobody hears.
+      explains: [
+        ...(told.length > 0 ? (['no_stores'] as const) : []),
+        'empty_tree',
+        'router_blind',
+        'nothing_cached',
+      ],
       fixes: isCaching ? [cachingFix(picture), ...publishingFixes(picture)] : publishingFixes(picture),
     };
   },
@@ -73,6 +79,14 @@ function toldOff(picture: Picture, isWithoutStores: boolean): readonly ClueFor[]
         weight: severity === 'error' || isWithoutStores ? ('signature' as const) : ('sign' as const),
       })),
   ];
+}
+
+/** Workers that are told to publish: silence then has another reason, as long as none of them is told otherwise. */
+function toldOn(picture: Picture, isToldOff: boolean): readonly ClueAgainst[] {
+  const [on] = publishers(picture);
+  return on === undefined || isToldOff
+    ? []
+    : [{ says: 'Workers are told to publish KV events.', origin: on.origin, weight: 'weakens' }];
 }
 
 /** Where stores come, somebody publishes. */

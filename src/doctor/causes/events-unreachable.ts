@@ -3,7 +3,7 @@ import { MIN_DECISIONS, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { counted, workingRouter } from './shared-clues.js';
-import { noStores } from './store-clues.js';
+import { noStores, publishers } from './store-clues.js';
 
 /** Events are published and do not arrive. */
 export const eventsUnreachable: Cause = {
@@ -11,6 +11,7 @@ export const eventsUnreachable: Cause = {
   suspect(picture: Picture): Suspicion | undefined {
     const unreachable = picture.signal('events_unreachable');
     const noStore = noStores(picture);
+    const [publisher] = publishers(picture);
     const cluesFor: readonly ClueFor[] = [
       ...sentAndNotCome(picture),
       ...(unreachable === undefined
@@ -25,12 +26,27 @@ export const eventsUnreachable: Cause = {
                   : ('sign' as const),
             },
           ]),
-      ...noStore.map((clue) => ({ ...clue, weight: 'sign' as const })),
+      ...noStore.map((clue) => ({
+        ...clue,
+        weight:
+          publisher !== undefined && picture.stores !== undefined
+            ? ('signature' as const)
+            : ('sign' as const),
+      })),
+      ...(publisher !== undefined && noStore.length > 0
+        ? [
+            {
+              says: 'Workers are told to publish KV events.',
+              origin: publisher.origin,
+              weight: 'sign' as const,
+            },
+          ]
+        : []),
     ];
     if (cluesFor.length === 0) return undefined;
     return {
       headline:
-        unreachable === undefined && picture.published === undefined
+        unreachable === undefined && picture.published === undefined && publisher === undefined
           ? 'No KV event reaches the router: it may not get at the sockets of the workers'
           : 'KV events do not reach the router: workers publish, and nothing arrives',
       explanation:

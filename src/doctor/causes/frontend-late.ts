@@ -1,4 +1,5 @@
 import { STORE_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf } from '../fixes/lines.js';
 import { courseOf, findsBlocks, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -63,7 +64,10 @@ export const frontendLate: Cause = {
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
-            `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5558","buffer_steps":10000}'    # vLLM, SGLang`,
+            argumentsOf(
+              'vLLM or SGLang',
+              `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5558","buffer_steps":10000}'`,
+            ),
           ],
           verify: STORE_CHECKS,
         },

@@ -1,5 +1,6 @@
 import type { SettingSighting } from '../evidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf, environmentOf } from '../fixes/lines.js';
 import { noneFound, type Picture } from '../picture.js';
 import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -51,8 +52,8 @@ export const hashMismatch: Cause = {
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
-            'PYTHONHASHSEED=0    # in the environment of every vLLM worker',
-            '--prefix-caching-hash-algo sha256_cbor    # the same on all',
+            environmentOf('every vLLM worker', 'PYTHONHASHSEED=0'),
+            argumentsOf('every vLLM worker', '--prefix-caching-hash-algo sha256_cbor'),
           ],
           verify: HIT_CHECKS,
         },

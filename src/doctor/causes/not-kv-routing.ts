@@ -1,4 +1,5 @@
 import { HIT_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf } from '../fixes/lines.js';
 import type { Picture } from '../picture.js';
 import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -46,7 +47,7 @@ export const notKvRouting: Cause = {
           why: "The mode is the frontend's own; workers stay as they are. Only the frontend starts anew.",
           disturbs: 'frontend',
           files: [],
-          commands: ['--router-mode kv    # or DYN_ROUTER_MODE=kv'],
+          commands: [argumentsOf('dynamo.frontend', '--router-mode kv', 'or DYN_ROUTER_MODE=kv')],
           verify: ['kubectl logs FRONTEND | grep -m1 "KV Routing initialized"', ...HIT_CHECKS],
         },
       ],

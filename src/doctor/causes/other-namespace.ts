@@ -1,4 +1,5 @@
 import { HIT_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf } from '../fixes/lines.js';
 import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
 import { isSome } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
@@ -58,7 +59,11 @@ export const otherNamespace: Cause = {
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
-            '--lora-modules NAME=PATH    # the same NAME on each worker, and as "model" in requests',
+            argumentsOf(
+              'each worker',
+              '--lora-modules NAME=PATH',
+              'the same NAME everywhere, and as "model" in requests',
+            ),
           ],
           verify: HIT_CHECKS,
         },

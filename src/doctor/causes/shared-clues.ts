@@ -58,3 +58,14 @@ export function missingShare({ stores }: Picture): number | undefined {
   const all = stores.applied + stores.parentMissing;
   return all === 0 ? undefined : stores.parentMissing / all;
 }
+
+/** ` (the router goes by 16)`, where one number of it was seen. */
+export function routersNumber({ sizes }: Picture): string {
+  const numbers = sizes.rows
+    .filter(({ side, basis }) => side !== 'worker' && basis === 'in_use')
+    .map(({ tokensPerBlock }) => tokensPerBlock);
+  const [first] = numbers;
+  return first !== undefined && numbers.every((number) => number === first)
+    ? ` (the router goes by ${first})`
+    : '';
+}

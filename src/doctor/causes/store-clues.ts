@@ -1,6 +1,15 @@
+import type { SettingSighting } from '../evidence.js';
 import { MIN_DECISIONS, type Picture } from '../picture.js';
+import { isTrue } from '../setting-words.js';
 import type { ClueFor } from '../weigh.js';
 import { counted } from './shared-clues.js';
+
+/** Workers that are told to publish their KV events. */
+export function publishers(picture: Picture): readonly SettingSighting[] {
+  return picture
+    .settings('publishes_kv_events')
+    .filter(({ side, value }) => side === 'worker' && isTrue(value));
+}
 
 /** Requests were served, and no store ever came; empty when stores came or nothing tells. */
 export function noStores(picture: Picture): readonly ClueFor[] {

@@ -1,4 +1,5 @@
 import { HIT_CHECKS } from '../fixes/confirm.js';
+import { argumentsOf } from '../fixes/lines.js';
 import { findsBlocks, type Picture } from '../picture.js';
 import { isFalse, isTrue } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
@@ -46,7 +47,9 @@ export const unsyncedFrontends: Cause = {
           why: 'They exchange what is running where. Only frontends start anew, one after the other.',
           disturbs: 'frontend',
           files: [],
-          commands: ['--router-replica-sync    # or DYN_ROUTER_REPLICA_SYNC=true'],
+          commands: [
+            argumentsOf('each dynamo.frontend', '--router-replica-sync', 'or DYN_ROUTER_REPLICA_SYNC=true'),
+          ],
           verify: HIT_CHECKS,
         },
         {

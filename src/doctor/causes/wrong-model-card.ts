@@ -4,7 +4,7 @@ import { isSome } from '../setting-words.js';
 import { ownerOf } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { blindRouter, counted, missingShare, workingRouter } from './shared-clues.js';
+import { blindRouter, counted, missingShare, routersNumber, workingRouter } from './shared-clues.js';
 
 /** A worker registered another number than its engine cuts, and nothing says so. */
 export const wrongModelCard: Cause = {
@@ -35,7 +35,7 @@ export const wrongModelCard: Cause = {
     return {
       headline:
         card === undefined
-          ? 'Wrong model card: stores are applied, nothing is found, and nobody warns; a worker seems to declare another block size than its engine cuts'
+          ? `Wrong model card: stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(picture)}`
           : `Wrong model card: ${ownerOf(card.theirs)} declares blocks of ${card.ours.tokensPerBlock} tokens and its engine cuts ${card.theirs.tokensPerBlock}`,
       explanation:
         'The router takes the block size from the card that a worker registers, and cuts prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, their hashes are only never those that the router looks for. There is no warning anywhere.',

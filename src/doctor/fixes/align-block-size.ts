@@ -1,8 +1,9 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { Side } from '../evidence.js';
 import type { Picture } from '../picture.js';
-import { confirmingTest, sizeChecks } from './confirm.js';
+import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
+import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 
 /** What should be one number, and whose is to change. */
 export interface Alignment {
@@ -17,7 +18,7 @@ export interface Alignment {
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
 export function alignFixes(picture: Picture, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn } = alignment;
-  if (engines === undefined) return [confirmingTest(picture)];
+  if (engines === undefined) return [findingNumbers(), confirmingTest(picture)];
   if (side === 'router') return [...routerFixes(picture, engines), confirmingTest(picture)];
   if (side === 'indexer') return indexerFixes(picture, engines);
   const worker = workerFixes(picture, engines);
@@ -47,7 +48,11 @@ function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[
           says: `Set DYN_KV_CACHE_BLOCK_SIZE=${engines} on the frontend`,
           files: [],
           commands: [
-            `DYN_KV_CACHE_BLOCK_SIZE=${engines}    # in the environment of dynamo.frontend, or --kv-cache-block-size ${engines}`,
+            environmentOf(
+              'dynamo.frontend',
+              `DYN_KV_CACHE_BLOCK_SIZE=${engines}`,
+              `or --kv-cache-block-size ${engines}`,
+            ),
           ],
         },
       ];
@@ -72,26 +77,34 @@ function registration(backend: string | undefined, engines: number): readonly [s
       return [
         `Write ${engines} down on both sides of the worker: --kv-block-size ${engines} and tokens_per_block: ${engines}`,
         [
-          `--kv-block-size ${engines}    # of dynamo.trtllm: what goes into the card, up to 1.3 (32 by default, not read from the engine)`,
-          `kv_cache_config: { tokens_per_block: ${engines} }    # in the engine's YAML`,
+          argumentsOf(
+            'dynamo.trtllm',
+            `--kv-block-size ${engines}`,
+            'what goes into the card up to 1.3; 32 by default, not read from the engine',
+          ),
+          engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
         ],
       ];
     case 'vllm':
       return [
         `Start the workers with --block-size ${engines}, and let the worker register the engine's number`,
-        [`--block-size ${engines}    # of dynamo.vllm`],
+        [argumentsOf('dynamo.vllm', `--block-size ${engines}`)],
       ];
     case 'sglang':
       return [
         `Start the workers with --page-size ${engines}, and let the worker register the engine's number`,
-        [`--page-size ${engines}    # of dynamo.sglang`],
+        [argumentsOf('dynamo.sglang', `--page-size ${engines}`)],
       ];
     default:
       return [
         `Let the workers register ${engines}, as their engines cut it`,
         [
-          `--kv-block-size ${engines}    # dynamo.trtllm up to 1.3`,
-          `kv_cache_block_size=${engines}    # in register_model of a worker of your own, and kv_block_size of its KvEventPublisher`,
+          argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
+          argumentsOf(
+            'register_model',
+            `kv_cache_block_size=${engines}`,
+            'in a worker of your own, and kv_block_size of its KvEventPublisher',
+          ),
         ],
       ];
   }
@@ -115,7 +128,11 @@ function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] 
           says: `Set DYN_ROUTER_BLOCK_SIZE=${engines} on dynamo.router`,
           files: [],
           commands: [
-            `DYN_ROUTER_BLOCK_SIZE=${engines}    # or --router-block-size ${engines}; --block-size in 0.9`,
+            environmentOf(
+              'dynamo.router',
+              `DYN_ROUTER_BLOCK_SIZE=${engines}`,
+              `or --router-block-size ${engines}; --block-size in 0.9`,
+            ),
           ],
         },
       ];
@@ -137,7 +154,7 @@ function indexerFixes(picture: Picture, engines: number): readonly ProposedFix[]
           ...said,
           says: `Start dynamo.indexer with --block-size ${engines}`,
           files: [],
-          commands: [`--block-size ${engines}    # of dynamo.indexer; there is no variable`],
+          commands: [argumentsOf('dynamo.indexer', `--block-size ${engines}`, 'there is no variable')],
         },
       ];
 }

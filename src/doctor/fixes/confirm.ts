@@ -21,6 +21,25 @@ export const HIT_CHECKS: readonly string[] = [
   'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)"    # sum by count should come near the share of follow-up turns',
 ];
 
+/** Where the two numbers stand, when only one of them was seen or neither. */
+export function findingNumbers(): ProposedFix {
+  return {
+    says: 'Find out which block size the workers registered and which their engines cut',
+    why: 'That the router cannot see what engines have was seen, and its numbers were not all: with both, the doctor can say which to change. It changes nothing.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'curl -s http://FRONTEND:8000/metrics | grep dynamo_frontend_model_kv_cache_block_size    # what the router took from the cards',
+      'curl -s http://ENGINE:8000/metrics | grep -E "cache_config_info|page_size|tokens_per_block"    # what the engine cuts',
+      'kubectl logs WORKER | grep -m3 "Block not published"    # both numbers, three times after the start of a worker and never again',
+      'curl -s http://WORKER:9090/metrics | grep empty_store_blocks    # above 0: the worker drops what its engine stores',
+    ],
+    verify: [
+      'kv-accord doctor --logs frontend.log --logs worker.log --metrics http://FRONTEND:8000/metrics --metrics http://ENGINE:8000/metrics    # with both numbers the verdict is certain',
+    ],
+  };
+}
+
 const LONG_PROMPT = '$(yes "The same long prefix for both requests." | head -n 200 | tr "\\n" " ")';
 
 /**

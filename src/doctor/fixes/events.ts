@@ -3,6 +3,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { Picture } from '../picture.js';
 import { STORE_CHECKS } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
+import { argumentsOf, engineYaml } from './lines.js';
 
 const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
 
@@ -32,11 +33,15 @@ function publishFlags({ dynamo: { backend, version } }: Picture): readonly strin
       ? '--publish-events-and-metrics'
       : '--publish-kv-events';
   const flags = [
-    ['vllm', `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ}}'    # vLLM`],
-    ['sglang', `--kv-events-config '{${ZMQ}}'    # SGLang`],
+    ['vllm', argumentsOf('vLLM', `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ}}'`)],
+    ['sglang', argumentsOf('SGLang', `--kv-events-config '{${ZMQ}}'`)],
     [
       'trtllm',
-      `${trtllm}    # dynamo.trtllm${version === undefined ? '; --publish-events-and-metrics before 1.3' : ''}`,
+      argumentsOf(
+        'dynamo.trtllm',
+        trtllm,
+        version === undefined ? '--publish-events-and-metrics before 1.3' : '',
+      ),
     ],
   ] as const;
   return flags.filter(([name]) => backend === undefined || backend === name).map(([, flag]) => flag);
@@ -45,9 +50,9 @@ function publishFlags({ dynamo: { backend, version } }: Picture): readonly strin
 /** Prefix caching that was switched off. */
 export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
   const lines = [
-    ['vllm', '--enable-prefix-caching    # vLLM: take --no-enable-prefix-caching out'],
-    ['sglang', '# SGLang: take --disable-radix-cache out'],
-    ['trtllm', "kv_cache_config: { enable_block_reuse: true }    # TensorRT-LLM, in the engine's YAML"],
+    ['vllm', argumentsOf('vLLM', '--enable-prefix-caching', 'take --no-enable-prefix-caching out')],
+    ['sglang', argumentsOf('SGLang', 'without --disable-radix-cache')],
+    ['trtllm', engineYaml('kv_cache_config: { enable_block_reuse: true }')],
   ] as const;
   return {
     says: 'Switch prefix caching on in the engines',
@@ -92,8 +97,11 @@ export function lossFixes(): readonly ProposedFix[] {
       disturbs: 'one_worker_at_a_time',
       files: [],
       commands: [
-        `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ},"replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'    # vLLM, SGLang`,
-        "kv_cache_config: { event_buffer_max_size: 65536 }    # TensorRT-LLM, in the engine's YAML",
+        argumentsOf(
+          'vLLM or SGLang',
+          `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ},"replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'`,
+        ),
+        engineYaml('kv_cache_config: { event_buffer_max_size: 65536 }'),
       ],
       verify: STORE_CHECKS,
     },

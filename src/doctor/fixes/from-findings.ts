@@ -19,7 +19,7 @@ export function fixesFrom(
     const [first] = fixes;
     if (first === undefined) return [];
     const files = changedFiles(evidence.manifests, fixes);
-    const commands = files.length > 0 ? [] : [...new Set(findings.map(({ advice }) => advice))];
+    const commands = files.length > 0 ? [] : [...new Set(findings.map(({ advice }) => `# ${advice}`))];
     const others = fixes.length - 1;
     const says =
       others > 0 ? `${first.says} (and in ${others} more ${others === 1 ? 'place' : 'places'})` : first.says;

@@ -2,6 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import type { Picture } from '../picture.js';
 import { confirmingTest } from './confirm.js';
+import { argumentsOf, engineYaml } from './lines.js';
 
 const CHECKS: readonly string[] = [
   'curl -s http://ENGINE:8000/metrics | grep -E "preemptions|kv_cache_usage|token_usage"    # preemptions stand still, usage leaves room',
@@ -51,7 +52,7 @@ function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | 
     why: `${isKnown ? `With ${value} sequences at their longest, half of the cache stays for prefixes (see the memory arithmetic).` : 'Each sequence that runs takes its blocks from the prefixes that could be found again.'} More requests wait in the queue instead; under the same load the throughput may fall.`,
     disturbs: 'one_worker_at_a_time',
     files: [],
-    commands: [flag],
+    commands: [argumentsOf('the engine', flag)],
     verify: CHECKS,
   };
 }
@@ -64,10 +65,13 @@ function moreMemory(picture: Picture, backend: string | undefined): readonly Pro
   const isFull = present !== undefined && present >= 0.95;
   if (isFull) return [];
   const line = isTrtllm
-    ? "kv_cache_config: { free_gpu_memory_fraction: 0.95 }    # in the engine's YAML; a share of what is free after the weights"
+    ? engineYaml(
+        'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',
+        'a share of what is free after the weights',
+      )
     : backend === 'sglang'
-      ? '--mem-fraction-static 0.90    # weights and cache together'
-      : '--gpu-memory-utilization 0.95    # of the whole GPU, weights included';
+      ? argumentsOf('SGLang', '--mem-fraction-static 0.90', 'weights and cache together')
+      : argumentsOf('vLLM', '--gpu-memory-utilization 0.95', 'of the whole GPU, weights included');
   const now =
     present === undefined || !Number.isFinite(present)
       ? ''
@@ -88,11 +92,26 @@ function moreRetention(backend: string | undefined): ProposedFix {
   const commands =
     backend === 'trtllm'
       ? [
-          'kv_cache_config: { host_cache_size: 34359738368 }    # 32 GiB of host memory for blocks that leave the GPU',
+          engineYaml(
+            'kv_cache_config: { host_cache_size: 34359738368 }',
+            '32 GiB of host memory for blocks that leave the GPU',
+          ),
         ]
       : backend === 'sglang'
-        ? ['--enable-hierarchical-cache --hicache-ratio 2    # host memory for what leaves the GPU']
-        : ['--kv-cache-dtype fp8    # half of the bytes per token, where the model allows it'];
+        ? [
+            argumentsOf(
+              'SGLang',
+              '--enable-hierarchical-cache --hicache-ratio 2',
+              'host memory for what leaves the GPU',
+            ),
+          ]
+        : [
+            argumentsOf(
+              'vLLM',
+              '--kv-cache-dtype fp8',
+              'half of the bytes per token, where the model allows it',
+            ),
+          ];
   return {
     says: 'Keep more for the same memory: a host cache, or a smaller KV dtype',
     why: 'Blocks that leave the GPU can come back without being computed anew, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readLog } from '../../../src/doctor/logs/read-log.js';
+import { LOG_RULES } from '../../../src/doctor/logs/rules.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { inPieces, recordedLog, signalsOf, sizesOf, summaryOf } from './summaries.js';
 
@@ -85,6 +86,24 @@ describe('reading a log', () => {
     expect([...signals.keys()]).toEqual(['parent_block_not_found']);
     expect(signals.get('parent_block_not_found')?.count).toBe(2);
     expect(notes).toEqual(['1 of its lines are too long; their ends were not looked at.']);
+  });
+
+  it('is not held up by lines that are made to be slow to read', { timeout: 30_000 }, async () => {
+    const pieces = [
+      ' must be 1 tokens',
+      ' instance=a',
+      ' for worker 1',
+      ' Workers of "x',
+      ' api_key',
+      ' Bearer ',
+      ' a://b',
+    ];
+    const lines = LOG_RULES.flatMap(({ needle }) =>
+      pieces.map((piece) => `${needle}${piece.repeat(Math.floor(65_000 / piece.length))}`),
+    );
+    const start = process.hrtime.bigint();
+    expect((await summaryOf(lines.join('\n'))).lines).toBe(lines.length);
+    expect(Number(process.hrtime.bigint() - start) / 1e6 / lines.length).toBeLessThan(50);
   });
 
   it('reads the last line that has no end', async () => {

@@ -52,7 +52,7 @@ export const DYNAMO_RULES: readonly Rule[] = [
   signal('Failed to find parent block', 'parent_block_not_found'),
   signal('Failed to find block to remove', 'block_to_remove_not_found'),
   rule('Block not published', (line, tally) => {
-    const found = /must be (\d{1,9}) tokens.*?Block size is: (\d{1,9})/.exec(line.text);
+    const found = /must be (\d{1,9}) tokens.{0,200}?Block size is: (\d{1,9})/.exec(line.text);
     const [, wanted, real] = found ?? [];
     const value = found === null ? undefined : `${wanted} -> ${real}`;
     tally.addSignal('block_not_published', line, { worker: workerOf(line.text), value, about: 'Block not' });
@@ -65,7 +65,9 @@ export const DYNAMO_RULES: readonly Rule[] = [
     tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
   }),
   rule('Rejected incompatible workers', (line, tally) => {
-    const instance = /instance=(?:Some\()?"?[^"\s)]*?([0-9a-f]{1,16})"?\)?(?:\s|$)/.exec(line.text)?.[1];
+    const instance = /instance=(?:Some\()?"?[^"\s)]{0,300}?([0-9a-f]{1,16})"?\)?(?:\s|$)/.exec(
+      line.text,
+    )?.[1];
     const checksums = ['incumbent_checksum', 'rejected_checksum'].map((name) =>
       fieldOf(line.text, name)?.slice(0, 8),
     );
@@ -77,7 +79,7 @@ export const DYNAMO_RULES: readonly Rule[] = [
 
   // 0.9 to 1.5: "Event ID gap detected for worker 7 dp_rank 0, recovering events [3, 9], gap_size: 7".
   rule('Event ID gap detected', (line, tally) => {
-    const [, worker, size] = /for worker (\d{1,20}).*?gap_size: (\d{1,20})/.exec(line.text) ?? [];
+    const [, worker, size] = /for worker (\d{1,20}).{0,300}?gap_size: (\d{1,20})/.exec(line.text) ?? [];
     const value = size === undefined ? undefined : `gap of ${size}`;
     tally.addSignal('events_lost', line, { worker, value, about: 'gap detected' });
   }),

@@ -46,8 +46,8 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
       about,
     });
   }),
-  signal(' disagree on the ', 'accord_conflict', /Workers of ".*?" disagree on the /),
-  signal(' declare another KV block size than', 'accord_conflict', /Workers of ".*?" declare another/),
+  signal(' disagree on the ', 'accord_conflict', /Workers of ".{0,300}?" disagree on the /),
+  signal(' declare another KV block size than', 'accord_conflict', /Workers of ".{0,300}?" declare another/),
   // A6: "Worker w has KV block size (tokens_per_block) 64, the fleet agreed on 32 (…). It is quarantined …".
   rule(' the fleet agreed on ', (line, tally) => {
     const [, worker, theirs, ours] =

@@ -69,10 +69,14 @@ function conflictsOf(picture: Picture): readonly SizeConflict[] {
   const { sizes } = picture;
   const isRejected = picture.signal('workers_rejected') !== undefined;
   const isLoud = picture.signal('block_not_published') !== undefined;
+  const changed = [...(picture.signal('block_size_changed_by_engine')?.values.keys() ?? [])];
   const own = sizes.conflicts.filter(({ between }) => between === 'own');
   const isOfCard = ({ ours, theirs }: SizeConflict): boolean =>
     own.some((card) => card.theirs.who === theirs.who && card.ours.tokensPerBlock === ours.tokensPerBlock);
   return sizes.conflicts.filter((conflict) => {
+    // A number that the engine set itself has a cause of its own: a hybrid model.
+    if (changed.some((value) => value.split(' ').at(-1) === String(conflict.theirs.tokensPerBlock)))
+      return false;
     if (conflict.between === 'own') return isLoud;
     if (conflict.between === 'workers') return !isRejected;
     if (conflict.ours.side === 'frontend' && isRejected && servesSome(picture, conflict)) return false;

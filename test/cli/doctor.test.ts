@@ -90,6 +90,7 @@ describe('the investigation, task by task', () => {
     expect(stdout).toContain('141104775168 bytes / 4 GPUs = 32.9 GiB');
     expect(stdout).toContain('(85520809984 - 35276193792 bytes) x 0.85 = 39.8 GiB');
     expect(stdout).toContain('64 sequences x 32768 tokens = 2,097,152 tokens');
+    expect(stdout).toContain('77607206912 of 85520809984 bytes = 72.3 GiB');
   });
 
   it('4: writes the fixes as files, patches and steps, and applies nothing', async () => {
@@ -172,6 +173,25 @@ describe('sources', () => {
     const { code, stdout } = await run(['--logs', log, '--manifests', join(CASE, 'deploy')]);
     expect(code).toBe(1);
     expect(stdout).toContain('frontend 16 by default, worker 32');
+  });
+
+  it('that are no text are told as such', async () => {
+    const binary = join(folder(), 'core');
+    writeFileSync(
+      binary,
+      Buffer.from(Array.from({ length: 5_000 }, (_, at) => (at % 37 === 0 ? 10 : 128 + (at % 64)))),
+    );
+    const { code, stderr } = await run([
+      '--logs',
+      binary,
+      '--model-config',
+      '/dev/zero',
+      '--metrics',
+      '/dev/zero',
+    ]);
+    expect(code).toBe(5);
+    expect(stderr).toContain(`${binary}: is no text`);
+    expect(stderr.match(/is not a plain file/g)).toHaveLength(2);
   });
 
   it('may be an aggregator', async () => {

@@ -48,6 +48,8 @@ export async function logPart(
     ...summary.notes.map((note) => note.replace(/\.$/, '')),
   ];
   if (summary.lines === 0) return notRead('log', name, summary.notes[0] ?? 'is empty');
+  if (summary.unreadableLines > summary.lines / 2)
+    return notRead('log', name, 'is no text: most of its lines are not UTF-8');
   return {
     source: outcome('log', name, summary.isWhole ? 'read' : 'partly_read', detail.join(', ')),
     logs: [summary],

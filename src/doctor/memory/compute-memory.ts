@@ -64,6 +64,17 @@ class Arithmetic {
     const sequence = this.#sequenceTokens();
     const capacityTokens = this.#capacity(budgetBytes, token, block, sequence);
     const demandTokens = this.#demand(sequence);
+    const retentionSeconds = this.#retention(capacityTokens);
+    const largestBatch = this.#largestBatch(capacityTokens, sequence);
+    const used = worker.usedBytes();
+    if (used !== undefined)
+      this.#step(
+        'In use on the fullest GPU, by all that runs there',
+        `${used.value} of ${used.totalBytes} bytes`,
+        used.value,
+        'bytes',
+        used,
+      );
     return {
       who,
       bytesPerToken: perToken,
@@ -71,8 +82,8 @@ class Arithmetic {
       budgetBytes,
       capacityTokens,
       demandTokens,
-      retentionSeconds: this.#retention(capacityTokens),
-      largestBatch: this.#largestBatch(capacityTokens, sequence),
+      retentionSeconds,
+      largestBatch,
       steps: this.#steps,
     };
   }

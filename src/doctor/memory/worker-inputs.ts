@@ -73,9 +73,22 @@ export class WorkerInputs {
 
   /** The memory of the smallest of its GPUs: every rank has to have room. */
   gpuBytes(): Told | undefined {
+    const [least] = [...this.#gpus()].sort((a, b) => a.totalBytes - b.totalBytes);
+    return least === undefined ? undefined : { value: least.totalBytes, origin: least.origin };
+  }
+
+  /** What is in use on the fullest of its GPUs, with all that the GPU has. */
+  usedBytes(): (Told & { readonly totalBytes: number }) | undefined {
+    const told = this.#gpus().flatMap(({ usedBytes: value, totalBytes, origin }) =>
+      value === undefined ? [] : [{ value, totalBytes, origin }],
+    );
+    return told.sort((a, b) => b.value - a.value)[0];
+  }
+
+  /** Its own, else all that were seen. */
+  #gpus(): Evidence['gpus'] {
     const { gpus } = this.#evidence;
     const mine = gpus.filter(({ who }) => who !== '' && who === this.#who);
-    const [least] = [...(mine.length === 0 ? gpus : mine)].sort((a, b) => a.totalBytes - b.totalBytes);
-    return least === undefined ? undefined : { value: least.totalBytes, origin: least.origin };
+    return mine.length === 0 ? gpus : mine;
   }
 }

@@ -43,6 +43,7 @@ export function readMetricsPage(name: string, text: string, who: string = name):
   reader.readVllm();
   reader.readSglang();
   reader.readTrtllm();
+  reader.readOwn();
   return { page, sizes: reader.sizes, settings: reader.settings, gpus: readDcgm(page), problems };
 }
 
@@ -151,6 +152,21 @@ class PageReader {
         if (size !== undefined) this.#size(size, this.#origin(sample));
       }
       this.#gauge(`${prefix}kv_cache_max_blocks`, 'total_kv_blocks');
+    }
+  }
+
+  /** What a kv-accord aggregator has agreed for each group, and what a sidecar reports of its engine. */
+  readOwn(): void {
+    for (const sample of this.#of('kv_accord_agreed_tokens_per_block')) {
+      const tokensPerBlock = wholeOf(sample.valueText);
+      const who = sample.labels.get('group') ?? '';
+      const origin = this.#origin(sample);
+      if (tokensPerBlock !== undefined)
+        this.sizes.push({ side: 'router', who, tokensPerBlock, basis: 'in_use', origin });
+    }
+    for (const sample of this.#of('kv_accord_tokens_per_block')) {
+      const size = wholeOf(sample.valueText);
+      if (size !== undefined) this.#size(size, this.#origin(sample));
     }
   }
 

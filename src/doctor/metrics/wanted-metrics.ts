@@ -124,7 +124,10 @@ const TRTLLM = [
 
 /** `kv_accord_…`. */
 const KV_ACCORD = [
+  'agreed_tokens_per_block',
+  'agreement_state',
   'build_info',
+  'engine_up',
   'gate_open',
   'index_blocks',
   'kv_events_total',
@@ -136,6 +139,7 @@ const KV_ACCORD = [
   'router_decisions_total',
   'router_predicted_cached_tokens_total',
   'router_untracked_blocks_total',
+  'tokens_per_block',
 ];
 
 /** `DCGM_FI_DEV_…` of NVIDIA's exporter, in MiB. */
@@ -156,5 +160,6 @@ export const WANTED_METRICS: ReadonlySet<string> = new Set([
   ...withPrefix('trtllm_', TRTLLM),
   ...withPrefix('trtllm:', TRTLLM),
   ...withPrefix('kv_accord_', KV_ACCORD),
+  'kv_router_block_size_mismatch_total',
   ...withPrefix('DCGM_FI_DEV_', DCGM),
 ]);

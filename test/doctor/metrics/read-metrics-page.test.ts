@@ -89,6 +89,13 @@ describe('the page of', () => {
     expect(sizesOf('trtllm_kv_cache_tokens_per_block 0\n')).toEqual([]);
   });
 
+  it('kv-accord tells what was agreed, and what a sidecar reports', () => {
+    const aggregator = 'kv_accord_agreed_tokens_per_block{group="tiny"} 32\n';
+    expect(readMetricsPage('page', aggregator).page.program).toBe('kv-accord');
+    expect(sizesOf(aggregator)).toEqual(['router tiny 32 in_use']);
+    expect(sizesOf('kv_accord_tokens_per_block 16\n')).toEqual(['worker page 16 in_use']);
+  });
+
   it('DCGM tells the memory of GPUs', () => {
     const labels = 'gpu="3",UUID="GPU-1",modelName="NVIDIA H100 80GB HBM3",pod="vllm-0"';
     const text = `DCGM_FI_DEV_FB_FREE{${labels}} 7000\nDCGM_FI_DEV_FB_USED{${labels}} 74000\nDCGM_FI_DEV_FB_RESERVED{${labels}} 559\n`;

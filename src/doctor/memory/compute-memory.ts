@@ -43,8 +43,8 @@ class Arithmetic {
 
   compute(who: string): MemoryArithmetic {
     const worker = this.#worker;
-    const tensor = worker.number('tensor_parallel_size')?.value ?? 1;
-    const pipeline = worker.number('pipeline_parallel_size')?.value ?? 1;
+    const tensor = worker.count('tensor_parallel_size')?.value ?? 1;
+    const pipeline = worker.count('pipeline_parallel_size')?.value ?? 1;
     const dtypeBytes = cacheDtypeBytes(worker.text('kv_cache_dtype')?.value, this.#model);
     const token = bytesPerToken(this.#model, { tensor, pipeline, dtypeBytes });
     this.#steps.push(...token.steps);
@@ -91,7 +91,7 @@ class Arithmetic {
   /** What the engine says of its own cache, else what is left of a GPU after the weights. */
   #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number): number | undefined {
     const worker = this.#worker;
-    const told = worker.number('kv_cache_bytes');
+    const told = worker.count('kv_cache_bytes');
     if (told !== undefined)
       return this.#step(
         'The engine has for its KV cache',
@@ -100,7 +100,7 @@ class Arithmetic {
         'bytes',
         told,
       );
-    const blocks = worker.number('total_kv_blocks');
+    const blocks = worker.count('total_kv_blocks');
     if (blocks !== undefined && bytesPerBlock !== undefined) {
       const value = blocks.value * bytesPerBlock;
       const expression = `${blocks.value} blocks x ${bytesPerBlock} bytes`;
@@ -112,7 +112,7 @@ class Arithmetic {
         blocks,
       );
     }
-    const tokens = worker.number('kv_cache_tokens');
+    const tokens = worker.count('kv_cache_tokens');
     if (tokens !== undefined) {
       const value = tokens.value * perToken;
       const expression = `${tokens.value} tokens x ${perToken} bytes`;
@@ -135,15 +135,15 @@ class Arithmetic {
     this.#step('Weights take, on each GPU', `${weightBytes} bytes / ${gpus} GPUs`, weights, 'bytes', {
       origin,
     });
-    const free = this.#worker.number('free_gpu_memory_fraction');
-    const all = this.#worker.number('gpu_memory_utilization');
+    const free = this.#worker.fraction('free_gpu_memory_fraction');
+    const all = this.#worker.fraction('gpu_memory_utilization');
     const says = 'For KV blocks is left on each GPU, before activations and graphs';
-    if (free !== undefined && free.value <= 1) {
+    if (free !== undefined) {
       const value = Math.max(0, Math.floor((gpu.value - weights) * free.value));
       const expression = `(${gpu.value} - ${weights} bytes) x ${free.value}`;
       return this.#step(says, expression, value, 'bytes', gpu, free);
     }
-    if (all === undefined || all.value > 1) return undefined;
+    if (all === undefined) return undefined;
     const value = Math.max(0, Math.floor(gpu.value * all.value) - weights);
     return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);
   }
@@ -154,7 +154,7 @@ class Arithmetic {
     block: Told | undefined,
     sequence: Told | undefined,
   ): number | undefined {
-    const tokens = this.#worker.number('kv_cache_tokens');
+    const tokens = this.#worker.count('kv_cache_tokens');
     if (tokens !== undefined)
       return this.#step(
         'The cache holds',
@@ -163,7 +163,7 @@ class Arithmetic {
         'tokens',
         tokens,
       );
-    const blocks = this.#worker.number('total_kv_blocks');
+    const blocks = this.#worker.count('total_kv_blocks');
     if (blocks !== undefined && block !== undefined) {
       const expression = `${blocks.value} blocks x ${block.value} tokens`;
       return this.#step('The cache holds', expression, blocks.value * block.value, 'tokens', blocks, block);
@@ -181,14 +181,14 @@ class Arithmetic {
 
   /** At their longest, else as they were on the average. */
   #sequenceTokens(): Told | undefined {
-    const limit = this.#worker.number('max_model_len');
+    const limit = this.#worker.count('max_model_len');
     if (limit !== undefined) return limit;
     const mean = this.#traffic.sequenceTokens;
     return mean === undefined ? undefined : { value: Math.ceil(mean.value), origin: mean.origin };
   }
 
   #demand(sequence: Told | undefined): number | undefined {
-    const batch = this.#worker.number('max_num_seqs') ?? this.#worker.number('max_batch_size');
+    const batch = this.#worker.count('max_num_seqs') ?? this.#worker.count('max_batch_size');
     if (batch === undefined || sequence === undefined) return undefined;
     const expression = `${batch.value} sequences x ${sequence.value} tokens`;
     return this.#step(

@@ -24,6 +24,9 @@ const OWN: ReadonlySet<SettingName> = new Set<SettingName>([
   'kv_cache_bytes',
 ]);
 
+/** Less of a GPU is no share that anybody meant. */
+const MIN_FRACTION = 0.001;
+
 /** The workers of which something is known that decides about memory; one without a name when nobody is named. */
 export function workersOf({ settings }: Evidence): readonly string[] {
   const named = settings.filter(({ side, who, name }) => side === 'worker' && who !== '' && OWN.has(name));
@@ -52,13 +55,21 @@ export class WorkerInputs {
     return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
   }
 
-  /** The same as a number above zero. */
-  number(name: SettingName): Told | undefined {
+  /** The same as a whole number above zero: GPUs, sequences, tokens, blocks, bytes. */
+  count(name: SettingName): Told | undefined {
+    return this.#number(name, (value) => Number.isSafeInteger(value) && value >= 1);
+  }
+
+  /** The same as a share of something. */
+  fraction(name: SettingName): Told | undefined {
+    return this.#number(name, (value) => value >= MIN_FRACTION && value <= 1);
+  }
+
+  #number(name: SettingName, isRight: (value: number) => boolean): Told | undefined {
     const setting = this.text(name);
-    if (setting === undefined) return undefined;
+    if (setting === undefined || setting.value.trim() === '') return undefined;
     const value = Number(setting.value);
-    const isNumber = setting.value.trim() !== '' && Number.isFinite(value) && value > 0;
-    return isNumber && value <= Number.MAX_SAFE_INTEGER ? { value, origin: setting.origin } : undefined;
+    return isRight(value) ? { value, origin: setting.origin } : undefined;
   }
 
   /** What its engine cuts by, as far as it is known best. */

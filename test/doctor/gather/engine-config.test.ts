@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { engineFacts, gatherEngineConfig } from '../../../src/doctor/gather/engine-config.js';
 import { TestFolder } from '../support/folder.js';
@@ -86,6 +87,36 @@ describe('what an engine says of itself', () => {
   it("is found in TensorRT-LLM's", () => {
     expect(factsOf('trtllm-public-reports/server_info.json')).toContainEqual(
       expect.stringMatching(/^block \d+$/),
+    );
+  });
+});
+
+describe('a configuration of anybody', () => {
+  const keys = [
+    'block_size',
+    'page-size',
+    'max_num_seqs',
+    'kv_cache_config',
+    'vllm_config',
+    'tokens_per_block',
+  ];
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof({ maxDepth: 8 }, fc.jsonValue(), fc.dictionary(fc.constantFrom(...keys), tie('tree'))),
+  }));
+
+  it('gives sizes that an engine could have, and short excerpts', () => {
+    fc.assert(
+      fc.property(tree, (config) => {
+        const { sizes, settings } = engineFacts(config, { who: '', place: 'x', basis: 'configured' });
+        for (const { tokensPerBlock } of sizes) {
+          expect(Number.isSafeInteger(tokensPerBlock)).toBe(true);
+          expect(tokensPerBlock).toBeGreaterThan(0);
+        }
+        for (const { value, origin } of settings) {
+          expect(value.length).toBeLessThanOrEqual(128);
+          expect(origin.text.length).toBeLessThanOrEqual(300);
+        }
+      }),
     );
   });
 });

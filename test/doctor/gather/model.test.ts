@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { gatherModel, readModelShape } from '../../../src/doctor/gather/model.js';
 import { TestFolder } from '../support/folder.js';
@@ -70,5 +71,29 @@ describe('a model', () => {
       'does not exist',
       'does not exist',
     ]);
+  });
+});
+
+describe('a config.json of anybody', () => {
+  const keys = ['num_hidden_layers', 'num_attention_heads', 'hidden_size', 'head_dim', 'kv_lora_rank'];
+  const more = ['sliding_window', 'layer_types', 'text_config', 'torch_dtype', 'model_type', 'vocab_size'];
+  const value = fc.oneof(
+    fc.jsonValue(),
+    fc.integer({ min: 1, max: 100 }),
+    fc.constantFrom('llama', 'gemma2'),
+  );
+
+  it('gives numbers that can be counted with, or words', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...keys, ...more), value), (config) => {
+        const shape = readModelShape('config.json', JSON.stringify(config));
+        if (typeof shape === 'string') return;
+        for (const number of [shape.layers, shape.kvHeads, shape.headSize, shape.dtypeBytes]) {
+          expect(Number.isSafeInteger(number)).toBe(true);
+          expect(number).toBeGreaterThan(0);
+        }
+        expect((shape.slidingWindow?.layers ?? 0) <= shape.layers).toBe(true);
+      }),
+    );
   });
 });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type Evidence,
@@ -238,5 +239,32 @@ describe('against what is asked of it', () => {
       budgetBytes: undefined,
       demandTokens: undefined,
     });
+  });
+});
+
+describe('whatever the numbers are', () => {
+  const names = [
+    'tensor_parallel_size',
+    'total_kv_blocks',
+    'max_num_seqs',
+    'max_model_len',
+    'kv_cache_tokens',
+  ];
+  const more = ['free_gpu_memory_fraction', 'gpu_memory_utilization', 'kv_cache_dtype', 'kv_cache_bytes'];
+  const value = fc.oneof(fc.integer(), fc.double(), fc.string(), fc.constantFrom('fp8', 'nvfp4', '0.9', '4'));
+
+  it('each step is a number that can be shown', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom(...names, ...more), value),
+        fc.constantFrom(LLAMA_8B, DEEPSEEK_V3, GEMMA3_27B),
+        (settings, config) => {
+          for (const { steps, capacityTokens } of computeMemory(evidenceOf(config, [{ settings }], 81_559))) {
+            for (const step of steps) expect(Number.isFinite(step.value)).toBe(true);
+            expect(capacityTokens ?? 0).toBeGreaterThanOrEqual(0);
+          }
+        },
+      ),
+    );
   });
 });

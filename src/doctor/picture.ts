@@ -5,6 +5,7 @@ import type { LogSummary, Signal, SignalTally } from './logs/log-summary.js';
 import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
 import { type MetricsPage, sumOf } from './metrics/metrics-page.js';
 import { type SizeTable, sizeTable } from './sizes.js';
+import { writtenIn } from './written.js';
 
 /** A number with where it was read. */
 export interface Measure {
@@ -86,6 +87,8 @@ export interface Picture {
   readonly kvUsage: Measure | undefined;
   signal(signal: Signal): SignalSum | undefined;
   settings(name: SettingName): readonly SettingSighting[];
+  /** Those that are not of a manifest: what programs, their logs and their engines' files say. */
+  toldSettings(name: SettingName): readonly SettingSighting[];
 }
 
 /** Reads the quantities out of the evidence. */
@@ -93,6 +96,7 @@ export function readPicture(gathered: Evidence, memory: readonly MemoryArithmeti
   const evidence = inOneOrder(gathered);
   const { logs, metrics, settings } = evidence;
   const decisions = decisionsOf(logs);
+  const isWritten = writtenIn(evidence.manifests);
   return {
     evidence,
     memory,
@@ -108,6 +112,7 @@ export function readPicture(gathered: Evidence, memory: readonly MemoryArithmeti
     kvUsage: usageOf(metrics, logs),
     signal: (signal) => signalOf(logs, signal),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),
+    toldSettings: (wanted) => settings.filter((one) => one.name === wanted && !isWritten(one)),
   };
 }
 
@@ -247,15 +252,25 @@ function counterOf(pages: readonly MetricsPage[], names: readonly string[]): Mea
   return { value, origin: (counted.find((one) => one.value > 0) ?? first).origin };
 }
 
+/** Summaries of what routers expected to be cached of each prompt, 0 to 1. */
+const HIT_SUMMARIES = ['dynamo_component_router_kv_hit_rate', 'kv_accord_router_cached_block_ratio'] as const;
+
 function routerHitsOf(pages: readonly MetricsPage[], decisions: DecisionSum | undefined): readonly Share[] {
-  const name = 'dynamo_component_router_kv_hit_rate';
-  const told = pages.flatMap((page) => {
-    const sum = sumOf(page, `${name}_sum`);
-    const count = sumOf(page, `${name}_count`);
-    return sum === undefined || count === undefined || count <= 0
-      ? []
-      : [{ share: sum / count, count, origin: originOf(page, `${name}_sum ${sum}, ${name}_count ${count}`) }];
-  });
+  const told = pages.flatMap((page) =>
+    HIT_SUMMARIES.flatMap((name) => {
+      const sum = sumOf(page, `${name}_sum`);
+      const count = sumOf(page, `${name}_count`);
+      return sum === undefined || count === undefined || count <= 0
+        ? []
+        : [
+            {
+              share: sum / count,
+              count,
+              origin: originOf(page, `${name}_sum ${sum}, ${name}_count ${count}`),
+            },
+          ];
+    }),
+  );
   if (decisions === undefined || decisions.told === 0) return told;
   const share = (decisions.told - decisions.withoutCache) / decisions.told;
   return [...told, { share, count: decisions.told, origin: decisions.origin }];
@@ -266,9 +281,8 @@ const TOKEN_COUNTERS: readonly (readonly [cached: string, all: string])[] = [
   ['dynamo_frontend_cached_tokens_sum', 'dynamo_frontend_input_sequence_tokens_sum'],
   ['vllm:prefix_cache_hits_total', 'vllm:prefix_cache_queries_total'],
   ['vllm:gpu_prefix_cache_hits_total', 'vllm:gpu_prefix_cache_queries_total'],
-  ['sglang:cached_tokens_total', 'sglang:prompt_tokens_total'],
 ];
-const HIT_GAUGES = ['trtllm_kv_cache_hit_rate', 'sglang:cache_hit_rate'] as const;
+const HIT_GAUGES = ['trtllm_kv_cache_hit_rate', 'trtllm:kv_cache_hit_rate', 'sglang:cache_hit_rate'] as const;
 
 function engineHitsOf(pages: readonly MetricsPage[], logs: readonly LogSummary[]): EngineHits | undefined {
   for (const [cachedName, allName] of TOKEN_COUNTERS) {
@@ -284,7 +298,29 @@ function engineHitsOf(pages: readonly MetricsPage[], logs: readonly LogSummary[]
     const origin = originOf(first.page, `${cachedName} ${first.cached}, ${allName} ${first.all}`);
     return { share: cachedTokens / promptTokens, cachedTokens, promptTokens, origin };
   }
-  return hitsInLogs(logs) ?? hitGauge(pages);
+  return sglangHits(pages) ?? hitsInLogs(logs) ?? hitGauge(pages);
+}
+
+/** SGLang counts what it computed and what it took from its cache under one name. */
+function sglangHits(pages: readonly MetricsPage[]): EngineHits | undefined {
+  const name = 'sglang:realtime_tokens_total';
+  const counted = pages.flatMap((page) => {
+    const computed = sumOf(page, name, { mode: 'prefill_compute' });
+    if (computed === undefined) return [];
+    const cached = sumOf(page, name, { mode: 'prefill_cache' }) ?? 0;
+    return [{ page, cached, all: cached + computed }];
+  });
+  const [first] = counted;
+  const promptTokens = counted.reduce((sum, { all }) => sum + all, 0);
+  if (first === undefined || promptTokens <= 0) return undefined;
+  const cachedTokens = counted.reduce((sum, { cached }) => sum + cached, 0);
+  const text = `${name}{mode="prefill_cache"} ${first.cached}, of ${first.all} in prefill`;
+  return {
+    share: cachedTokens / promptTokens,
+    cachedTokens,
+    promptTokens,
+    origin: originOf(first.page, text),
+  };
 }
 
 function hitsInLogs(logs: readonly LogSummary[]): EngineHits | undefined {

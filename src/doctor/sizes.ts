@@ -1,4 +1,5 @@
 import type { Evidence, Origin, Side, SizeBasis, SizeSighting } from './evidence.js';
+import { writtenIn } from './written.js';
 
 /** From the weakest: what nobody set, up to what KV events have. */
 const BASES: readonly SizeBasis[] = ['default', 'configured', 'declared', 'in_use', 'observed'];
@@ -42,19 +43,27 @@ export function sizeTable({
   sizes,
   fleets,
   manifests,
-}: Pick<Evidence, 'sizes' | 'fleets' | 'manifests'>): SizeTable {
+  findings,
+}: Pick<Evidence, 'sizes' | 'fleets' | 'manifests' | 'findings'>): SizeTable {
   const seen = [
     ...sizes,
     ...fleets.flatMap(({ group, members, origin }) => ofMembers(group, members, origin)),
   ];
   const rows = rowsOf(seen.filter(({ tokensPerBlock }) => isSize(tokensPerBlock)));
   const workers = deciding(rows.filter(({ side }) => side === 'worker'));
-  const isWritten = ({ origin }: SizeSighting): boolean =>
-    manifests.some(({ file }) => origin.place === file || origin.place.startsWith(`${file}:`));
+  const isWritten = writtenIn(manifests);
+  const related = new Set(
+    findings.flatMap((finding) =>
+      (finding.related ?? []).map(({ file, line, column }) => `${file}:${line}:${column}`),
+    ),
+  );
+  // Whether two programs of manifests meet at all, `lint` knows.
+  const meet = ({ ours, theirs }: SizeConflict): boolean =>
+    !(isWritten(ours) && isWritten(theirs)) || related.has(theirs.origin.place);
   const conflicts = [
     ...ownConflicts(rows),
     ...SIDES.filter((side) => side !== 'worker').flatMap((side) =>
-      sideConflicts(side, rows, workers, isWritten),
+      sideConflicts(side, rows, workers, isWritten).filter(meet),
     ),
     ...workerConflicts(fleets, rows),
   ];

@@ -104,6 +104,21 @@ describe('recordings of Dynamo 1.6.1', () => {
     expect(diagnosis.advice).toBe('Start dynamo.indexer with --block-size 32.');
   });
 
+  it('names the worker that kv-accord itself set apart', async () => {
+    const diagnosis = diagnose(joined(await log('kv-accord-0.1.0.frontend.two-sizes')));
+    expect(namesOf(diagnosis)).toEqual(['block_size_mismatch likely']);
+    expect(diagnosis.advice).toBe('Start 127.0.0.1:20499 with blocks of 32 tokens, as the others have it.');
+  });
+
+  it.each(['vllm-0.32.0.prefix-caching-32', 'sglang-0.5.23.cpu'])(
+    'finds nothing wrong in the log of an engine alone (%s)',
+    async (name) => {
+      const diagnosis = diagnose(joined(await log(name)));
+      expect(namesOf(diagnosis)).toEqual([]);
+      expect(diagnosis.routing?.engineHitRate).toBeGreaterThan(0.2);
+    },
+  );
+
   it('finds nothing in the log of an indexer that has the right number', async () => {
     const diagnosis = diagnose(joined(await log('dynamo-1.6.1.indexer-log.block-32-engine-32')));
     expect(namesOf(diagnosis)).toEqual([]);
@@ -114,6 +129,25 @@ describe('recordings of Dynamo 1.6.1', () => {
     const diagnosis = diagnose(joined(await log('dynamo-1.6.1.router-log.block-16-engine-32')));
     expect(diagnosis.verdict).toBe('unknown');
     expect(diagnosis.unknowns.length).toBeGreaterThan(0);
+  });
+});
+
+describe('manifests', () => {
+  it('of several deployments in one folder are not held against each other', () => {
+    const files = ['a', 'b'].map((name) => ({
+      file: `deploy/${name}.yaml`,
+      text: GRAPH('0.9.0')
+        .replace('gtc-demo', name)
+        .replace('DYN_ROUTER_MODE', name === 'a' ? 'DYN_ROUTER_MODE' : 'OTHER'),
+    }));
+    files[1] = {
+      file: 'deploy/b.yaml',
+      text: `${files[1]?.text}            - --kv-block-size\n            - "64"\n`,
+    };
+    const conflicts = diagnose(joined(manifestsPart('deploy/', files)));
+    expect(conflicts.assessments.flatMap(({ headline }) => headline).join()).not.toContain(
+      'frontend 16 by default, worker 64',
+    );
   });
 });
 

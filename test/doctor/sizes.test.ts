@@ -4,7 +4,7 @@ import { sizeTable } from '../../src/doctor/sizes.js';
 import { sizeOf } from './support/evidence.js';
 
 function tableOf(...sizes: readonly SizeSighting[]) {
-  return sizeTable({ sizes, fleets: [], manifests: [{ file: 'graph.yaml', text: '' }] });
+  return sizeTable({ sizes, fleets: [], findings: [], manifests: [{ file: 'graph.yaml', text: '' }] });
 }
 
 const inFile = { origin: { place: 'graph.yaml:7:3', text: '' } };
@@ -121,6 +121,7 @@ describe('the table of block sizes', () => {
     const { conflicts } = sizeTable({
       sizes: [],
       manifests: [],
+      findings: [],
       fleets: [
         {
           group: 'tiny',

@@ -1,6 +1,7 @@
 import type { Finding } from '../../manifests/lint/finding.js';
+import type { ProposedFix } from '../diagnosis.js';
 import type { Side } from '../evidence.js';
-import { alignFixes } from '../fixes/align-block-size.js';
+import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
 import { blindness, courseOf, engineReuses, noneFound, type Picture } from '../picture.js';
 import { basisRank, basisWords, ownerOf, type SizeConflict } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
@@ -47,7 +48,8 @@ export const blockSizeMismatch: Cause = {
     return {
       headline:
         numbers === undefined
-          ? `Block-size mismatch${routersNumber(picture)}: stores have parents that the router does not know, and nothing is found`
+          ? (inFiles(picture) ??
+            `Block-size mismatch${routersNumber(picture)}: stores have parents that the router does not know, and nothing is found`)
           : `Block-size mismatch: ${numbers.words}`,
       explanation:
         'Router and engines cut prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
@@ -59,10 +61,32 @@ export const blockSizeMismatch: Cause = {
         ...inertNumber(picture, conflicts),
       ],
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
-      fixes: alignFixes(picture, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false }),
+      fixes: fixesFor(picture, conflicts, numbers),
     };
   },
 };
+
+/** The first that `lint` tells, where nothing was seen at run time. */
+function inFiles(picture: Picture): string | undefined {
+  const [finding] = sizeFindings(picture);
+  const isSeen = picture.stores !== undefined || picture.signal('parent_block_not_found') !== undefined;
+  return finding === undefined || isSeen ? undefined : `Block-size mismatch: ${finding.message}`;
+}
+
+/** In a fleet of kv-accord's own, whoever differs from what the others agreed on has to change. */
+function fixesFor(
+  picture: Picture,
+  conflicts: readonly SizeConflict[],
+  numbers: Numbers | undefined,
+): readonly ProposedFix[] {
+  const isOwnFleet =
+    picture.evidence.fleets.length > 0 ||
+    picture.signal('accord_mismatch') !== undefined ||
+    picture.signal('accord_conflict') !== undefined;
+  const differing = conflicts.find(({ isProof, between }) => isProof && between !== 'own');
+  if (isOwnFleet && differing !== undefined) return agreeFixes(picture, differing.ours, differing.theirs);
+  return alignFixes(picture, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false });
+}
 
 /** A card that differs from its engine in silence, and workers that are rejected, are causes of their own. */
 function conflictsOf(picture: Picture): readonly SizeConflict[] {

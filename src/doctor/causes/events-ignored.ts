@@ -10,8 +10,8 @@ import { percent } from './shared-clues.js';
 export const eventsIgnored: Cause = {
   id: 'events_ignored',
   suspect(picture: Picture): Suspicion | undefined {
-    const [off] = picture.settings('router_uses_events').filter(({ value }) => isFalse(value));
-    const [publisher] = picture.settings('publishes_kv_events').filter(({ value }) => isTrue(value));
+    const [off] = picture.toldSettings('router_uses_events').filter(({ value }) => isFalse(value));
+    const [publisher] = picture.toldSettings('publishes_kv_events').filter(({ value }) => isTrue(value));
     const findings = picture.evidence.findings.filter(({ ruleId }) => ruleId === 'events-ignored');
     const found = findsBlocks(picture);
     const reused = engineReuses(picture);

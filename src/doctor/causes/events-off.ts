@@ -11,14 +11,15 @@ export const eventsOff: Cause = {
   id: 'events_off',
   suspect(picture: Picture): Suspicion | undefined {
     const noStore = noStores(picture);
-    const [uncached] = picture.settings('prefix_caching').filter(isOfWorkerAndOff);
+    const [uncached] = picture.toldSettings('prefix_caching').filter(isOfWorkerAndOff);
+    const isFound = picture.evidence.findings.some(({ ruleId }) => ruleId === 'prefix-caching-off');
     const told = toldOff(picture, noStore.length > 0);
     const cluesFor: readonly ClueFor[] = [
       ...told,
       ...noStore.map((clue) => ({ ...clue, weight: told.length > 0 ? ('sign' as const) : clue.weight })),
     ];
     if (cluesFor.length === 0) return undefined;
-    const isCaching = uncached !== undefined;
+    const isCaching = uncached !== undefined || isFound;
     return {
       headline: isCaching
         ? 'Prefix caching is off: engines keep no blocks, so there is nothing to route by'
@@ -48,9 +49,9 @@ function isOfWorkerAndOff({ side, value }: { side: string; value: string }): boo
 function toldOff(picture: Picture, isWithoutStores: boolean): readonly ClueFor[] {
   const weight = isWithoutStores ? 'proof' : 'signature';
   const disabled = picture.signal('events_disabled');
-  const silent = picture.settings('publishes_kv_events').filter(isOfWorkerAndOff);
-  const uncached = picture.settings('prefix_caching').filter(isOfWorkerAndOff);
-  const usesEvents = !picture.settings('router_uses_events').some(({ value }) => isFalse(value));
+  const silent = picture.toldSettings('publishes_kv_events').filter(isOfWorkerAndOff);
+  const uncached = picture.toldSettings('prefix_caching').filter(isOfWorkerAndOff);
+  const usesEvents = !picture.toldSettings('router_uses_events').some(({ value }) => isFalse(value));
   return [
     ...(disabled === undefined
       ? []
@@ -76,7 +77,11 @@ function toldOff(picture: Picture, isWithoutStores: boolean): readonly ClueFor[]
       .map(({ message, severity, file, line, column }) => ({
         says: `${message}.`,
         origin: { place: `${file}:${line}:${column}`, text: '' },
-        weight: severity === 'error' || isWithoutStores ? ('signature' as const) : ('sign' as const),
+        weight: isWithoutStores
+          ? ('proof' as const)
+          : severity === 'error'
+            ? ('signature' as const)
+            : ('sign' as const),
       })),
   ];
 }

@@ -11,8 +11,8 @@ export const hashMismatch: Cause = {
   id: 'hash_mismatch',
   suspect(picture: Picture): Suspicion | undefined {
     const differing = [
-      ...differences(picture.settings('hash_seed'), 'PYTHONHASHSEED'),
-      ...differences(picture.settings('hash_algorithm'), 'the hash algorithm'),
+      ...differences(picture.toldSettings('hash_seed'), 'PYTHONHASHSEED'),
+      ...differences(picture.toldSettings('hash_algorithm'), 'the hash algorithm'),
     ];
     const isBlind = noneFound(picture) !== undefined;
     const cluesFor: readonly ClueFor[] = [

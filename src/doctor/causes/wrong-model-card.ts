@@ -13,6 +13,8 @@ export const wrongModelCard: Cause = {
     const isLoud = picture.signal('block_not_published') !== undefined;
     const cards = isLoud ? [] : picture.sizes.conflicts.filter(({ between }) => between === 'own');
     const [card] = cards;
+    const inSilence = silence(picture);
+    const finding = picture.evidence.findings.find(({ ruleId }) => ruleId === 'worker-card-differs');
     const cluesFor: readonly ClueFor[] = [
       ...cards.flatMap(({ ours, theirs }) => [
         {
@@ -29,13 +31,13 @@ export const wrongModelCard: Cause = {
         },
       ]),
       ...inFiles(picture),
-      ...silence(picture),
+      ...inSilence,
     ];
     if (cluesFor.length === 0) return undefined;
     return {
       headline:
         card === undefined
-          ? `Wrong model card: stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(picture)}`
+          ? `Wrong model card: ${inSilence.length === 0 && finding !== undefined ? finding.message : `stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(picture)}`}`
           : `Wrong model card: ${ownerOf(card.theirs)} declares blocks of ${card.ours.tokensPerBlock} tokens and its engine cuts ${card.theirs.tokensPerBlock}`,
       explanation:
         'The router takes the block size from the card that a worker registers, and cuts prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, their hashes are only never those that the router looks for. There is no warning anywhere.',

@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { Side } from '../evidence.js';
+import type { Side, SizeSighting } from '../evidence.js';
 import type { Picture } from '../picture.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
@@ -28,6 +28,32 @@ export function alignFixes(picture: Picture, alignment: Alignment): readonly Pro
   const isCard = isWorkersOwn || decides === 'card';
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
   return [...ordered, gate(engines), confirmingTest(picture)];
+}
+
+/** Brings a worker to the number that the others of its group of kv-accord have. */
+export function agreeFixes(
+  picture: Picture,
+  agreed: SizeSighting,
+  differing: SizeSighting,
+): readonly ProposedFix[] {
+  const { tokensPerBlock } = agreed;
+  const who = differing.who === '' ? 'the worker that differs' : differing.who;
+  const [flags, note] =
+    picture.dynamo.backend === 'sglang'
+      ? [`--page-size ${tokensPerBlock}`, 'SGLang']
+      : picture.dynamo.backend === 'trtllm'
+        ? [`tokens_per_block: ${tokensPerBlock}`, 'kv_cache_config of TensorRT-LLM']
+        : [`--block-size ${tokensPerBlock}`, 'vLLM; --page-size of SGLang, tokens_per_block of TensorRT-LLM'];
+  return [
+    {
+      says: `Start ${who} with blocks of ${tokensPerBlock} tokens, as the others have it`,
+      why: `It has ${differing.tokensPerBlock}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts anew, and was of no use to routing.`,
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [argumentsOf(who, flags, note)],
+      verify: [`kv-accord status    # ${who} is among the agreed workers, with ${tokensPerBlock}`],
+    },
+  ];
 }
 
 function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {

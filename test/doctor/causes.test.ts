@@ -477,12 +477,12 @@ describe.each<{
     steps: [
       [
         'neither finds anything, and nothing known of stores',
-        joined(frontendPage({ hitRate: 0, cachedTokens: 0 })),
+        joined(frontendPage({ hitRate: 0, decisions: 200, cachedTokens: 0 })),
         'possible',
       ],
       [
-        'twelve requests',
-        joined(frontendPage({ hitRate: 0, decisions: 12, cachedTokens: 0, stored: 12 })),
+        'ninety requests, which may all be first turns',
+        joined(frontendPage({ hitRate: 0, decisions: 90, cachedTokens: 0, stored: 90 })),
         undefined,
       ],
       ['engines that find', joined(frontendPage({ ...blind, stored: 900 })), undefined],

@@ -212,7 +212,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'prompts of which no two begin alike',
-    evidence: joined(frontendPage({ size: 32, hitRate: 0, cachedTokens: 0, stored: 900 }), {
+    evidence: joined(frontendPage({ size: 32, hitRate: 0, decisions: 400, cachedTokens: 0, stored: 900 }), {
       sizes: [sizeOf('worker', 32, 'in_use')],
     }),
     first: 'no_shared_prefixes likely',

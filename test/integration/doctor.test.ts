@@ -167,9 +167,23 @@ const CASES: readonly Case[] = [
     first: 'workers_rejected certain',
   },
   {
-    from: 'written: workers with two hash seeds, and played: a router that finds nothing',
-    flags: () => [...faulty('hashes.yaml'), ...played({ hasOneNamespace: false }, ['frontend log'])],
+    from: 'written: pages of two vLLM that hash differently, and played: a router that finds nothing',
+    flags: () => [
+      ...['sha256', 'sha256_cbor'].flatMap((algorithm, at) => [
+        '--metrics',
+        file(
+          `vllm-${at}.txt`,
+          `vllm:cache_config_info{block_size="32",enable_prefix_caching="True",prefix_caching_hash_algo="${algorithm}"} 1.0\n`,
+        ),
+      ]),
+      ...played({ hasOneNamespace: false }, ['frontend log']),
+    ],
     first: 'hash_mismatch likely',
+  },
+  {
+    from: 'written: manifests with two hash seeds, and played: a router that finds nothing',
+    flags: () => [...faulty('hashes.yaml'), ...played({ hasOneNamespace: false }, ['frontend log'])],
+    first: 'hash_mismatch possible',
   },
   {
     from: 'written: workers of SGLang that are told of no events, and played: nothing comes',
@@ -252,12 +266,12 @@ const CASES: readonly Case[] = [
   },
   {
     from: 'written: workers publish, and the router is told to guess',
-    flags: () => [...faulty('events-ignored.yaml'), ...played({ isReachable: false }, ['frontend page'])],
-    first: 'events_ignored certain',
+    flags: () => [...faulty('events-ignored.yaml'), ...played({ isReachable: false })],
+    first: 'events_ignored likely',
   },
   {
     from: 'played: no two prompts begin alike',
-    flags: () => played({ hasCommonPrefixes: false }),
+    flags: () => played({ hasCommonPrefixes: false, conversations: 30 }),
     first: 'no_shared_prefixes likely',
   },
 ];
@@ -312,7 +326,9 @@ describe('the whole command, before a healthy fleet', () => {
   });
 
   it('says nothing against a first round of many different prompts', async () => {
-    const answer = await doctor(...played({ turns: 1, conversations: 19 }));
-    expect(answer.causes).toEqual([]);
+    for (const conversations of [10, 20, 50, 90]) {
+      const answer = await doctor(...played({ turns: 1, conversations }));
+      expect(answer.causes, `${conversations} conversations`).toEqual([]);
+    }
   });
 });

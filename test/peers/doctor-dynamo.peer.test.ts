@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import {
   type DoctorAnswer,
   describeAnswer,
@@ -162,6 +162,7 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers with blocks 
 
   it('names cards that say 16, of which Dynamo never speaks: certainly by the engines’ own logs, else by what is missing', async () => {
     writeCards(32, 16);
+    onTestFinished(() => writeCards(16, 32));
     const frontend = await frontendOf(fileKv, 2);
     await load(frontend, 'mockers of 32 with cards of 16', 20);
 
@@ -175,9 +176,7 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers with blocks 
     expect(page.headline).not.toMatch(/\b32\b/);
 
     const log = await ask('silent cards, log of the frontend', logsOf(frontend));
-    expect(log.status).toBe(6);
-    expect(log.causes).toEqual([]);
-    writeCards(16, 32);
+    expect(log).toMatchObject({ status: 6, verdict: 'unknown', causes: [] });
   });
 
   it('calls the same mockers healthy once their cards are true', async () => {
@@ -185,6 +184,36 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers with blocks 
     await load(frontend, 'cards true again', 30);
     const all = await ask('cards true again, everything', everythingOf(frontend, mockers));
     expect(all).toMatchObject({ status: 0, verdict: 'healthy', causes: [] });
+  });
+
+  it('raises no alarm over a second frontend', async () => {
+    const frontend = await frontendOf(fileKv, 2);
+    const second = await frontendOf(fileKv, 2);
+    await load(frontend, 'the first of two frontends', 40);
+    await load(second, 'the second', 50);
+    const both = await ask('two frontends, everything', [
+      ...everythingOf(frontend, mockers),
+      ...logsOf(second),
+      ...metricsOf(second),
+    ]);
+    expect(both).toMatchObject({ status: 0, verdict: 'healthy', causes: [] });
+  });
+
+  it('cannot tell of dynamo.router from its log, and names its default of 128 by the script that starts it', async () => {
+    const command = dynamoCommand('router', '--endpoint', 'dynamo.backend.generate');
+    const program = forThisTest(new Program({ name: 'router', command, env: dynamoEnvironment(fileKv) }));
+    await until('the router to find its workers', () => program.log.includes('Adding worker'), {
+      needs: [program],
+    });
+    const logs = [...logsOf({ program }, ...mockers), ...metricsOf(...mockers)];
+    const alone = await ask('dynamo.router, logs and metrics', logs);
+    expect(alone).toMatchObject({ status: 6, verdict: 'unknown', causes: [] });
+    const script = join(fileKv, 'start.sh');
+    writeFileSync(script, 'python3 -m dynamo.router --endpoint dynamo.backend.generate\n');
+    const told = await ask('dynamo.router, with its script', [...logs, '--manifests', script]);
+    expect(told.status).toBe(1);
+    expect(told.causes[0]).toMatch(/^block_size_mismatch /);
+    expect(told.headline).toMatch(/\b128\b.*\b32\b/);
   });
 
   async function indexerOf(blockSize: number): Promise<Shown> {
@@ -283,5 +312,14 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers whose caches
       const answer = await ask(`churn, ${what}`, flags);
       expect(answer, what).toMatchObject({ status: 0, verdict: 'healthy', causes: [] });
     }
+
+    await mockers[0]?.program.stop();
+    await until('one worker in the frontend', async () => (await instancesOf(frontend)) === 1);
+    const next = forThisTest(await startMocker(tinyModel('tiny'), 32, { fileKv, blocks: 160 }));
+    await until('two workers in the frontend', async () => (await instancesOf(frontend)) === 2);
+    await load(frontend, 'after a worker went and another came', 300);
+    const workers = [mockers[1], next].flatMap((mocker) => mocker ?? []);
+    const answer = await ask('a worker went and another came, everything', everythingOf(frontend, workers));
+    expect(answer).toMatchObject({ status: 0, verdict: 'healthy', causes: [] });
   });
 });

@@ -3,7 +3,7 @@ import { MIN_DECISIONS, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { counted, workingRouter } from './shared-clues.js';
-import { noStores, publishers } from './store-clues.js';
+import { isDeaf, noStores, publishers } from './store-clues.js';
 
 /** Events are published and do not arrive. */
 export const eventsUnreachable: Cause = {
@@ -13,7 +13,7 @@ export const eventsUnreachable: Cause = {
     const noStore = noStores(picture);
     const [publisher] = publishers(picture);
     const cluesFor: readonly ClueFor[] = [
-      ...sentAndNotCome(picture),
+      ...(isDeaf(picture) ? [] : sentAndNotCome(picture)),
       ...(unreachable === undefined
         ? []
         : [

@@ -4,8 +4,8 @@ import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { counted, missingShare, percent } from './shared-clues.js';
 
-/** Requests before it is no more a matter of a cold start. */
-const MANY_REQUESTS = 20;
+/** Requests before it is no more a matter of a cold start: of so many conversations that begin at once, none has a second turn yet. */
+const MANY_REQUESTS = 100;
 
 /** Prompts have nothing in common: there is nothing to find. */
 export const noSharedPrefixes: Cause = {

@@ -1,6 +1,6 @@
 import type { SettingSighting } from '../evidence.js';
 import { MIN_DECISIONS, type Picture } from '../picture.js';
-import { isTrue } from '../setting-words.js';
+import { isFalse, isTrue } from '../setting-words.js';
 import type { ClueFor } from '../weigh.js';
 import { counted } from './shared-clues.js';
 
@@ -14,6 +14,7 @@ export function publishers(picture: Picture): readonly SettingSighting[] {
 /** Requests were served, and no store ever came; empty when stores came or nothing tells. */
 export function noStores(picture: Picture): readonly ClueFor[] {
   const { stores, decisions, routerHits } = picture;
+  if (isDeaf(picture)) return [];
   const served = Math.max(0, ...routerHits.map(({ count }) => count));
   if (stores !== undefined) {
     return stores.applied + stores.parentMissing === 0 && served >= MIN_DECISIONS
@@ -40,4 +41,12 @@ export function noStores(picture: Picture): readonly ClueFor[] {
         },
       ]
     : [];
+}
+
+/** A router that is told not to read events gets none, and that is no fault of those who publish. */
+export function isDeaf({ settings, evidence }: Picture): boolean {
+  return (
+    settings('router_uses_events').some(({ value }) => isFalse(value)) ||
+    evidence.findings.some(({ ruleId }) => ruleId === 'events-ignored')
+  );
 }

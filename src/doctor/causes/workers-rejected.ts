@@ -1,7 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
-import type { Picture } from '../picture.js';
+import type { Picture, SignalSum } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { counted } from './shared-clues.js';
@@ -71,19 +71,32 @@ function idleWorkers({ signal, decisions }: Picture): readonly ClueFor[] {
   ];
 }
 
-/** Rejections that have been mended: all workers that are left get requests since. */
+/** Workers that left after the last rejection: the change that caused it may be over. */
 function allServe({ signal }: Picture): readonly ClueAgainst[] {
   const removed = signal('worker_removed');
   const rejected = signal('workers_rejected');
-  return removed === undefined || rejected === undefined
-    ? []
-    : [
-        {
-          says: `${counted(removed.count, 'worker')} left in the same log. During a rolling change each new worker is rejected until the last old one is gone, and is taken in then: look at whether it is over.`,
-          origin: removed.first,
-          weight: 'noted',
-        },
-      ];
+  if (removed === undefined || rejected === undefined) return [];
+  const isLater = lastMsOf(removed) > lastMsOf(rejected);
+  return [
+    {
+      says: `${counted(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is taken in then: look at whether it is over.`,
+      origin: removed.first,
+      weight: isLater ? 'refutes' : 'noted',
+    },
+  ];
+}
+
+/** Begin of the last time span in which there was one; before all others without times. */
+function lastMsOf({ logs }: SignalSum): number {
+  return Math.max(
+    Number.NEGATIVE_INFINITY,
+    ...logs.map(({ tally: { rate } }) => {
+      const last = rate.counts.findLastIndex((count) => count > 0);
+      return rate.startMs === undefined || last === -1
+        ? Number.NEGATIVE_INFINITY
+        : rate.startMs + last * rate.bucketMs;
+    }),
+  );
 }
 
 function workerSizes({ sizes }: Picture): readonly number[] {

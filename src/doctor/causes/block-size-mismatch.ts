@@ -134,9 +134,9 @@ function contradictions(picture: Picture, conflicts: readonly SizeConflict[]): r
     }),
     ...conflicts
       .filter(({ isProof }) => isProof)
-      .flatMap(({ ours, theirs }) => [
+      .flatMap(({ between, ours, theirs }) => [
         {
-          says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens (${basisWords(ours)}), and ${ownerOf(theirs)} ${theirs.tokensPerBlock} (${basisWords(theirs)}).`,
+          says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens (${basisWords(ours)}), and ${between === 'own' ? 'its engine' : ownerOf(theirs)} ${theirs.tokensPerBlock} (${basisWords(theirs)}).`,
           origin: ours.origin,
           weight: 'proof' as const,
         },

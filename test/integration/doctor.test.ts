@@ -270,8 +270,12 @@ const CASES: readonly Case[] = [
     first: 'events_ignored likely',
   },
   {
-    from: 'played: no two prompts begin alike',
-    flags: () => played({ hasCommonPrefixes: false, conversations: 30 }),
+    from: 'played: no two prompts begin alike, and the engines have the same block size as the router',
+    flags: () => [
+      ...played({ hasCommonPrefixes: false, conversations: 30 }),
+      '--metrics',
+      file('vllm.txt', 'vllm:cache_config_info{block_size="32",enable_prefix_caching="True"} 1.0\n'),
+    ],
     first: 'no_shared_prefixes likely',
   },
 ];

@@ -287,7 +287,11 @@ class PlayedWorker {
   emptied = 0;
   evicted = 0;
 
-  constructor(readonly id: string) {}
+  readonly id: string;
+
+  constructor(id: string) {
+    this.id = id;
+  }
 
   page(): string {
     const name = 'dynamo_component_kv_publisher';

@@ -16,12 +16,13 @@ export const noSharedPrefixes: Cause = {
     if (blind === undefined || engineHits === undefined || engineReuses(picture) !== undefined)
       return undefined;
     if (blind.count < MANY_REQUESTS) return undefined;
+    const isAgreed = picture.sizes.agreed !== undefined;
     const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(picture) ?? 0) < 0.01;
     const cluesFor: readonly ClueFor[] = [
       {
         says: `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${counted(blind.count, 'decision')}: they agree.`,
         origin: engineHits.origin,
-        weight: isApplied ? 'signature' : 'sign',
+        weight: isApplied && isAgreed ? 'signature' : 'sign',
         symptom: 'nothing_cached',
       },
       ...(isApplied
@@ -41,7 +42,7 @@ export const noSharedPrefixes: Cause = {
       explanation:
         'A cache helps where prompts begin alike for at least one block. A time, a request id or a user name at the begin of a system prompt makes every prompt another one from its first block.',
       cluesFor,
-      cluesAgainst: pressure(picture),
+      cluesAgainst: [...pressure(picture), ...(isAgreed ? [] : [SCATTERED])],
       explains: [],
       fixes: [
         confirmingTest(picture),
@@ -58,6 +59,13 @@ export const noSharedPrefixes: Cause = {
       ],
     };
   },
+};
+
+/** What one cannot tell from the outside. */
+const SCATTERED: ClueAgainst = {
+  says: 'It was not seen that router and engines use the same block size. A router that is blind scatters conversations over workers, and then engines find little as well.',
+  origin: undefined,
+  weight: 'noted',
 };
 
 function pressure({ preemptions }: Picture): readonly ClueAgainst[] {

@@ -18,6 +18,7 @@ const BENCHES = [
   'fleet',
   'event-to-index',
   'gateway',
+  'doctor-log',
 ];
 /** Too long to be run unless named or shortened. */
 const LONG_BENCHES = ['soak'];

@@ -1,6 +1,7 @@
 import { aggregatorDescription } from './aggregator-settings.js';
 import { type Command, defineCommand } from './command.js';
 import { demoDescription } from './demo-settings.js';
+import { doctorDescription } from './doctor-settings.js';
 import { execDescription } from './exec-settings.js';
 import { frontendDescription } from './frontend-settings.js';
 import { injectDescription } from './inject-settings.js';
@@ -17,6 +18,7 @@ export const commands: readonly Command[] = [
   defineCommand(waitDescription, async () => (await import('./wait.js')).runWait),
   defineCommand(execDescription, async () => (await import('./exec.js')).runExec),
   defineCommand(statusDescription, async () => (await import('./status.js')).runStatus),
+  defineCommand(doctorDescription, async () => (await import('./doctor.js')).runDoctor),
   defineCommand(lintDescription, async () => (await import('./lint.js')).runLint),
   defineCommand(injectDescription, async () => (await import('./inject.js')).runInject),
   defineCommand(demoDescription, async () => (await import('./demo.js')).runDemo),

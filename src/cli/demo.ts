@@ -6,6 +6,7 @@ import type { RenderTable } from '../demo/scene.js';
 import { SCENES } from '../demo/scenes/index.js';
 import { parseAddress } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
+import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
 import { systemRandom } from '../platform/random.js';
 import { RpcDialer } from '../rpc/channel.js';
 import { createPlaintextSecurity } from '../rpc/security.js';
@@ -13,7 +14,6 @@ import type { CommandBody } from './command.js';
 import type { demoSettings } from './demo-settings.js';
 import { EXIT_FAULT, EXIT_OK } from './exit-codes.js';
 import { takeSnapshot } from './fleet-snapshot.js';
-import { plainTable, pushRow, trimLines } from './plain-table.js';
 import { renderSnapshot } from './status-table.js';
 import { untilAborted } from './until-aborted.js';
 

@@ -17,5 +17,7 @@ export const EXIT_USAGE = 2;
 export const EXIT_TIMEOUT = 3;
 /** The workers contradict each other, or what was declared. */
 export const EXIT_CONFLICT = 4;
-/** The fleet could not be reached, or discovery failed. */
+/** The fleet could not be reached, or discovery failed; `doctor` could read nothing. */
 export const EXIT_TRANSPORT = 5;
+/** `doctor` read something, and it is not enough to tell. */
+export const EXIT_UNKNOWN = 6;

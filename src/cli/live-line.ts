@@ -22,9 +22,14 @@ export class LiveLine {
 
   /** Shows where the feed stands, in one line of the terminal's width. */
   show(feed: AgreementFeed): void {
+    this.showText(summarise(feed));
+  }
+
+  /** Shows a text, which is on one line, cut to the terminal's width. */
+  showText(line: string): void {
     // A terminal that nobody has given a size yet says 0.
     const columns = this.#output.columns || DEFAULT_COLUMNS;
-    const text = cutTo(summarise(feed), columns - 1);
+    const text = cutTo(line, columns - 1);
     if (text === this.#shown) return;
     this.#shown = text;
     // The cursor goes back to the start, so that a line of the log takes this one's place.

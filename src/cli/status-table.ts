@@ -4,9 +4,9 @@ import { EngineKind, EngineRole, EngineState, EvidenceSource } from '../gen/kvac
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
+import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
 import { onOneLine } from '../platform/printable.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
-import { plainTable, pushRow, trimLines } from './plain-table.js';
 
 const STATES: Readonly<Record<number, string>> = {
   [MemberState.MEMBER_STATE_DISCOVERED]: 'discovered',

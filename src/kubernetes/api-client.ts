@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Clock } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
-import type { ApiRequest, KubernetesApi } from './api.js';
+import type { ApiRequest, StreamingApi } from './api.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { placeOf, readContent } from './content.js';
 import { type ExchangeError, exchange, type OpenAnswer } from './exchange.js';
@@ -34,7 +34,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_OBJECT_BYTES = 8 * 1024 * 1024;
 
 /** The client of one API server, over connections that are kept. */
-export class ApiClient implements KubernetesApi {
+export class ApiClient implements StreamingApi {
   readonly name: string;
   readonly namespace: string;
   readonly #access: ClusterAccess;
@@ -104,6 +104,21 @@ export class ApiClient implements KubernetesApi {
     }
   }
 
+  async *bytes(request: ApiRequest, maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
+    const asked = this.#asked(request, false);
+    const { body } = await this.#open(request, asked, '*/*');
+    let size = 0;
+    try {
+      for await (const piece of body) {
+        yield piece.subarray(0, maxBytes - size);
+        size += piece.length;
+        if (size >= maxBytes) return;
+      }
+    } catch (error) {
+      throw this.#explain(error, request.signal, asked);
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#access.login.close();
@@ -126,7 +141,7 @@ export class ApiClient implements KubernetesApi {
   }
 
   /** The answer with a status of success. Credentials that are not taken are asked for once more: they may have been rotated. */
-  async #open(request: ApiRequest, asked: Asked): Promise<OpenAnswer> {
+  async #open(request: ApiRequest, asked: Asked, accept = 'application/json'): Promise<OpenAnswer> {
     const { login, server } = this.#access;
     const query = new URLSearchParams(request.query).toString();
     const path = `${server.pathname === '/' ? '' : server.pathname}${request.path}${query === '' ? '' : `?${query}`}`;
@@ -140,7 +155,7 @@ export class ApiClient implements KubernetesApi {
           {
             path,
             headers: {
-              accept: 'application/json',
+              accept,
               'user-agent': 'kv-accord',
               ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
             },

@@ -4,6 +4,7 @@ export interface AskedResource {
   readonly verb: string;
   /** Empty for the core group. */
   readonly group: string;
+  /** With its part where one was asked for: `pods/log`. */
   readonly resource: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -24,8 +25,9 @@ export function readResourcePath(path: string, isWatch: boolean): AskedResource 
     namespace = rest[1];
     rest = rest.slice(2);
   }
-  const [resource, name] = rest;
-  if (resource === undefined) return undefined;
+  const [whole, name, part] = rest;
+  if (whole === undefined) return undefined;
+  const resource = part === undefined ? whole : `${whole}/${part}`;
   const verb = isWatch ? 'watch' : name === undefined ? 'list' : 'get';
   return { verb, group, resource, namespace, name };
 }
@@ -40,7 +42,8 @@ function decodePart(part: string): string {
 
 /** `endpointslices (discovery.k8s.io) in the namespace inference`. */
 export function resourceWords({ group, resource, namespace, name }: AskedResource): string {
-  const what = name === undefined ? resource : `${resource}/${name}`;
+  const what =
+    name === undefined ? resource : resource.includes('/') ? `${resource} of ${name}` : `${resource}/${name}`;
   const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;
   return `${what}${group === '' ? '' : ` (${group})`} ${where}`;
 }

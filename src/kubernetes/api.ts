@@ -23,3 +23,12 @@ export interface KubernetesApi {
   /** Ends every connection. */
   close(): Promise<void>;
 }
+
+/** The same for those who read more than objects. */
+export interface StreamingApi extends KubernetesApi {
+  /**
+   * An answer as it comes, such as a container's log: at most `maxBytes` of it,
+   * then it ends. What has come and waits to be taken is bounded as well.
+   */
+  bytes(request: ApiRequest, maxBytes: number): AsyncIterable<Buffer>;
+}

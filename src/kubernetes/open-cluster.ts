@@ -3,7 +3,7 @@ import type { Environment } from '../platform/environment.js';
 import { explainSystemError, findPathProblem, readTextFile } from '../platform/file.js';
 import type { Logger } from '../platform/logger.js';
 import { runProgram } from '../platform/run-program.js';
-import type { KubernetesApi } from './api.js';
+import type { StreamingApi } from './api.js';
 import { ApiClient } from './api-client.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { readKubeconfig } from './kubeconfig.js';
@@ -38,7 +38,7 @@ const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 export async function openCluster(
   options: OpenClusterOptions,
   modules: OpenClusterModules,
-): Promise<KubernetesApi> {
+): Promise<StreamingApi> {
   const access = await findAccess(options, modules);
   const { server, skipsVerification } = access;
   if (skipsVerification) {

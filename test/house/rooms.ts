@@ -40,7 +40,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },
   frontend: { mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router'] },
   manifests: { mayImport: ['contract'] },
-  doctor: { mayImport: ['contract', 'gen', 'http', 'manifests', 'platform', 'rpc'] },
+  doctor: {
+    mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc'],
+  },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   demo: {
     mayImport: [

@@ -82,9 +82,13 @@ function flagsOf([name, setting]: [string, Setting]): CompletionFlag[] {
   const isFolder = setting.kind === 'file' && (setting.mustBe === 'folder' || setting.placeholder === 'DIR');
   const value: CompletionValue = {
     words: completionWords(setting),
-    path: setting.kind !== 'file' ? undefined : isFolder ? 'folder' : 'file',
+    path: !takesPath(setting) ? undefined : isFolder ? 'folder' : 'file',
     repeats: setting.kind === 'list',
     placeholder: setting.kind,
   };
   return [{ flag: `--${name}`, help, value }];
+}
+
+function takesPath(setting: Setting): boolean {
+  return setting.kind === 'file' || (setting.kind === 'list' && setting.item === 'source');
 }

@@ -65,6 +65,7 @@ const LIST_PLACEHOLDERS = {
   'env-name': 'NAME,…',
   zmq: 'ENDPOINT,…',
   'object-name': 'NAME,…',
+  source: 'FILE,…',
 } as const;
 
 function helpOf(setting: Setting): string {

@@ -5,6 +5,7 @@ import type { ConfigMaps } from './config-maps.js';
 import type { Launch } from './launch.js';
 import { type InnerText, scalarText } from './scalar-text.js';
 import { flagOf, type SettingValue, variableOf } from './settings.js';
+import type { Located } from './span.js';
 
 /** What decides in an engine's own configuration, beside its flags. */
 export interface EngineConfig {
@@ -12,6 +13,8 @@ export interface EngineConfig {
   readonly enableBlockReuse: SettingValue | undefined;
   /** Whether a file is named whose text is not in the manifests. */
   readonly isUnseen: boolean;
+  /** YAML or JSON as a whole, what wins first. */
+  readonly texts: readonly Located[];
 }
 
 /** Flags that name a file with the engine's configuration. */
@@ -20,13 +23,15 @@ const FILE_FLAGS: readonly string[] = ['--extra-engine-args', '--extra-llm-api-o
 /** What TensorRT-LLM is configured with: overrides on the command line, then the YAML that a ConfigMap has. */
 export function readEngineConfig(launch: Launch, configMaps: ConfigMaps): EngineConfig {
   if (launch.backend !== 'trtllm') {
-    return { tokensPerBlock: undefined, enableBlockReuse: undefined, isUnseen: false };
+    return { tokensPerBlock: undefined, enableBlockReuse: undefined, isUnseen: false, texts: [] };
   }
   const file = flagOf(launch, ...FILE_FLAGS) ?? variableOf(launch, 'DYN_TRTLLM_EXTRA_ENGINE_ARGS');
-  const yaml = file?.value === undefined ? undefined : findFile(launch, configMaps, file.value);
+  const text = file?.value === undefined ? undefined : findFile(launch, configMaps, file.value);
+  const yaml = text === undefined ? undefined : readYaml(text);
   const override =
     flagOf(launch, '--override-engine-args') ?? variableOf(launch, 'DYN_TRTLLM_OVERRIDE_ENGINE_ARGS');
-  const overrides = override?.value === undefined ? undefined : readYaml(wholeText(override));
+  const overriding = override?.value === undefined ? undefined : wholeText(override);
+  const overrides = overriding === undefined ? undefined : readYaml(overriding);
   const setting = (key: string): SettingValue | undefined =>
     flagOf(launch, `--trtllm.kv-cache-config.${key.replace(/_/g, '-')}`) ??
     overrides?.get(key) ??
@@ -36,14 +41,13 @@ export function readEngineConfig(launch: Launch, configMaps: ConfigMaps): Engine
     enableBlockReuse: setting('enable_block_reuse'),
     isUnseen:
       (file !== undefined && yaml === undefined) || (override !== undefined && override.value === undefined),
+    texts: [overriding, text].flatMap((one) =>
+      one === undefined ? [] : [{ value: one.value, span: one.spanOf(0, one.value.length) }],
+    ),
   };
 }
 
-function findFile(
-  { site, container }: Launch,
-  configMaps: ConfigMaps,
-  path: string,
-): ReadonlyMap<string, SettingValue> | undefined {
+function findFile({ site, container }: Launch, configMaps: ConfigMaps, path: string): InnerText | undefined {
   if (site === undefined || container === undefined) {
     return undefined;
   }
@@ -54,7 +58,7 @@ function findFile(
     site.namespace,
     path,
   );
-  return found === undefined ? undefined : readYaml(scalarText(found.source, found.text));
+  return found === undefined ? undefined : scalarText(found.source, found.text);
 }
 
 function wholeText(setting: SettingValue): InnerText {

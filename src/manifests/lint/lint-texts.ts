@@ -11,8 +11,8 @@ export interface LintTextsOptions {
 /** Everything that is found in a set of texts, which are one view of a deployment, in the order of files and lines. */
 export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): readonly Finding[] {
   const { lintMarkdown = () => [] } = options;
-  const kinds = new Map(texts.map((named) => [named, kindOf(named)]));
-  const of = (kind: Kind): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
+  const kinds = new Map(texts.map((named) => [named, textKindOf(named)]));
+  const of = (kind: TextKind): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
   const order = new Map(texts.map(({ file }, index) => [file, index]));
   return [
     ...lintFiles(
@@ -25,10 +25,11 @@ export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions
   );
 }
 
-type Kind = 'manifest' | 'shell' | 'markdown';
+/** What a text is read as. */
+export type TextKind = 'manifest' | 'shell' | 'markdown';
 
-/** By the name, and for standard input and names that say nothing by what is in it. */
-function kindOf({ file, text }: NamedText): Kind {
+/** What a text is: by the name, and for standard input and names that say nothing by what is in it. */
+export function textKindOf({ file, text }: NamedText): TextKind {
   if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
   if (/\.(?:sh|bash)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
   if (/\.(?:ya?ml|json)$/i.test(file)) return 'manifest';

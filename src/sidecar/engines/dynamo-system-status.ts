@@ -1,5 +1,6 @@
 import { FactSheet } from '../../facts/fact-sheet.js';
 import { isJsonObject, parseJsonObject } from '../../facts/json-object.js';
+import { readMetrics } from '../../facts/prometheus-text.js';
 import { EngineKind, EngineState, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
@@ -7,7 +8,6 @@ import { ask } from './ask.js';
 import { requireKind } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';
 import { httpOrigin } from './probe-origin.js';
-import { readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readSglangFamilies } from './sglang-metrics.js';
 import { readTrtllmFamilies } from './trtllm-metrics.js';

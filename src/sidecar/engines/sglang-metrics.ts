@@ -1,8 +1,8 @@
 import type { FactSheet } from '../../facts/fact-sheet.js';
+import { type MetricSample, readMetrics } from '../../facts/prometheus-text.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
-import { type MetricSample, readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { readWhole, readWholeMetric } from './whole-number.js';
 

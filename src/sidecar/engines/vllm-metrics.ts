@@ -1,8 +1,8 @@
 import type { FactSheet } from '../../facts/fact-sheet.js';
+import { type MetricFamilies, type MetricSample, readMetrics } from '../../facts/prometheus-text.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
-import { type MetricFamilies, type MetricSample, readMetrics } from './prometheus-text.js';
 import { refuseOtherFormats } from './refuse-other-formats.js';
 import { vllmBlockSizes } from './vllm-cache-config.js';
 import { readWhole } from './whole-number.js';

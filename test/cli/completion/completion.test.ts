@@ -72,6 +72,7 @@ describe.each(SHELLS)('%s', (shell) => {
         'aggregator',
         'completion',
         'demo',
+        'doctor',
         'exec',
         'frontend',
         'help',

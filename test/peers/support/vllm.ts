@@ -18,6 +18,8 @@ export interface VllmOptions {
   readonly blocks?: number;
   /** Folders of LoRA adapters that it serves, by name. */
   readonly adapters?: Readonly<Record<string, string>>;
+  /** Publishes KV events; default true. */
+  readonly publishesEvents?: boolean;
   /** Serves `/reset_prefix_cache` and `/server_info` as well. */
   readonly developerMode?: boolean;
   /** Ports to use again, of an engine that was stopped. */
@@ -66,6 +68,7 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
     blocks,
     adapters,
     developerMode = false,
+    publishesEvents = true,
     flags = [],
   } = options;
   const ports = options.ports ?? {
@@ -97,7 +100,8 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
       ...(adapters === undefined
         ? []
         : ['--enable-lora', '--lora-modules', ...Object.entries(adapters).map((pair) => pair.join('='))]),
-      ...['--block-size', String(blockSize), '--kv-events-config', JSON.stringify(events)],
+      ...['--block-size', String(blockSize)],
+      ...(publishesEvents ? ['--kv-events-config', JSON.stringify(events)] : []),
       ...flags,
     ],
     env: {

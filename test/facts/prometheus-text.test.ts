@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type MetricSample, readMetrics } from '../../../src/sidecar/engines/prometheus-text.js';
+import { type MetricSample, readMetrics } from '../../src/facts/prometheus-text.js';
 
 const read = (text: string, ...names: string[]): readonly MetricSample[] =>
   names.flatMap((name) => readMetrics(text, new Set(names)).samples.get(name) ?? []);

@@ -1,4 +1,4 @@
-import { excerpt } from '../../platform/probe-error.js';
+import { excerpt } from '../platform/probe-error.js';
 
 /** One line of a metric family. */
 export interface MetricSample {

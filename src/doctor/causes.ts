@@ -1,0 +1,35 @@
+import { blockSizeMismatch } from './causes/block-size-mismatch.js';
+import { cacheChurn } from './causes/cache-churn.js';
+import type { Cause } from './causes/cause.js';
+import { eventsIgnored } from './causes/events-ignored.js';
+import { eventsLost } from './causes/events-lost.js';
+import { eventsOff } from './causes/events-off.js';
+import { eventsUnreachable } from './causes/events-unreachable.js';
+import { frontendLate } from './causes/frontend-late.js';
+import { hashMismatch } from './causes/hash-mismatch.js';
+import { hybridBlockSize } from './causes/hybrid-block-size.js';
+import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
+import { notKvRouting } from './causes/not-kv-routing.js';
+import { otherNamespace } from './causes/other-namespace.js';
+import { unsyncedFrontends } from './causes/unsynced-frontends.js';
+import { workersRejected } from './causes/workers-rejected.js';
+import { wrongModelCard } from './causes/wrong-model-card.js';
+
+/** All that can be wrong. */
+export const ALL_CAUSES: readonly Cause[] = [
+  blockSizeMismatch,
+  wrongModelCard,
+  workersRejected,
+  hashMismatch,
+  eventsOff,
+  eventsUnreachable,
+  eventsLost,
+  frontendLate,
+  cacheChurn,
+  otherNamespace,
+  hybridBlockSize,
+  unsyncedFrontends,
+  notKvRouting,
+  eventsIgnored,
+  noSharedPrefixes,
+];

@@ -1,0 +1,22 @@
+import type { CauseId, ProposedFix } from '../diagnosis.js';
+import type { Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor, Symptom } from '../weigh.js';
+
+/** A cause that the evidence has something to say about, before it is held against the others. */
+export interface Suspicion {
+  readonly headline: string;
+  readonly explanation: string;
+  readonly cluesFor: readonly ClueFor[];
+  readonly cluesAgainst: readonly ClueAgainst[];
+  /** What else is accounted for if this is so: no clue any more for causes that are less sure. */
+  readonly explains: readonly Symptom[];
+  /** The best first. */
+  readonly fixes: readonly ProposedFix[];
+}
+
+/** One thing that can be wrong. */
+export interface Cause {
+  readonly id: CauseId;
+  /** Undefined when nothing speaks for it. Never throws. */
+  suspect(picture: Picture): Suspicion | undefined;
+}

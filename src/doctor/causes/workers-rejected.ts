@@ -1,0 +1,129 @@
+import type { ProposedFix } from '../diagnosis.js';
+import { alignFixes } from '../fixes/align-block-size.js';
+import { sizeChecks } from '../fixes/confirm.js';
+import type { Picture, SignalSum } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
+import type { Cause, Suspicion } from './cause.js';
+import { counted } from './shared-clues.js';
+
+/** Decisions from which on it is no chance that a worker gets none. */
+const MANY_DECISIONS = 50;
+
+/** A part of the fleet is rejected because its card differs. */
+export const workersRejected: Cause = {
+  id: 'workers_rejected',
+  suspect(picture: Picture): Suspicion | undefined {
+    const rejected = picture.signal('workers_rejected');
+    const cluesFor: readonly ClueFor[] = [
+      ...(rejected === undefined
+        ? []
+        : [
+            {
+              says: `The frontend rejected ${namesOf(rejected.byWorker)}: checksums of the cards ${[...rejected.values.keys()].join(', ') || 'differ'}. The line comes ${rejected.count === 1 ? 'once' : `${rejected.count} times here`} and does not say what differs.`,
+              origin: rejected.first,
+              weight: 'proof' as const,
+            },
+          ]),
+      ...idleWorkers(picture),
+    ];
+    if (cluesFor.length === 0) return undefined;
+    const sizes = workerSizes(picture);
+    const words = sizes.length > 1 ? `; workers have blocks of ${sizes.join(' and ')} tokens` : '';
+    return {
+      headline:
+        rejected === undefined
+          ? 'Some workers get no requests: the frontend may have rejected them'
+          : `Workers rejected: the frontend refuses ${namesOf(rejected.byWorker)}, whose card differs from the first one's${words}`,
+      explanation:
+        'A frontend keeps the configuration of the first worker that it accepts and rejects all whose card has another checksum, by the block size or anything else. Requests go on being served, by fewer workers; /health goes on listing the rejected ones. Which of them wins is a matter of arrival.',
+      cluesFor,
+      cluesAgainst: allServe(picture),
+      explains: ['uneven_decisions'],
+      fixes: fixesFor(picture, sizes),
+    };
+  },
+};
+
+function namesOf(byWorker: ReadonlyMap<string, number>): string {
+  const names = [...byWorker.keys()].filter((name) => name !== '').sort();
+  if (names.length === 0) return 'a worker';
+  return names.length > 3
+    ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more workers`
+    : `${names.length === 1 ? 'worker' : 'workers'} ${names.join(', ')}`;
+}
+
+/** Workers that came and never got a request although there were many. */
+function idleWorkers({ signal, decisions }: Picture): readonly ClueFor[] {
+  const added = signal('worker_added');
+  if (added === undefined || decisions === undefined || decisions.count < MANY_DECISIONS) return [];
+  const known = [...added.byWorker.keys()].filter((name) => name !== '');
+  const served = known.filter((name) => decisions.byWorker.has(name));
+  const idle = known.filter((name) => !decisions.byWorker.has(name));
+  // Names of two kinds (hex and decimal) cannot be held against each other.
+  if (served.length === 0 || idle.length === 0 || signal('worker_removed') !== undefined) return [];
+  return [
+    {
+      says: `${counted(decisions.count, 'decision')} went to ${served.length} of ${known.length} workers; ${idle.slice(0, 3).join(', ')} got none.`,
+      origin: decisions.origin,
+      weight: 'sign',
+      symptom: 'uneven_decisions',
+    },
+  ];
+}
+
+/** Workers that left after the last rejection: the change that caused it may be over. */
+function allServe({ signal }: Picture): readonly ClueAgainst[] {
+  const removed = signal('worker_removed');
+  const rejected = signal('workers_rejected');
+  if (removed === undefined || rejected === undefined) return [];
+  const isLater = lastMsOf(removed) > lastMsOf(rejected);
+  return [
+    {
+      says: `${counted(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is taken in then: look at whether it is over.`,
+      origin: removed.first,
+      weight: isLater ? 'refutes' : 'noted',
+    },
+  ];
+}
+
+/** Begin of the last time span in which there was one; before all others without times. */
+function lastMsOf({ logs }: SignalSum): number {
+  return Math.max(
+    Number.NEGATIVE_INFINITY,
+    ...logs.map(({ tally: { rate } }) => {
+      const last = rate.counts.findLastIndex((count) => count > 0);
+      return rate.startMs === undefined || last === -1
+        ? Number.NEGATIVE_INFINITY
+        : rate.startMs + last * rate.bucketMs;
+    }),
+  );
+}
+
+function workerSizes({ sizes }: Picture): readonly number[] {
+  const workers = sizes.rows.filter(({ side }) => side === 'worker');
+  return [...new Set(workers.map(({ tokensPerBlock }) => tokensPerBlock))].sort((a, b) => a - b);
+}
+
+function fixesFor(picture: Picture, sizes: readonly number[]): readonly ProposedFix[] {
+  const [smallest, ...others] = sizes;
+  const frontend = picture.sizes.rows.find(({ side, basis }) => side === 'frontend' && basis === 'in_use');
+  const wanted = frontend?.tokensPerBlock ?? (others.length === 0 ? undefined : smallest);
+  const compare: ProposedFix = {
+    says: 'See what differs between the cards of the accepted and the rejected worker',
+    why: 'The checksum covers more than the block size: model path, tokenizer, context length, runtime settings. It changes nothing.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'kv-accord status    # each worker with the number that it has',
+      "kubectl get dynamoworkermetadatas -o json | jq -c '.items[].spec' | sort -u    # or the files below $DYN_FILE_KV/v1/mdc",
+    ],
+    verify: [
+      'kubectl logs FRONTEND | grep "Rejected incompatible workers"    # no new line after the change',
+    ],
+  };
+  if (wanted === undefined || others.length === 0) return [compare];
+  const [worker, ...rest] = alignFixes(picture, { engines: wanted, side: 'worker', isWorkersOwn: true });
+  return worker === undefined
+    ? [compare]
+    : [{ ...worker, verify: [...sizeChecks(wanted), ...compare.verify] }, compare, ...rest];
+}

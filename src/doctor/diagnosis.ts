@@ -1,0 +1,106 @@
+import type { Origin } from './evidence.js';
+import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
+
+/** What can be wrong: the closed list. */
+export const CAUSES = [
+  /** Router and engines cut by different numbers. */
+  'block_size_mismatch',
+  /** A worker registered another number than its engine cuts; no warning anywhere. */
+  'wrong_model_card',
+  /** A part of the fleet is rejected because its card differs. */
+  'workers_rejected',
+  /** Workers or router hash with another seed or algorithm. */
+  'hash_mismatch',
+  /** Workers publish no KV events, or cache nothing. */
+  'events_off',
+  /** Events are published and do not arrive. */
+  'events_unreachable',
+  /** Events arrive with gaps. */
+  'events_lost',
+  /** The router began after the engines had stored blocks, and does not know their parents. */
+  'frontend_late',
+  /** The cache turns over faster than conversations come back. */
+  'cache_churn',
+  /** Model, LoRA adapter or salt differ between request and events. */
+  'other_namespace',
+  /** A hybrid model's effective size is another than the one that is told. */
+  'hybrid_block_size',
+  /** Several frontends or routers, none of which knows what the others sent where. */
+  'unsynced_frontends',
+  /** The frontend does not route by KV cache at all. */
+  'not_kv_routing',
+  /** The router is told not to use the events that workers publish. */
+  'events_ignored',
+  /** Prompts have nothing in common: there is nothing to find. */
+  'no_shared_prefixes',
+] as const;
+
+export type CauseId = (typeof CAUSES)[number];
+
+/** `certain`: the numbers themselves were seen and contradict each other. `likely`: its signature was seen. `possible`: one sign of it. */
+export type Confidence = 'certain' | 'likely' | 'possible';
+
+/** Something that speaks for or against a cause. */
+export interface Clue {
+  /** One sentence with the real numbers. */
+  readonly says: string;
+  readonly origin: Origin | undefined;
+}
+
+/** A change that would mend it. Nothing is ever applied by the doctor. */
+export interface ProposedFix {
+  /** One line: `Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend`. */
+  readonly says: string;
+  /** Why this and not another, with what it costs. */
+  readonly why: string;
+  /** What has to be restarted for it, from the least. */
+  readonly disturbs: 'nothing' | 'frontend' | 'one_worker_at_a_time' | 'all_workers';
+  /** Files as they would be, for diffs and `--write-plan`. */
+  readonly files: readonly { readonly file: string; readonly before: string; readonly after: string }[];
+  /** Commands that a person would run, each one line. */
+  readonly commands: readonly string[];
+  /** How to see that it is cured: commands and what they should show. */
+  readonly verify: readonly string[];
+}
+
+/** One cause, weighed. */
+export interface Assessment {
+  readonly cause: CauseId;
+  readonly confidence: Confidence;
+  /** One line with the real names and numbers: the verdict, when this is the first. */
+  readonly headline: string;
+  /** What happens at run time, and why nothing told. */
+  readonly explanation: string;
+  readonly cluesFor: readonly Clue[];
+  readonly cluesAgainst: readonly Clue[];
+  /** The best first: by evidence, and by how little it disturbs. */
+  readonly fixes: readonly ProposedFix[];
+}
+
+/** How routing went, where anything told it. */
+export interface RoutingPicture {
+  readonly decisions: number;
+  readonly decisionsByWorker: ReadonlyMap<string, number>;
+  /** Mean of what the router expected to be cached, 0 to 1. */
+  readonly routerHitRate: number | undefined;
+  /** Share of prompt tokens that engines really had, 0 to 1. */
+  readonly engineHitRate: number | undefined;
+  /** Seconds to the first token, first turns and follow-ups, where logs tell both. */
+  readonly firstTokenSeconds: { readonly cold: number | undefined; readonly warm: number | undefined };
+}
+
+/** The answer. */
+export interface Diagnosis {
+  /** `healthy`: enough was seen to say so. `unknown`: not enough was seen, and `unknowns` says what is missing. */
+  readonly verdict: 'healthy' | 'findings' | 'unknown';
+  /** One line. */
+  readonly headline: string;
+  /** The one thing to do, one line. */
+  readonly advice: string;
+  /** Ranked; the first is the verdict's. */
+  readonly assessments: readonly Assessment[];
+  /** What could not be told, and which source would tell it. */
+  readonly unknowns: readonly string[];
+  readonly routing: RoutingPicture | undefined;
+  readonly memory: readonly MemoryArithmetic[];
+}

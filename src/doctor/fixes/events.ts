@@ -1,0 +1,109 @@
+import { isAtLeast } from '../../manifests/lint/dynamo-version.js';
+import type { ProposedFix } from '../diagnosis.js';
+import type { Picture } from '../picture.js';
+import { STORE_CHECKS } from './confirm.js';
+import { fixesFrom } from './from-findings.js';
+import { argumentsOf, engineYaml } from './lines.js';
+
+const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
+
+/** Lets workers publish what they hold. */
+export function publishingFixes(picture: Picture): readonly ProposedFix[] {
+  const said = {
+    why: 'The router learns from events alone what a worker holds. Each worker starts anew and loses its cache; they may do so one after the other.',
+    disturbs: 'one_worker_at_a_time',
+    verify: STORE_CHECKS,
+  } as const;
+  const fromFiles = fixesFrom(picture, ['kv-events-off'], said);
+  return fromFiles.length > 0
+    ? fromFiles
+    : [
+        {
+          ...said,
+          says: 'Let the workers publish their KV events',
+          files: [],
+          commands: publishFlags(picture),
+        },
+      ];
+}
+
+function publishFlags({ dynamo: { backend, version } }: Picture): readonly string[] {
+  const trtllm =
+    version !== undefined && !isAtLeast(version, 1, 3)
+      ? '--publish-events-and-metrics'
+      : '--publish-kv-events';
+  const flags = [
+    ['vllm', argumentsOf('vLLM', `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ}}'`)],
+    ['sglang', argumentsOf('SGLang', `--kv-events-config '{${ZMQ}}'`)],
+    [
+      'trtllm',
+      argumentsOf(
+        'dynamo.trtllm',
+        trtllm,
+        version === undefined ? '--publish-events-and-metrics before 1.3' : '',
+      ),
+    ],
+  ] as const;
+  return flags.filter(([name]) => backend === undefined || backend === name).map(([, flag]) => flag);
+}
+
+/** Prefix caching that was switched off. */
+export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
+  const lines = [
+    ['vllm', argumentsOf('vLLM', '--enable-prefix-caching', 'take --no-enable-prefix-caching out')],
+    ['sglang', argumentsOf('SGLang', 'without --disable-radix-cache')],
+    ['trtllm', engineYaml('kv_cache_config: { enable_block_reuse: true }')],
+  ] as const;
+  return {
+    says: 'Switch prefix caching on in the engines',
+    why: 'An engine that keeps no blocks for later requests has nothing to tell and nothing to reuse. If that is meant, let the router go by load.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: lines.filter(([name]) => backend === undefined || backend === name).map(([, line]) => line),
+    verify: STORE_CHECKS,
+  };
+}
+
+/** Lets events come through. */
+export function reachingFix(): ProposedFix {
+  return {
+    says: 'Open the way of KV events from the workers to the router',
+    why: 'Events go from a socket of each worker (ZMQ) or over a broker (NATS) to every router. An address that is loopback, a port that no NetworkPolicy lets through, or a broker that is down leaves the router without any, and requests go on by load.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'kubectl get networkpolicies    # must let the frontend reach the event ports of the workers',
+      'kubectl exec FRONTEND -- python3 -c "import socket; socket.create_connection((\'WORKER_IP\', 5557), 3)"    # the port of the engine or of the event plane',
+      'kubectl exec WORKER -- env | grep -E "DYN_EVENT_PLANE|NATS_SERVER|DYN_EVENT_PLANE_HOST"    # the same event plane as the frontend\'s, and an address that others can reach',
+    ],
+    verify: STORE_CHECKS,
+  };
+}
+
+/** Lets fewer events get lost. */
+export function lossFixes(): readonly ProposedFix[] {
+  return [
+    {
+      says: 'Let the router take a new snapshot of what its workers hold: start the frontend anew',
+      why: 'Dynamo from 1.1 on reads what workers hold from their local indexers as it starts, so that what was lost is known again. It mends the state, and not what loses events.',
+      disturbs: 'frontend',
+      files: [],
+      commands: ['kubectl rollout restart deployment/FRONTEND'],
+      verify: STORE_CHECKS,
+    },
+    {
+      says: 'Give the event stream room and a replay',
+      why: 'Publishers drop events when a subscriber is slower than they are and the high-water mark is reached. A buffer bridges bursts, a replay socket closes gaps.',
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [
+        argumentsOf(
+          'vLLM or SGLang',
+          `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ},"replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'`,
+        ),
+        engineYaml('kv_cache_config: { event_buffer_max_size: 65536 }'),
+      ],
+      verify: STORE_CHECKS,
+    },
+  ];
+}

@@ -1,0 +1,123 @@
+import type { ProposedFix } from '../diagnosis.js';
+import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
+import type { Picture } from '../picture.js';
+import { confirmingTest } from './confirm.js';
+import { argumentsOf, engineYaml } from './lines.js';
+
+const CHECKS: readonly string[] = [
+  'curl -s http://ENGINE:8000/metrics | grep -E "preemptions|kv_cache_usage|token_usage"    # preemptions stand still, usage leaves room',
+  'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)"    # the share grows as prefixes stay longer',
+];
+
+/** Leaves more of the cache to prefixes: first fewer sequences at a time, then more memory, then other places to keep them. */
+export function memoryFixes(picture: Picture): readonly ProposedFix[] {
+  const { backend } = picture.dynamo;
+  return [
+    confirmingTest(picture),
+    fewerSequences(backend, tightest(picture.memory)),
+    ...moreMemory(picture, backend),
+    moreRetention(backend),
+  ];
+}
+
+/** The worker with the least room. */
+export function tightest(memory: readonly MemoryArithmetic[]): MemoryArithmetic | undefined {
+  return memory.reduce<MemoryArithmetic | undefined>(
+    (worst, one) => (worst === undefined || loadOf(one) > loadOf(worst) ? one : worst),
+    undefined,
+  );
+}
+
+/** Demand by capacity; 0 when either is not known. */
+export function loadOf({ demandTokens, capacityTokens }: MemoryArithmetic): number {
+  return demandTokens === undefined || capacityTokens === undefined || capacityTokens <= 0
+    ? 0
+    : demandTokens / capacityTokens;
+}
+
+function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | undefined): ProposedFix {
+  const batch = memory?.largestBatch;
+  const isKnown = batch !== undefined && batch >= 1;
+  const value = isKnown ? String(Math.floor(batch)) : 'N';
+  const flag =
+    backend === 'trtllm'
+      ? `--max-batch-size ${value}`
+      : backend === 'sglang'
+        ? `--max-running-requests ${value}`
+        : `--max-num-seqs ${value}`;
+  return {
+    says: isKnown
+      ? `Run at most ${value} sequences at a time on each worker (${flag.split(' ')[0]})`
+      : `Run fewer sequences at a time on each worker (${flag.split(' ')[0]})`,
+    why: `${isKnown ? `With ${value} sequences at their longest, half of the cache stays for prefixes (see the memory arithmetic).` : 'Each sequence that runs takes its blocks from the prefixes that could be found again.'} More requests wait in the queue instead; under the same load the throughput may fall.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [argumentsOf('the engine', flag)],
+    verify: CHECKS,
+  };
+}
+
+function moreMemory(picture: Picture, backend: string | undefined): readonly ProposedFix[] {
+  const isTrtllm = backend === 'trtllm';
+  const [setting] = picture.settings(isTrtllm ? 'free_gpu_memory_fraction' : 'gpu_memory_utilization');
+  const present = setting === undefined ? undefined : Number(setting.value);
+  // Above this, what engines need beside the cache no longer fits.
+  const isFull = present !== undefined && present >= 0.95;
+  if (isFull) return [];
+  const line = isTrtllm
+    ? engineYaml(
+        'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',
+        'a share of what is free after the weights',
+      )
+    : backend === 'sglang'
+      ? argumentsOf('SGLang', '--mem-fraction-static 0.90', 'weights and cache together')
+      : argumentsOf('vLLM', '--gpu-memory-utilization 0.95', 'of the whole GPU, weights included');
+  const now =
+    present === undefined || !Number.isFinite(present)
+      ? ''
+      : ` (now ${present}${setting?.isDefault === true ? ', by default' : ''})`;
+  return [
+    {
+      says: `Give the KV cache more of the GPU's memory${now}`,
+      why: 'More blocks, and prefixes stay longer. Leave room for activations and graphs: too much of it ends in an out-of-memory error as the engine starts or under its longest prompts.',
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [line],
+      verify: CHECKS,
+    },
+  ];
+}
+
+function moreRetention(backend: string | undefined): ProposedFix {
+  const commands =
+    backend === 'trtllm'
+      ? [
+          engineYaml(
+            'kv_cache_config: { host_cache_size: 34359738368 }',
+            '32 GiB of host memory for blocks that leave the GPU',
+          ),
+        ]
+      : backend === 'sglang'
+        ? [
+            argumentsOf(
+              'SGLang',
+              '--enable-hierarchical-cache --hicache-ratio 2',
+              'host memory for what leaves the GPU',
+            ),
+          ]
+        : [
+            argumentsOf(
+              'vLLM',
+              '--kv-cache-dtype fp8',
+              'half of the bytes per token, where the model allows it',
+            ),
+          ];
+  return {
+    says: 'Keep more for the same memory: a host cache, or a smaller KV dtype',
+    why: 'Blocks that leave the GPU can come back without being computed anew, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands,
+    verify: CHECKS,
+  };
+}

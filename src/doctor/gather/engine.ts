@@ -1,0 +1,84 @@
+import { excerpt } from '../../platform/probe-error.js';
+import type { EvidencePart } from '../evidence.js';
+import { excerptOf } from '../logs/masking.js';
+import { type EngineFacts, engineFacts } from './engine-config.js';
+import { metricsPart, type PageModules } from './metrics.js';
+import { notRead, outcome } from './outcomes.js';
+
+/**
+ * Asks a program at an HTTP base URL, an engine or a frontend, what it goes by:
+ * its metrics, and `/server_info` where it has one. TensorRT-LLM's `/metrics`
+ * is never asked, for what it answers is lost to others. Never rejects.
+ */
+export async function gatherEngine(baseUrl: string, modules: PageModules): Promise<EvidencePart> {
+  try {
+    const owner = await readOwner(baseUrl, modules);
+    const path = owner === 'tensorrt_llm' ? '/prometheus/metrics' : '/metrics';
+    const [metrics, info] = await Promise.all([
+      readMetrics(`${baseUrl}${path}`, modules),
+      owner === 'nvidia' ? undefined : readServerInfo(baseUrl, owner, modules),
+    ]);
+    const isWhole = metrics.source.status === 'read';
+    if (info === undefined && metrics.source.status === 'not_read') return renamed(metrics, baseUrl);
+    const parts = [
+      ...(owner === undefined ? [] : [`its model is owned by ${excerpt(owner)}`]),
+      `${path}: ${metrics.source.detail}`,
+      ...(info === undefined ? [] : ['/server_info read']),
+    ];
+    return {
+      ...metrics,
+      source: outcome('engine', baseUrl, isWhole ? 'read' : 'partly_read', parts.join('; ')),
+      sizes: [...(metrics.sizes ?? []), ...(info?.sizes ?? [])],
+      settings: [...(metrics.settings ?? []), ...(info?.settings ?? [])],
+    };
+  } catch (error) {
+    return notRead('engine', baseUrl, error);
+  }
+}
+
+async function readMetrics(url: string, { get, signal }: PageModules): Promise<EvidencePart> {
+  try {
+    const { status, body } = await get(url, { signal });
+    if (status >= 200 && status < 300) return metricsPart(url, body);
+    const hint = status === 404 ? '; SGLang needs --enable-metrics for it' : '';
+    return notRead('metrics', url, `answers with status ${status}: ${excerpt(body)}${hint}`);
+  } catch (error) {
+    return notRead('metrics', url, error);
+  }
+}
+
+/** `owned_by` of the first model; undefined where nothing tells it. A server that cannot be reached rejects. */
+async function readOwner(baseUrl: string, { get, signal }: PageModules): Promise<string | undefined> {
+  const { status, body } = await get(`${baseUrl}/v1/models`, { signal });
+  if (status !== 200) return undefined;
+  const owner = /"owned_by"\s*:\s*"([\w.-]{1,64})"/.exec(body)?.[1];
+  return owner;
+}
+
+/** The configuration as the engine runs with it. vLLM has it in development mode only. */
+async function readServerInfo(
+  baseUrl: string,
+  owner: string | undefined,
+  { get, signal }: PageModules,
+): Promise<EngineFacts | undefined> {
+  const url = `${baseUrl}/server_info${owner?.startsWith('vllm') === true ? '?config_format=json' : ''}`;
+  try {
+    const { status, body } = await get(url, { signal });
+    if (status !== 200) return undefined;
+    const config: unknown = JSON.parse(body);
+    // TensorRT-LLM tells what was configured, which its runtime may have overridden.
+    const basis = owner === 'tensorrt_llm' ? 'configured' : 'in_use';
+    const facts = engineFacts(config, { who: baseUrl, place: url, basis });
+    const hasEffective = /"effective_attention_block_size"\s*:\s*\d/.test(body);
+    return hasEffective ? { ...facts, sizes: [] } : facts;
+  } catch {
+    return undefined;
+  }
+}
+
+function renamed(part: EvidencePart, baseUrl: string): EvidencePart {
+  return {
+    ...part,
+    source: { ...part.source, kind: 'engine', name: baseUrl, detail: excerptOf(part.source.detail, '') },
+  };
+}

@@ -1,0 +1,52 @@
+import type { NamedText } from '../../manifests/lint/apply-fixes.js';
+import { ConfigMaps } from '../../manifests/lint/config-maps.js';
+import { type Fleet, readFleets } from '../../manifests/lint/fleet.js';
+import { lintTexts, textKindOf } from '../../manifests/lint/lint-texts.js';
+import { placesIn, readSourceFile } from '../../manifests/source-file.js';
+import type { EvidencePart } from '../evidence.js';
+import { FleetReader } from './manifest-facts.js';
+import { countOf, notRead, outcome } from './outcomes.js';
+
+/**
+ * What manifests and shell scripts tell: the faults that `lint` finds, and the
+ * sizes and settings of every side, those that apply by default among them.
+ * `name` is what the operator gave. Never throws.
+ */
+export function manifestsPart(name: string, texts: readonly NamedText[]): EvidencePart {
+  try {
+    const files = texts
+      .filter((one) => textKindOf(one) === 'manifest')
+      .map(({ file, text }) => readSourceFile(file, text));
+    const scripts = texts
+      .filter((one) => textKindOf(one) === 'shell')
+      .map(({ file, text }) => ({ file, text, placeOf: placesIn(text) }));
+    const findings = lintTexts(texts);
+    const fleets = readFleets(files, scripts);
+    const reader = new FleetReader(new ConfigMaps(files));
+    for (const fleet of fleets) reader.read(fleet);
+    const { sizes, settings } = reader;
+    const programs = fleets.reduce((sum, { launches }) => sum + launches.length, 0);
+    const broken = files.filter(({ problems }) => problems.length > 0).map(({ file }) => file);
+    if (programs === 0 && findings.length === 0)
+      return notRead('manifests', name, 'starts no frontend, router, indexer or engine that is known here');
+    const detail = [
+      countOf(texts.length, 'file'),
+      `${countOf(fleets.filter(hasMembers).length, 'fleet')} of ${countOf(programs, 'program')}`,
+      countOf(findings.length, 'finding'),
+      ...(broken.length === 0 ? [] : [`not all of it can be read: ${broken.slice(0, 5).join(', ')}`]),
+    ];
+    return {
+      source: outcome('manifests', name, broken.length === 0 ? 'read' : 'partly_read', detail.join(', ')),
+      findings,
+      manifests: texts,
+      sizes,
+      settings,
+    };
+  } catch (error) {
+    return notRead('manifests', name, error);
+  }
+}
+
+function hasMembers({ launches }: Fleet): boolean {
+  return launches.length > 0;
+}

@@ -1,0 +1,33 @@
+import { explainSystemError } from '../../platform/file.js';
+import { onOneLine } from '../../platform/printable.js';
+import type { EvidencePart, SourceOutcome } from '../evidence.js';
+import { masked } from '../logs/masking.js';
+
+/** Longest explanation of why a source was not read. */
+const MAX_DETAIL_CHARS = 1_000;
+
+/** A source that gave nothing, with the words of what hindered it. */
+export function notRead(kind: SourceOutcome['kind'], name: string, why: unknown): EvidencePart {
+  const text = typeof why === 'string' ? why : explainSystemError(why);
+  return { source: outcome(kind, name, 'not_read', text) };
+}
+
+/** What came of a source, on one line and without secrets. */
+export function outcome(
+  kind: SourceOutcome['kind'],
+  name: string,
+  status: SourceOutcome['status'],
+  detail: string,
+): SourceOutcome {
+  return {
+    kind,
+    name: onOneLine(masked(name)),
+    status,
+    detail: onOneLine(masked(detail), MAX_DETAIL_CHARS),
+  };
+}
+
+/** `1 metric`, `2 metrics`. */
+export function countOf(count: number, one: string, many: string = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,124 @@
+import { type TimeGaps, timeOf, timeOfField } from './log-time.js';
+
+/** A line without what was put around it on its way. */
+export interface CleanLine {
+  /** The message, with fields as `name=value` behind it when the line was JSON. */
+  readonly text: string;
+  /** Wall-clock milliseconds; undefined when the line has no time. */
+  readonly ms: number | undefined;
+  /** The pod, container or service that a prefix names; empty without one. */
+  readonly who: string;
+  /** The fields of a JSON line; undefined for text. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What belongs to the whole log. */
+export interface CleaningContext {
+  /** The present time, for times without a year. */
+  readonly nowMs: number;
+  readonly gaps: TimeGaps;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is looked for.
+const ESCAPE_SEQUENCES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
+/** `kubectl logs --prefix`: `[pod/frontend-0/main] `. */
+const KUBECTL_PREFIX = /^\[pod\/([^/\]\s]{1,253})\/[^\]\s]{1,253}\] ?/;
+/** `docker compose logs`: `frontend-1  | `. */
+const COMPOSE_PREFIX = /^([A-Za-z0-9][\w.-]{0,120}) {1,60}\| ?/;
+/** `stern`: `frontend-0 main `, before something that lines of programs begin with. */
+const STERN_PREFIX =
+  /^([a-z][a-z0-9.-]{1,252}) [a-z0-9][a-z0-9-]{0,62} (?=\d{4}-\d\d-\d\d[T ]|\{|\[|\(|(?:DEBUG|INFO|WARNING|ERROR) +\d\d-\d\d )/;
+/** What a container runtime writes on the node: `2026-02-16T14:38:53.9Z stdout F `. */
+const RUNTIME_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) (?:stdout|stderr) [FP] /;
+/** Where " std" of such a line can stand at the latest. */
+const LONGEST_RUNTIME_TIME = 41;
+const NUMBERS_BEYOND_DOUBLE = /([:[,]\s*)(\d{16,20})(?=\s*[,}\]])/g;
+/** Wrappings within each other: a runtime's JSON around a prefix around a program's JSON. */
+const MAX_LAYERS = 5;
+const MAX_FIELDS = 64;
+const MAX_VALUE_CHARS = 2_000;
+
+const MESSAGE_FIELDS = ['message', 'msg', 'event', 'log_message'];
+const TIME_FIELDS = ['time', 'timestamp', 'ts', 'asctime', '@timestamp'];
+
+/** Takes off colours, prefixes and JSON. Never throws. */
+export function cleanLine(raw: string, context: CleaningContext): CleanLine {
+  let text = raw;
+  let who = '';
+  let ms: number | undefined;
+  let fields: Readonly<Record<string, unknown>> | undefined;
+  if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
+  for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
+    const first = text.charCodeAt(0);
+    const isDigit = first >= 48 && first <= 57;
+    if (isDigit) {
+      const space = text.indexOf(' ');
+      const isOfRuntime = space < LONGEST_RUNTIME_TIME && text.startsWith('std', space + 1);
+      const runtime = isOfRuntime ? RUNTIME_PREFIX.exec(text) : null;
+      if (runtime === null) break;
+      ms ??= timeOf(runtime[1] ?? '', context.nowMs, context.gaps);
+      text = text.slice(runtime[0].length);
+      continue;
+    }
+    if (text.startsWith('{')) {
+      const object = parsed(text);
+      if (object === undefined) break;
+      const time = TIME_FIELDS.find((name) => name in object);
+      ms ??= time === undefined ? undefined : timeOfField(object[time], context.nowMs, context.gaps);
+      const { log } = object;
+      if (typeof log === 'string') {
+        text = log.trimEnd();
+        if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
+        continue;
+      }
+      fields = object;
+      text = inWords(object);
+      break;
+    }
+    const prefix = KUBECTL_PREFIX.exec(text) ?? COMPOSE_PREFIX.exec(text) ?? STERN_PREFIX.exec(text);
+    if (prefix === null) break;
+    who ||= prefix[1] ?? '';
+    text = text.slice(prefix[0].length);
+  }
+  ms ??= timeOf(text, context.nowMs, context.gaps);
+  return { text, ms, who, fields };
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  const end = text.trimEnd();
+  if (!end.endsWith('}')) return undefined;
+  // Worker ids of 64 bits lose their last digits as numbers.
+  const quoted = end.replace(NUMBERS_BEYOND_DOUBLE, '$1"$2"');
+  const value = parsedAs(quoted) ?? (quoted === end ? undefined : parsedAs(end));
+  return value;
+}
+
+function parsedAs(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    // tracing's own formatter puts message and fields one level deeper.
+    const { fields, ...rest } = value as Record<string, unknown>;
+    return typeof fields === 'object' && fields !== null && !Array.isArray(fields)
+      ? { ...rest, ...fields }
+      : (value as Record<string, unknown>);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A JSON line as the text that the same program would have written. */
+function inWords(object: Readonly<Record<string, unknown>>): string {
+  const name = MESSAGE_FIELDS.find((field) => typeof object[field] === 'string');
+  const message = name === undefined ? '' : String(object[name]);
+  const words = Object.entries(object)
+    .filter(([field, value]) => field !== name && typeof value !== 'object' && !TIME_FIELDS.includes(field))
+    .slice(0, MAX_FIELDS)
+    .map(([field, value]) => `${field}=${valueWords(value)}`);
+  return [message, ...words].join(' ');
+}
+
+function valueWords(value: unknown): string {
+  const text = String(value).slice(0, MAX_VALUE_CHARS);
+  return /[\s"]/.test(text) ? JSON.stringify(text) : text;
+}

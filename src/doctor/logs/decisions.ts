@@ -1,0 +1,136 @@
+import type { Origin } from '../evidence.js';
+import { BoundedCounts } from './bounded-counts.js';
+import type { DecisionTally } from './log-summary.js';
+import { RateBuckets } from './rate-buckets.js';
+import type { LogLine } from './rules/rule.js';
+import { SpreadTally } from './spreads.js';
+
+const MAX_WORKERS = 64;
+/** Requests whose other line has not come yet. */
+const MAX_OPEN_REQUESTS = 4_096;
+
+/**
+ * Which of a program's lines tell of a decision: `selected` with the cached
+ * blocks, `routed` as the request ends, `best` at the debug level, `blind`
+ * without a word of the cache. One decision can have several.
+ */
+export type DecisionKind = 'selected' | 'routed' | 'best' | 'blind';
+
+export interface Decision {
+  readonly worker: string;
+  readonly cachedBlocks: number | undefined;
+  readonly treeSize: number | undefined;
+}
+
+class KindTally {
+  readonly byWorker = new BoundedCounts(MAX_WORKERS);
+  readonly rate = new RateBuckets();
+  readonly first: LogLine;
+  last: LogLine;
+  count = 0;
+  withoutCache = 0;
+  cachedBlocks = 0;
+
+  constructor(first: LogLine) {
+    this.first = first;
+    this.last = first;
+  }
+}
+
+/** What is to be seen of each kind's lines, which can be long. */
+const ABOUT: Readonly<Record<DecisionKind, string>> = {
+  selected: 'Selected',
+  routed: 'overlap_blocks=',
+  best: '[ROUTING]',
+  blind: 'Selected',
+};
+
+/** Counts routing decisions, each once, from whichever lines tell the most. */
+export class Decisions {
+  readonly #kinds = new Map<DecisionKind, KindTally>();
+  readonly #overlaps = new Map<string, number>();
+  readonly #firstTokens = new Map<string, number>();
+  readonly #cold = new SpreadTally();
+  readonly #warm = new SpreadTally();
+  #largestTreeSize: number | undefined;
+  #promptTokens = 0;
+  #engineCachedTokens = 0;
+
+  add(kind: DecisionKind, line: LogLine, { worker, cachedBlocks, treeSize }: Decision): void {
+    let tally = this.#kinds.get(kind);
+    if (tally === undefined) {
+      tally = new KindTally(line);
+      this.#kinds.set(kind, tally);
+    }
+    tally.count += 1;
+    tally.last = line;
+    tally.byWorker.add(worker);
+    tally.rate.add(line.ms, cachedBlocks ?? 0);
+    if (cachedBlocks === 0) tally.withoutCache += 1;
+    tally.cachedBlocks += cachedBlocks ?? 0;
+    if (treeSize !== undefined) this.#largestTreeSize = Math.max(this.#largestTreeSize ?? 0, treeSize);
+  }
+
+  /** How many blocks were cached for a request, by any of its ids. */
+  addOverlap(ids: readonly string[], cachedBlocks: number): void {
+    const firstTokenMs = takeAny(this.#firstTokens, ids);
+    if (firstTokenMs === undefined) keep(this.#overlaps, ids, cachedBlocks);
+    else this.#addFirstToken(firstTokenMs, cachedBlocks);
+  }
+
+  /** How long a request waited for its first token. */
+  addFirstToken(ids: readonly string[], firstTokenMs: number): void {
+    const cachedBlocks = takeAny(this.#overlaps, ids);
+    if (cachedBlocks === undefined) keep(this.#firstTokens, ids, firstTokenMs);
+    else this.#addFirstToken(firstTokenMs, cachedBlocks);
+  }
+
+  addPrompt(promptTokens: number, cachedTokens: number): void {
+    this.#promptTokens += promptTokens;
+    this.#engineCachedTokens += cachedTokens;
+  }
+
+  finish(originOf: (line: LogLine, about: string) => Origin): DecisionTally | undefined {
+    const [telling] = [...this.#kinds]
+      .filter(([kind]) => kind !== 'blind')
+      .sort(([, left], [, right]) => right.count - left.count);
+    const [kind, tally] = telling ?? ['blind' as const, this.#kinds.get('blind')];
+    if (tally === undefined) return undefined;
+    return {
+      count: tally.count,
+      told: kind === 'blind' ? 0 : tally.count,
+      withoutCache: tally.withoutCache,
+      cachedBlocks: tally.cachedBlocks,
+      largestTreeSize: this.#largestTreeSize,
+      byWorker: tally.byWorker.counts,
+      rate: tally.rate.counts,
+      cachedRate: tally.rate.sums,
+      first: originOf(tally.first, ABOUT[kind]),
+      last: originOf(tally.last, ABOUT[kind]),
+      promptTokens: this.#promptTokens,
+      engineCachedTokens: this.#engineCachedTokens,
+      firstTokenMs: { cold: this.#cold.spread, warm: this.#warm.spread },
+    };
+  }
+
+  #addFirstToken(firstTokenMs: number, cachedBlocks: number): void {
+    (cachedBlocks > 0 ? this.#warm : this.#cold).add(firstTokenMs);
+  }
+}
+
+function takeAny(open: Map<string, number>, ids: readonly string[]): number | undefined {
+  const found = ids.find((id) => open.has(id));
+  if (found === undefined) return undefined;
+  const value = open.get(found);
+  for (const id of ids) open.delete(id);
+  return value;
+}
+
+function keep(open: Map<string, number>, ids: readonly string[], value: number): void {
+  for (const id of ids) open.set(id, value);
+  while (open.size > MAX_OPEN_REQUESTS) {
+    const [oldest] = open.keys();
+    if (oldest === undefined) return;
+    open.delete(oldest);
+  }
+}

@@ -1,0 +1,95 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { type CleaningContext, cleanLine } from './clean-line.js';
+import { MAX_LINE_BYTES } from './line-blocks.js';
+import type { LogProgram } from './log-summary.js';
+import type { LogTally } from './log-tally.js';
+import { PROMPT_SIGNS } from './masking.js';
+import { NeedleSearch } from './needle-search.js';
+import { programOf } from './program-of.js';
+import type { LogLine, Rule } from './rules/rule.js';
+import { LOG_RULES } from './rules.js';
+
+const LINE_FEED = 10;
+/** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`. */
+const SAMPLED_AT_START = 1_000;
+const SAMPLE_EVERY = 64;
+
+const NEEDLES = new NeedleSearch(LOG_RULES.map(({ needle }) => needle));
+const PROMPTS = new NeedleSearch(PROMPT_SIGNS);
+
+/** Reads blocks of whole lines. Only lines that a rule is for, and a sample of the others, are decoded. */
+export class LineReader {
+  readonly programs: Map<LogProgram, number> = new Map();
+  lines = 0;
+  unreadableLines = 0;
+  cutLines = 0;
+  firstMs: number | undefined;
+  lastMs: number | undefined;
+  readonly #tally: LogTally;
+  readonly #context: CleaningContext;
+  /** Time of the last line that had one. */
+  #ms: number | undefined;
+
+  constructor(tally: LogTally, context: CleaningContext) {
+    this.#tally = tally;
+    this.#context = context;
+  }
+
+  /** `bytes` are whole lines; the last one may lack its line feed. */
+  read(bytes: Buffer): void {
+    const isText = isUtf8(bytes) && !bytes.includes(0);
+    const isPlain = isText && isAscii(bytes);
+    let hit = NEEDLES.next(bytes, 0, bytes.length);
+    for (let start = 0; start < bytes.length; ) {
+      const found = bytes.indexOf(LINE_FEED, start);
+      const next = found === -1 ? bytes.length : found + 1;
+      const lineEnd = found === -1 ? bytes.length : found;
+      this.lines += 1;
+      const isCut = lineEnd - start > MAX_LINE_BYTES;
+      if (isCut) this.cutLines += 1;
+      const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
+      if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
+      let rules: Rule[] | undefined;
+      const firstHit = hit;
+      for (; hit < next; hit = NEEDLES.next(bytes, hit + 1, bytes.length)) {
+        if (hit >= end) continue;
+        for (const needle of NEEDLES.found) {
+          const rule = LOG_RULES[needle] as Rule;
+          if (rules === undefined) rules = [rule];
+          else if (!rules.includes(rule)) rules.push(rule);
+        }
+      }
+      // What is found behind the begin of a prompt is somebody's words.
+      if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
+      if (rules !== undefined || this.#isSampled()) {
+        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);
+      }
+      start = next;
+    }
+  }
+
+  #isSampled(): boolean {
+    return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
+  }
+
+  #look(raw: string, rules: readonly Rule[] | undefined): void {
+    const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
+    const { ms, text, who, fields } = clean;
+    if (ms !== undefined) {
+      this.#ms = ms;
+      if (this.firstMs === undefined || ms < this.firstMs) this.firstMs = ms;
+      if (this.lastMs === undefined || ms > this.lastMs) this.lastMs = ms;
+    }
+    if (this.#isSampled()) {
+      const program = programOf(clean);
+      this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
+    }
+    if (rules === undefined) return;
+    const line: LogLine = { lineNumber: this.lines, text, ms: this.#ms, who, fields };
+    for (const { read } of rules) read(line, this.#tally);
+  }
+}
+
+function isReadable(line: Buffer): boolean {
+  return isUtf8(line) && !line.includes(0);
+}

@@ -1,0 +1,228 @@
+import type { Origin, SettingName, SettingSighting, Side, SizeBasis, SizeSighting } from '../evidence.js';
+import { BoundedCounts } from './bounded-counts.js';
+import { type Decision, type DecisionKind, Decisions } from './decisions.js';
+import type { CostTally, EngineTally, LogSummary, Signal, SignalTally } from './log-summary.js';
+import { excerptOf } from './masking.js';
+import { RateBuckets } from './rate-buckets.js';
+import type { LogLine } from './rules/rule.js';
+import { GaugeTally } from './spreads.js';
+
+const MAX_WORKERS = 64;
+const MAX_VALUES = 16;
+const MAX_SIGHTINGS = 256;
+const MAX_VALUE_CHARS = 200;
+
+interface SignalDetails {
+  readonly worker?: string | undefined;
+  /** The numbers that it has. */
+  readonly value?: string | undefined;
+  /** What of the line is to be seen in the origin. */
+  readonly about: string;
+  readonly count?: number;
+}
+
+interface SizeDetails {
+  readonly side: Side;
+  readonly who?: string | undefined;
+  readonly tokensPerBlock: number | undefined;
+  readonly basis: SizeBasis;
+  readonly about: string;
+}
+
+interface SettingDetails {
+  readonly side: Side;
+  readonly who?: string | undefined;
+  readonly value: string | number | undefined;
+  /** True when the line tells that nobody set it. */
+  readonly isDefault?: boolean;
+  readonly about: string;
+}
+
+/** What an engine tells in one line; undefined for what it does not. */
+export interface EngineReading {
+  readonly promptTokens?: number | undefined;
+  readonly cachedTokens?: number | undefined;
+  readonly prefixHitRate?: number | undefined;
+  readonly kvCacheUsage?: number | undefined;
+  readonly runningRequests?: number | undefined;
+  readonly waitingRequests?: number | undefined;
+}
+
+class SignalCount {
+  readonly rate = new RateBuckets();
+  readonly byWorker = new BoundedCounts(MAX_WORKERS);
+  readonly values = new BoundedCounts(MAX_VALUES);
+  readonly first: Origin;
+  count = 0;
+
+  constructor(first: Origin) {
+    this.first = first;
+  }
+}
+
+/** What rules found so far. All of it is bounded, whatever the log has. */
+export class LogTally {
+  /** The worker that a process says itself to be; empty before it does. */
+  ownWorker = '';
+  /** The mode that the last decision told. */
+  routerMode = '';
+  readonly #name: string;
+  readonly #who: string;
+  readonly #signals = new Map<Signal, SignalCount>();
+  readonly #decisions = new Decisions();
+  readonly #sizes = new Map<string, SizeSighting>();
+  readonly #settings = new Map<string, SettingSighting>();
+  readonly #weights = new BoundedCounts(MAX_VALUES);
+  /** Pods that run a standalone indexer; "" for a log without prefixes. */
+  readonly #indexers = new Set<string>();
+  #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
+  #engine: EngineCount | undefined;
+
+  /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
+  constructor(name: string, who: string) {
+    this.#name = name;
+    this.#who = who;
+  }
+
+  addSignal(signal: Signal, line: LogLine, details: SignalDetails): void {
+    const { worker, value, about, count = 1 } = details;
+    let tally = this.#signals.get(signal);
+    if (tally === undefined) {
+      tally = new SignalCount(this.#originOf(line, about));
+      this.#signals.set(signal, tally);
+    }
+    tally.count += count;
+    tally.rate.add(line.ms, 0, count);
+    tally.byWorker.add(worker ?? this.#whoOf(line), count);
+    if (value !== undefined) tally.values.add(value.slice(0, MAX_VALUE_CHARS), count);
+  }
+
+  /** The line is of a standalone indexer. */
+  addIndexer({ who }: LogLine): void {
+    if (this.#indexers.size < MAX_WORKERS) this.#indexers.add(who);
+  }
+
+  /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */
+  isOfIndexer({ who }: LogLine): boolean {
+    return this.#indexers.has(who);
+  }
+
+  addDecision(kind: DecisionKind, line: LogLine, decision: Decision): void {
+    this.#decisions.add(kind, line, decision);
+  }
+
+  addOverlap(ids: readonly string[], cachedBlocks: number): void {
+    this.#decisions.addOverlap(ids, cachedBlocks);
+  }
+
+  addFirstToken(ids: readonly string[], firstTokenMs: number): void {
+    this.#decisions.addFirstToken(ids, firstTokenMs);
+  }
+
+  addPrompt(promptTokens: number, cachedTokens: number): void {
+    this.#decisions.addPrompt(promptTokens, cachedTokens);
+  }
+
+  addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void {
+    this.#costs ??= {
+      count: 0,
+      withoutCache: 0,
+      largestCachedBlocks: 0,
+      first: this.#originOf(line, 'Formula for'),
+    };
+    this.#costs.count += 1;
+    if (cachedBlocks === 0) this.#costs.withoutCache += 1;
+    this.#costs.largestCachedBlocks = Math.max(this.#costs.largestCachedBlocks, cachedBlocks);
+    if (overlapWeight !== undefined) this.#weights.add(overlapWeight);
+  }
+
+  addSize(line: LogLine, { side, who = this.#whoOf(line), tokensPerBlock, basis, about }: SizeDetails): void {
+    if (tokensPerBlock === undefined) return;
+    const key = [side, who, tokensPerBlock, basis].join('\n');
+    if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
+    const origin = this.#originOf(line, about);
+    this.#sizes.set(key, { side, who, tokensPerBlock, basis, origin });
+  }
+
+  addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
+    const { side, who = this.#whoOf(line), isDefault = false, about } = details;
+    if (details.value === undefined || details.value === '') return;
+    const value = String(details.value).slice(0, MAX_VALUE_CHARS);
+    const key = [side, who, name, value].join('\n');
+    if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;
+    const origin = this.#originOf(line, about);
+    this.#settings.set(key, { side, who, name, value, isDefault, origin });
+  }
+
+  addEngineReading(line: LogLine, reading: EngineReading): void {
+    this.#engine ??= new EngineCount(line);
+    this.#engine.add(reading, line);
+  }
+
+  finish(): Pick<LogSummary, 'signals' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'> {
+    const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
+    return {
+      signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
+      decisions: this.#decisions.finish(originOf),
+      costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
+      engine: this.#engine?.finish(originOf),
+      sizes: [...this.#sizes.values()],
+      settings: [...this.#settings.values()],
+    };
+  }
+
+  #whoOf({ who }: LogLine): string {
+    return who || this.#who || this.ownWorker;
+  }
+
+  #originOf({ lineNumber, text }: LogLine, about: string): Origin {
+    return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
+  }
+}
+
+class EngineCount {
+  readonly #prefixHitRate = new GaugeTally();
+  readonly #kvCacheUsage = new GaugeTally();
+  readonly #runningRequests = new GaugeTally();
+  readonly #waitingRequests = new GaugeTally();
+  readonly #first: LogLine;
+  #last: LogLine;
+  #promptTokens = 0;
+  #cachedTokens = 0;
+
+  constructor(first: LogLine) {
+    this.#first = first;
+    this.#last = first;
+  }
+
+  add(reading: EngineReading, line: LogLine): void {
+    this.#last = line;
+    this.#promptTokens += reading.promptTokens ?? 0;
+    this.#cachedTokens += reading.cachedTokens ?? 0;
+    this.#prefixHitRate.add(reading.prefixHitRate);
+    this.#kvCacheUsage.add(reading.kvCacheUsage);
+    this.#runningRequests.add(reading.runningRequests);
+    this.#waitingRequests.add(reading.waitingRequests);
+  }
+
+  finish(originOf: (line: LogLine) => Origin): EngineTally {
+    return {
+      promptTokens: this.#promptTokens,
+      cachedTokens: this.#cachedTokens,
+      prefixHitRate: this.#prefixHitRate.gauge,
+      kvCacheUsage: this.#kvCacheUsage.gauge,
+      runningRequests: this.#runningRequests.gauge,
+      waitingRequests: this.#waitingRequests.gauge,
+      first: originOf(this.#first),
+      last: originOf(this.#last),
+    };
+  }
+}
+
+function signalTally(signal: Signal, { count, rate, byWorker, values, first }: SignalCount): SignalTally {
+  return { signal, count, rate: rate.counts, byWorker: byWorker.counts, first, values: values.counts };
+}
+
+function costTally(costs: Omit<CostTally, 'overlapWeights'>, weights: BoundedCounts): CostTally {
+  return { ...costs, overlapWeights: weights.counts };
+}

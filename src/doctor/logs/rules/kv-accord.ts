@@ -1,0 +1,110 @@
+import type { Signal } from '../log-summary.js';
+import { type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
+
+/** Lines of this product's own processes, as JSON and as text. Their sentences are those of the agreement's rules. */
+export const KV_ACCORD_RULES: readonly Rule[] = [
+  // "Selected worker: worker-0 (cached_blocks: 3 of 40, mode: kv, exact, logit: 37.0)".
+  rule(' (cached_blocks: ', (line, tally) => {
+    const found = /Selected worker: (\S{1,253}) \(cached_blocks: (\d{1,12}) of \d{1,12}, /.exec(line.text);
+    if (found === null) return;
+    const [, worker = '', cached] = found;
+    tally.addDecision('selected', line, { worker, cachedBlocks: numberOf(cached), treeSize: undefined });
+  }),
+  rule('Auto-configured KV block size to ', (line, tally) => {
+    const size = /block size to (\d{1,9})/.exec(line.text)?.[1];
+    const about = 'Auto-configured';
+    const who = groupOf(line);
+    tally.addSize(line, { side: 'router', who, tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+  }),
+  rule('(from the explicit override)', (line, tally) => {
+    const size = /Using KV block size (\d{1,9}) \(from the explicit override\)/.exec(line.text)?.[1];
+    const about = 'Using KV block size';
+    const who = groupOf(line);
+    tally.addSize(line, { side: 'router', who, tokensPerBlock: sizeOf(size), basis: 'configured', about });
+  }),
+  // V3: "Frontend KV block size (16) does not match worker block size (32)."
+  rule('does not match worker block size', (line, tally) => {
+    const [, ours, theirs] =
+      /Frontend KV block size \((\d{1,9})\) does not match worker block size \((\d{1,9})\)/.exec(line.text) ??
+      [];
+    if (ours === undefined) return;
+    const about = 'Frontend KV block size';
+    const worker = workerOf(line);
+    tally.addSignal('accord_mismatch', line, { worker, value: `${ours} -> ${theirs}`, about });
+    tally.addSize(line, {
+      side: 'frontend',
+      who: groupOf(line),
+      tokensPerBlock: sizeOf(ours),
+      basis: 'in_use',
+      about,
+    });
+    tally.addSize(line, {
+      side: 'worker',
+      who: worker,
+      tokensPerBlock: sizeOf(theirs),
+      basis: 'in_use',
+      about,
+    });
+  }),
+  signal(' disagree on the ', 'accord_conflict', /Workers of ".{0,300}?" disagree on the /),
+  signal(' declare another KV block size than', 'accord_conflict', /Workers of ".{0,300}?" declare another/),
+  // A6: "Worker w has KV block size (tokens_per_block) 64, the fleet agreed on 32 (…). It is quarantined …".
+  rule(' the fleet agreed on ', (line, tally) => {
+    const [, worker, theirs, ours] =
+      /Worker (\S{1,253}) has KV block size \(tokens_per_block\) (\d{1,9}), the fleet agreed on (\d{1,9})/.exec(
+        line.text,
+      ) ?? [];
+    if (worker === undefined) return;
+    const about = 'has KV block size';
+    tally.addSignal('accord_mismatch', line, { worker, value: `${ours} -> ${theirs}`, about });
+    tally.addSize(line, {
+      side: 'worker',
+      who: worker,
+      tokensPerBlock: sizeOf(theirs),
+      basis: 'in_use',
+      about,
+    });
+  }),
+  // "Engine vllm 0.32.0 at http://… cuts KV blocks of 32 tokens (engine_metrics: …)".
+  rule(' cuts KV blocks of ', (line, tally) => {
+    const [, size, source] = /cuts KV blocks of (\d{1,9}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
+    const basis = source === 'observed_event' ? 'observed' : source === 'declared' ? 'declared' : 'in_use';
+    const about = 'cuts KV blocks';
+    tally.addSize(line, { side: 'worker', who: workerOf(line), tokensPerBlock: sizeOf(size), basis, about });
+  }),
+  // V4: "the engine cuts blocks of 32 tokens (KV events of …: …), but FILE (declared) says 16; …".
+  rule('the engine cuts blocks of ', (line, tally) => {
+    const [, real] = /the engine cuts blocks of (\d{1,9}) tokens/.exec(line.text) ?? [];
+    const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,9})/.exec(line.text) ?? [];
+    const about = 'the engine cuts';
+    const who = workerOf(line);
+    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
+    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(declared), basis: 'declared', about });
+  }),
+  rule('The sidecar of worker ', (line, tally) => {
+    if (!/The sidecar of worker \S{1,253} is lost/.test(line.text)) return;
+    tally.addSignal('worker_removed', line, { worker: workerOf(line), about: 'The sidecar of' });
+  }),
+  signal('kv-accord aggregator ', 'started', /kv-accord aggregator [\w.+-]+ watches /),
+  signal('kv-accord frontend ', 'started', /kv-accord frontend [\w.+-]+ serves /),
+];
+
+function rule(needle: string, read: Rule['read']): Rule {
+  return { program: 'kv-accord', needle, read };
+}
+
+function signal(needle: string, sign: Signal, form: RegExp): Rule {
+  return rule(needle, (line, tally) => {
+    if (form.test(line.text)) tally.addSignal(sign, line, { worker: workerOf(line), about: needle });
+  });
+}
+
+function workerOf({ fields }: LogLine): string | undefined {
+  const worker = fields?.['worker'] ?? fields?.['worker_id'];
+  return typeof worker === 'string' ? worker : undefined;
+}
+
+function groupOf({ fields }: LogLine): string | undefined {
+  const group = fields?.['group'];
+  return typeof group === 'string' ? group : undefined;
+}

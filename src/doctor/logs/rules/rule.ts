@@ -1,0 +1,74 @@
+import type { LogProgram } from '../log-summary.js';
+import type { LogTally } from '../log-tally.js';
+
+/** A line that a rule looks at. */
+export interface LogLine {
+  /** In its log, from 1. */
+  readonly lineNumber: number;
+  /** The message with its fields, without colours and prefixes. */
+  readonly text: string;
+  /** Its own time, or that of the lines before it. */
+  readonly ms: number | undefined;
+  /** The pod or container that a prefix names; empty without one. */
+  readonly who: string;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What is known of one kind of line. */
+export interface Rule {
+  readonly program: LogProgram;
+  /** A part of the message that only such lines have, never split by colours: ASCII, and the search is slower for all when it has less than 12 characters. */
+  readonly needle: string;
+  read(line: LogLine, tally: LogTally): void;
+}
+
+/** The value of a field `name=value` or `name="value"`; the first of that very name. Undefined when there is none. */
+export function fieldOf(text: string, name: string, from = 0): string | undefined {
+  const sign = `${name}=`;
+  for (let at = text.indexOf(sign, from); at !== -1; at = text.indexOf(sign, at + 1)) {
+    if (at > 0 && isOfName(text.charCodeAt(at - 1))) continue;
+    let start = at + sign.length;
+    if (text.charCodeAt(start) === 34) {
+      start += 1;
+      const end = text.indexOf('"', start);
+      return text.slice(start, end === -1 ? text.length : end);
+    }
+    let end = start;
+    while (end < text.length && !isEnd(text.charCodeAt(end))) end += 1;
+    return text.slice(start, end);
+  }
+  return undefined;
+}
+
+/** A number that is not negative; undefined for anything else. */
+export function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value)) return value >= 0 ? value : undefined;
+  return text.includes(',') ? numberOf(text.replaceAll(',', '')) : undefined;
+}
+
+/** A block size in tokens; undefined for what cannot be one. */
+export function sizeOf(text: string | undefined): number | undefined {
+  const value = numberOf(text);
+  return value !== undefined && Number.isInteger(value) && value >= 1 && value <= 1_048_576
+    ? value
+    : undefined;
+}
+
+/** Letters, digits, `_`, `.`, `-`. */
+function isOfName(code: number): boolean {
+  return (
+    (code >= 48 && code <= 57) ||
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    code === 95 ||
+    code === 46 ||
+    code === 45
+  );
+}
+
+/** Space, comma, semicolon, closing bracket. */
+function isEnd(code: number): boolean {
+  return code <= 32 || code === 44 || code === 59 || code === 41 || code === 125 || code === 93;
+}

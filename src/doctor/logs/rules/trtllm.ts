@@ -1,0 +1,77 @@
+import { addPythonSettings, addPythonSize, pythonValue } from './python-values.js';
+import { numberOf, type Rule, sizeOf } from './rule.js';
+
+/** Fields of `KvCacheConfig` and of the engine's arguments, in dumps of Python objects. */
+const ARGUMENTS = {
+  enable_block_reuse: 'prefix_caching',
+  free_gpu_memory_fraction: 'free_gpu_memory_fraction',
+  max_batch_size: 'max_batch_size',
+  max_seq_len: 'max_model_len',
+  tensor_parallel_size: 'tensor_parallel_size',
+  pipeline_parallel_size: 'pipeline_parallel_size',
+} as const;
+
+/** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */
+export const TENSORRT_RULES: readonly Rule[] = [
+  // "Max KV cache blocks per sequence: 128 [window size=4096], tokens per block=32, primary blocks=129, secondary blocks=0, max sequence length=4096".
+  rule('tokens per block=', (line, tally) => {
+    const { text } = line;
+    const size = /tokens per block=(\d{1,9})/.exec(text)?.[1];
+    const about = 'tokens per block=';
+    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+    const blocks = numberOf(/primary blocks=(\d{1,12})/.exec(text)?.[1]);
+    tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about });
+    const length = numberOf(/max sequence length=(\d{1,12})/.exec(text)?.[1]);
+    tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about });
+  }),
+  rule('Number of tokens per block: ', (line, tally) => {
+    const size = /Number of tokens per block: (\d{1,9})/.exec(line.text)?.[1];
+    const about = 'tokens per block';
+    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+  }),
+  rule('Number of blocks in KV cache primary pool', (line, tally) => {
+    const blocks = numberOf(/primary pool: (\d{1,12})/.exec(line.text)?.[1]);
+    tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: 'primary pool' });
+  }),
+  // "[MemUsageChange] Allocated 78.30 GiB for max tokens in paged KV cache (3731744)."
+  rule('for max tokens in paged KV cache', (line, tally) => {
+    const [, gibibytes, tokens] =
+      /Allocated (\d+(?:\.\d+)?) GiB for max tokens in paged KV cache \((\d{1,12})\)/.exec(line.text) ?? [];
+    const about = 'Allocated';
+    const bytes = gibibytes === undefined ? 0 : Math.round(Number(gibibytes) * 2 ** 30);
+    tally.addSetting(line, 'kv_cache_bytes', { side: 'worker', value: bytes > 0 ? bytes : undefined, about });
+    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: numberOf(tokens), about });
+  }),
+  // "TRTGptModel maxBatchSize: 64".
+  rule('TRTGptModel maxBatchSize: ', (line, tally) => {
+    const size = numberOf(/maxBatchSize: (\d{1,9})/.exec(line.text)?.[1]);
+    tally.addSetting(line, 'max_batch_size', { side: 'worker', value: size, about: 'maxBatchSize' });
+  }),
+  rule('TRTGptModel maxSequenceLen: ', (line, tally) => {
+    const length = numberOf(/maxSequenceLen: (\d{1,12})/.exec(line.text)?.[1]);
+    tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about: 'maxSequenceLen' });
+  }),
+  // "KvCacheConfig(enable_block_reuse=True, max_tokens=None, …, free_gpu_memory_fraction=0.9, …)" and dumps of options as a dict.
+  rule('enable_block_reuse', (line, tally) => {
+    addPythonSize(line, tally, 'tokens_per_block');
+    addPythonSettings(line, tally, ARGUMENTS);
+    const buffer = numberOf(pythonValue(line.text, 'event_buffer_max_size'));
+    const publishes = buffer === undefined ? undefined : String(buffer > 0);
+    const about = 'event_buffer_max_size';
+    tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: publishes, about });
+  }),
+  rule('TensorRT-LLM version: ', (line, tally) => {
+    const version = /TensorRT-LLM version: ([\w.+-]{1,60})/.exec(line.text)?.[1];
+    tally.addSignal('started', line, { value: version, about: 'TensorRT-LLM version' });
+    tally.addSetting(line, 'backend', { side: 'worker', value: 'trtllm', about: 'TensorRT-LLM version' });
+    tally.addSetting(line, 'engine_version', {
+      side: 'worker',
+      value: version,
+      about: 'TensorRT-LLM version',
+    });
+  }),
+];
+
+function rule(needle: string, read: Rule['read']): Rule {
+  return { program: 'trtllm', needle, read };
+}

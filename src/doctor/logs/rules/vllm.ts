@@ -1,0 +1,125 @@
+import type { Signal } from '../log-summary.js';
+import type { LogTally } from '../log-tally.js';
+import { addPythonSettings, addPythonSize, pythonValue } from './python-values.js';
+import { type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
+
+/** Arguments of `vllm serve`, by their names in the dump. */
+const ARGUMENTS = {
+  model: 'model',
+  enable_prefix_caching: 'prefix_caching',
+  tensor_parallel_size: 'tensor_parallel_size',
+  pipeline_parallel_size: 'pipeline_parallel_size',
+  data_parallel_size: 'data_parallel_size',
+  decode_context_parallel_size: 'context_parallel_size',
+  gpu_memory_utilization: 'gpu_memory_utilization',
+  max_num_seqs: 'max_num_seqs',
+  max_model_len: 'max_model_len',
+  kv_cache_dtype: 'kv_cache_dtype',
+  prefix_caching_hash_algo: 'hash_algorithm',
+  kv_cache_memory_bytes: 'kv_cache_bytes',
+  enable_lora: 'lora_adapters',
+} as const;
+
+/** The same in the engine's own dump at its start. */
+const ENGINE_CONFIG = {
+  tensor_parallel_size: 'tensor_parallel_size',
+  pipeline_parallel_size: 'pipeline_parallel_size',
+  data_parallel_size: 'data_parallel_size',
+  decode_context_parallel_size: 'context_parallel_size',
+  max_seq_len: 'max_model_len',
+  kv_cache_dtype: 'kv_cache_dtype',
+  enable_prefix_caching: 'prefix_caching',
+} as const;
+
+/** Lines of vLLM, by itself and within Dynamo's workers: 0.6 (V0) to 0.32. */
+export const VLLM_RULES: readonly Rule[] = [
+  // "Engine 000: Avg prompt throughput: …, Running: 3 reqs, Waiting: 0 reqs, Preemptions: 2, GPU KV cache usage: 98.1%, Prefix cache hit rate: 0.0%".
+  rule('KV cache usage: ', (line, tally) => {
+    const { text } = line;
+    const percent = (of: RegExp): number | undefined => {
+      const value = numberOf(of.exec(text)?.[1]);
+      return value === undefined ? undefined : value / 100;
+    };
+    tally.addEngineReading(line, {
+      kvCacheUsage: percent(/KV cache usage: (\d+(?:\.\d+)?)%/),
+      // With a capital: the hit rate of an external cache has none.
+      prefixHitRate: percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/),
+      runningRequests: numberOf(/Running: (\d+) reqs/.exec(text)?.[1]),
+      waitingRequests: numberOf(/Waiting: (\d+) reqs/.exec(text)?.[1]),
+    });
+    const preemptions = numberOf(/Preemptions: (\d+)/.exec(text)?.[1]) ?? 0;
+    if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });
+  }),
+  // "GPU KV cache size: 123,456 tokens", with the concurrency behind it since 0.30.
+  rule('KV cache size: ', (line, tally) => {
+    const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
+    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, about: 'KV cache size' });
+  }),
+  rule('Maximum concurrency for ', (line, tally) => {
+    const tokens = numberOf(/Maximum concurrency for ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
+    tally.addSetting(line, 'max_model_len', { side: 'worker', value: tokens, about: 'Maximum concurrency' });
+  }),
+  // V0: "# GPU blocks: 27000, # CPU blocks: 2048", later "# cuda blocks: …".
+  rule('# GPU blocks: ', readBlocks),
+  rule('# cuda blocks: ', readBlocks),
+  rule('non-default args: ', (line, tally) => {
+    addPythonSize(line, tally, 'block_size');
+    addPythonSettings(line, tally, ARGUMENTS);
+    addEvents(line, tally);
+  }),
+  rule('LLM engine (v', (line, tally) => {
+    const version = /LLM engine \(v([\w.+-]{1,60})\)/.exec(line.text)?.[1];
+    tally.addSignal('started', line, { value: version, about: 'LLM engine' });
+    tally.addSetting(line, 'backend', { side: 'worker', value: 'vllm', about: 'LLM engine' });
+    tally.addSetting(line, 'engine_version', { side: 'worker', value: version, about: 'LLM engine' });
+    addPythonSettings(line, tally, ENGINE_CONFIG);
+  }),
+  rule('Starting ZMQ publisher thread', (line, tally) =>
+    tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: 'true', about: 'ZMQ publisher' }),
+  ),
+  rule('Setting attention block size to ', readChangedSize),
+  rule('Setting kv cache block size to ', readChangedSize),
+  // "CPU MLA backend requires block_size=16, overriding user-specified block_size=64."
+  rule('overriding user-specified block_size', (line, tally) => {
+    const [, size, asked] =
+      /requires block_size=(\d{1,9}), overriding user-specified block_size=(\d{1,9})/.exec(line.text) ?? [];
+    if (size === undefined) return;
+    const about = 'requires block_size';
+    tally.addSignal('block_size_changed_by_engine', line, { value: `${asked} -> ${size}`, about });
+    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(asked), basis: 'configured', about });
+  }),
+  // V0: "Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space."
+  signal('is preempted by PreemptionMode', 'preemption'),
+  signal('Successfully reset prefix cache', 'cache_reset'),
+];
+
+function rule(needle: string, read: Rule['read']): Rule {
+  return { program: 'vllm', needle, read };
+}
+
+function signal(needle: string, sign: Signal): Rule {
+  return rule(needle, (line, tally) => tally.addSignal(sign, line, { about: needle }));
+}
+
+function readBlocks(line: LogLine, tally: LogTally): void {
+  const blocks = /# (?:GPU|cuda) blocks: (\d{1,12})/.exec(line.text)?.[1];
+  tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: ' blocks: ' });
+}
+
+function readChangedSize(line: LogLine, tally: LogTally): void {
+  const size = /block size to (\d{1,9})\b/.exec(line.text)?.[1];
+  if (size === undefined) return;
+  tally.addSignal('block_size_changed_by_engine', line, { value: size, about: 'block size to' });
+  const about = 'block size to';
+  tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+}
+
+/** Who does not name them publishes none: the line has all that is not left to its default. */
+function addEvents(line: LogLine, tally: LogTally): void {
+  const { text } = line;
+  const isDefault = !text.includes('kv_events_config') && text.trimEnd().endsWith('}');
+  const about = isDefault ? 'non-default args' : 'enable_kv_cache_events';
+  const value = isDefault ? 'false' : pythonValue(text, 'enable_kv_cache_events');
+  tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value, isDefault, about });
+}

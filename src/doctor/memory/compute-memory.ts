@@ -1,0 +1,238 @@
+import type { Evidence, ModelShape, Origin } from '../evidence.js';
+import { bytesPerToken, cacheDtypeBytes, type TokenBytes } from './bytes-per-token.js';
+import type { MemoryArithmetic, Step } from './memory-arithmetic.js';
+import { type Traffic, trafficOf } from './traffic.js';
+import { type Told, WorkerInputs, workersOf } from './worker-inputs.js';
+
+/** Kinds of workers that are told of; more are the same in other words. */
+const MAX_KINDS = 8;
+
+/** What memory allows, for each kind of worker of each model whose shape is known. Workers of the same numbers stand together. */
+export function computeMemory(evidence: Evidence): readonly MemoryArithmetic[] {
+  const traffic = trafficOf(evidence);
+  const kinds = new Map<string, MemoryArithmetic>();
+  for (const model of evidence.models) {
+    for (const who of workersOf(evidence)) {
+      const one = new Arithmetic(model, new WorkerInputs(evidence, who), traffic).compute(who);
+      const key = JSON.stringify(one.steps.map(({ expression, value }) => [expression, value]));
+      const known = kinds.get(key);
+      if (known === undefined && kinds.size >= MAX_KINDS) continue;
+      kinds.set(key, known === undefined ? one : { ...known, who: joined(known.who, who) });
+    }
+  }
+  return [...kinds.values()];
+}
+
+function joined(known: string, who: string): string {
+  return known.split(', ').includes(who) ? known : `${known}, ${who}`.slice(0, MAX_WHO_CHARS);
+}
+
+const MAX_WHO_CHARS = 300;
+
+class Arithmetic {
+  readonly #steps: Step[] = [];
+  readonly #model: ModelShape;
+  readonly #worker: WorkerInputs;
+  readonly #traffic: Traffic;
+
+  constructor(model: ModelShape, worker: WorkerInputs, traffic: Traffic) {
+    this.#model = model;
+    this.#worker = worker;
+    this.#traffic = traffic;
+  }
+
+  compute(who: string): MemoryArithmetic {
+    const worker = this.#worker;
+    const tensor = worker.count('tensor_parallel_size')?.value ?? 1;
+    const pipeline = worker.count('pipeline_parallel_size')?.value ?? 1;
+    const dtypeBytes = cacheDtypeBytes(worker.text('kv_cache_dtype')?.value, this.#model);
+    const token = bytesPerToken(this.#model, { tensor, pipeline, dtypeBytes });
+    this.#steps.push(...token.steps);
+    const perToken = token.everywhere + token.windowed;
+    const block = worker.tokensPerBlock();
+    const bytesPerBlock = block === undefined ? undefined : perToken * block.value;
+    if (block !== undefined && bytesPerBlock !== undefined)
+      this.#step(
+        'One block takes',
+        `${block.value} tokens x ${perToken} bytes`,
+        bytesPerBlock,
+        'bytes',
+        block,
+      );
+
+    const budgetBytes = this.#budget(bytesPerBlock, perToken, tensor * pipeline);
+    const sequence = this.#sequenceTokens();
+    const capacityTokens = this.#capacity(budgetBytes, token, block, sequence);
+    const demandTokens = this.#demand(sequence);
+    const retentionSeconds = this.#retention(capacityTokens);
+    const largestBatch = this.#largestBatch(capacityTokens, sequence);
+    const used = worker.usedBytes();
+    if (used !== undefined)
+      this.#step(
+        'In use on the fullest GPU, by all that runs there',
+        `${used.value} of ${used.totalBytes} bytes`,
+        used.value,
+        'bytes',
+        used,
+      );
+    return {
+      who,
+      bytesPerToken: perToken,
+      bytesPerBlock,
+      budgetBytes,
+      capacityTokens,
+      demandTokens,
+      retentionSeconds,
+      largestBatch,
+      steps: this.#steps,
+    };
+  }
+
+  /** What the engine says of its own cache, else what is left of a GPU after the weights. */
+  #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number): number | undefined {
+    const worker = this.#worker;
+    const told = worker.count('kv_cache_bytes');
+    if (told !== undefined)
+      return this.#step(
+        'The engine has for its KV cache',
+        `${told.value} bytes, as it says`,
+        told.value,
+        'bytes',
+        told,
+      );
+    const blocks = worker.count('total_kv_blocks');
+    if (blocks !== undefined && bytesPerBlock !== undefined) {
+      const value = blocks.value * bytesPerBlock;
+      const expression = `${blocks.value} blocks x ${bytesPerBlock} bytes`;
+      return this.#step(
+        "The engine's own number of blocks takes, on each GPU",
+        expression,
+        value,
+        'bytes',
+        blocks,
+      );
+    }
+    const tokens = worker.count('kv_cache_tokens');
+    if (tokens !== undefined) {
+      const value = tokens.value * perToken;
+      const expression = `${tokens.value} tokens x ${perToken} bytes`;
+      return this.#step(
+        "The engine's own number of tokens takes, on each GPU",
+        expression,
+        value,
+        'bytes',
+        tokens,
+      );
+    }
+    return this.#leftOfGpu(gpus);
+  }
+
+  #leftOfGpu(gpus: number): number | undefined {
+    const gpu = this.#worker.gpuBytes();
+    const { weightBytes, origin } = this.#model;
+    if (gpu === undefined || weightBytes === undefined) return undefined;
+    const weights = Math.ceil(weightBytes / gpus);
+    this.#step('Weights take, on each GPU', `${weightBytes} bytes / ${gpus} GPUs`, weights, 'bytes', {
+      origin,
+    });
+    const free = this.#worker.fraction('free_gpu_memory_fraction');
+    const all = this.#worker.fraction('gpu_memory_utilization');
+    const says = 'For KV blocks is left on each GPU, before activations and graphs';
+    if (free !== undefined) {
+      const value = Math.max(0, Math.floor((gpu.value - weights) * free.value));
+      const expression = `(${gpu.value} - ${weights} bytes) x ${free.value}`;
+      return this.#step(says, expression, value, 'bytes', gpu, free);
+    }
+    if (all === undefined) return undefined;
+    const value = Math.max(0, Math.floor(gpu.value * all.value) - weights);
+    return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);
+  }
+
+  #capacity(
+    budget: number | undefined,
+    token: TokenBytes,
+    block: Told | undefined,
+    sequence: Told | undefined,
+  ): number | undefined {
+    const tokens = this.#worker.count('kv_cache_tokens');
+    if (tokens !== undefined)
+      return this.#step(
+        'The cache holds',
+        `${tokens.value} tokens, as the engine says`,
+        tokens.value,
+        'tokens',
+        tokens,
+      );
+    const blocks = this.#worker.count('total_kv_blocks');
+    if (blocks !== undefined && block !== undefined) {
+      const expression = `${blocks.value} blocks x ${block.value} tokens`;
+      return this.#step('The cache holds', expression, blocks.value * block.value, 'tokens', blocks, block);
+    }
+    if (budget === undefined) return undefined;
+    const { everywhere, windowed, windowTokens } = token;
+    // Of a long sequence, layers with a window keep only its end.
+    const share =
+      windowTokens === undefined || sequence === undefined ? 1 : Math.min(1, windowTokens / sequence.value);
+    const mean = Math.max(1, Math.round(everywhere + windowed * share));
+    const value = Math.floor(budget / mean);
+    const window = share < 1 ? ` (${everywhere} + ${windowed} x ${windowTokens} / ${sequence?.value})` : '';
+    return this.#step('The cache holds', `${budget} bytes / ${mean} bytes${window}`, value, 'tokens');
+  }
+
+  /** At their longest, else as they were on the average. */
+  #sequenceTokens(): Told | undefined {
+    const limit = this.#worker.count('max_model_len');
+    if (limit !== undefined) return limit;
+    const mean = this.#traffic.sequenceTokens;
+    return mean === undefined ? undefined : { value: Math.ceil(mean.value), origin: mean.origin };
+  }
+
+  #demand(sequence: Told | undefined): number | undefined {
+    const batch = this.#worker.count('max_num_seqs') ?? this.#worker.count('max_batch_size');
+    if (batch === undefined || sequence === undefined) return undefined;
+    const expression = `${batch.value} sequences x ${sequence.value} tokens`;
+    return this.#step(
+      'Sequences that may run at a time need, at their longest',
+      expression,
+      batch.value * sequence.value,
+      'tokens',
+      batch,
+      sequence,
+    );
+  }
+
+  /** How long until as many new tokens have come as the cache holds. Least recently used blocks go first. */
+  #retention(capacity: number | undefined): number | undefined {
+    const { newTokensPerSecond: rate, workers = 1 } = this.#traffic;
+    if (rate === undefined || capacity === undefined) return undefined;
+    const perWorker = rate.value / workers;
+    const value = Math.round(capacity / perWorker);
+    const divided = workers === 1 ? rate.expression : `${rate.expression} / ${workers} workers`;
+    const says = 'A prefix that nobody uses stays, at most';
+    return this.#step(says, `${capacity} tokens / (${divided})`, value, 'seconds', rate);
+  }
+
+  #largestBatch(capacity: number | undefined, sequence: Told | undefined): number | undefined {
+    if (capacity === undefined || sequence === undefined) return undefined;
+    const value = Math.floor(capacity / 2 / sequence.value);
+    const expression = `${capacity} tokens / 2 / ${sequence.value} tokens`;
+    return this.#step(
+      'Most sequences at a time that leave half of the cache for prefixes',
+      expression,
+      value,
+      'sequences',
+      sequence,
+    );
+  }
+
+  #step(
+    says: string,
+    expression: string,
+    value: number,
+    unit: Step['unit'],
+    ...from: readonly { readonly origin: Origin }[]
+  ): number {
+    this.#steps.push({ says, expression, value, unit, origins: from.map(({ origin }) => origin) });
+    return value;
+  }
+}

@@ -1,0 +1,28 @@
+import type { Origin } from '../evidence.js';
+
+/** One line of an arithmetic that a person can check: `2 x 32 layers x 8 KV heads x 128 x 2 bytes`. */
+export interface Step {
+  readonly says: string;
+  /** The expression with its numbers. */
+  readonly expression: string;
+  readonly value: number;
+  readonly unit: 'bytes' | 'tokens' | 'blocks' | 'seconds' | 'sequences';
+  readonly origins: readonly Origin[];
+}
+
+/** What memory allows for one worker. */
+export interface MemoryArithmetic {
+  readonly who: string;
+  readonly bytesPerToken: number;
+  readonly bytesPerBlock: number | undefined;
+  /** Bytes for KV blocks on one GPU. */
+  readonly budgetBytes: number | undefined;
+  readonly capacityTokens: number | undefined;
+  /** Tokens of all sequences that run at a time, at their longest. */
+  readonly demandTokens: number | undefined;
+  /** Seconds for which a prefix that nobody uses stays. */
+  readonly retentionSeconds: number | undefined;
+  /** Most sequences that leave half of the cache for prefixes. */
+  readonly largestBatch: number | undefined;
+  readonly steps: readonly Step[];
+}

@@ -1,0 +1,105 @@
+import type { Evidence, Origin, SettingName, SettingSighting, SizeSighting } from '../evidence.js';
+
+/** A number with where it was read. */
+export interface Told {
+  readonly value: number;
+  readonly origin: Origin;
+}
+
+/** From the weakest to the strongest. */
+const BASES: readonly SizeSighting['basis'][] = ['default', 'configured', 'declared', 'in_use', 'observed'];
+
+/** Settings that make a worker worth an arithmetic of its own. */
+const OWN: ReadonlySet<SettingName> = new Set<SettingName>([
+  'tensor_parallel_size',
+  'pipeline_parallel_size',
+  'gpu_memory_utilization',
+  'free_gpu_memory_fraction',
+  'max_num_seqs',
+  'max_batch_size',
+  'max_model_len',
+  'kv_cache_dtype',
+  'total_kv_blocks',
+  'kv_cache_tokens',
+  'kv_cache_bytes',
+]);
+
+/** Less of a GPU is no share that anybody meant. */
+const MIN_FRACTION = 0.001;
+
+/** The workers of which something is known that decides about memory; one without a name when nobody is named. */
+export function workersOf({ settings }: Evidence): readonly string[] {
+  const named = settings.filter(({ side, who, name }) => side === 'worker' && who !== '' && OWN.has(name));
+  const workers = [...new Set(named.map(({ who }) => who))];
+  return workers.length === 0 ? [''] : workers;
+}
+
+/** What is known of one worker. */
+export class WorkerInputs {
+  readonly #evidence: Evidence;
+  readonly #who: string;
+
+  constructor(evidence: Evidence, who: string) {
+    this.#evidence = evidence;
+    this.#who = who;
+  }
+
+  /** The setting as it was made for this worker, or for all; what applies by default comes last. */
+  text(name: SettingName): SettingSighting | undefined {
+    const all = this.#evidence.settings.filter((one) => one.name === name);
+    const mine = all.filter(({ side, who }) => side === 'worker' && who === this.#who);
+    const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '');
+    // A frontend tells what the cards of its workers have.
+    const fronts = all.filter(({ side }) => side === 'frontend');
+    const inOrder = [...mine, ...everybodys, ...fronts];
+    return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
+  }
+
+  /** The same as a whole number above zero: GPUs, sequences, tokens, blocks, bytes. */
+  count(name: SettingName): Told | undefined {
+    return this.#number(name, (value) => Number.isSafeInteger(value) && value >= 1);
+  }
+
+  /** The same as a share of something. */
+  fraction(name: SettingName): Told | undefined {
+    return this.#number(name, (value) => value >= MIN_FRACTION && value <= 1);
+  }
+
+  #number(name: SettingName, isRight: (value: number) => boolean): Told | undefined {
+    const setting = this.text(name);
+    if (setting === undefined || setting.value.trim() === '') return undefined;
+    const value = Number(setting.value);
+    return isRight(value) ? { value, origin: setting.origin } : undefined;
+  }
+
+  /** What its engine cuts by, as far as it is known best. */
+  tokensPerBlock(): Told | undefined {
+    const sizes = this.#evidence.sizes.filter(({ side }) => side === 'worker');
+    const mine = sizes.filter(({ who }) => who === this.#who);
+    const [best] = [...(mine.length === 0 ? sizes : mine)].sort(
+      (a, b) => BASES.indexOf(b.basis) - BASES.indexOf(a.basis),
+    );
+    return best === undefined ? undefined : { value: best.tokensPerBlock, origin: best.origin };
+  }
+
+  /** The memory of the smallest of its GPUs: every rank has to have room. */
+  gpuBytes(): Told | undefined {
+    const [least] = [...this.#gpus()].sort((a, b) => a.totalBytes - b.totalBytes);
+    return least === undefined ? undefined : { value: least.totalBytes, origin: least.origin };
+  }
+
+  /** What is in use on the fullest of its GPUs, with all that the GPU has. */
+  usedBytes(): (Told & { readonly totalBytes: number }) | undefined {
+    const told = this.#gpus().flatMap(({ usedBytes: value, totalBytes, origin }) =>
+      value === undefined ? [] : [{ value, totalBytes, origin }],
+    );
+    return told.sort((a, b) => b.value - a.value)[0];
+  }
+
+  /** Its own, else all that were seen. */
+  #gpus(): Evidence['gpus'] {
+    const { gpus } = this.#evidence;
+    const mine = gpus.filter(({ who }) => who !== '' && who === this.#who);
+    return mine.length === 0 ? gpus : mine;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Cause, Suspicion } from './causes/cause.js';
+import { type Assessment, CAUSES, type Clue, type Confidence } from './diagnosis.js';
+import type { Picture } from './picture.js';
+import { type ClueAgainst, type ClueFor, confidenceRank, weigh } from './weigh.js';
+
+/** A suspicion with its weight. */
+interface Weighed {
+  readonly cause: Cause;
+  readonly suspicion: Suspicion;
+  readonly cluesFor: readonly ClueFor[];
+  readonly cluesAgainst: readonly ClueAgainst[];
+  readonly confidence: Confidence;
+}
+
+/**
+ * Holds the causes against each other: the surest first, equally sure ones in
+ * the order of `CAUSES`. What a surer cause accounts for is struck from those
+ * that are less sure; one that has nothing left is not told.
+ */
+export function rankCauses(causes: readonly Cause[], picture: Picture): readonly Assessment[] {
+  let open = causes.flatMap((cause) => {
+    const suspicion = cause.suspect(picture);
+    if (suspicion === undefined) return [];
+    return weighed({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
+  });
+  const ranked: Weighed[] = [];
+  while (open.length > 0) {
+    const [first, ...others] = [...open].sort(bySurenessAndOrder);
+    if (first === undefined) break;
+    ranked.push(first);
+    open = others.flatMap((other) => withoutExplained(other, first));
+  }
+  return ranked.map(assessmentOf);
+}
+
+function weighed(parts: Omit<Weighed, 'confidence'>): readonly Weighed[] {
+  const confidence = weigh(parts.cluesFor, parts.cluesAgainst);
+  return confidence === undefined ? [] : [{ ...parts, confidence }];
+}
+
+function bySurenessAndOrder(a: Weighed, b: Weighed): number {
+  return (
+    confidenceRank(b.confidence) - confidenceRank(a.confidence) ||
+    CAUSES.indexOf(a.cause.id) - CAUSES.indexOf(b.cause.id)
+  );
+}
+
+/** A `possible` cause explains nothing away, and an equally sure one is an answer of its own. */
+function withoutExplained(other: Weighed, first: Weighed): readonly Weighed[] {
+  const isSurer = confidenceRank(first.confidence) > confidenceRank(other.confidence);
+  if (!isSurer) return [other];
+  const { explains } = first.suspicion;
+  const explained = other.cluesFor.filter(
+    ({ symptom, weight }) => weight !== 'proof' && symptom !== undefined && explains.includes(symptom),
+  );
+  if (explained.length === 0) return [other];
+  return weighed({
+    ...other,
+    cluesFor: other.cluesFor.filter((clue) => !explained.includes(clue)),
+    cluesAgainst: [
+      ...other.cluesAgainst,
+      ...explained.map(({ says, origin }) => ({
+        says: `Accounted for by ${first.cause.id} already: ${says}`,
+        origin,
+        weight: 'noted' as const,
+      })),
+    ],
+  });
+}
+
+function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: Weighed): Assessment {
+  const { headline, explanation, fixes } = suspicion;
+  return {
+    cause: cause.id,
+    confidence,
+    headline,
+    explanation,
+    cluesFor: strongestFirst(cluesFor).map(plain),
+    cluesAgainst: cluesAgainst.map(plain),
+    fixes,
+  };
+}
+
+function strongestFirst(clues: readonly ClueFor[]): readonly ClueFor[] {
+  const order = ['proof', 'signature', 'sign'];
+  return [...clues].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight));
+}
+
+function plain({ says, origin }: Clue): Clue {
+  return { says, origin };
+}

@@ -45,6 +45,7 @@ export function verdictOf(
 function healthOf(picture: Picture): string | undefined {
   const { sizes, stores, engineHits, evidence, routerHits } = picture;
   const found = findsBlocks(picture);
+  if (findsTooLittle(picture)) return undefined;
   if (found !== undefined && found.count >= MIN_DECISIONS) {
     const size =
       sizes.agreed === undefined
@@ -75,6 +76,13 @@ function healthOf(picture: Picture): string | undefined {
     : undefined;
 }
 
+/** A router that finds less than half of what engines have misses something, whatever it is. */
+function findsTooLittle(picture: Picture): boolean {
+  const found = findsBlocks(picture);
+  const { engineHits } = picture;
+  return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
+}
+
 /** What was not seen, and which source would tell it. */
 export function unknownsOf(picture: Picture): readonly string[] {
   const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = picture;
@@ -86,6 +94,11 @@ export function unknownsOf(picture: Picture): readonly string[] {
   const isQuiet = routerHits.length > 0 && few;
   const unread = evidence.sources.filter(({ status }) => status === 'not_read');
   return [
+    ...(findsTooLittle(picture)
+      ? [
+          `Why the router finds less than half of what engines have (${percent(findsBlocks(picture)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may tell it.`,
+        ]
+      : []),
     ...(routerHits.length === 0
       ? [
           `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${counted(decisions.count, 'decision')} were seen, and their lines do not tell cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) tells it, or its log at level info.`,

@@ -227,6 +227,20 @@ const CASES: readonly Case[] = [
     first: 'frontend_late likely',
   },
   {
+    from: 'played: one that begins among conversations that never end, before engines whose size is seen',
+    flags: () => [
+      ...played({ routerBeginsAtTurn: 3, turns: 12 }),
+      '--metrics',
+      file('vllm.txt', 'vllm:cache_config_info{block_size="32",enable_prefix_caching="True"} 1.0\n'),
+    ],
+    first: 'frontend_late possible',
+  },
+  {
+    from: 'played: caches that hold a part of what comes back, and only the frontend is seen',
+    flags: () => played({ blocks: 200, turns: 6, conversations: 30 }, ['frontend log', 'frontend page']),
+    first: 'cache_churn possible',
+  },
+  {
     from: 'played: caches that hold a quarter of what comes back, and written: vLLM takes requests off its GPU',
     flags: () => [...played({ blocks: 60, turns: 6 }), '--logs', file('vllm.log', vllmLog(99.4, 0))],
     first: 'cache_churn likely',
@@ -320,6 +334,14 @@ describe('the whole command, before a healthy fleet', () => {
       });
     }
   }
+
+  it('is not called so where the router finds less than half of what engines have, whatever the reason is', async () => {
+    const answer = await doctor(...played({ losesEvery: 2, turns: 6 }, ['frontend page']));
+    expect(answer).toMatchObject({ code: 6, verdict: 'unknown', causes: [] });
+    expect(answer.unknowns[0]).toMatch(
+      /^Why the router finds less than half of what engines have \(29\.6 % /,
+    );
+  });
 
   it('says of a cold start that there is not enough to tell, and finds nothing', async () => {
     for (const parts of [ALL, ['frontend page'], ['frontend log']] as const) {

@@ -76,7 +76,8 @@ function stillWorking(picture: Picture): readonly ClueAgainst[] {
     {
       says: `The router finds about what engines have (${percent(found.share)}${engineHits === undefined ? '' : ` against ${percent(engineHits.share)}`}): gaps seem to have been closed.`,
       origin: found.origin,
-      weight: (missingShare(picture) ?? 0) > 0.005 ? 'weakens' : 'refutes',
+      // Without what engines had, a router that finds something may find half of it.
+      weight: engineHits === undefined || (missingShare(picture) ?? 0) > 0.005 ? 'weakens' : 'refutes',
     },
   ];
 }

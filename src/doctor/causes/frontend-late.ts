@@ -39,6 +39,19 @@ export const frontendLate: Cause = {
             },
           ]
         : []),
+      ...(share !== undefined &&
+      share >= 0.5 &&
+      picture.sizes.agreed !== undefined &&
+      picture.stores !== undefined
+        ? [
+            {
+              says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}), and it has the same block size as the engines: these conversations seem to be older than itself.`,
+              origin: picture.stores.origin,
+              weight: 'sign' as const,
+              symptom: 'parents_missing' as const,
+            },
+          ]
+        : []),
     ];
     if (cluesFor.length === 0) return undefined;
     return {
@@ -78,6 +91,8 @@ export const frontendLate: Cause = {
 
 /** What belongs to a late start ends. */
 function goesOn(picture: Picture): readonly ClueAgainst[] {
+  // Where router and engines agree, only what was before can lack so many parents, for as long as it comes back.
+  const weight = picture.sizes.agreed === undefined ? 'refutes' : 'noted';
   const missing = picture.signal('parent_block_not_found');
   const lasting = missing?.logs.find((entry) => (courseOf(entry)?.late ?? 0) >= 0.2);
   const share = missingShare(picture);
@@ -88,7 +103,7 @@ function goesOn(picture: Picture): readonly ClueAgainst[] {
           {
             says: 'The warnings of missing parents go on until the end of the log.',
             origin: lasting.tally.first,
-            weight: 'refutes' as const,
+            weight: weight as ClueAgainst['weight'],
           },
         ]),
     ...(share !== undefined && share >= 0.5 && picture.stores !== undefined
@@ -96,7 +111,7 @@ function goesOn(picture: Picture): readonly ClueAgainst[] {
           {
             says: `Most stores fail (${percent(share)}).`,
             origin: picture.stores.origin,
-            weight: 'refutes' as const,
+            weight: weight as ClueAgainst['weight'],
           },
         ]
       : []),

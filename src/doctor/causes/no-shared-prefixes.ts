@@ -68,14 +68,26 @@ const SCATTERED: ClueAgainst = {
   weight: 'noted',
 };
 
-function pressure({ preemptions }: Picture): readonly ClueAgainst[] {
-  return preemptions === undefined || preemptions.value <= 0
-    ? []
-    : [
-        {
-          says: `Engines ran out of blocks (${counted(preemptions.value, 'preemption')}): prefixes may have been there and gone.`,
-          origin: preemptions.origin,
-          weight: 'weakens',
-        },
-      ];
+function pressure({ preemptions, stores }: Picture): readonly ClueAgainst[] {
+  const isTurningOver = stores !== undefined && stores.removed + stores.removeMissing > stores.applied / 2;
+  return [
+    ...(preemptions === undefined || preemptions.value <= 0
+      ? []
+      : [
+          {
+            says: `Engines ran out of blocks (${counted(preemptions.value, 'preemption')}): prefixes may have been there and gone.`,
+            origin: preemptions.origin,
+            weight: 'weakens' as const,
+          },
+        ]),
+    ...(isTurningOver
+      ? [
+          {
+            says: 'Engines dropped more than half of as many blocks as they told of stores: prefixes may have been there and gone.',
+            origin: stores.origin,
+            weight: 'weakens' as const,
+          },
+        ]
+      : []),
+  ];
 }

@@ -53,7 +53,7 @@ function healthOf(picture: Picture): string | undefined {
         : `, and router and engines use blocks of ${sizes.agreed.tokensPerBlock} tokens`;
     const engines =
       engineHits === undefined ? '' : ` (engines: ${percent(engineHits.share)} of prompt tokens)`;
-    return `the router found ${percent(found.share)} of what it looked for in ${counted(found.count, 'decision')}${engines}${size}`;
+    return `the router's hit rate is ${percent(found.share)} over ${counted(found.count, 'decision')}${engines}${size}`;
   }
   const isQuiet = routerHits.every(({ count }) => count < MIN_DECISIONS);
   if (

@@ -9,7 +9,13 @@ const MAX_DETAIL_CHARS = 1_000;
 /** A source that gave nothing, with the words of what hindered it. */
 export function notRead(kind: SourceOutcome['kind'], name: string, why: unknown): EvidencePart {
   const text = typeof why === 'string' ? why : explainSystemError(why);
-  return { source: outcome(kind, name, 'not_read', text) };
+  const words = isOwnFault(why) ? `a fault of kv-accord itself, not of this source: ${text}` : text;
+  return { source: outcome(kind, name, 'not_read', words) };
+}
+
+/** What a wrong line of the program throws; the system's own errors have a code. */
+function isOwnFault(why: unknown): boolean {
+  return (why instanceof TypeError || why instanceof ReferenceError) && !('code' in why);
 }
 
 /** What came of a source, on one line and without secrets. */

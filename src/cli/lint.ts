@@ -1,7 +1,7 @@
 import { KubernetesError } from '../kubernetes/kubernetes-error.js';
 import { fixAll, type NamedText } from '../manifests/lint/apply-fixes.js';
 import type { Finding, Severity } from '../manifests/lint/finding.js';
-import { lintTexts } from '../manifests/lint/lint-texts.js';
+import { lintTexts, startsNothingKnown } from '../manifests/lint/lint-texts.js';
 import { withoutControls } from '../platform/printable.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
@@ -55,6 +55,10 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       version,
     }),
   );
+  if (findings.length === 0 && startsNothingKnown(texts))
+    stderr.write(
+      'kv-accord lint: no engine, router or frontend was recognised here, so nothing was held against anything\n',
+    );
   const threshold = SEVERITIES.indexOf(settings.failOn);
   return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;
 };

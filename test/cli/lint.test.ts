@@ -42,11 +42,15 @@ describe('kv-accord lint', () => {
   }
 
   it('ends with 0 where nothing is found, and says so', async () => {
-    expect(await lint(join(folder, 'pod.yaml'))).toEqual({
-      code: 0,
-      stdout: 'No findings in 1 file.\n',
-      stderr: '',
-    });
+    const engine = join(folder, 'engine.sh');
+    writeFileSync(engine, 'vllm serve m\n');
+    expect(await lint(engine)).toEqual({ code: 0, stdout: 'No findings in 1 file.\n', stderr: '' });
+  });
+
+  it('says where it recognised nothing that could have a fault', async () => {
+    const { code, stdout, stderr } = await lint(join(folder, 'pod.yaml'));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'No findings in 1 file.\n' });
+    expect(stderr).toContain('no engine, router or frontend was recognised here');
   });
 
   it('ends with 1 where something is found, and shows place, cure and patch', async () => {

@@ -21,6 +21,15 @@ export function lintFiles(
   ];
 }
 
+/** Programs that the files start and that are known here: with none, nothing is held against anything. */
+export function countPrograms(
+  files: readonly SourceFile[],
+  shellFiles: readonly { readonly file: string; readonly text: string }[],
+): number {
+  const fleets = readFleets(files, shellFiles.map(toTextSource));
+  return fleets.reduce((count, { launches }) => count + launches.length, 0);
+}
+
 function toTextSource({ file, text }: { readonly file: string; readonly text: string }): TextSource {
   return { file, text, placeOf: placesIn(text) };
 }

@@ -1,7 +1,7 @@
-import { readSourceFile } from '../source-file.js';
+import { readSourceFile, type SourceFile } from '../source-file.js';
 import type { NamedText } from './apply-fixes.js';
 import type { Finding } from './finding.js';
-import { lintFiles } from './lint-files.js';
+import { countPrograms, lintFiles } from './lint-files.js';
 
 export interface LintTextsOptions {
   /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
@@ -11,18 +11,34 @@ export interface LintTextsOptions {
 /** Everything that is found in a set of texts, which are one view of a deployment, in the order of files and lines. */
 export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): readonly Finding[] {
   const { lintMarkdown = () => [] } = options;
-  const kinds = new Map(texts.map((named) => [named, textKindOf(named)]));
-  const of = (kind: TextKind): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
+  const { manifests, scripts, pages } = sort(texts);
   const order = new Map(texts.map(({ file }, index) => [file, index]));
   return [
-    ...lintFiles(
-      of('manifest').map(({ file, text }) => readSourceFile(file, text)),
-      of('shell'),
-    ),
-    ...of('markdown').flatMap(({ file, text }) => lintMarkdown(file, text)),
+    ...lintFiles(manifests, scripts),
+    ...pages.flatMap(({ file, text }) => lintMarkdown(file, text)),
   ].sort(
     (a, b) => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || a.line - b.line || a.column - b.column,
   );
+}
+
+/** Whether there are manifests or scripts, and nothing that they start is known here. */
+export function startsNothingKnown(texts: readonly NamedText[]): boolean {
+  const { manifests, scripts } = sort(texts);
+  return manifests.length + scripts.length > 0 && countPrograms(manifests, scripts) === 0;
+}
+
+function sort(texts: readonly NamedText[]): {
+  readonly manifests: readonly SourceFile[];
+  readonly scripts: readonly NamedText[];
+  readonly pages: readonly NamedText[];
+} {
+  const kinds = new Map(texts.map((named) => [named, textKindOf(named)]));
+  const of = (kind: TextKind): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
+  return {
+    manifests: of('manifest').map(({ file, text }) => readSourceFile(file, text)),
+    scripts: of('shell'),
+    pages: of('markdown'),
+  };
 }
 
 /** What a text is read as. */

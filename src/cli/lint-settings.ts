@@ -50,7 +50,7 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
   description:
     'Looks for what makes KV-aware routing fail without a word: block sizes that differ or are left out, events that are off, hash seeds that differ. All files together are one view of a deployment. Exit codes: 0 nothing found, 1 findings, 2 bad usage, 5 the cluster cannot be read.',
   operands: {
-    syntax: '[FILE|FOLDER|-]...',
+    syntax: '[FILE|FOLDER|-...]',
     help: 'manifests (YAML, JSON), shell scripts, folders of them, or - for standard input',
   },
   settings: lintSettings,

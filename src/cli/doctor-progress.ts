@@ -33,7 +33,8 @@ export class LogProgress {
       totalBytes === undefined || totalBytes === 0
         ? ''
         : ` of ${megabytes(totalBytes)} (${Math.min(100, Math.floor((100 * readBytes) / totalBytes))} %)`;
-    this.#line.showText(`Reading ${name}: ${megabytes(readBytes)}${share}${rate}`);
+    // The figures come first: a long path is cut at the terminal's edge.
+    this.#line.showText(`${megabytes(readBytes)}${share}${rate} read of ${name}`);
   };
 
   /** Takes the line away. */

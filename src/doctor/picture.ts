@@ -1,7 +1,7 @@
 import { inOneOrder } from './canonical.js';
 import { type DynamoFacts, dynamoFacts } from './dynamo-facts.js';
 import type { Evidence, Origin, SettingName, SettingSighting } from './evidence.js';
-import type { LogSummary, Signal, SignalTally } from './logs/log-summary.js';
+import type { DecisionTally, LogSummary, Signal, SignalTally } from './logs/log-summary.js';
 import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
 import { type MetricsPage, sumOf } from './metrics/metrics-page.js';
 import { type SizeTable, sizeTable } from './sizes.js';
@@ -58,13 +58,11 @@ export interface SignalSum {
 }
 
 /** Routing decisions over all logs. */
-export interface DecisionSum {
-  readonly count: number;
-  readonly told: number;
-  readonly withoutCache: number;
-  readonly cachedBlocks: number;
-  readonly largestTreeSize: number | undefined;
-  readonly byWorker: ReadonlyMap<string, number>;
+export interface DecisionSum
+  extends Pick<
+    DecisionTally,
+    'count' | 'told' | 'withoutCache' | 'cachedBlocks' | 'largestTreeSize' | 'byWorker'
+  > {
   readonly origin: Origin;
 }
 

@@ -1,4 +1,5 @@
-import { counted, percent } from './causes/shared-clues.js';
+import { percent } from './causes/shared-clues.js';
+import { counted } from './counted.js';
 import type { Assessment, Diagnosis, RoutingPicture } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, type Picture } from './picture.js';

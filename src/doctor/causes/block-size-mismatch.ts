@@ -1,4 +1,5 @@
 import type { Finding } from '../../manifests/lint/finding.js';
+import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Side } from '../evidence.js';
 import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
@@ -6,7 +7,7 @@ import { blindness, courseOf, engineReuses, noneFound, type Picture } from '../p
 import { basisRank, basisWords, ownerOf, type SizeConflict } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { blindRouter, counted, missingShare, percent, routersNumber, workingRouter } from './shared-clues.js';
+import { blindRouter, missingShare, percent, routersNumber, workingRouter } from './shared-clues.js';
 
 /** What a frontend takes when it is told nothing, where its number decides. */
 const FRONTEND_DEFAULT = 16;

@@ -1,8 +1,9 @@
+import { counted } from '../counted.js';
 import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, percent } from './shared-clues.js';
+import { percent } from './shared-clues.js';
 
 /** Removals for each store from which on the cache turns over. */
 const TURNING = 0.8;

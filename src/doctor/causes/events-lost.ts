@@ -1,8 +1,9 @@
+import { counted } from '../counted.js';
 import { lossFixes } from '../fixes/events.js';
 import { findsBlocks, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, missingShare, percent } from './shared-clues.js';
+import { missingShare, percent } from './shared-clues.js';
 
 /** Events arrive with gaps. */
 export const eventsLost: Cause = {

@@ -1,9 +1,10 @@
+import { counted } from '../counted.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
 import type { Picture } from '../picture.js';
 import { isFalse } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, workingRouter } from './shared-clues.js';
+import { workingRouter } from './shared-clues.js';
 import { noStores, publishers } from './store-clues.js';
 
 /** Workers publish no KV events, or cache nothing. */

@@ -1,8 +1,9 @@
+import { counted } from '../counted.js';
 import { reachingFix } from '../fixes/events.js';
 import { MIN_DECISIONS, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, workingRouter } from './shared-clues.js';
+import { workingRouter } from './shared-clues.js';
 import { isDeaf, noStores, publishers } from './store-clues.js';
 
 /** Events are published and do not arrive. */

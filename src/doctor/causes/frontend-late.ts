@@ -1,9 +1,10 @@
+import { counted } from '../counted.js';
 import { STORE_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
 import { courseOf, findsBlocks, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, missingShare, percent } from './shared-clues.js';
+import { missingShare, percent } from './shared-clues.js';
 
 /** The router began after the engines had stored blocks, and does not know their parents. */
 export const frontendLate: Cause = {

@@ -1,8 +1,9 @@
+import { counted } from '../counted.js';
 import { confirmingTest } from '../fixes/confirm.js';
 import { blindness, engineReuses, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, missingShare, percent } from './shared-clues.js';
+import { missingShare, percent } from './shared-clues.js';
 
 /** Requests before it is no more a matter of a cold start: of so many conversations that begin at once, none has a second turn yet. */
 const MANY_REQUESTS = 100;

@@ -1,10 +1,11 @@
+import { counted } from '../counted.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
 import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
 import { isSome } from '../setting-words.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted, missingShare, percent } from './shared-clues.js';
+import { missingShare, percent } from './shared-clues.js';
 
 /** Model, LoRA adapter or salt differ between request and events. */
 export const otherNamespace: Cause = {

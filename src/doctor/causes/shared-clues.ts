@@ -1,14 +1,10 @@
+import { counted } from '../counted.js';
 import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 
 /** `82.0 %`. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
-}
-
-/** `1 store`, `2 stores`. */
-export function counted(count: number, one: string, many: string = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** A router that finds blocks speaks against whatever would blind it. */

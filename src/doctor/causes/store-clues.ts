@@ -1,8 +1,8 @@
+import { counted } from '../counted.js';
 import type { SettingSighting } from '../evidence.js';
 import { MIN_DECISIONS, type Picture } from '../picture.js';
 import { isFalse, isTrue } from '../setting-words.js';
 import type { ClueFor } from '../weigh.js';
-import { counted } from './shared-clues.js';
 
 /** Workers that are told to publish their KV events. */
 export function publishers(picture: Picture): readonly SettingSighting[] {

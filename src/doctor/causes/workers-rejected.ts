@@ -1,10 +1,10 @@
+import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
 import type { Picture, SignalSum } from '../picture.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { counted } from './shared-clues.js';
 
 /** Decisions from which on it is no chance that a worker gets none. */
 const MANY_DECISIONS = 50;

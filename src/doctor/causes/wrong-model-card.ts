@@ -1,10 +1,11 @@
+import { counted } from '../counted.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses, type Picture } from '../picture.js';
 import { isSome } from '../setting-words.js';
 import { ownerOf } from '../sizes.js';
 import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { blindRouter, counted, missingShare, routersNumber, workingRouter } from './shared-clues.js';
+import { blindRouter, missingShare, routersNumber, workingRouter } from './shared-clues.js';
 
 /** A worker registered another number than its engine cuts, and nothing says so. */
 export const wrongModelCard: Cause = {

@@ -2,9 +2,10 @@ import type { StreamingApi } from '../../kubernetes/api.js';
 import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
 import type { Clock } from '../../platform/clock.js';
+import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { logPart } from './logs.js';
-import { countOf, notRead, outcome } from './outcomes.js';
+import { notRead, outcome } from './outcomes.js';
 
 export interface ClusterOptions {
   readonly namespace: string;
@@ -74,8 +75,8 @@ export async function gatherPods(
   ].slice(0, MAX_INCIDENTS);
   const read = containers.slice(0, MAX_CONTAINERS);
   const detail = [
-    countOf(pods.length, 'pod'),
-    `${countOf(read.length, 'container')} of ${containers.length} that are concerned`,
+    counted(pods.length, 'pod'),
+    `${counted(read.length, 'container')} of ${containers.length} that are concerned`,
     ...(events instanceof KubernetesError ? [`events were not read: ${events.message}`] : []),
     ...incidents,
   ];

@@ -1,8 +1,9 @@
 import { parse } from 'yaml';
+import { counted } from '../counted.js';
 import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
-import { countOf, notRead, outcome } from './outcomes.js';
+import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
@@ -29,7 +30,7 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
         file,
         'has no setting of vLLM, SGLang or TensorRT-LLM that concerns the KV cache',
       );
-    return { source: outcome('engine', file, 'read', countOf(known, 'setting')), sizes, settings };
+    return { source: outcome('engine', file, 'read', counted(known, 'setting')), sizes, settings };
   } catch (error) {
     return notRead('engine', file, error);
   }

@@ -7,6 +7,7 @@ import {
   memberStateToJSON,
   type Worker,
 } from '../../gen/kvaccord/v1/fleet.js';
+import { counted } from '../counted.js';
 import type {
   EvidencePart,
   FleetSighting,
@@ -17,7 +18,7 @@ import type {
   SizeSighting,
 } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
-import { countOf, outcome } from './outcomes.js';
+import { outcome } from './outcomes.js';
 
 /** Members of a group that are told of one by one; a fleet's trouble shows among them. */
 const MAX_MEMBERS = 1_000;
@@ -38,7 +39,7 @@ export function fleetPart(
   const words = agreements.map(
     ({ group, gateOpen }) => `${group || 'no model yet'}: gate ${gateOpen ? 'open' : 'shut'}`,
   );
-  const detail = [`aggregator with ${countOf(workers.length, 'worker')}`, ...words].join(', ');
+  const detail = [`aggregator with ${counted(workers.length, 'worker')}`, ...words].join(', ');
   return {
     source: outcome('fleet', address, 'read', detail),
     fleets: agreements.map((agreement) => fleetOf(address, agreement)),

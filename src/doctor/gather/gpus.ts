@@ -1,9 +1,10 @@
 import type { Environment } from '../../platform/environment.js';
 import { runProgram } from '../../platform/run-program.js';
+import { counted } from '../counted.js';
 import type { EvidencePart, GpuSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { metricsPart } from './metrics.js';
-import { countOf, notRead, outcome } from './outcomes.js';
+import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 /** The word that stands for asking `nvidia-smi` of this machine. */
@@ -54,7 +55,7 @@ function gpuPart(name: string, text: string): EvidencePart {
       name,
       `has no GPU memory: give the output of ${NVIDIA_SMI} ${QUERY.join(' ')}, of ${NVIDIA_SMI} alone, or DCGM's metrics`,
     );
-  return { source: outcome('gpu', name, 'read', countOf(gpus.length, 'GPU')), gpus };
+  return { source: outcome('gpu', name, 'read', counted(gpus.length, 'GPU')), gpus };
 }
 
 /** `--query-gpu=… --format=csv`, with a head line that names the columns, or without one when they are ours. */

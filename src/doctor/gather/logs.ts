@@ -1,8 +1,9 @@
 import { type ByteSource, openByteSource, standardInputSource } from '../../platform/byte-source.js';
 import type { Clock } from '../../platform/clock.js';
+import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
-import { countOf, notRead, outcome } from './outcomes.js';
+import { notRead, outcome } from './outcomes.js';
 
 /** The word that stands for what is written to this process. */
 const STANDARD_INPUT = '-';
@@ -42,9 +43,9 @@ export async function logPart(
   );
   const signs = [...summary.signals.values()].reduce((sum, { count }) => sum + count, 0);
   const detail = [
-    countOf(summary.lines, 'line'),
-    ...(summary.decisions === undefined ? [] : [countOf(summary.decisions.count, 'routing decision')]),
-    ...(signs === 0 ? [] : [countOf(signs, 'sign of trouble or change', 'signs of trouble or change')]),
+    counted(summary.lines, 'line'),
+    ...(summary.decisions === undefined ? [] : [counted(summary.decisions.count, 'routing decision')]),
+    ...(signs === 0 ? [] : [counted(signs, 'sign of trouble or change', 'signs of trouble or change')]),
     ...summary.notes.map((note) => note.replace(/\.$/, '')),
   ];
   if (summary.lines === 0) return notRead('log', name, summary.notes[0] ?? 'is empty');

@@ -1,8 +1,9 @@
 import type { HttpGet } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
+import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { readMetricsPage } from '../metrics/read-metrics-page.js';
-import { countOf, notRead, outcome } from './outcomes.js';
+import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 /** Largest page of metrics: a frontend of a large fleet has some MiB of histogram buckets. */
@@ -42,7 +43,7 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
     return notRead('metrics', name, why);
   }
   const trouble = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
-  const detail = `${page.program}: ${countOf(page.samples.size, 'metric')}${trouble}`;
+  const detail = `${page.program}: ${counted(page.samples.size, 'metric')}${trouble}`;
   return {
     source: outcome('metrics', name, problems.length === 0 ? 'read' : 'partly_read', detail),
     metrics: [page],

@@ -32,8 +32,3 @@ export function outcome(
     detail: onOneLine(masked(detail), MAX_DETAIL_CHARS),
   };
 }
-
-/** `1 metric`, `2 metrics`. */
-export function countOf(count: number, one: string, many: string = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
-}

@@ -42,7 +42,7 @@ try {
   ]);
   const rowsOf = (table) =>
     Object.entries(table).map(([name, setting]) => {
-      const variables = [environmentName(name), ...(setting.dynamo === undefined ? [] : [setting.dynamo])];
+      const variables = [environmentName(name), ...(setting.dynamo ?? [])];
       return `| ${flagOf(name, setting, completionWords(setting))} | ${defaultOf(setting)} | ${setting.help} | ${variables
         .map((variable) => `\`${variable}\``)
         .join(', ')} |`;

@@ -63,7 +63,7 @@ const ownSettings = {
     kind: 'integer',
     min: 1,
     max: 1_048_576,
-    dynamo: 'DYN_KV_CACHE_BLOCK_SIZE',
+    dynamo: ['DYN_KV_CACHE_BLOCK_SIZE'],
     group: 'Agreement',
     help: 'Use this size whatever the workers report. Leave it out to take theirs.',
   },

@@ -10,6 +10,7 @@ import { checkTls, type commonSettings } from './common-settings.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { parseCommandLine, type Request, tableOf } from './program.js';
 import type { ConfigFile } from './settings/config-file.js';
+import { readDynamoEnvironment } from './settings/dynamo-environment.js';
 import { type FindPathProblem, parseValue } from './settings/parse-value.js';
 import { type Resolved, resolve, type SettingSources } from './settings/resolve.js';
 import { environmentName, type SettingsTable } from './settings/setting.js';
@@ -128,9 +129,7 @@ async function runCommand(
     modules.logDestination === undefined ? {} : { destination: modules.logDestination },
   );
   onLogger(logger);
-  const names = modules.commands.flatMap((known) => Object.keys(tableOf(known)));
-  if (environment[CREW_VARIABLE] === undefined)
-    for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
+  if (environment[CREW_VARIABLE] === undefined) warnOfEnvironment(command, modules, logger);
   const run = await command.load();
   return run(settings, {
     clock: modules.clock,
@@ -145,6 +144,21 @@ async function runCommand(
     version: modules.version,
     reject: typed.reject,
   });
+}
+
+/** Says which variables are set and have no effect. */
+function warnOfEnvironment(command: Command, modules: CliModules, logger: Logger): void {
+  const { commands, environment } = modules;
+  const tables = commands.map(tableOf);
+  const names = tables.flatMap((table) => Object.keys(table));
+  for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
+  // What another program is started with may well be meant for that program.
+  if (command.description.operands?.passesThrough === true) return;
+  const { warnings, notes } = readDynamoEnvironment(environment, tables);
+  const table = tableOf(command);
+  // Only who routes is expected to obey, and only who serves is asked why it does not.
+  for (const warning of warnings) logger['router-mode' in table ? 'warn' : 'debug']({}, warning);
+  for (const note of notes) logger['http-listen' in table ? 'info' : 'debug']({}, note);
 }
 
 function checkOperands(command: Command, operands: readonly string[]): void {

@@ -40,7 +40,7 @@ export const sidecarSettings = {
   'dynamo-file-kv': {
     kind: 'file',
     placeholder: 'DIR',
-    dynamo: 'DYN_FILE_KV',
+    dynamo: ['DYN_FILE_KV'],
     group: 'Engine',
     help: "Root folder of Dynamo's file discovery, where the worker leaves its model card.",
   },

@@ -78,7 +78,7 @@ function helpOf(setting: Setting): string {
     const from = setting.isMinExcluded === true ? `above ${setting.min}` : setting.min;
     notes.push(`${from} to ${setting.max}`);
   }
-  if (setting.dynamo !== undefined) notes.push(`also ${setting.dynamo}`);
+  if (setting.dynamo !== undefined) notes.push(`also ${setting.dynamo.join(', ')}`);
   return notes.length === 0 ? setting.help : `${setting.help} (${notes.join('; ')})`;
 }
 

@@ -90,9 +90,9 @@ function findGiven(
 ): Given | undefined {
   const flag = sources.flags.get(name);
   if (flag !== undefined) return { texts: flag, origin: { type: 'flag' } };
-  for (const variable of [environmentName(name), setting.dynamo]) {
-    const text = variable === undefined ? undefined : sources.environment[variable];
-    if (variable !== undefined && text !== undefined && text !== '') {
+  for (const variable of [environmentName(name), ...(setting.dynamo ?? [])]) {
+    const text = sources.environment[variable];
+    if (text !== undefined && text !== '') {
       return { texts: [text], origin: { type: 'environment', variable } };
     }
   }

@@ -6,8 +6,11 @@ interface Described {
   readonly help: string;
   /** Heading in `--help`: `Engine`. Default `Options`. */
   readonly group?: string;
-  /** The name of the same thing in Dynamo's frontend, read after `KV_ACCORD_…`. */
-  readonly dynamo?: string;
+  /**
+   * Dynamo's variables for the same thing, read after `KV_ACCORD_…`; the first
+   * that is set is used. Names of 1.x stand before older ones.
+   */
+  readonly dynamo?: readonly string[];
   /** What stands for the value in `--help`, in place of the kind's own word. */
   readonly placeholder?: string;
   /** What holds when nothing is given, for settings whose default is found later. */

@@ -5,7 +5,7 @@
  */
 import type { AgreementEvent } from '../src/agreement/events.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../src/agreement/options.js';
-import { nextDeadlineMs, reduce } from '../src/agreement/reduce.js';
+import { reduce } from '../src/agreement/reduce.js';
 import { createAgreement } from '../src/agreement/state.js';
 import { seededRandom } from '../src/platform/random.js';
 import { makeReport } from '../test/support/fleet.js';
@@ -50,7 +50,6 @@ function measure(size: number): { perSecond: number; agreeMs: number } {
   for (const [index, event] of events.entries()) {
     const nowMs = 2 + index / 100;
     reduce(state, event, nowMs);
-    nextDeadlineMs(state, nowMs);
   }
   return { perSecond: EVENTS / ((performance.now() - start) / 1_000), agreeMs };
 }

@@ -1,6 +1,6 @@
 import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from '../agreement/events.js';
 import type { AgreementOptions } from '../agreement/options.js';
-import { nextDeadlineMs, reduce } from '../agreement/reduce.js';
+import { reduce } from '../agreement/reduce.js';
 import type { FleetView } from '../agreement/snapshot.js';
 import { viewFleet } from '../agreement/snapshot.js';
 import type { AgreementState } from '../agreement/state.js';
@@ -18,6 +18,9 @@ import type { Endpoint, ExpectedWorkers } from './discovery/source.js';
  * second; an opening or shutting gate never waits for it.
  */
 const GATHER_MS = 50;
+
+/** Answers that are prepared together with a log line within one gathering's time; the rest are gathered. */
+const MAX_HURRIED = 10;
 
 /** What others may want to know as it happens. */
 export interface FleetListener {
@@ -46,6 +49,8 @@ export class FleetRunner {
   #view: FleetView;
   #deadline: { readonly atMs: number; readonly timer: Timer } | undefined;
   #gathering: Timer | undefined;
+  /** Answers that were prepared with a log line, in the present gathering's time. */
+  #hurry = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   /** Whether discovery has given a list. */
   #isListed = false;
   #isClosed = false;
@@ -148,14 +153,22 @@ export class FleetRunner {
   #dispatch(event: AgreementEvent): void {
     if (this.#isClosed) return;
     const nowMs = this.#clock.monotonicMs();
-    const version = this.#state.version;
+    const { version, tickedAtMs } = this.#state;
     const effects = reduce(this.#state, event, nowMs);
     this.#setDeadline(nowMs);
     for (const effect of effects) this.#carryOut(effect);
-    if (effects.some(({ type }) => type === 'gate' || type === 'log')) this.#prepare();
-    else if (this.#state.version !== version) {
-      this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#prepare());
-    }
+    const has = (wanted: AgreementEffect['type']): boolean => effects.some(({ type }) => type === wanted);
+    // The end of a settle time shows in the reasons although nothing else changed.
+    const isNews = this.#state.version !== version || this.#state.tickedAtMs !== tickedAtMs;
+    if (has('gate') || (has('log') && this.#mayHurry(nowMs))) this.#prepare();
+    else if (isNews) this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#prepare());
+  }
+
+  /** Whether a log line's answer may be prepared with it: thousands of workers may be lost within one second. */
+  #mayHurry(nowMs: number): boolean {
+    if (nowMs - this.#hurry.sinceMs >= GATHER_MS) this.#hurry = { sinceMs: nowMs, count: 0 };
+    this.#hurry.count += 1;
+    return this.#hurry.count <= MAX_HURRIED;
   }
 
   #carryOut(effect: AgreementEffect): void {
@@ -181,17 +194,15 @@ export class FleetRunner {
   }
 
   #setDeadline(nowMs: number): void {
-    const atMs = nextDeadlineMs(this.#state, nowMs);
-    if (atMs === this.#deadline?.atMs) return;
+    const { dueAtMs } = this.#state;
+    if (dueAtMs === this.#deadline?.atMs) return;
     this.#deadline?.timer.clear();
     this.#deadline = undefined;
-    if (atMs === undefined) return;
-    const timer = this.#clock.setTimer(atMs - nowMs, () => {
+    if (dueAtMs === undefined) return;
+    const timer = this.#clock.setTimer(dueAtMs - nowMs, () => {
       this.#deadline = undefined;
       this.#dispatch({ type: 'tick' });
-      // The end of a settle time shows in the reasons although nothing else changed.
-      this.#prepare();
     });
-    this.#deadline = { atMs, timer };
+    this.#deadline = { atMs: dueAtMs, timer };
   }
 }

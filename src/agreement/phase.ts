@@ -167,12 +167,12 @@ function tellConflict(
     return;
   }
   if (phase.isRepeated) return;
+  let { repeatAtMs } = phase;
   if (phase.camps !== camps) {
-    const repeatAtMs = camps === phase.toldCamps ? undefined : nowMs + state.options.settleMs;
+    repeatAtMs = camps === phase.toldCamps ? undefined : nowMs + state.options.settleMs;
     group.phase = { ...phase, camps, repeatAtMs };
-    return;
   }
-  if (phase.repeatAtMs !== undefined && nowMs >= phase.repeatAtMs) tell(true);
+  if (repeatAtMs !== undefined && nowMs >= repeatAtMs) tell(true);
 }
 
 function conflictOver(group: Group, effects: AgreementEffect[]): void {

@@ -2,13 +2,14 @@ import { EvidenceSource } from '../contract/enums.js';
 import { MAX_TEXT_CHARS } from '../contract/report-limits.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { earliestDeadlineMs } from './deadlines.js';
 import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
 import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
 import { withSeenWidth } from './observed.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
-import { endEpoch, evaluate, settledAtMs } from './phase.js';
+import { endEpoch, evaluate } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { countWorkers, nameSome } from './words.js';
@@ -19,10 +20,25 @@ import { countWorkers, nameSome } from './words.js';
  * own. The state belongs to the caller and is changed in place, because a copy
  * of ten thousand members for each event would cost more than the agreement.
  *
- * Call it with a `tick` when `nextDeadlineMs` falls due.
+ * Call it with a `tick` when `state.dueAtMs` comes. A tick that is due runs
+ * before any other event, so that an event that overtakes the caller's timer
+ * finds what it would have found after it.
  */
 export function reduce(state: AgreementState, event: AgreementEvent, nowMs: number): AgreementEffect[] {
   const effects: AgreementEffect[] = [];
+  const isOverdue = state.dueAtMs !== undefined && state.dueAtMs <= nowMs;
+  if (isOverdue || event.type === 'tick') tick(state, nowMs, effects);
+  apply(state, event, nowMs, effects);
+  state.dueAtMs = earliestDeadlineMs(state, event.type === 'tick' ? 'tick' : 'another event');
+  return effects;
+}
+
+function apply(
+  state: AgreementState,
+  event: AgreementEvent,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
   switch (event.type) {
     case 'listed':
       list(state, event, nowMs, effects);
@@ -46,35 +62,8 @@ export function reduce(state: AgreementState, event: AgreementEvent, nowMs: numb
       mismatchedEvents(state, event, nowMs, effects);
       break;
     case 'tick':
-      tick(state, nowMs, effects);
       break;
   }
-  return effects;
-}
-
-/**
- * When after `nowMs` a `tick` is due; undefined while nothing waits for time
- * to pass. Ask after every event, with the event's time.
- */
-export function nextDeadlineMs(state: AgreementState, nowMs: number): number | undefined {
-  const { options } = state;
-  const deadlines: number[] = [];
-  const [longestLost] = state.lost;
-  if (longestLost?.lostSinceMs !== undefined) deadlines.push(longestLost.lostSinceMs + options.graceMs);
-  if (state.warnMissingAtMs !== undefined) deadlines.push(state.warnMissingAtMs);
-  for (const group of state.groups.values()) {
-    if (group.emptySinceMs !== undefined) deadlines.push(group.emptySinceMs + options.graceMs);
-    if (group.candidate !== undefined) deadlines.push(group.candidate.sinceMs + options.settleMs);
-    if (group.phase.state === 'conflict' && group.phase.repeatAtMs !== undefined)
-      deadlines.push(group.phase.repeatAtMs);
-    if (group.phase.state === 'agreed' || group.tallies.deciding === 0) continue;
-    if (options.overrideTokensPerBlock !== undefined) continue;
-    deadlines.push(settledAtMs(state));
-    if (options.onMissing === 'proceed') deadlines.push(group.collectingSinceMs + options.collectTimeoutMs);
-  }
-  // A wait that is over but was not enough stays in the past: it needs no tick.
-  const ahead = deadlines.filter((deadlineMs) => deadlineMs > nowMs);
-  return ahead.length === 0 ? undefined : Math.min(...ahead);
 }
 
 function list(
@@ -344,6 +333,7 @@ function broken(
 }
 
 function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  state.tickedAtMs = nowMs;
   for (const member of state.lost) {
     if (member.lostSinceMs === undefined || nowMs < member.lostSinceMs + state.options.graceMs) break;
     change(state, member, () => {
@@ -379,9 +369,9 @@ function settleGroups(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  // Whoever gains or loses a group holds up, or no longer holds up, all groups that collect (A2);
-  // and under `auto` every report counts for all of them (A1).
-  if (before !== after || state.options.minWorkers === 'auto') {
+  // Who gains or loses a group, or drains without one, holds up, or no longer holds up, all groups that collect
+  // (A2, A10); and under `auto` every report counts for all of them (A1).
+  if (before !== after || after === undefined || state.options.minWorkers === 'auto') {
     evaluateAll(state, nowMs, effects);
     return;
   }

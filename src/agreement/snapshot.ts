@@ -7,7 +7,7 @@ import type { Serving } from '../contract/serving.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { isObserved } from './observed.js';
-import { reportsAsked, settledAtMs, waitsForMissing } from './phase.js';
+import { reportsAsked, waitsForMissing } from './phase.js';
 import { modeWords, pictureOf } from './routing.js';
 import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -100,7 +100,10 @@ export function viewFleet(state: AgreementState, nowMs: number): FleetView {
   const unassigned = [...state.members.values()].filter(({ group }) => group === undefined);
   return {
     version: state.version,
-    groups: [...state.groups.values()].map((group) => viewGroup(state, group, nowMs)),
+    // By name, so that the order in which workers reported does not show (A11).
+    groups: [...state.groups.values()]
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map((group) => viewGroup(state, group, nowMs)),
     unassigned: unassigned.map((member) => viewMember(state, member)),
     reasons: state.groups.size === 0 ? whyNoGroup(state) : [],
   };
@@ -197,7 +200,8 @@ function whyNot(
       state.options.minWorkers === 'auto' ? expectationWords(state) : `--min-workers asks for ${asked}`;
     reasons.push({ code: 'below_min_workers', text: `${countWorkers(reported)} reported, ${asks}` });
   }
-  if (reasons.length === 0 && nowMs < settledAtMs(state)) {
+  // G6: whatever else holds a gate shut is the settle time, or its tick that is due now.
+  if (reasons.length === 0) {
     reasons.push({
       code: 'settling',
       text: 'the list of workers has just changed; waiting for it to settle',

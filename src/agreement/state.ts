@@ -105,6 +105,10 @@ export interface AgreementState {
   readonly lost: Set<Member>;
   /** When the next WARN about missing workers is due; undefined while nobody is missing. */
   warnMissingAtMs: number | undefined;
+  /** When the last tick ran: what fell due until then is carried out. */
+  tickedAtMs: number;
+  /** When the next tick is due, maybe in the past; undefined while nothing waits for time to pass. */
+  dueAtMs: number | undefined;
   /** Epochs begun so far, in all groups. */
   epochs: number;
   /** Grows with every change that a reader of a snapshot could see. */
@@ -122,6 +126,8 @@ export function createAgreement(options: AgreementOptions): AgreementState {
     lastNewMemberMs: undefined,
     lost: new Set(),
     warnMissingAtMs: undefined,
+    tickedAtMs: Number.NEGATIVE_INFINITY,
+    dueAtMs: undefined,
     epochs: 0,
     version: 0,
   };

@@ -2,16 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { FleetRunner } from '../../src/aggregator/fleet-runner.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
+import type { Timer } from '../../src/platform/clock.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { makeWireReport } from '../support/reports.js';
 
-function makeRunner(options: Partial<AgreementOptions> = {}): {
+function makeRunner(
+  options: Partial<AgreementOptions> = {},
+  clock = new FakeClock(),
+): {
   runner: FleetRunner;
   clock: FakeClock;
   logger: RecordingLogger;
 } {
-  const clock = new FakeClock();
   const logger = new RecordingLogger();
   return {
     clock,
@@ -23,7 +26,67 @@ function makeRunner(options: Partial<AgreementOptions> = {}): {
 const list = (...targets: string[]): { target: string; address: string }[] =>
   targets.map((target) => ({ target, address: target }));
 
+/** Fires each timer half a millisecond late, as Node does with fractions, so that events overtake it. */
+class LateClock extends FakeClock {
+  override setTimer(delayMs: number, fire: () => void): Timer {
+    return super.setTimer(delayMs + 0.5, fire);
+  }
+}
+
 describe('FleetRunner', () => {
+  it('opens the gate although a heartbeat lands between the deadline and its timer', async () => {
+    const { runner, clock } = makeRunner({}, new LateClock());
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a'));
+    await clock.advanceMs(2_000.4);
+    runner.alive('a');
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
+    runner.close();
+  });
+
+  it('takes a worker that is dead for grace out of service, whatever others send meanwhile', async () => {
+    const { runner, clock } = makeRunner({ isStaticDiscovery: true }, new LateClock());
+    runner.listed(list('a', 'b'));
+    runner.reported('a', makeWireReport('a'));
+    runner.reported('b', makeWireReport('b'));
+    runner.broken('b', 'gone');
+    await clock.advanceMs(30_000.4);
+    runner.alive('a');
+    await clock.advanceMs(100);
+    expect(runner.view.groups[0]?.members.find(({ target }) => target === 'b')?.offer).toBe('none');
+    runner.close();
+  });
+
+  it('opens on time beside 2,000 absent workers that are tried again all the time', async () => {
+    const options = { onMissing: 'proceed', collectTimeoutMs: 5_000 } as const;
+    const { runner, clock } = makeRunner(options, new LateClock());
+    const absent = Array.from({ length: 2_000 }, (_, index) => `absent-${index}`);
+    runner.listed(list('a', ...absent));
+    runner.reported('a', makeWireReport('a'));
+    for (let index = 0; index < 20_010; index += 1) {
+      await clock.advanceMs(0.25);
+      runner.broken(absent[index % absent.length] as string, `connection refused, attempt ${index}`);
+      const [group] = runner.view.groups;
+      if (group?.ready === false) expect(group.reasons).not.toEqual([]);
+    }
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
+    runner.close();
+  });
+
+  it('prepares a few answers, not thousands, when thousands of workers are lost within a second', async () => {
+    const { runner, clock } = makeRunner({ isStaticDiscovery: true });
+    const targets = Array.from({ length: 1_000 }, (_, index) => `w-${index}`);
+    runner.listed(list(...targets));
+    for (const target of targets) runner.reported(target, makeWireReport(target));
+    let views = 0;
+    runner.listen({ onView: () => (views += 1) });
+    for (const target of targets) runner.broken(target, 'gone');
+    await clock.advanceMs(50);
+    expect(views).toBeLessThan(20);
+    expect(runner.view.groups[0]?.members.every(({ state }) => state === 'lost')).toBe(true);
+    runner.close();
+  });
+
   it('opens the gate after the settle time by its own timer, and prepares the answer', async () => {
     const { runner, clock } = makeRunner();
     runner.listed(list('a'));

@@ -3,57 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { AgreementEvent } from '../../src/agreement/events.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import type { GroupView } from '../../src/agreement/snapshot.js';
-import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
-import type { ReportSketch } from '../support/fleet.js';
-import { makeReport, TestFleet } from '../support/fleet.js';
-
-const TARGETS = ['a', 'b', 'c', 'd', 'e', 'f'];
-
-const sketch = fc.record({
-  size: fc.constantFrom(16, 32, 64),
-  values: fc.constantFrom(
-    {},
-    { hash_algorithm: 'sha256' },
-    { hash_algorithm: 'xxhash' },
-    { hash_unit: 'token' },
-  ),
-  source: fc.constantFrom(
-    EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
-    EvidenceSource.EVIDENCE_SOURCE_DECLARED,
-    EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
-  ),
-  declares: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 3 }),
-  draining: fc.boolean(),
-  unusable: fc.option(fc.constant('the engine is starting'), { nil: undefined, freq: 6 }),
-});
-
-const options = fc.record({
-  minWorkers: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constant('auto' as const)),
-  onMissing: fc.constantFrom('wait' as const, 'proceed' as const),
-  overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
-  onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
-  mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
-  frontendUses: fc.constantFrom('observed' as const, 'declared' as const),
-  kvEvents: fc.constantFrom('exact' as const, 'approximate' as const),
-  isStaticDiscovery: fc.boolean(),
-});
-
-function asReport(made: {
-  size: number;
-  values: object;
-  source: EvidenceSource;
-  declares: number | undefined;
-  draining: boolean;
-  unusable: string | undefined;
-}): ReportSketch {
-  const { unusable, declares, ...rest } = made;
-  return {
-    ...rest,
-    ...(unusable === undefined ? {} : { unusable }),
-    // What is declared is told only where it differs.
-    ...(declares === undefined || declares === made.size ? {} : { declares }),
-  };
-}
+import { TestFleet } from '../support/fleet.js';
+import { anyEvent, asReport, options, picture, sketch, TARGETS } from './any-fleet.js';
 
 /** What must be equal when two fleets came to the same: order of members left out. */
 function essence(group: GroupView | undefined): unknown {
@@ -61,60 +12,6 @@ function essence(group: GroupView | undefined): unknown {
   const members = [...group.members].sort((x, y) => x.target.localeCompare(y.target));
   return { ...group, epoch: undefined, members };
 }
-
-const picture = fc.constantFrom('exact' as const, 'partial' as const, 'none' as const);
-
-const anyEvent = (
-  targets: readonly string[],
-): fc.Arbitrary<AgreementEvent | { type: 'wait'; ms: number }> => {
-  const target = fc.constantFrom(...targets);
-  return fc.oneof(
-    {
-      arbitrary: fc
-        .tuple(target, sketch, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 4 }))
-        .map(([name, made, instance, revision]) => ({
-          type: 'report' as const,
-          target: name,
-          report: makeReport(name, { ...asReport(made), instance: `${name}-${instance}`, revision }),
-        })),
-      weight: 6,
-    },
-    fc
-      .tuple(fc.subarray([...targets]), fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }))
-      .map(([listed, count]) => ({
-        type: 'listed' as const,
-        members: listed.map((name) => ({ target: name, draining: false })),
-        expected: count === undefined ? undefined : { count, origin: 'Deployment w' },
-      })),
-    target.map((name) => ({ type: 'alive' as const, target: name })),
-    fc
-      .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: picture })
-      .map(({ name, instance, known }) => ({
-        type: 'picture' as const,
-        target: name,
-        instanceId: `${name}-${instance}`,
-        picture: known,
-        reason: 'a gap',
-      })),
-    fc
-      .record({
-        name: target,
-        instance: fc.integer({ min: 1, max: 3 }),
-        width: fc.constantFrom(0, 16, 32, 64),
-      })
-      .map(({ name, instance, width }) => ({
-        type: 'mismatched_events' as const,
-        target: name,
-        instanceId: `${name}-${instance}`,
-        tokensPerBlock: width,
-        count: 3,
-      })),
-    target.map((name) => ({ type: 'broken' as const, target: name, reason: 'refused' })),
-    target.map((name) => ({ type: 'report_refused' as const, target: name, problems: ['too long'] })),
-    fc.constant({ type: 'tick' as const }),
-    fc.integer({ min: 1, max: 40_000 }).map((ms) => ({ type: 'wait' as const, ms })),
-  );
-};
 
 describe('A1: with min_workers auto', () => {
   it('no gate opens before as many have reported as are expected, and none shuts because more are', () => {
@@ -154,7 +51,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
     fc.assert(
       fc.property(
         fc.array(sketch, { minLength: TARGETS.length, maxLength: TARGETS.length }),
-        fc.shuffledSubarray(TARGETS, { minLength: TARGETS.length }),
+        fc.shuffledSubarray([...TARGETS], { minLength: TARGETS.length }),
         fc.array(fc.nat({ max: TARGETS.length - 1 }), { maxLength: 10 }),
         options,
         (sketches, order, duplicates, made) => {
@@ -183,7 +80,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
     fc.assert(
       fc.property(
         fc.array(sketch, { minLength: TARGETS.length, maxLength: TARGETS.length }),
-        fc.shuffledSubarray(TARGETS, { minLength: TARGETS.length }),
+        fc.shuffledSubarray([...TARGETS], { minLength: TARGETS.length }),
         (sketches, order) => {
           const run = (sequence: readonly string[]): unknown => {
             const fleet = new TestFleet();
@@ -203,7 +100,8 @@ describe('A11: the order and duplication of reports never change the outcome', (
   it('after agreement neither does that of reports, pictures and mismatching events of a minority', () => {
     const story = fc.record({
       instance: fc.integer({ min: 1, max: 2 }),
-      told: sketch,
+      // Another model would be another epoch, and a picture counts in one alone.
+      told: sketch.map((told) => ({ ...told, model: 'tiny' })),
       known: picture,
       pictured: fc.integer({ min: 1, max: 2 }),
       width: fc.constantFrom(16, 32, 64),

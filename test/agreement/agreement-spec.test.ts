@@ -492,6 +492,15 @@ describe('after agreement', () => {
     expect(fleet.group().epoch).toBe(1);
   });
 
+  it('A10: who drains before it has named its model holds up nobody', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a');
+    expect(fleet.group().gateOpen).toBe(false);
+    fleet.report('b', { model: '', unusable: 'the engine is starting', draining: true });
+    expect(fleet.group().gateOpen).toBe(true);
+  });
+
   it('A10: draining members neither decide nor delay', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.do({
@@ -887,6 +896,27 @@ describe('gate', () => {
     expect(codes()).toEqual(['waiting_for_workers', 'below_min_workers']);
     fleet.report('b', { size: 64 });
     expect(codes()).toEqual(['conflict', 'below_min_workers']);
+  });
+
+  it('G6: no gate is shut without a reason, whatever lands between a deadline and its tick', () => {
+    const settling = new TestFleet();
+    settling.list('a');
+    settling.report('a');
+    const proceeding = new TestFleet({ onMissing: 'proceed', collectTimeoutMs: 5_000 });
+    proceeding.list('a', 'silent');
+    proceeding.report('a');
+    for (const [fleet, deadlineMs] of [
+      [settling, 2_000],
+      [proceeding, 5_000],
+    ] as const) {
+      fleet.nowMs = deadlineMs - 0.4;
+      expect(fleet.group()).toMatchObject({ ready: false, reasons: [{ text: expect.any(String) }] });
+      // The tick is due and has not come: the view of this moment still says why.
+      fleet.nowMs = deadlineMs + 0.4;
+      expect(fleet.group()).toMatchObject({ ready: false, reasons: [{ text: expect.any(String) }] });
+      fleet.alive('a');
+      expect(fleet.group()).toMatchObject({ ready: true, reasons: [] });
+    }
   });
 
   it('G7: the routing mode is closed until the gate opens, and never claims a picture that nobody holds', () => {

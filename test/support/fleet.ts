@@ -1,7 +1,7 @@
 import type { AgreementEffect, AgreementEvent } from '../../src/agreement/events.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
-import { nextDeadlineMs, reduce } from '../../src/agreement/reduce.js';
+import { reduce } from '../../src/agreement/reduce.js';
 import type { FleetView, GroupView, MemberView } from '../../src/agreement/snapshot.js';
 import { viewFleet } from '../../src/agreement/snapshot.js';
 import type { AgreementState } from '../../src/agreement/state.js';
@@ -119,9 +119,9 @@ export class TestFleet {
     const endMs = this.nowMs + durationMs;
     const effects: AgreementEffect[] = [];
     for (;;) {
-      const deadlineMs = nextDeadlineMs(this.state, this.nowMs);
+      const deadlineMs = this.state.dueAtMs;
       if (deadlineMs === undefined || deadlineMs > endMs) break;
-      this.nowMs = deadlineMs;
+      this.nowMs = Math.max(this.nowMs, deadlineMs);
       effects.push(...this.do({ type: 'tick' }));
     }
     this.nowMs = endMs;

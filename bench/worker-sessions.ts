@@ -16,6 +16,7 @@ import { CapabilitiesClient } from '../src/gen/kvaccord/v1/capabilities.js';
 import { systemClock } from '../src/platform/clock.js';
 import { systemRandom } from '../src/platform/random.js';
 import { RpcDialer } from '../src/rpc/channel.js';
+import { StreamRefusals } from '../src/platform/stream-refusals.js';
 import { createPlaintextSecurity } from '../src/rpc/security.js';
 import { FakeSidecar } from '../test/support/fake-sidecar.js';
 import { RecordingLogger } from '../test/support/recording-logger.js';
@@ -66,7 +67,8 @@ const openSessions: Opener = (address, count, onReport) => {
     },
   };
   const logger = new RecordingLogger();
-  const pool = new SessionPool({}, { clock, random: systemRandom, dialer, listener, logger });
+  const refusals = new StreamRefusals({ logger });
+  const pool = new SessionPool({}, { clock, random: systemRandom, dialer, listener, logger, refusals });
   pool.setEndpoints(Array.from({ length: count }, (_, index) => ({ target: `w-${index}`, address })));
 };
 

@@ -5,6 +5,7 @@ import { FleetService } from '../gen/kvaccord/v1/fleet.js';
 import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
+import { countRefusals } from '../platform/stream-refusals.js';
 import type { Security } from '../rpc/security.js';
 import { RpcServer } from '../rpc/server.js';
 import { FleetMetrics } from './fleet-metrics.js';
@@ -61,6 +62,7 @@ export class Aggregator {
     this.fleet = new FleetWatch(options.agreement, modules);
     const { runner, board } = this.fleet;
     this.#metrics = new FleetMetrics(registry, () => runner.view);
+    countRefusals(registry, 'capabilities', this.fleet.refusals);
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
     this.#server.addService(FleetService, createFleetService({ runner, board, edge: this.#server.edge }));
     this.#parts = (modules.parts ?? []).map((create) => create({ runner, edge: this.#server.edge }));

@@ -182,7 +182,7 @@ export class FleetRunner {
         effect.message,
       );
     }
-    for (const listener of [...this.#listeners]) listener.onEffect?.(effect);
+    this.#tell((listener) => listener.onEffect?.(effect));
   }
 
   #prepare(): void {
@@ -190,7 +190,21 @@ export class FleetRunner {
     this.#gathering = undefined;
     if (this.#isClosed) return;
     this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
-    for (const listener of [...this.#listeners]) listener.onView?.(this.#view);
+    this.#tell((listener) => listener.onView?.(this.#view));
+  }
+
+  /** One listener that fails keeps nothing from the others, and nobody's report ends the process by it. */
+  #tell(tell: (listener: FleetListener) => void): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        tell(listener);
+      } catch (error) {
+        this.#logger.error(
+          { error },
+          'A part of this program failed on the state of the fleet; the others go on. Please report it.',
+        );
+      }
+    }
   }
 
   #setDeadline(nowMs: number): void {

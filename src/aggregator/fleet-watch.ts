@@ -5,6 +5,7 @@ import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import { StreamRefusals } from '../platform/stream-refusals.js';
 import type { RpcDialer } from '../rpc/channel.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
@@ -30,6 +31,8 @@ const MAX_TOLD_TROUBLES = 100;
 export class FleetWatch implements AgreementFeed {
   readonly runner: FleetRunner;
   readonly board: AgreementBoard;
+  /** Streams of sidecars that were ended for what came on them. */
+  readonly refusals: StreamRefusals;
   readonly #modules: FleetWatchModules;
   readonly #pool: SessionPool;
   readonly #toldMembers: ToldMembers;
@@ -48,6 +51,7 @@ export class FleetWatch implements AgreementFeed {
   constructor(options: AgreementOptions, modules: FleetWatchModules) {
     const { clock, logger, random, dialer } = modules;
     this.#modules = modules;
+    this.refusals = new StreamRefusals(modules);
     this.runner = new FleetRunner(options, { clock, logger });
     this.board = new AgreementBoard({ runner: this.runner, clock });
     const reported = (target: string, report: CapabilityReport): boolean => {
@@ -62,6 +66,7 @@ export class FleetWatch implements AgreementFeed {
         random,
         logger,
         dialer,
+        refusals: this.refusals,
         listener: {
           onReport: reported,
           onAlive: (target) => this.runner.alive(target),

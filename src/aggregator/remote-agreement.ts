@@ -9,6 +9,7 @@ import type { Clock, Timer } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import { FAULT_REASON } from '../platform/stream-refusals.js';
 import type { RpcDialer } from '../rpc/channel.js';
 import { ConnectError } from '../rpc/connect-error.js';
 import { readPeerReason } from '../rpc/errors.js';
@@ -17,7 +18,7 @@ import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 
 /** An aggregator that says nothing for so long is taken for dead: three heartbeats. */
-const SILENCE_LIMIT_MS: number = 3 * WATCH_HEARTBEAT_MS;
+export const SILENCE_LIMIT_MS: number = 3 * WATCH_HEARTBEAT_MS;
 
 export interface RemoteAgreementOptions {
   readonly address: Address;
@@ -154,9 +155,8 @@ export class RemoteAgreement implements AgreementFeed {
           this.#told = undefined;
           return;
         }
-        const problem = findProblem(payload.value);
-        if (problem === undefined) this.#take(payload.value);
-        else finish({ why: problem, isFinal: false });
+        const problem = findProblem(payload.value) ?? this.#tryTake(payload.value);
+        if (problem !== undefined) finish({ why: problem, isFinal: false });
       });
       call.on('error', (error: ServiceError) => {
         // After we left it may be no answer at all: grpc-js has an error of its own for what was on its way.
@@ -166,6 +166,20 @@ export class RemoteAgreement implements AgreementFeed {
         finish({ why: 'the aggregator ended the watch: it is shut down or restarted', isFinal: false }),
       );
     });
+  }
+
+  /** What fails on an answer ends the stream that it came on, and not the process; comes back with the reason. */
+  #tryTake(agreement: Agreement): string | undefined {
+    try {
+      this.#take(agreement);
+      return undefined;
+    } catch (error) {
+      this.#modules.logger.error(
+        { error },
+        'An answer of the aggregator met a fault of this program. Please report it.',
+      );
+      return FAULT_REASON;
+    }
   }
 
   #take(agreement: Agreement): void {
@@ -206,7 +220,9 @@ function explainEnd(error: ServiceError): Break {
 }
 
 /** R1 at this border too: why an agreement cannot be used. */
-function findProblem({ state, contract }: Agreement): string | undefined {
+function findProblem({ state, contract, changedAt }: Agreement): string | undefined {
+  if (Number.isNaN(changedAt?.getTime()))
+    return 'the aggregator answers a changed_at outside every calendar: is it an aggregator?';
   if (state !== AgreementState.AGREEMENT_STATE_AGREED) return undefined;
   const size = contract?.tokensPerBlock;
   if (size !== undefined && isTokensPerBlock(size)) return undefined;

@@ -4,6 +4,7 @@ import { ConnectGate } from '../platform/connect-gate.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { SilenceWatch } from '../platform/silence-watch.js';
+import type { StreamRefusals } from '../platform/stream-refusals.js';
 import type { RpcDialer } from '../rpc/channel.js';
 import { DiscoveryError } from './discovery/discovery-error.js';
 import { parseWorkerAddress } from './discovery/parse-target.js';
@@ -22,6 +23,8 @@ export interface SessionPoolModules {
   readonly dialer: RpcDialer;
   readonly listener: SessionListener;
   readonly logger: Logger;
+  /** See `WorkerSessionModules`. */
+  readonly refusals: StreamRefusals;
 }
 
 interface KeptSession {

@@ -13,6 +13,7 @@ import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import type { SilenceWatch } from '../platform/silence-watch.js';
+import { FAULT_REASON, type StreamRefusals } from '../platform/stream-refusals.js';
 import type { RpcChannel, RpcDialer } from '../rpc/channel.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
@@ -49,6 +50,8 @@ export interface WorkerSessionModules {
   readonly silence: SilenceWatch;
   readonly listener: SessionListener;
   readonly logger: Logger;
+  /** Counts and logs streams that are ended for what came on them. */
+  readonly refusals: StreamRefusals;
 }
 
 type WatchStream = ClientReadableStream<Buffer>;
@@ -126,7 +129,7 @@ export class WorkerSession {
     // The dialer's watchdog bounds it, and closes the channel when it fails.
     channel.waitForReady(state.abort.signal).then(
       () => {
-        if (this.#state === state) this.#watch(channel);
+        if (this.#state === state) this.#guard(() => this.#watch(channel));
         else channel.close();
       },
       (error: unknown) => {
@@ -154,7 +157,7 @@ export class WorkerSession {
       .makeServerStreamRequest(path, requestSerialize, boundedBytes, request);
     this.#setState({ type: 'watching', channel, stream, sinceMs: this.#modules.clock.monotonicMs() });
     stream.on('data', (bytes: Buffer) => {
-      if (this.#isOn(stream)) this.#receive(stream, bytes);
+      if (this.#isOn(stream)) this.#guard(() => this.#receive(stream, bytes));
     });
     // Stays for the stream's whole life: what fails after we left it is for nobody.
     stream.on('error', (error: ServiceError) => {
@@ -168,6 +171,11 @@ export class WorkerSession {
     this.#modules.listener.onConnected?.(this.target, channel);
   }
 
+  /** Whatever fails on what this worker sent ends its stream alone. */
+  #guard(run: () => void): void {
+    if (!this.#modules.refusals.guard(this.target, run)) this.#fail(FAULT_REASON);
+  }
+
   #isOn(stream: WatchStream): boolean {
     return this.#state.type === 'watching' && this.#state.stream === stream;
   }
@@ -177,6 +185,7 @@ export class WorkerSession {
     try {
       response = WatchCapabilitiesResponse.decode(bytes);
     } catch (error) {
+      this.#modules.refusals.message();
       this.#fail(`sent a message that cannot be read (${describeError(error)}): is it a sidecar?`);
       return;
     }
@@ -232,8 +241,9 @@ export class WorkerSession {
   }
 
   #fail(reason: string): void {
-    const { clock, gate, listener, random } = this.#modules;
+    const { clock, gate, listener, random, refusals } = this.#modules;
     const state = this.#state;
+    if (state.type === 'closed') return;
     const hasLived = state.type === 'watching' && clock.monotonicMs() - state.sinceMs >= LIVED_MS;
     this.#failures = hasLived ? 1 : this.#failures + 1;
     const timer = clock.setTimer(backoffMs(this.#failures, random), () => {
@@ -241,7 +251,7 @@ export class WorkerSession {
       gate.enter(this);
     });
     this.#setState({ type: 'waiting', timer });
-    listener.onBroken(this.target, reason);
+    refusals.guard(this.target, () => listener.onBroken(this.target, reason));
   }
 
   /** The one place where the state changes: what the old one held is let go here. */
@@ -253,7 +263,7 @@ export class WorkerSession {
     if (old.type === 'waiting') old.timer.clear();
     if (old.type === 'connecting' && next.type !== 'watching') old.abort.abort();
     if (old.type === 'watching') {
-      this.#modules.listener.onDisconnected?.(this.target);
+      this.#modules.refusals.guard(this.target, () => this.#modules.listener.onDisconnected?.(this.target));
       silence.delete(this);
       this.#throttle?.clear();
       this.#throttle = undefined;

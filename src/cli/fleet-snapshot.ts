@@ -48,7 +48,13 @@ export async function takeSnapshot(channel: RpcChannel, options: SnapshotOptions
     callUnary(method, request, { clock, signal, timeoutMs: Math.max(deadlineMs - clock.monotonicMs(), 1) });
   await channel.waitForReady(signal);
   try {
-    return (await askAggregator(channel, ask)) ?? (await askSidecar(channel, ask));
+    const snapshot = (await askAggregator(channel, ask)) ?? (await askSidecar(channel, ask));
+    if (hasBadTime(snapshot))
+      throw new SnapshotError(
+        text,
+        'answers times outside every calendar: is it kv-accord that listens there?',
+      );
+    return snapshot;
   } catch (error) {
     if (!isServiceError(error)) throw error;
     if (error.code === status.DEADLINE_EXCEEDED) {
@@ -112,4 +118,17 @@ function unless(...codes: readonly status[]): (error: unknown) => undefined {
     if (isServiceError(error) && codes.includes(error.code)) return undefined;
     throw error;
   };
+}
+
+/** Whether a time in an answer is none that can be written again: the wire carries more than there are dates. */
+function hasBadTime(snapshot: FleetSnapshot): boolean {
+  const isBad = (time: Date | undefined): boolean => Number.isNaN(time?.getTime());
+  const isBadReport = (report: CapabilityReport | undefined): boolean =>
+    report !== undefined &&
+    (isBad(report.observedAt) || report.evidence.some(({ observedAt }) => isBad(observedAt)));
+  if (snapshot.type === 'sidecar') return isBadReport(snapshot.report);
+  return (
+    snapshot.agreements.some(({ changedAt }) => isBad(changedAt)) ||
+    snapshot.workers.some(({ report }) => isBadReport(report))
+  );
 }

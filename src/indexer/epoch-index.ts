@@ -7,6 +7,7 @@ import type { Picture } from '../contract/picture.js';
 import type { Clock } from '../platform/clock.js';
 import type { ConnectGate } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
+import type { StreamRefusals } from '../platform/stream-refusals.js';
 import type { Feed } from './feed.js';
 import { FleetIndex, type PictureWords, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
@@ -40,6 +41,7 @@ export interface EpochIndexModules {
   readonly intake: Intake;
   readonly gate: ConnectGate;
   readonly tally: IndexTally;
+  readonly refusals: StreamRefusals;
   readonly listener: IndexListener;
   /** The way to a worker's events; undefined while there is none. */
   feedOf(target: string): Feed | undefined;
@@ -188,7 +190,7 @@ export class EpochIndex implements GroupIndex {
 
   #follow(target: string, instanceId: string, isWatched: boolean): void {
     this.#index.watchOnly(target, isWatched);
-    const { clock, random, intake, gate, tally, onLag, feedOf } = this.#modules;
+    const { clock, random, intake, gate, tally, refusals, onLag, feedOf } = this.#modules;
     const follower = new WorkerFollower(
       { target, instanceId },
       {
@@ -197,6 +199,7 @@ export class EpochIndex implements GroupIndex {
         intake,
         gate,
         tally,
+        refusals,
         onLag,
         index: this.#index,
         onPicture: () => this.#change(target),

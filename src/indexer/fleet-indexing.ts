@@ -12,6 +12,7 @@ import { ConnectGate } from '../platform/connect-gate.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import { SilenceWatch } from '../platform/silence-watch.js';
+import { StreamRefusals } from '../platform/stream-refusals.js';
 import type { Turns } from '../platform/turns.js';
 import type { RpcChannel } from '../rpc/channel.js';
 import type { RpcEdge } from '../rpc/handlers.js';
@@ -85,6 +86,7 @@ export class FleetIndexing implements IndexDirectory {
   readonly #silence: SilenceWatch;
   readonly #gate: ConnectGate;
   readonly #metrics: IndexMetrics;
+  readonly #refusals: StreamRefusals;
   readonly #indexes = new Map<string, GroupIndex>();
   /** Outlive epochs: counters of a group only grow as long as it is there. */
   readonly #tallies = new Map<string, IndexTally>();
@@ -97,10 +99,15 @@ export class FleetIndexing implements IndexDirectory {
     this.#options = options;
     const { clock, turns, registry, edge, fleet } = modules;
     this.#modules = modules;
-    this.#intake = new Intake({ clock, turns });
+    this.#refusals = new StreamRefusals(modules);
+    this.#intake = new Intake({ clock, turns, refusals: this.#refusals });
     this.#silence = new SilenceWatch({ clock });
     this.#gate = new ConnectGate({ maxConnecting: MAX_SNAPSHOTS, maxHoldMs: MAX_HOLD_MS }, { clock });
-    this.#metrics = new IndexMetrics(registry, { indexes: this.#indexes, tallies: this.#tallies });
+    this.#metrics = new IndexMetrics(registry, {
+      indexes: this.#indexes,
+      tallies: this.#tallies,
+      refusals: this.#refusals,
+    });
     this.#direct = new DirectWorkers(options.directWorkers ?? [], {
       ...modules,
       createDirectWorker: modules.createDirectWorker ?? noDirectWorkers,
@@ -210,6 +217,7 @@ export class FleetIndexing implements IndexDirectory {
       clock,
       random,
       tally,
+      refusals: this.#refusals,
       intake,
       gate: this.#gate,
       listener: fleet,

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { countRefusals, type StreamRefusals } from '../platform/stream-refusals.js';
 import type { GroupIndex } from './group-index.js';
 import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index-tally.js';
 import type { FollowerStateName } from './worker-follower.js';
@@ -16,11 +17,19 @@ const FOLLOWER_STATES: readonly FollowerStateName[] = [
 /** From what a good network takes to what nobody would call an event any more. */
 const LAG_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
+/**
+ * Longest lag that is observed. What is further away is no delay but a clock that is wrong by more, and one such
+ * message would outweigh all others in the sum.
+ */
+const MAX_LAG_MS = 3_600_000;
+
 export interface IndexMetricsModules {
   /** By group. */
   readonly indexes: ReadonlyMap<string, GroupIndex>;
   /** By group. */
   readonly tallies: ReadonlyMap<string, IndexTally>;
+  /** Streams that were ended for what came on them. */
+  readonly refusals: StreamRefusals;
 }
 
 /**
@@ -31,7 +40,7 @@ export class IndexMetrics {
   readonly #lag: Histogram;
 
   constructor(registry: Registry, modules: IndexMetricsModules) {
-    const { indexes, tallies } = modules;
+    const { indexes, tallies, refusals } = modules;
     const registers = [registry];
     this.#lag = new Histogram({
       name: 'kv_accord_kv_event_lag_seconds',
@@ -99,10 +108,15 @@ export class IndexMetrics {
         }
       },
     });
+    countRefusals(registry, 'kv_events', refusals);
   }
 
-  /** An event is in the index so long after its engine published it; clocks that differ make it negative. */
+  /**
+   * An event is in the index so long after its engine published it; clocks that differ make it negative. More than
+   * an hour is left out.
+   */
   observeLag(lagMs: number): void {
+    if (!(lagMs <= MAX_LAG_MS)) return;
     this.#lag.observe(Math.max(lagMs, 0) / 1_000);
   }
 }

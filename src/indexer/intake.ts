@@ -1,10 +1,13 @@
 import type { Clock, Timer } from '../platform/clock.js';
+import type { StreamRefusals } from '../platform/stream-refusals.js';
 import type { Turns } from '../platform/turns.js';
 
 /** Something with work that comes in small steps. */
 export interface Worked {
   /** Does one step; false when there is nothing left to do now. */
   step(): boolean;
+  /** `step` threw, and is not called again before the next `add`: ends what it was at. Default: nothing more. */
+  failed?(error: unknown): void;
 }
 
 /**
@@ -20,13 +23,20 @@ const STEPS_IN_A_ROW = 16;
 export class Intake {
   readonly #clock: Clock;
   readonly #turns: Turns;
+  readonly #refusals: StreamRefusals;
   /** Who has something to do, in the order of their turns. */
   readonly #ready = new Set<Worked>();
   #next: Timer | undefined;
 
-  constructor(modules: { readonly clock: Clock; readonly turns: Turns }) {
+  constructor(modules: {
+    readonly clock: Clock;
+    readonly turns: Turns;
+    /** Counts and logs what fails in a step. */
+    readonly refusals: StreamRefusals;
+  }) {
     this.#clock = modules.clock;
     this.#turns = modules.turns;
+    this.#refusals = modules.refusals;
   }
 
   /** `worked` has something to do. May be called again. */
@@ -60,9 +70,20 @@ export class Intake {
 
   /** Whether there is more to do. */
   #work(worked: Worked): boolean {
-    for (let step = 0; step < STEPS_IN_A_ROW; step += 1) {
-      if (!worked.step()) return this.#ready.has(worked);
+    try {
+      for (let step = 0; step < STEPS_IN_A_ROW; step += 1) {
+        if (!worked.step()) return this.#ready.has(worked);
+      }
+      return true;
+    } catch (error) {
+      // One that fails ends alone: everybody else's work goes on.
+      this.#fail(worked, error);
+      return this.#ready.has(worked);
     }
-    return true;
+  }
+
+  #fail(worked: Worked, error: unknown): void {
+    if (worked.failed === undefined) this.#refusals.fault(undefined, error);
+    else this.#refusals.guard(undefined, () => worked.failed?.(error));
   }
 }

@@ -11,9 +11,16 @@ import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.j
 import { describeError } from '../platform/describe-error.js';
 import { onOneLine } from '../platform/printable.js';
 import { FeedError } from './feed.js';
+import { MAX_RANKS } from './fleet-index.js';
 
 /** Longest name (instance, stream) that is believed; ours have 32 characters. */
 const MAX_NAME_CHARS = 512;
+
+/**
+ * Changes that one message may have: sixteen times what a sidecar puts into one. Without a bound a message of
+ * 1 MiB could name half a million, which are worked off in one turn of the event loop.
+ */
+const MAX_CHANGES = 65_536;
 
 /** What is kept of a text for operators. */
 const MAX_REASON_CHARS = 512;
@@ -29,6 +36,7 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
       const { instanceId, streamId, resumed, reason, ranks } = payload.value;
       if (instanceId.length > MAX_NAME_CHARS || streamId.length > MAX_NAME_CHARS)
         throw new FeedError('names itself with more characters than are taken');
+      checkCount('ranks', ranks.length, MAX_RANKS);
       if (streamId === '') throw new FeedError('has no stream_id');
       return {
         type: 'start',
@@ -53,12 +61,13 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
       return { type: 'snapshot_end', sequence: readSequence(payload.value.sequence) };
     case 'changes': {
       const { sequence, dataParallelRank, changes, enginePublishedAt } = payload.value;
+      checkCount('changes', changes.length, MAX_CHANGES);
       return {
         type: 'changes',
         sequence: readSequence(sequence),
         rank: dataParallelRank,
         changes: changes.map(readChange),
-        ...(enginePublishedAt === undefined ? {} : { publishedAtMs: enginePublishedAt.getTime() }),
+        ...(enginePublishedAt === undefined ? {} : { publishedAtMs: readTime(enginePublishedAt) }),
       };
     }
     case 'rankState':
@@ -105,10 +114,12 @@ function readStatus(state: RankState): RankStatus {
   return {
     rank: dataParallelRank,
     picture: readPicture(picture),
-    ...(unknownBeforeSequence === undefined ? {} : { unknownBeforeSequence: Number(unknownBeforeSequence) }),
-    ...(engineSequence === undefined ? {} : { engineSequence: Number(engineSequence) }),
+    ...(unknownBeforeSequence === undefined
+      ? {}
+      : { unknownBeforeSequence: readSequence(unknownBeforeSequence) }),
+    ...(engineSequence === undefined ? {} : { engineSequence: readSequence(engineSequence) }),
     reason: onOneLine(reason, MAX_REASON_CHARS),
-    blockCount: Number(blockCount),
+    blockCount: readSequence(blockCount),
   };
 }
 
@@ -133,4 +144,17 @@ function readHashes(packed: Uint8Array): Uint8Array {
 function readSequence(sequence: bigint): number {
   if (sequence <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(sequence);
   throw new FeedError(`counts to ${sequence}, further than any stream comes`);
+}
+
+/** Milliseconds since 1970. The wire carries up to 2^63 s; of what no calendar has, a date is made that is no number. */
+function readTime(time: Date): number {
+  const timeMs = time.getTime();
+  if (!Number.isNaN(timeMs)) return timeMs;
+  throw new FeedError(
+    'has an engine_published_at outside every calendar (at most 8,640,000,000,000 s are taken)',
+  );
+}
+
+function checkCount(field: string, count: number, max: number): void {
+  if (count > max) throw new FeedError(`has ${count} ${field} in one message, at most ${max} are taken`);
 }

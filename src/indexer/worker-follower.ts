@@ -4,6 +4,7 @@ import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { ConnectGate, Connecting } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
+import { FAULT_REASON, type StreamRefusals } from '../platform/stream-refusals.js';
 import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js';
 import type { FleetIndex, PictureWords } from './fleet-index.js';
 import type { IndexTally } from './index-tally.js';
@@ -33,6 +34,8 @@ export interface WorkerFollowerModules {
   /** Lets a few at a time take their snapshot. */
   readonly gate: ConnectGate;
   readonly tally: IndexTally;
+  /** Counts streams that are ended for what came on them. */
+  readonly refusals: StreamRefusals;
   /** The engine published something so many milliseconds ago that is in the index now. */
   onLag(lagMs: number): void;
   /** What is known of the worker may have changed. */
@@ -199,12 +202,18 @@ export class WorkerFollower implements Worked, Connecting {
       message = state.reader.next();
     } catch (error) {
       if (!(error instanceof FeedError)) throw error;
-      this.#distrust(error.message);
+      this.#refuse(error.message);
       return false;
     }
     if (message === undefined) return false;
     this.#take(message, state);
     return true;
+  }
+
+  /** For the intake: a step threw. The stream ends, and begins again from the beginning later. */
+  failed(error: unknown): void {
+    this.#modules.refusals.fault(this.target, error);
+    if ('reader' in this.#state) this.#distrust(FAULT_REASON);
   }
 
   #take(
@@ -221,7 +230,7 @@ export class WorkerFollower implements Worked, Connecting {
     }
     if (state.type === 'outdated') return; // of an instance that is over
     if (state.type === 'asking') {
-      this.#distrust(`begins with a ${message.type}`);
+      this.#refuse(`begins with a ${message.type}`);
       return;
     }
     this.#apply(message);
@@ -238,7 +247,7 @@ export class WorkerFollower implements Worked, Connecting {
       // The same engine start under another name: what is held is this instance's from now on.
       const problem = message.resumed ? index.apply(this.target, message) : undefined;
       if (problem !== undefined) {
-        this.#distrust(`makes no sense: ${problem}`);
+        this.#refuse(`makes no sense: ${problem}`);
         return;
       }
       const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
@@ -275,13 +284,19 @@ export class WorkerFollower implements Worked, Connecting {
     const { clock, gate, index, onLag, onPicture } = this.#modules;
     const problem = index.apply(this.target, message);
     if (problem !== undefined) {
-      this.#distrust(`makes no sense: ${problem}`);
+      this.#refuse(`makes no sense: ${problem}`);
       return;
     }
     // The place is for those whose snapshot is under way: thousands of them at once would fill the memory.
     if (message.type !== 'changes' && index.positionOf(this.target) !== undefined) gate.leave(this);
     if (message.type !== 'changes') onPicture(this.target);
     else if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
+  }
+
+  /** A message cannot be believed: the stream ends, and this is counted. */
+  #refuse(problem: string): void {
+    this.#modules.refusals.message();
+    this.#distrust(problem);
   }
 
   /** The stream cannot be right: nothing of it is taken for a place to go on from. */

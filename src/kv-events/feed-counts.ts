@@ -15,14 +15,17 @@ export const GAP_OUTCOMES = [
 /** One of `GAP_OUTCOMES`. */
 export type GapOutcome = (typeof GAP_OUTCOMES)[number];
 
-/** Why frames of a publisher were not taken for a batch. */
-export const REFUSED_FRAMES = ['frame_count', 'sequence'] as const;
+/** Why frames of a publisher were not taken for a batch; `fault`: this program failed on them. */
+export const REFUSED_FRAMES = ['frame_count', 'sequence', 'fault'] as const;
 
 /** One of `REFUSED_FRAMES`. */
 export type RefusedFrames = (typeof REFUSED_FRAMES)[number];
 
 /** Upper bounds, in milliseconds, of the buckets of lag; the last bucket has none. */
 export const LAG_BUCKETS_MS = [1, 5, 25, 100, 500, 2_500, 10_000] as const;
+
+/** Longest lag that is counted: what is further away is a clock that is wrong, and would outweigh all others in the sum. */
+const MAX_LAG_MS = 3_600_000;
 
 /** What happened on one engine's streams since the process began, for the metrics of whoever owns it. */
 export class FeedCounts {
@@ -54,6 +57,7 @@ export class FeedCounts {
   readonly lagBuckets: number[] = new Array<number>(LAG_BUCKETS_MS.length + 1).fill(0);
 
   countLag(lagMs: number): void {
+    if (!(lagMs <= MAX_LAG_MS)) return;
     // Clocks of two hosts may differ; nothing arrives before it was sent.
     const boundedMs = Math.max(0, lagMs);
     this.lastLagMs = boundedMs;

@@ -46,6 +46,9 @@ const MAX_HEAL_DOUBLINGS = 5;
 /** Milliseconds between two lines of the log that tell of a restart. */
 const RESTART_TOLD_EVERY_MS = 10_000;
 
+/** Milliseconds between a fault of this program and the next attempt. */
+const RECOVERY_MS = 1_000;
+
 /** Milliseconds of work after which others get their turn. */
 const WORK_SLICE_MS = 5;
 
@@ -186,7 +189,26 @@ export class RankFeed implements Feed {
   async #run(): Promise<void> {
     await this.#link.open();
     this.#busySinceMs = this.#modules.clock.monotonicMs();
-    while (!this.#isClosed) await this.#step();
+    while (!this.#isClosed) {
+      try {
+        await this.#step();
+      } catch (error) {
+        await this.#recover(error);
+      }
+    }
+  }
+
+  /** What an engine sends ends no process: the picture is built anew, after a pause, so that a fault that stays costs little. */
+  async #recover(error: unknown): Promise<void> {
+    const { clock, counts, logger } = this.#modules;
+    counts.refused.fault += 1;
+    logger.error(
+      { rank: this.#rank, error },
+      'The KV events of a rank met a fault of this program: its picture is built anew. Please report it.',
+    );
+    this.#drop('this program failed on its KV events; its log has the error');
+    this.#isRebuildDue = true;
+    await sleep(clock, RECOVERY_MS, this.#closing.signal);
   }
 
   /** One piece of work; waits when there is none. */

@@ -162,6 +162,23 @@ describe('FleetRunner', () => {
     runner.close();
   });
 
+  it('goes on with the others when one that listens fails', async () => {
+    const { runner, clock, logger } = makeRunner({ isStaticDiscovery: true });
+    const heard: string[] = [];
+    const fail = (): never => {
+      throw new TypeError('no time');
+    };
+    runner.listen({ onView: fail, onEffect: fail });
+    runner.listen({ onEffect: ({ type }) => heard.push(type) });
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a'));
+    await clock.advanceMs(100);
+    expect(heard).toContain('gate');
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
+    expect(logger.messages('error')[0]).toContain('A part of this program failed');
+    runner.close();
+  });
+
   it('leaves no timer behind when it is closed', async () => {
     const { runner, clock } = makeRunner();
     runner.listed(list('a', 'b'));

@@ -3,6 +3,7 @@ import { afterEach, expect } from 'vitest';
 import { SessionPool, type SessionPoolOptions } from '../../src/aggregator/session-pool.js';
 import type { Clock } from '../../src/platform/clock.js';
 import type { Random } from '../../src/platform/random.js';
+import { StreamRefusals } from '../../src/platform/stream-refusals.js';
 import { RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -43,6 +44,7 @@ export interface Pool<C extends Clock> {
   readonly pool: SessionPool;
   readonly recorder: SessionRecorder;
   readonly logger: RecordingLogger;
+  readonly refusals: StreamRefusals;
   readonly clock: C;
 }
 
@@ -66,8 +68,10 @@ export function createPoolOn<C extends Clock>(
   const recorder = new SessionRecorder();
   const logger = new RecordingLogger();
   const dialer = new RpcDialer({}, { clock, security: createPlaintextSecurity() });
-  const pool = new SessionPool(poolOptions, { clock, random, dialer, listener: recorder, logger });
-  return { pool, recorder, logger, clock };
+  const refusals = new StreamRefusals({ logger });
+  const pool = new SessionPool(poolOptions, { clock, random, dialer, listener: recorder, logger, refusals });
+
+  return { pool, recorder, logger, refusals, clock };
 }
 
 /** A port of the loopback on which nothing listens, a moment ago at least. */

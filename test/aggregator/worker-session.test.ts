@@ -2,6 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { HEARTBEAT_DEADLINE_S, MAX_REPORT_BYTES } from '../../src/aggregator/worker-session.js';
 import { KvEventsClient } from '../../src/gen/kvaccord/v1/kv_events.js';
+import { FAULT_REASON } from '../../src/platform/stream-refusals.js';
 import { makeWireReport } from '../support/reports.js';
 import { createPool, findClosedPort, startSidecar } from './session-fixture.js';
 
@@ -61,6 +62,20 @@ describe('a session', () => {
       'connected w-1',
       'disconnected w-1',
     ]);
+  });
+
+  it('ends its own stream, with a reason and counted, when this program fails on a report of it', async () => {
+    const sidecar = await startSidecar();
+    const { pool, recorder, refusals, logger, clock } = createPool();
+    recorder.failure = new RangeError('Invalid time value');
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
+    await recorder.until(() => recorder.count('broken') === 1);
+    expect(recorder.brokenReasons('w-1')).toEqual([FAULT_REASON]);
+    expect([refusals.countOf('fault'), logger.messages('error').length]).toEqual([1, 1]);
+    recorder.failure = undefined;
+    await clock.advanceMs(250);
+    // It was not taken for known.
+    await recorder.until(() => recorder.reports.length === 1);
   });
 
   it('asks for a report anew that its listener does not keep', async () => {

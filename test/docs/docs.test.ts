@@ -7,6 +7,7 @@ import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway-metrics.js';
 import { CrewMetrics, registerThreadMetrics } from '../../src/frontend/threads/thread-metrics.js';
 import { IndexMetrics } from '../../src/indexer/index-metrics.js';
+import { countRefusals } from '../../src/platform/stream-refusals.js';
 import { RouterMetrics } from '../../src/router/router-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
 
@@ -57,7 +58,8 @@ describe('metrics.md', () => {
     const sidecar = new Registry();
     const none = {} as never;
     new FleetMetrics(aggregator, () => none);
-    new IndexMetrics(aggregator, { indexes: none, tallies: none });
+    new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
+    countRefusals(aggregator, 'capabilities', none);
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
     new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
     new CrewMetrics(aggregator, () => 0);

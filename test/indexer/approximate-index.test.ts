@@ -6,10 +6,15 @@ import { ExpiryQueue } from '../../src/indexer/expiry-queue.js';
 import { Intake } from '../../src/indexer/intake.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack } from '../support/kv-events.js';
+import { strictRefusals } from '../support/strict-refusals.js';
 
 function make(options: Partial<ApproximateOptions> = {}): { index: ApproximateIndex; clock: FakeClock } {
   const clock = new FakeClock();
-  const intake = new Intake({ clock, turns: { soon: (run) => clock.setTimer(0, run) } });
+  const intake = new Intake({
+    clock,
+    turns: { soon: (run) => clock.setTimer(0, run) },
+    refusals: strictRefusals(),
+  });
   const index = new ApproximateIndex(
     {
       epoch: 1,

@@ -60,6 +60,18 @@ describe('a message of a sidecar', () => {
       bytesOf({ payload: { $case: 'snapshotEnd', value: { sequence: 2n ** 60n } } }),
     ],
     ['a tier that nobody knows', Buffer.from([0x12, 4, 0x10, 9, 0x18, 32])],
+    [
+      'a time outside every calendar',
+      Buffer.from([0x22, 0x0b, 0x08, 1, 0x22, 7, 0x08, 0x81, 0xa0, 0x88, 0x85, 0xbb, 0xf7]),
+    ],
+    ['more ranks than any worker has', bytesOf(say.start({ ranks: new Array(1_025).fill(1) }))],
+    [
+      'more changes than any batch has',
+      Buffer.concat([
+        Buffer.from([0x22, 0x82, 0x80, 0x10]),
+        Buffer.alloc(2 * 131_073, Buffer.from([0x1a, 0])),
+      ]),
+    ],
     ['a change of no kind', Buffer.from([0x22, 4, 0x08, 1, 0x1a, 0])],
     ['a message that ends early', bytesOf(say.part([1, 2])).subarray(0, 12)],
   ])('is not believed with %s', (_, bytes) => {

@@ -8,6 +8,7 @@ import type { RelayMessage, RelayPosition } from '../../src/kv-events/relay.js';
 import { ConnectGate } from '../../src/platform/connect-gate.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack } from '../support/kv-events.js';
+import { strictRefusals } from '../support/strict-refusals.js';
 
 /** A feed that says what a test gives it, and keeps what it was asked. */
 class ScriptedFeed implements Feed {
@@ -85,7 +86,8 @@ function follow(instanceId = 'i-1'): Made {
   const clock = new FakeClock();
   const turns = { soon: (run: () => void) => clock.setTimer(0, run) };
   const tally = new IndexTally();
-  const intake = new Intake({ clock, turns });
+  const refusals = strictRefusals();
+  const intake = new Intake({ clock, turns, refusals });
   const index = new FleetIndex(
     { tokensPerBlock: 32 },
     { tally, onOtherWidth: () => undefined, onRefused: () => undefined, onSweepDue: () => undefined },
@@ -99,6 +101,7 @@ function follow(instanceId = 'i-1'): Made {
       intake,
       gate: new ConnectGate({}, { clock }),
       tally,
+      refusals,
       onLag: () => undefined,
       onPicture: () => undefined,
     },
@@ -317,7 +320,11 @@ describe('the intake', () => {
       },
     };
     let nowMs = 0;
-    const intake = new Intake({ clock: { ...clock, monotonicMs: () => nowMs } as never, turns });
+    const intake = new Intake({
+      clock: { ...clock, monotonicMs: () => nowMs } as never,
+      turns,
+      refusals: strictRefusals(),
+    });
     const order: string[] = [];
     const worker = (name: string, steps: number): { step(): boolean } => {
       let left = steps;

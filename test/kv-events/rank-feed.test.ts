@@ -22,7 +22,7 @@ interface Followed {
 }
 
 /** A feed of one rank with a replay socket, connected to an engine that has published nothing. */
-async function follow(): Promise<Followed> {
+async function follow({ onObserved = () => {} }: { onObserved?: () => void } = {}): Promise<Followed> {
   const clock = new FakeClock();
   const publisher = new ScriptedPublisher();
   const feed = new EngineFeed(
@@ -31,7 +31,7 @@ async function follow(): Promise<Followed> {
       clock,
       random: systemRandom,
       logger: new RecordingLogger(),
-      onObserved: () => {},
+      onObserved,
       onPublisherRestart: () => {},
       sockets: publisher,
     },
@@ -69,6 +69,32 @@ async function follow(): Promise<Followed> {
     },
   };
 }
+
+describe('the feed of a rank on whose batch this program fails', () => {
+  it('counts it, builds the picture again after a pause, and goes on', async () => {
+    let faults = 1;
+    const { publisher, replica, feed, advance } = await follow({
+      onObserved: () => {
+        faults -= 1;
+        if (faults === 0) throw new RangeError('Invalid time value');
+      },
+    });
+    publisher.connect();
+    await advance(500);
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    expect(feed.ranks[0]).toMatchObject({
+      picture: 'none',
+      reason: expect.stringContaining('this program failed'),
+    });
+    await advance(2_000);
+    publisher.publish(batchOf(stored(20)));
+    await advance(500);
+    expect(feed.feedCounts.refused.fault).toBe(1);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact' });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+});
 
 describe('the feed of a rank at a restart of its engine', () => {
   it('does not apply a batch of the old engine that arrives after the new one has been replayed', async () => {

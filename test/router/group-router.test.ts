@@ -10,6 +10,7 @@ import { GroupRouter, type GroupRouterOptions, type RoutedPrompt } from '../../s
 import { RoutingError } from '../../src/router/routing.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FilledIndex } from '../support/filled-index.js';
+import { strictRefusals } from '../support/strict-refusals.js';
 import { chainOf } from './support/chained.js';
 
 const TOKENS_PER_BLOCK = 16;
@@ -244,7 +245,11 @@ describe('a router by cost', () => {
 
   it('teaches an index that learns from decisions', () => {
     const clock = new FakeClock();
-    const intake = new Intake({ clock, turns: { soon: (run) => clock.setTimer(0, run) } });
+    const intake = new Intake({
+      clock,
+      turns: { soon: (run) => clock.setTimer(0, run) },
+      refusals: strictRefusals(),
+    });
     const learned = new ApproximateIndex(
       {
         epoch: 1,

@@ -16,6 +16,8 @@ export class SessionRecorder implements SessionListener {
   readonly connections: string[] = [];
   /** What `onReport` answers. */
   answer = true;
+  /** What `onReport` throws in place of an answer. */
+  failure: Error | undefined;
 
   /** Resolves as soon as `holds` does. */
   until(holds: () => boolean): Promise<void> {
@@ -34,6 +36,7 @@ export class SessionRecorder implements SessionListener {
   }
 
   onReport(target: string, report: CapabilityReport, receivedAtMs: number): boolean {
+    if (this.failure !== undefined) throw this.failure;
     this.reports.push(report);
     this.receivedAtMs.push(receivedAtMs);
     this.#record(`report ${target} ${report.contract?.tokensPerBlock}`);

@@ -9,6 +9,7 @@ import { ConnectGate } from '../../../src/platform/connect-gate.js';
 import { systemRandom } from '../../../src/platform/random.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { pack, say } from '../../support/kv-events.js';
+import { strictRefusals } from '../../support/strict-refusals.js';
 
 /** Tokens per block of the fleet. */
 export const WIDTH = 32;
@@ -51,6 +52,7 @@ export class HostileFleet {
   readonly #due = new Set<() => void>();
   readonly #intake = new Intake({
     clock: this.#clock,
+    refusals: strictRefusals(),
     turns: {
       soon: (run) => {
         this.#due.add(run);
@@ -69,6 +71,7 @@ export class HostileFleet {
         random: systemRandom,
         intake: this.#intake,
         gate: new ConnectGate({}, { clock: this.#clock }),
+        refusals: strictRefusals(),
         tally: new IndexTally(),
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),

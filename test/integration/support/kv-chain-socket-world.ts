@@ -16,6 +16,7 @@ import { FakePublisher } from '../../kv-events/support/fake-publisher.js';
 import { address, cleanUp, createTestServer, dial } from '../../rpc/rpc-test-server.js';
 import { readyView } from '../../sidecar/support/views.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { strictRefusals } from '../../support/strict-refusals.js';
 import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
 import { creditsOf, leadingBlocks } from './kv-chain-credits.js';
 import { type CacheStep, type EngineStyle, RankEngine } from './kv-chain-engine.js';
@@ -33,7 +34,7 @@ interface Sidecar {
 export class SocketWorld {
   readonly engines: readonly RankEngine[];
   readonly #publishers: readonly FakePublisher[];
-  readonly #intake = new Intake({ clock: systemClock, turns: systemTurns });
+  readonly #intake = new Intake({ clock: systemClock, turns: systemTurns, refusals: strictRefusals() });
   readonly #silence = new SilenceWatch({ clock: systemClock });
   #start = 0;
   #epoch = 0;
@@ -104,6 +105,7 @@ export class SocketWorld {
         random: systemRandom,
         intake: this.#intake,
         gate: new ConnectGate({}, { clock: systemClock }),
+        refusals: strictRefusals(),
         tally: new IndexTally(),
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: () => this.#sidecar.stream,

@@ -9,6 +9,7 @@ import type { Random } from '../../../src/platform/random.js';
 import type { Turns } from '../../../src/platform/turns.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { strictRefusals } from '../../support/strict-refusals.js';
 import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
 import { type Credits, creditsOf, leadingBlocks } from './kv-chain-credits.js';
 import { type CacheStep, type EngineStyle, type Moment, RankEngine } from './kv-chain-engine.js';
@@ -115,7 +116,7 @@ export class ChainWorld {
   readonly #tally = new IndexTally();
   /** The instance that the agreement knows, by worker. */
   readonly #reported = new Map<string, string>();
-  readonly #intake = new Intake({ clock: this.clock, turns: this.#turns });
+  readonly #intake = new Intake({ clock: this.clock, turns: this.#turns, refusals: strictRefusals() });
   #epoch = 0;
   #index!: EpochIndex;
 
@@ -347,6 +348,7 @@ export class ChainWorld {
         random: this.#random,
         intake: this.#intake,
         gate: new ConnectGate({}, { clock: this.clock }),
+        refusals: strictRefusals(),
         tally: this.#tally,
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,

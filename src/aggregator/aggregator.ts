@@ -29,6 +29,8 @@ export interface AggregatorOptions {
   readonly httpListen: Address;
   /** The product's version. */
   readonly version: string;
+  /** Models that are to be served always, for the metrics by which an outage shows. Default none: see `MissedGroups`. */
+  readonly expectedModels?: readonly string[];
 }
 
 export interface AggregatorModules extends FleetWatchModules {
@@ -61,7 +63,10 @@ export class Aggregator {
     const { clock, logger, random, security, registry, httpSecurity } = modules;
     this.fleet = new FleetWatch(options.agreement, modules);
     const { runner, board } = this.fleet;
-    this.#metrics = new FleetMetrics(registry, () => runner.view);
+    this.#metrics = new FleetMetrics(
+      { expectedModels: options.expectedModels ?? [] },
+      { registry, clock, view: () => runner.view, sources: () => this.fleet.sources },
+    );
     countRefusals(registry, 'capabilities', this.fleet.refusals);
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
     this.#server.addService(FleetService, createFleetService({ runner, board, edge: this.#server.edge }));
@@ -126,6 +131,6 @@ export class Aggregator {
       FLEET_HEALTH,
       view.groups.some(({ gateOpen }) => gateOpen) ? 'SERVING' : 'NOT_SERVING',
     );
-    this.#metrics.prune(view);
+    this.#metrics.update(view);
   }
 }

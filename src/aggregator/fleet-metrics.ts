@@ -1,9 +1,13 @@
 import type { Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
-import type { FleetView, MemberState } from '../agreement/snapshot.js';
+import type { FleetView, MemberState, ReasonCode } from '../agreement/snapshot.js';
 import type { RoutingMode } from '../agreement/standings.js';
 import { evidenceSourceName } from '../contract/names.js';
+import type { Clock } from '../platform/clock.js';
+import type { SourceHealth } from './discovery/source.js';
+import { MissedGroups, type MissedGroupsOptions } from './missed-groups.js';
+import { countMembers, WORKER_COUNTS } from './worker-counts.js';
 
 const AGREEMENT_STATES = ['collecting', 'agreed', 'conflict'] as const;
 const ROUTING_MODES: readonly RoutingMode[] = ['closed', 'exact', 'mixed', 'approximate', 'load_only'];
@@ -18,17 +22,39 @@ const MEMBER_STATES: readonly MemberState[] = [
   'lost',
 ];
 
+/** All of them, by the compiler's word. */
+const REASONS: Readonly<Record<ReasonCode, true>> = {
+  no_workers: true,
+  waiting_for_workers: true,
+  below_min_workers: true,
+  settling: true,
+  conflict: true,
+  no_worker_offered: true,
+};
+const REASON_CODES = Object.keys(REASONS) as readonly ReasonCode[];
+
 /** Engines take from seconds (tests) to tens of minutes (large models) until they report. */
 const AGREEMENT_BUCKETS_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 
 /** The label of members that no report has put into a group yet. */
 const NO_GROUP = '';
 
+export interface FleetMetricsModules {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** The answers as last prepared. */
+  readonly view: () => FleetView;
+  /** The sources of discovery, each with whether its last round went well. */
+  readonly sources: () => readonly SourceHealth[];
+}
+
 /**
  * The fleet's metrics, with the names of the contract. Gauges are read off the
- * prepared view at each scrape, so that series of what has left are gone.
+ * prepared view at each scrape, so that series of what has left are gone. The
+ * few by which an outage shows stay: see `MissedGroups`.
  */
 export class FleetMetrics {
+  readonly #missed: MissedGroups;
   readonly #mismatches: Counter<'group' | 'worker' | 'source'>;
   readonly #timeToAgreement: Histogram;
   /** Groups whose first agreement was observed. */
@@ -36,8 +62,10 @@ export class FleetMetrics {
   /** Label sets given to `#mismatches`, by worker, so that they can be taken back. */
   readonly #mismatchLabels = new Map<string, Array<{ group: string; worker: string; source: string }>>();
 
-  constructor(registry: Registry, view: () => FleetView) {
+  constructor(options: MissedGroupsOptions, { registry, clock, view, sources }: FleetMetricsModules) {
     const registers = [registry];
+    const missed = new MissedGroups(options, { clock });
+    this.#missed = missed;
     this.#mismatches = new Counter({
       name: 'kv_router_block_size_mismatch_total',
       help: 'Worker instances whose reports, and KV events whose width, differ from what is agreed.',
@@ -66,8 +94,9 @@ export class FleetMetrics {
           fill(this as unknown as Gauge<Label>, view());
         },
       });
-    gauge('gate_open', 'Whether the gate of a group is open.', ['group'], (self, { groups }) => {
-      for (const { group, gateOpen } of groups) self.set({ group }, Number(gateOpen));
+    gauge('gate_open', 'Whether the gate of a group is open.', ['group'], (self, fleet) => {
+      for (const { group, gateOpen } of fleet.groups) self.set({ group }, Number(gateOpen));
+      for (const group of missed.missingIn(fleet)) self.set({ group }, 0);
     });
     gauge(
       'routing_mode',
@@ -115,13 +144,52 @@ export class FleetMetrics {
       }
     });
     gauge(
+      'group_workers',
+      'Workers of a group by what the group has of them; all 0 where a model that should be served has none.',
+      ['group', 'state'],
+      (self, fleet) => {
+        const set = (group: string, counts: ReturnType<typeof countMembers>): void => {
+          for (const state of WORKER_COUNTS) self.set({ group, state }, counts.get(state) ?? 0);
+        };
+        for (const { group, members } of fleet.groups) set(group, countMembers(members, true));
+        for (const group of missed.missingIn(fleet)) set(group, countMembers([], true));
+        set(NO_GROUP, countMembers(fleet.unassigned, false));
+      },
+    );
+    gauge(
+      'expected_workers',
+      'Workers that there are to be, by --min-workers: in each group, or with auto in all of them together.',
+      ['group'],
+      (self, { groups, expectedWorkers }) => {
+        if (expectedWorkers === undefined) return;
+        const { count, of } = expectedWorkers;
+        if (of === 'fleet') self.set({ group: NO_GROUP }, count);
+        else for (const { group } of groups) self.set({ group }, count);
+      },
+    );
+    gauge(
       'not_ready_reasons',
-      'Why the answer is no: 1 for each reason that stands.',
+      'Why the answer is no: 1 for each reason that holds, 0 for the others.',
       ['group', 'reason'],
-      (self, { groups, reasons }) => {
-        for (const { group, reasons: why } of [...groups, { group: NO_GROUP, reasons }]) {
-          for (const { code } of why) self.set({ group, reason: code }, 1);
+      (self, fleet) => {
+        const set = (group: string, codes: readonly ReasonCode[]): void => {
+          for (const reason of REASON_CODES) self.set({ group, reason }, Number(codes.includes(reason)));
+        };
+        for (const { group, reasons } of [...fleet.groups, { group: NO_GROUP, reasons: fleet.reasons }]) {
+          set(
+            group,
+            reasons.map(({ code }) => code),
+          );
         }
+        for (const group of missed.missingIn(fleet)) set(group, ['no_workers']);
+      },
+    );
+    gauge(
+      'discovery_up',
+      'Whether the last round of a source of discovery went well; 0 while its last list stays.',
+      ['source'],
+      (self) => {
+        for (const { name: source, isUp } of sources()) self.set({ source }, Number(isUp));
       },
     );
   }
@@ -150,8 +218,9 @@ export class FleetMetrics {
     }
   }
 
-  /** Takes back the series of workers that have left, and those of models that nobody serves any more. */
-  prune(view: FleetView): void {
+  /** Takes note of a new view, and takes back the counters of workers that have left and of models that have ended. */
+  update(view: FleetView): void {
+    this.#missed.update(view);
     if (this.#mismatchLabels.size === 0) return;
     const groups = new Set(view.groups.map(({ group }) => group));
     const present = new Set(

@@ -10,7 +10,7 @@ import type { RpcDialer } from '../rpc/channel.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
 import { claimTold } from './claim-told.js';
-import type { DiscoverySource, Endpoint, ExpectedWorkers } from './discovery/source.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from './discovery/source.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
 import { SessionPool } from './session-pool.js';
@@ -39,6 +39,8 @@ export class FleetWatch implements AgreementFeed {
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
   #discoveryTrouble: string | undefined;
+  /** Whether the last round of discovery went well. */
+  #isListing = false;
   /** What was said of discovery since its last list: several sources may fail in turn. */
   readonly #toldTroubles = new Set<string>();
   /** Whether any worker was ever heard. */
@@ -82,6 +84,12 @@ export class FleetWatch implements AgreementFeed {
     );
   }
 
+  /** The sources of discovery, each with whether its last round went well. */
+  get sources(): readonly SourceHealth[] {
+    const { source } = this.#modules;
+    return source.health?.() ?? [{ name: source.name, isUp: this.#isListing }];
+  }
+
   get agreements(): readonly Agreement[] {
     return this.board.all();
   }
@@ -116,7 +124,10 @@ export class FleetWatch implements AgreementFeed {
     this.#running ??= this.#modules.source.run(
       this.#stop.signal,
       (endpoints, expected) => this.#listed(endpoints, expected),
-      (error) => this.#discoveryFailed(error),
+      (error) => {
+        this.#isListing = false;
+        this.#discoveryFailed(error);
+      },
     );
   }
 
@@ -129,6 +140,7 @@ export class FleetWatch implements AgreementFeed {
   }
 
   #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
+    this.#isListing = true;
     this.#discoveryTrouble = undefined;
     this.#toldTroubles.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));

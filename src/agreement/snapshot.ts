@@ -93,6 +93,8 @@ export interface FleetView {
   readonly unassigned: readonly MemberView[];
   /** Why no group is there at all; empty when there is one. */
   readonly reasons: readonly Reason[];
+  /** How many workers there are to be, in each group or in the whole fleet (A1); undefined while discovery has not said. */
+  readonly expectedWorkers: { readonly count: number; readonly of: 'group' | 'fleet' } | undefined;
 }
 
 /** A prepared answer for everybody who asks until the state changes: it walks all members once. */
@@ -106,7 +108,14 @@ export function viewFleet(state: AgreementState, nowMs: number): FleetView {
       .map((group) => viewGroup(state, group, nowMs)),
     unassigned: unassigned.map((member) => viewMember(state, member)),
     reasons: state.groups.size === 0 ? whyNoGroup(state) : [],
+    expectedWorkers: expectedWorkersOf(state),
   };
+}
+
+function expectedWorkersOf({ options, expected }: AgreementState): FleetView['expectedWorkers'] {
+  const { minWorkers } = options;
+  if (minWorkers !== 'auto') return { count: minWorkers, of: 'group' };
+  return expected === undefined ? undefined : { count: expected.count, of: 'fleet' };
 }
 
 function whyNoGroup(state: AgreementState): Reason[] {

@@ -64,6 +64,12 @@ const ownSettings = {
     group: 'Index',
     help: 'With --no-kv-events: the part of --router-max-tree-size that is left when the oldest go.',
   },
+  'expected-models': {
+    kind: 'list',
+    item: 'model',
+    group: 'Serving',
+    help: 'Models that must always be served, for metrics and alerts: one that has no workers shows in /metrics for as long as that lasts. By default every model that was served, until 6 hours after its last worker left.',
+  },
   listen: {
     kind: 'address',
     use: 'listen',

@@ -61,6 +61,7 @@ export async function openAggregator(
       },
       listen: settings.listen,
       httpListen: settings.httpListen,
+      expectedModels: settings.expectedModels,
       version,
     },
     {

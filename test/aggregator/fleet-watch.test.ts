@@ -69,3 +69,33 @@ it('a pod that is made anew under its name is asked anew, also where it is liste
   expect(watch.runner.reportOf('w-0')).toBeUndefined();
   await watch.close();
 });
+
+it('knows whether its discovery works: not before the first list, and not from a failure to the next list', async () => {
+  const clock = new FakeClock();
+  let list: (endpoints: readonly Endpoint[]) => void = () => undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const watch = new FleetWatch(DEFAULT_AGREEMENT_OPTIONS, {
+    clock,
+    logger: new RecordingLogger(),
+    random: systemRandom,
+    dialer: new RpcDialer({}, { clock, security: createPlaintextSecurity() }),
+    source: {
+      name: 'by hand',
+      isStatic: false,
+      run: (signal, onList, onError) => {
+        list = onList;
+        fail = onError;
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      },
+    },
+  });
+  watch.start();
+  expect(watch.sources).toEqual([{ name: 'by hand', isUp: false }]);
+  list([]);
+  expect(watch.sources).toEqual([{ name: 'by hand', isUp: true }]);
+  fail(new Error('the name server is down'));
+  expect(watch.sources).toEqual([{ name: 'by hand', isUp: false }]);
+  list([]);
+  expect(watch.sources).toEqual([{ name: 'by hand', isUp: true }]);
+  await watch.close();
+});

@@ -57,7 +57,10 @@ describe('metrics.md', () => {
     const aggregator = new Registry();
     const sidecar = new Registry();
     const none = {} as never;
-    new FleetMetrics(aggregator, () => none);
+    new FleetMetrics(
+      { expectedModels: [] },
+      { registry: aggregator, clock: none, view: () => none, sources: () => [] },
+    );
     new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
     countRefusals(aggregator, 'capabilities', none);
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });

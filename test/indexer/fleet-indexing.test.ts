@@ -21,7 +21,7 @@ function make(options: FleetIndexingOptions = {}): Made {
   const clock = new FakeClock();
   const registry = new Registry();
   const logger = new RecordingLogger();
-  const view: FleetView = { version: 0, groups: [], unassigned: [], reasons: [] };
+  const view: FleetView = { version: 0, groups: [], unassigned: [], reasons: [], expectedWorkers: undefined };
   const modules: FleetIndexingModules = {
     clock,
     registry,

@@ -1,6 +1,6 @@
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
-import type { DiscoverySource, Endpoint, ExpectedWorkers } from './source.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from './source.js';
 
 /**
  * Several sources as one. The same address from two of them is one member,
@@ -15,11 +15,17 @@ export class CombinedSource implements DiscoverySource {
   readonly name: string;
   readonly isStatic: boolean;
   readonly #sources: readonly DiscoverySource[];
+  /** Those whose last round went well. */
+  readonly #up = new Set<DiscoverySource>();
 
   constructor(options: { readonly sources: readonly DiscoverySource[] }) {
     this.#sources = options.sources;
     this.name = options.sources.map(({ name }) => name).join(', ');
     this.isStatic = options.sources.every(({ isStatic }) => isStatic);
+  }
+
+  health(): readonly SourceHealth[] {
+    return this.#sources.map((source) => ({ name: source.name, isUp: this.#up.has(source) }));
   }
 
   async run(
@@ -49,10 +55,12 @@ export class CombinedSource implements DiscoverySource {
           lists[index] = endpoints;
           expectations[index] = expected;
           hasList = true;
+          this.#up.add(source);
           silent.delete(source);
           update();
         };
         const failed = (error: Error): void => {
+          this.#up.delete(source);
           onError(error);
           if (silent.delete(source)) update();
         };

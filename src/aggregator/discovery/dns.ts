@@ -61,6 +61,8 @@ export class DnsSource implements DiscoverySource {
   /** The list as last given, one string; undefined before the first. */
   #lastList: string | undefined;
   #emptySinceMs: number | undefined;
+  /** Whether a failure was reported since the last answer with addresses, whose end a list reports. */
+  #hasFailed = false;
 
   constructor(options: DnsSourceOptions, modules: DnsSourceModules) {
     this.name = options.text;
@@ -77,11 +79,13 @@ export class DnsSource implements DiscoverySource {
     while (!signal.aborted) {
       const answer = await this.#lookup(signal, onError);
       if (signal.aborted) return;
-      if (answer instanceof Error) onError(answer);
+      if (answer instanceof Error) this.#fail(answer, onError);
       const addresses = answer instanceof Error ? this.#addressesAfter(answer) : this.#addressesIn(answer);
       if (addresses !== undefined) {
         const list = addresses.join(' ');
-        if (list !== this.#lastList) {
+        const isOver = this.#hasFailed && !(answer instanceof Error);
+        if (isOver) this.#hasFailed = false;
+        if (list !== this.#lastList || isOver) {
           this.#lastList = list;
           onList(addresses.map((address) => ({ target: address, address })));
         }
@@ -103,7 +107,10 @@ export class DnsSource implements DiscoverySource {
     const { host, text } = this.#options;
     const slow = this.#modules.clock.setTimer(LOOKUP_TIMEOUT_MS, () => {
       this.#emptySinceMs = undefined;
-      onError(new DiscoveryError('lookup_failed', `${text}: no answer within ${LOOKUP_TIMEOUT_MS} ms`));
+      this.#fail(
+        new DiscoveryError('lookup_failed', `${text}: no answer within ${LOOKUP_TIMEOUT_MS} ms`),
+        onError,
+      );
     });
     try {
       const found = await orAborted(this.#modules.resolver.lookupAll(host), signal);
@@ -119,6 +126,11 @@ export class DnsSource implements DiscoverySource {
     } finally {
       slow.clear();
     }
+  }
+
+  #fail(error: DiscoveryError, onError: (error: Error) => void): void {
+    this.#hasFailed = true;
+    onError(error);
   }
 
   /** The sorted addresses of an answer: a name server rotates them at every question. */

@@ -102,13 +102,13 @@ export class DynamoFileSource implements DiscoverySource {
       try {
         const { endpoints, problems } = await this.#look(signal);
         if (signal.aborted) return;
-        if (!isSame(endpoints, this.#given)) onList(endpoints);
-        this.#given = endpoints;
         // Each problem is told when it is new, not at every look.
         for (const problem of problems) {
           if (!this.#toldProblems.includes(problem)) onError(new DiscoveryError('invalid_file', problem));
         }
         this.#toldProblems = problems;
+        if (!isSame(endpoints, this.#given)) onList(endpoints);
+        this.#given = endpoints;
       } catch (error) {
         if (!(error instanceof DiscoveryError)) throw error;
         if (signal.aborted) return;

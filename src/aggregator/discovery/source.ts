@@ -27,6 +27,14 @@ export interface Endpoint {
   readonly draining?: boolean;
 }
 
+/** Whether a source of discovery works. */
+export interface SourceHealth {
+  /** What it was made from, such as `dns:///workers:50061`. */
+  readonly name: string;
+  /** Whether its last round went well; false before the first. */
+  readonly isUp: boolean;
+}
+
 /**
  * Finds the sidecars of a fleet. To add a source is to add one file here, to
  * name its target form in `parse-target.ts`, and to make it in `create-source.ts`.
@@ -39,7 +47,9 @@ export interface DiscoverySource {
   /**
    * Runs until `signal` aborts. Calls `onList` with the full list at once and
    * at every change; calls `onError` when a round failed, keeps the last list,
-   * and tries again. `expected` is how many members there are to be, by what
+   * and tries again. The first round that goes well afterwards calls `onList`
+   * even when the list is the same: that is how others learn that the failure
+   * is over. A problem of a list that is given is reported before it. `expected` is how many members there are to be, by what
    * the platform was asked for (`--min-workers auto`); undefined when the
    * source is not asked to tell.
    */
@@ -48,4 +58,7 @@ export interface DiscoverySource {
     onList: (endpoints: readonly Endpoint[], expected?: ExpectedWorkers) => void,
     onError: (error: Error) => void,
   ): Promise<void>;
+
+  /** The sources that it is made of, where there are several; by default it is one. */
+  health?(): readonly SourceHealth[];
 }

@@ -65,6 +65,7 @@ const LIST_PLACEHOLDERS = {
   'env-name': 'NAME,…',
   zmq: 'ENDPOINT,…',
   'object-name': 'NAME,…',
+  model: 'MODEL,…',
   source: 'FILE,…',
 } as const;
 

@@ -244,11 +244,12 @@ const ITEM_WORDS: Readonly<Record<ListSetting['item'], string>> = {
   zmq: 'ZMQ endpoints such as tcp://127.0.0.1:5557 (or @tcp://*:5557 to bind)',
   'object-name': 'names such as vllm, or my-graph/Frontend for a part of an object',
   source: 'files',
+  model: 'names of served models such as meta-llama/Llama-3.1-8B-Instruct',
 };
 
 function parseItem(item: ListSetting['item'], text: string): string | undefined {
   if (text === '' || text.length > MAX_TEXT_LENGTH || hasControls(text)) return undefined;
-  if (item === 'source') return text;
+  if (item === 'source' || item === 'model') return text;
   if (/\s/.test(text) && !(item === 'target' && SELECTOR_TARGET.test(text))) return undefined;
   switch (item) {
     case 'url':

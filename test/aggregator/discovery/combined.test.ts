@@ -35,9 +35,15 @@ const at = (address: string, more: Partial<Endpoint> = {}): Endpoint => ({
   ...more,
 });
 
-function combine(): { a: HandSource; b: HandSource; run: ReturnType<typeof runSource> } {
+function combine(): {
+  a: HandSource;
+  b: HandSource;
+  combined: CombinedSource;
+  run: ReturnType<typeof runSource>;
+} {
   const [a, b] = [new HandSource(), new HandSource()];
-  return { a, b, run: runSource(new CombinedSource({ sources: [a, b] })) };
+  const combined = new CombinedSource({ sources: [a, b] });
+  return { a, b, combined, run: runSource(combined) };
 }
 
 describe('several sources', () => {
@@ -61,6 +67,20 @@ describe('several sources', () => {
     a.list([at('w-3:1')]);
     expect(run.lists.at(-1)).toEqual(['w-3:1', 'w-2:1']);
     expect(run.errors).toHaveLength(2);
+  });
+
+  it('say of each whether its last round went well', async () => {
+    const { a, b, combined, run } = combine();
+    const up = (): boolean[] => combined.health().map(({ isUp }) => isUp);
+    expect(up()).toEqual([false, false]);
+    a.list([at('w-1:1')]);
+    b.fail(new Error('the name server is down'));
+    expect(up()).toEqual([true, false]);
+    b.list([]);
+    expect(up()).toEqual([true, true]);
+    a.crash(new Error('a fault of its own'));
+    await run.until(() => run.errors.length === 2);
+    expect(up()).toEqual([false, true]);
   });
 
   it('go on without one that crashes', async () => {

@@ -83,6 +83,15 @@ describe('DNS discovery', () => {
     expect(run.lists.at(-1)).toEqual(['10.0.0.9:50061']);
   });
 
+  it('gives the same list again once a failure is over, so that everybody learns of its end', async () => {
+    const resolver = new ScriptedResolver(['10.0.0.1'], 'EAI_AGAIN', ['10.0.0.1']);
+    const { clock, run } = start(resolver);
+    await clock.advanceMs(5_000);
+    expect(run.lists).toHaveLength(1);
+    await clock.advanceMs(60_000);
+    expect(run.lists).toEqual([['10.0.0.1:50061'], ['10.0.0.1:50061']]);
+  });
+
   it('takes an empty answer for a name without addresses', async () => {
     const { clock, run } = start(new ScriptedResolver(['10.0.0.1'], []));
     await clock.advanceMs(34_999);

@@ -13,7 +13,7 @@ export type PeerName =
   | 'kube'
   | 'kubeconform'
   | 'helm'
-  | 'promtool'
+  | 'prometheus'
   | 'hadolint'
   | 'image-tools';
 

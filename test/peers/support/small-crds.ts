@@ -39,6 +39,7 @@ const endpoint = object(
     port: text,
     path: text,
     interval: text,
+    relabelings: list(object({ targetLabel: text, replacement: text })),
     scheme: { type: 'string', enum: ['http', 'https'] },
     tlsConfig: object({ insecureSkipVerify: { type: 'boolean' } }),
   },
@@ -98,7 +99,10 @@ export const SMALL_CRDS: readonly object[] = [
           {
             name: text,
             rules: list(
-              object({ alert: text, expr: text, for: text, annotations: texts }, ['alert', 'expr']),
+              object({ alert: text, expr: text, for: text, labels: texts, annotations: texts }, [
+                'alert',
+                'expr',
+              ]),
             ),
           },
           ['name'],

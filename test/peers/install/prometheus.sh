@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Takes promtool out of Debian's package of Prometheus, as the file $1. Nothing
-# is installed on the machine.
+# Takes prometheus and promtool out of Debian's package, into the folder $1.
+# Nothing is installed on the machine.
 set -euo pipefail
 target=$1
 if ! command -v apt-get >/dev/null; then
@@ -13,6 +13,8 @@ chmod 755 "$folder"
 cd "$folder"
 apt-get -q -o APT::Sandbox::User=root download prometheus
 dpkg-deb -x prometheus_*.deb .
-mkdir -p "$(dirname "$target")"
-install -m 755 usr/bin/promtool "$target"
-"$target" --version
+rm -rf "$target"
+mkdir -p "$target"
+install -m 755 usr/bin/prometheus usr/bin/promtool "$target"
+"$target/prometheus" --version
+"$target/promtool" --version

@@ -8,13 +8,13 @@ import type { MemberView } from '../agreement/snapshot.js';
  * - `kept_out`: it reports, and gets no requests because it differs or nothing is agreed;
  * - `draining`: it is on its way out.
  */
-export type WorkerCount = 'offered' | 'lost' | 'silent' | 'kept_out' | 'draining';
+type WorkerCount = 'offered' | 'lost' | 'silent' | 'kept_out' | 'draining';
 
 /** All of them, in the order of the documentation. */
 export const WORKER_COUNTS: readonly WorkerCount[] = ['offered', 'lost', 'silent', 'kept_out', 'draining'];
 
 /** Under which of them a member counts. `hasGroup`: whether a report has put it into a group. */
-export function workerCountOf({ state, offer }: MemberView, hasGroup: boolean): WorkerCount {
+function workerCountOf({ state, offer }: MemberView, hasGroup: boolean): WorkerCount {
   switch (state) {
     case 'draining':
     case 'lost':

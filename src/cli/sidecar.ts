@@ -1,5 +1,6 @@
 import type { Fact } from '../contract/facts.js';
 import { EngineKind, EngineRole, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import { MAX_EVENTS_BYTES } from '../kv-events/exact-json.js';
 import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { readTextFile } from '../platform/file.js';
@@ -158,7 +159,10 @@ function eventReadingOf(
 ): Pick<SidecarModules, 'eventReading'> {
   const eventSettings = eventSettingsOf(settings);
   if (eventSettings === undefined) return {};
-  const postJson = createHttpPost(bearerKey === undefined ? {} : { bearerKey }, { clock });
+  const postJson = createHttpPost(
+    { maxBodyBytes: MAX_EVENTS_BYTES, ...(bearerKey === undefined ? {} : { bearerKey }) },
+    { clock },
+  );
   return {
     eventReading: {
       settings: eventSettings,

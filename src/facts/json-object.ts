@@ -1,3 +1,4 @@
+import { JsonBoundsError, parseJson } from '../platform/bounded-json.js';
 import { excerpt, ProbeError } from '../platform/probe-error.js';
 
 /** A JSON object as it came: nothing about its fields is known. */
@@ -8,12 +9,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a text that must be one JSON object. Throws a `ProbeError` that shows how it begins. */
+/** Reads a text that must be one JSON object. Throws a `ProbeError` that shows how it begins, or which bound it is beyond. */
 export function parseJsonObject(text: string, origin: string): JsonObject {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonBoundsError)
+      throw new ProbeError('too_large', origin, `${error.message}; it was not read`);
     throw new ProbeError('bad_answer', origin, `expected a JSON object, got ${describeText(text)}`);
   }
   if (isJsonObject(value)) return value;

@@ -16,6 +16,8 @@ export interface MetricFamilies {
   readonly problems: readonly string[];
 }
 
+/** Largest page of an engine, in bytes: recorded ones have 70 KiB, and hundreds of adapters or ranks some MiB. */
+export const MAX_METRICS_BYTES: number = 4 * 1024 * 1024;
 /** Longest line of a wanted family, in characters; vLLM's cache_config_info has about 1,500. */
 const MAX_LINE_CHARS = 64 * 1024;
 /** Labels of one sample; vLLM's cache_config_info has 37. */
@@ -42,8 +44,9 @@ export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFa
     const newline = text.indexOf('\n', start);
     const end = newline === -1 ? text.length : newline;
     const nameEnd = endOfName(text, start, end);
-    const name = text.slice(start, nameEnd);
-    if (wanted.has(name)) {
+    // Most lines are comments or empty, and cost no text of their own.
+    const name = nameEnd === start ? '' : text.slice(start, nameEnd);
+    if (name !== '' && wanted.has(name)) {
       const held = samples.get(name) ?? [];
       if (end - start > MAX_LINE_CHARS) {
         report(lineNumber, () => `${name} has a line of more than ${MAX_LINE_CHARS} characters`);

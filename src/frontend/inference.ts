@@ -9,7 +9,7 @@ import type { OpenRequest } from './open-request.js';
 import { notRoutedError } from './openai-error.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxy/proxied-request.js';
 import { refuse } from './refusal.js';
-import { type AskedBody, parseBody } from './request-body.js';
+import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
 import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
 import type { RequestSpan, RequestTracer } from './tracing/request-tracer.js';
 import { PickTrace } from './tracing/trace-picks.js';
@@ -64,7 +64,7 @@ export class Inference {
     open: OpenRequest,
     kind: Prompt['kind'] | undefined,
     request: IncomingMessage,
-    body: Buffer,
+    body: ReadBody,
   ): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
     const { response } = open;
@@ -81,7 +81,7 @@ export class Inference {
           method: 'POST',
           path: open.path + queryOf(request.url),
           headers: headersToForward(request.headers, span),
-          body,
+          body: body.bytes,
           group: open.group,
           pick: (failed) => {
             const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
@@ -115,7 +115,11 @@ export class Inference {
    * are wanted. What the body becomes takes many times its bytes, which alone
    * are counted: it ends here, and not with the answer, an hour later.
    */
-  #prepare(open: OpenRequest, kind: Prompt['kind'] | undefined, body: Buffer): Prepared | Promise<Prepared> {
+  #prepare(
+    open: OpenRequest,
+    kind: Prompt['kind'] | undefined,
+    body: ReadBody,
+  ): Prepared | Promise<Prepared> {
     const asked = parseBody(body);
     const found = this.#modules.models().find(asked.model);
     const { group } = found.group;
@@ -124,6 +128,10 @@ export class Inference {
     const route = { group, tokens: undefined, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
     const prepared = { found, route };
     if (kind === undefined || !this.#options.wantsTokens) return prepared;
+    if (asked.isCut) {
+      this.#modules.metrics.withoutTokens(group, 'too_long');
+      return prepared;
+    }
     return this.#addTokens(prepared, kind, asked, open.response);
   }
 

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { JsonScan } from '../platform/json-scan.js';
 import { findJsonExcess, MAX_JSON_DEPTH } from './json-bounds.js';
+import { type LightJson, parseLightJson } from './light-json.js';
 import { OpenAiError } from './openai-error.js';
 
 /** Bodies that are held at a time, in whole ones of the greatest length. */
@@ -9,6 +11,13 @@ const MAX_FULL_BODIES = 16;
 export interface HeldBody {
   /** Bytes that it takes now. */
   bytes: number;
+}
+
+/** A body that came in whole. */
+export interface ReadBody {
+  readonly bytes: Buffer;
+  /** What was seen in it while it came. */
+  readonly scan: JsonScan;
 }
 
 export interface BodyIntakeOptions {
@@ -47,14 +56,17 @@ export class BodyIntake {
 
   /**
    * Reads a body and counts it in `held`, which is to be released when it is
-   * no longer needed. `done` is called once, or never when the client leaves.
+   * no longer needed. Each piece is measured as it comes, so that a large body
+   * never holds up the event loop, and one that is refused is not waited for.
+   * `done` is called once, or never when the client leaves.
    */
   read(
     request: IncomingMessage,
     held: HeldBody,
-    done: (error: OpenAiError | null, body?: Buffer) => void,
+    done: (error: OpenAiError | null, body?: ReadBody) => void,
   ): void {
     const pieces: Buffer[] = [];
+    const scan = new JsonScan();
     const fail = (error: OpenAiError): void => {
       request.off('data', onData).off('end', onEnd);
       this.release(held);
@@ -65,10 +77,15 @@ export class BodyIntake {
       this.#heldBytes += piece.length;
       if (held.bytes > this.#limitBytes) fail(this.#tooLarge());
       else if (this.#heldBytes > this.#limitBytes * MAX_FULL_BODIES) fail(tooMuch());
-      else pieces.push(piece);
+      else {
+        scan.add(piece);
+        const excess = findJsonExcess(scan);
+        if (excess === undefined) pieces.push(piece);
+        else fail(new OpenAiError(400, EXCESS[excess]));
+      }
     };
     // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
-    const onEnd = (): void => done(null, Buffer.concat(pieces, held.bytes));
+    const onEnd = (): void => done(null, { bytes: Buffer.concat(pieces, held.bytes), scan });
     request.on('data', onData).on('end', onEnd);
   }
 
@@ -100,19 +117,21 @@ export interface AskedBody {
   readonly model: string;
   /** vLLM's: keeps apart the caches of those who do not share them; empty for none. */
   readonly cacheSalt: string;
-  /** All that stands in it. */
+  /** What stands in it, but for what is too heavy to be parsed here. */
   readonly value: Readonly<Record<string, unknown>>;
+  /** Whether something was too heavy. */
+  readonly isCut: boolean;
 }
 
 /** Longest name of a model, as in reports. */
 const MAX_MODEL_CHARS = 1_024;
 
 /** Reads what a router needs of a body; throws an `OpenAiError` with what is wrong. */
-export function parseBody(body: Buffer): AskedBody {
-  if (body.length === 0) throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
-  const excess = findJsonExcess(body);
-  if (excess !== undefined) throw new OpenAiError(400, EXCESS[excess]);
-  const value = parseJson(body);
+export function parseBody(body: ReadBody): AskedBody {
+  if (body.bytes.length === 0)
+    throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
+  const { value, isCut } = parseBytes(body);
+  if (isCut && value === undefined) throw new OpenAiError(400, EXCESS.too_many_values);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new OpenAiError(400, `The body must be a JSON object, not ${nameOf(value)}.`);
   const { model, cache_salt: cacheSalt } = value as Record<string, unknown>;
@@ -126,6 +145,7 @@ export function parseBody(body: Buffer): AskedBody {
     model,
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
     value: value as Record<string, unknown>,
+    isCut,
   };
 }
 
@@ -134,9 +154,9 @@ const EXCESS = {
   too_many_values: 'The body has too many values.',
 } as const;
 
-function parseJson(body: Buffer): unknown {
+function parseBytes({ bytes, scan }: ReadBody): LightJson {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return parseLightJson(bytes, scan, 'prompt');
   } catch (error) {
     // The parser quotes a few characters around the place, which the client has sent itself.
     throw new OpenAiError(400, `The body is not valid JSON: ${(error as Error).message}.`);

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
+import { type JsonBounds, JsonBoundsError, parseJson } from '../platform/bounded-json.js';
 import type { Clock } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
 import type { ApiRequest, StreamingApi } from './api.js';
@@ -27,11 +28,26 @@ const MAX_CONNECTIONS = 1_024;
 /** Largest answer to `get`: a page of 500 pods of 100 KiB. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
+/** A pod has some 1,000 values in 10 to 100 KiB. */
+const BODY_BOUNDS: JsonBounds = {
+  maxBytes: MAX_BODY_BYTES,
+  maxDepth: 128,
+  maxValues: 4_000_000,
+  maxMemoryBytes: 320 * 1024 * 1024,
+};
+
 /** Largest part of a refusal that is read. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** Largest object of a watch: etcd holds 1.5 MiB by default, and JSON is longer. */
 const MAX_OBJECT_BYTES = 8 * 1024 * 1024;
+
+const OBJECT_BOUNDS: JsonBounds = {
+  maxBytes: MAX_OBJECT_BYTES,
+  maxDepth: 128,
+  maxValues: 500_000,
+  maxMemoryBytes: 64 * 1024 * 1024,
+};
 
 /** The client of one API server, over connections that are kept. */
 export class ApiClient implements StreamingApi {
@@ -68,7 +84,7 @@ export class ApiClient implements StreamingApi {
     try {
       const { body } = await this.#open({ ...request, signal }, asked);
       const text = await this.#gather(body, MAX_BODY_BYTES, asked);
-      return this.#parse(text, asked);
+      return this.#parse(text, BODY_BOUNDS, asked);
     } finally {
       patience.abort();
     }
@@ -89,7 +105,7 @@ export class ApiClient implements StreamingApi {
           pieces = [];
           size = 0;
           rest = rest.subarray(end + 1);
-          if (line.trim() !== '') yield this.#parse(line, asked);
+          if (line.trim() !== '') yield this.#parse(line, OBJECT_BOUNDS, asked);
         }
         size += rest.length;
         if (size > MAX_OBJECT_BYTES)
@@ -213,10 +229,12 @@ export class ApiClient implements StreamingApi {
     return Buffer.concat(pieces, size).toString('utf8');
   }
 
-  #parse(text: string, asked: Asked): unknown {
+  #parse(text: string, bounds: JsonBounds, asked: Asked): unknown {
     try {
-      return JSON.parse(text);
+      return parseJson(text, bounds);
     } catch (error) {
+      if (error instanceof JsonBoundsError)
+        throw new KubernetesError('too_large', `${this.name}: the answer to ${asked.path} ${error.message}`);
       throw new KubernetesError(
         'bad_answer',
         `${this.name}: answers ${asked.path} with something that is no JSON`,

@@ -1,3 +1,4 @@
+import { parseJson } from '../platform/bounded-json.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import { onOneLine } from '../platform/printable.js';
@@ -101,7 +102,7 @@ export class ExecLogin implements Login {
   #read(output: string): KeptCredentials {
     let answer: unknown;
     try {
-      answer = JSON.parse(output);
+      answer = parseJson(output);
     } catch {
       // The parser's own message would repeat a part of what was written.
       throw this.#fault('gives no credentials: what it writes is no JSON');

@@ -1,4 +1,5 @@
 import { errors } from 'undici';
+import { parseJson } from '../platform/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
 import { onOneLine } from '../platform/printable.js';
 import { readResourcePath, resourceWords, ruleFor } from './api-request-words.js';
@@ -69,7 +70,7 @@ function whatOf({ path, isWatch }: Asked): string {
 /** The message of a `Status` object; undefined where the body is none. */
 function messageOf(body: string): string | undefined {
   try {
-    return textAt(JSON.parse(body), 'message');
+    return textAt(parseJson(body), 'message');
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import { explainSystemError, readTextFile } from '../platform/file.js';
 import type { RunProgram } from '../platform/run-program.js';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/yaml-bounds.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { ConfigReader } from './config-reader.js';
 import type { Content } from './content.js';
@@ -94,6 +95,8 @@ async function readFile(path: string, mayBeMissing: boolean): Promise<ConfigFile
       return undefined;
     throw fault(`${path}: ${explainSystemError(error)}`, error);
   }
+  const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
+  if (excess !== undefined) throw fault(`${path}: is no YAML that can be read: it ${YAML_EXCESS[excess]}`);
   let content: unknown;
   try {
     const document = parseDocument(text, { prettyErrors: false, merge: false });

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
+import { parseExactJson } from './exact-json.js';
 import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts } from './feed-counts.js';
 import type { TrtllmDrainSource } from './feed-source.js';
@@ -100,11 +101,10 @@ export class TrtllmDrain implements Feed {
       this.#modules.listener.onStatus();
       return;
     }
-    const { parse } = await import('lossless-json');
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        const body = parse(await postJson(this.#source.url, signal));
+        const body = parseExactJson(await postJson(this.#source.url, signal));
         if (signal.aborted) return;
         if (!Array.isArray(body)) throw new Error('it answers no list of events');
         this.#failures = 0;

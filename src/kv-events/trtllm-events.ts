@@ -25,8 +25,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the events that TensorRT-LLM's `/kv_cache_events` gives: a JSON array,
- * whose 64-bit numbers may be numbers, decimal strings, bigints or
- * lossless-json's numbers. They tell no block size, so a block counts as whole
+ * whose 64-bit numbers may be numbers, decimal strings, bigints or objects
+ * with their digits as `value`. They tell no block size, so a block counts as whole
  * when another follows it in the same store, or when it is as wide as those;
  * partial blocks at the end of a prompt are told as well, and left out.
  */
@@ -288,7 +288,7 @@ function bigOf(value: unknown): bigint {
   return BigInt(digits);
 }
 
-/** lossless-json's numbers. */
+/** Numbers as a parser that keeps their digits gives them. */
 function isLossless(value: unknown): value is { readonly value: string } {
   return (
     typeof value === 'object' &&

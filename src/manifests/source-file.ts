@@ -1,7 +1,11 @@
 import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
+import { findYamlExcess, YAML_EXCESS } from '../platform/yaml-bounds.js';
 
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
+
+/** Sixteen mebibytes of manifests have some two million pieces; custom resources with schemas in them are some thirty deep. */
+const YAML_BOUNDS = { maxLexemes: 8_000_000, maxDepth: 128 };
 
 /** Documents in one file. */
 const MAX_DOCUMENTS = 10_000;
@@ -25,6 +29,11 @@ export interface SourceFile {
 /** Reads the YAML documents of a text. Broken documents become problems, and the others are read all the same. */
 export function readSourceFile(file: string, text: string): SourceFile {
   const placeOf = placesIn(text);
+  const excess = findYamlExcess(text, YAML_BOUNDS);
+  if (excess !== undefined) {
+    const message = `It ${YAML_EXCESS[excess]} to be read`;
+    return { file, text, documents: [], problems: [{ line: 1, column: 1, message }], placeOf };
+  }
   const parsed = parseAllDocuments(text, {
     prettyErrors: false,
     // Its own look for duplicates compares every key with every other.

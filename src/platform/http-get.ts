@@ -16,14 +16,20 @@ export interface HttpAnswer {
  * be reached, takes too long or answers more than the limit; an HTTP error
  * status is an answer.
  */
-export type HttpGet = (url: string, options: { readonly signal: AbortSignal }) => Promise<HttpAnswer>;
+export type HttpGet = (
+  url: string,
+  options: {
+    readonly signal: AbortSignal;
+    /** Largest body, in bytes; default the client's own. */
+    readonly maxBodyBytes?: number;
+  },
+) => Promise<HttpAnswer>;
 
 /**
- * Largest body that is read, in bytes. The largest real answers are SGLang's
- * `/server_info` with many ranks and `/metrics` of a busy engine: some hundred
- * KiB. 8 MiB leaves room and cannot hurt a small sidecar.
+ * Largest body that is read, in bytes, unless a caller says otherwise. The
+ * largest recorded answer in JSON, SGLang's `/server_info`, has 43 KiB.
  */
-const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 
 /** Milliseconds until the connection stands: an engine is on this host or in this rack. */
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -35,7 +41,7 @@ const TOTAL_TIMEOUT_MS = 5_000;
 const MAX_REDIRECTS = 2;
 
 export interface HttpGetOptions {
-  /** Default 8 MiB. */
+  /** Default 1 MiB. */
   readonly maxBodyBytes?: number;
   /** Default 2,000. Range 1 to `totalTimeoutMs`. */
   readonly connectTimeoutMs?: number;
@@ -68,12 +74,13 @@ export function createHttpGet(
   if (options.bearerKey !== undefined && !/^[\x21-\x7e]+$/.test(options.bearerKey)) {
     throw new RangeError('the key of the engine must be printable ASCII without spaces');
   }
-  return async (address, { signal }) => {
+  return async (address, { signal, maxBodyBytes = options.maxBodyBytes }) => {
     const deadlineMs = modules.clock.monotonicMs() + totalTimeoutMs;
     let url = checkedUrl(address);
     for (let redirects = 0; ; redirects += 1) {
       const remainingMs = Math.max(1, deadlineMs - modules.clock.monotonicMs());
-      const answer = await exchange(url, options, { remainingMs, totalTimeoutMs }, modules.clock, signal);
+      const limits = { remainingMs, totalTimeoutMs, maxBodyBytes };
+      const answer = await exchange(url, options, limits, modules.clock, signal);
       if (answer.location === undefined) return answer;
       const next = sameResource(url, answer.location);
       if (next === undefined || redirects === MAX_REDIRECTS) {
@@ -100,7 +107,8 @@ export function createHttpPost(
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
   return async (address, signal) => {
     const url = checkedUrl(address);
-    const limits = { remainingMs: totalTimeoutMs, totalTimeoutMs, method: 'POST' } as const;
+    const { maxBodyBytes } = options;
+    const limits = { remainingMs: totalTimeoutMs, totalTimeoutMs, maxBodyBytes, method: 'POST' } as const;
     const { status, body } = await exchange(url, options, limits, modules.clock, signal);
     if (status < 200 || status > 299) {
       const message = `answers with status ${status}: ${excerpt(body)}`;
@@ -159,12 +167,17 @@ interface Exchange extends HttpAnswer {
 function exchange(
   url: URL,
   options: HttpGetOptions,
-  limits: { readonly remainingMs: number; readonly totalTimeoutMs: number; readonly method?: 'POST' },
+  limits: {
+    readonly remainingMs: number;
+    readonly totalTimeoutMs: number;
+    readonly maxBodyBytes: number | undefined;
+    readonly method?: 'POST';
+  },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Exchange> {
   const origin = askedUrl(url, limits.method);
-  const maxBodyBytes = options.maxBodyBytes ?? MAX_BODY_BYTES;
+  const maxBodyBytes = limits.maxBodyBytes ?? MAX_BODY_BYTES;
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(new ProbeError('timeout', origin, 'given up before it was asked'));

@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const TOTAL_TIMEOUT_MS = 5_000;
 
 /** Largest message that is taken; SGLang's server info, the largest real one, has 20 KiB. */
-const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 const CHANNEL_OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,

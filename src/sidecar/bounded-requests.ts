@@ -73,11 +73,14 @@ export function boundRequests(
 
   const bounded: ProbeModules = {
     ...modules,
-    httpGet: (url) =>
+    httpGet: (url, { maxBodyBytes }) =>
       slots.run(
         () => {
           sent += 1;
-          return modules.httpGet(url, { signal: roundSignal });
+          return modules.httpGet(url, {
+            signal: roundSignal,
+            ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+          });
         },
         roundSignal,
         givenUp(`GET ${url}`),

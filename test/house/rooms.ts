@@ -39,7 +39,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   indexer: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc'] },
   router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },
   frontend: { mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router'] },
-  manifests: { mayImport: ['contract'] },
+  manifests: { mayImport: ['contract', 'platform'] },
   doctor: {
     mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc'],
   },

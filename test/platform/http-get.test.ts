@@ -135,7 +135,7 @@ describe('asking an engine over HTTP', () => {
       },
     });
     const error = await failure(get(`${engine.url}/metrics`));
-    expect(error).toMatchObject({ code: 'too_large', message: expect.stringContaining('8388608 bytes') });
+    expect(error).toMatchObject({ code: 'too_large', message: expect.stringContaining('1048576 bytes') });
     expect(written).toBeLessThan(64e6);
   });
 

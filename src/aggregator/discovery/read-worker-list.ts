@@ -1,5 +1,6 @@
-import { isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
 import type { Address } from '../../platform/address.js';
+import { findYamlExcess } from '../../platform/yaml-bounds.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS, MAX_TARGET_CHARS } from './limits.js';
 import { parseWorkerAddress } from './parse-target.js';
@@ -91,29 +92,22 @@ function readEntry(item: unknown, where: string): Endpoint & { readonly address:
  */
 const MAX_LEXEMES = 64 * MAX_ENDPOINTS;
 
-/** A list of objects has two levels of brackets. */
-const MAX_BRACKET_DEPTH = 2;
+/** A list of objects has two levels of brackets, or a dash and one. */
+const MAX_DEPTH = 2;
 
 /**
  * Refuses what would keep the parser busy for seconds: 4 MiB of brackets or of
- * dashes. The lexer costs a tenth of the parser and can be stopped.
+ * dashes.
  */
 function checkAmount(text: string, path: string): void {
-  let count = 0;
-  let depth = 0;
-  for (const lexeme of new Lexer().lex(text)) {
-    count += 1;
-    if (lexeme === '[' || lexeme === '{') depth += 1;
-    else if (lexeme === ']' || lexeme === '}') depth -= 1;
-    if (depth > MAX_BRACKET_DEPTH)
-      throw new DiscoveryError('invalid_file', `${path}: is nested too deeply; must be ${WORKER_LIST_FORM}`);
-    if (count > MAX_LEXEMES) {
-      throw new DiscoveryError(
-        'too_many_endpoints',
-        `${path}: holds more than a list of ${MAX_ENDPOINTS} workers, which is the most that is allowed`,
-      );
-    }
-  }
+  const excess = findYamlExcess(text, { maxLexemes: MAX_LEXEMES, maxDepth: MAX_DEPTH });
+  if (excess === 'too_deep')
+    throw new DiscoveryError('invalid_file', `${path}: is nested too deeply; must be ${WORKER_LIST_FORM}`);
+  if (excess === 'too_much')
+    throw new DiscoveryError(
+      'too_many_endpoints',
+      `${path}: holds more than a list of ${MAX_ENDPOINTS} workers, which is the most that is allowed`,
+    );
 }
 
 const ENTRY_FORM = 'HOST:PORT or {target: NAME, address: HOST:PORT, draining: true}';

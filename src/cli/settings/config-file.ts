@@ -1,4 +1,5 @@
 import { isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../platform/yaml-bounds.js';
 import { quote, SettingError } from './setting-error.js';
 
 /** One key of the configuration file. */
@@ -23,6 +24,8 @@ export interface ConfigFile {
  * imported when there is such a file.
  */
 export function parseConfigFile(path: string, text: string): ConfigFile {
+  const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
+  if (excess !== undefined) throw new SettingError(`--config ${quote(path)}: ${YAML_EXCESS[excess]}`);
   const lines = new LineCounter();
   // In the failsafe schema every scalar is text: `on` stays `on`, 007 stays 007.
   const document = parseDocument(text, { lineCounter: lines, schema: 'failsafe', prettyErrors: false });

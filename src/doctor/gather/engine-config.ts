@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../platform/yaml-bounds.js';
 import { counted } from '../counted.js';
 import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
@@ -38,6 +39,8 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
 
 /** YAML, of which JSON is a part. Throws what the parser says, on one line. */
 export function parseConfig(text: string): unknown {
+  const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
+  if (excess !== undefined) throw new Error(YAML_EXCESS[excess]);
   try {
     return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: false, logLevel: 'error' });
   } catch (error) {

@@ -1,9 +1,13 @@
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../platform/bounded-json.js';
 import { excerpt } from '../../platform/probe-error.js';
 import type { EvidencePart } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { type EngineFacts, engineFacts } from './engine-config.js';
 import { metricsPart, type PageModules } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
+
+/** Largest `/server_info`: with hundreds of ranks it has some MiB. */
+const MAX_SERVER_INFO_BYTES = 4 * 1024 * 1024;
 
 /**
  * Asks a program at an HTTP base URL, an engine or a frontend, what it goes by:
@@ -65,7 +69,7 @@ async function readServerInfo(
   try {
     const { status, body } = await get(url, { signal });
     if (status !== 200) return undefined;
-    const config: unknown = JSON.parse(body);
+    const config: unknown = parseJson(body, { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_SERVER_INFO_BYTES });
     // TensorRT-LLM tells what was configured, which its runtime may have overridden.
     const basis = owner === 'tensorrt_llm' ? 'configured' : 'in_use';
     const facts = engineFacts(config, { who: baseUrl, place: url, basis });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../platform/bounded-json.js';
 import { kindOfPath } from '../../platform/find-files.js';
 import type { EvidencePart, ModelShape } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
@@ -9,6 +10,13 @@ import { readText } from './read-text.js';
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** An index names the file of every tensor. */
 const MAX_INDEX_BYTES = 64 * 1024 * 1024;
+/** One member for each tensor, of which the largest models have some hundred thousand. */
+const INDEX_BOUNDS = {
+  maxBytes: MAX_INDEX_BYTES,
+  maxDepth: 8,
+  maxValues: 2_000_000,
+  maxMemoryBytes: 384 * 1024 * 1024,
+};
 const WEIGHT_INDEXES = ['model.safetensors.index.json', 'pytorch_model.bin.index.json'];
 
 /**
@@ -34,7 +42,7 @@ export async function gatherModel(path: string): Promise<EvidencePart> {
 async function readWeightBytes(folder: string): Promise<number | undefined> {
   for (const name of WEIGHT_INDEXES) {
     try {
-      const index: unknown = JSON.parse(await readText(join(folder, name), MAX_INDEX_BYTES));
+      const index: unknown = parseJson(await readText(join(folder, name), MAX_INDEX_BYTES), INDEX_BOUNDS);
       const bytes = fieldOf(fieldOf(index, 'metadata'), 'total_size');
       if (typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes > 0) return bytes;
     } catch {
@@ -62,7 +70,7 @@ const MAX_NUMBER = 1_000_000;
 export function readModelShape(file: string, json: string): ModelShape | string {
   let whole: unknown;
   try {
-    whole = JSON.parse(json);
+    whole = parseJson(json, { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_CONFIG_BYTES });
   } catch {
     return 'is no JSON; give the config.json of the model, or its folder';
   }

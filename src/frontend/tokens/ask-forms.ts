@@ -79,8 +79,15 @@ export function whatMatters({ body, isPlain }: TextPrompt): Record<string, unkno
 export function tokensOfAnswer(form: AskForm, answer: unknown, maxTokens: number): Uint32Array | undefined {
   const one = form === 'render' && Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
   if (!isRecord(one)) return undefined;
-  const tokens = form === 'render' ? one['token_ids'] : one['tokens'];
-  return Array.isArray(tokens) && tokens.length <= maxTokens ? readTokenIds(tokens) : undefined;
+  const tokens = one[tokenFieldOf(form)];
+  const isList = tokens instanceof Uint32Array || Array.isArray(tokens);
+  if (!isList || tokens.length > maxTokens) return undefined;
+  return Array.isArray(tokens) ? readTokenIds(tokens) : tokens;
+}
+
+/** The field of an answer that holds the tokens. */
+export function tokenFieldOf(form: AskForm): 'token_ids' | 'tokens' {
+  return form === 'render' ? 'token_ids' : 'tokens';
 }
 
 function renderAsk(prompt: TextPrompt, model: string): Ask {

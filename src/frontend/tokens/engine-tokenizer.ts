@@ -2,10 +2,12 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../platform/clock.js';
 import { describeError } from '../../platform/describe-error.js';
+import { JsonScan } from '../../platform/json-scan.js';
 import type { Logger } from '../../platform/logger.js';
 import type { CatalogueGroup, CatalogueWorker } from '../catalogue.js';
-import { findJsonExcess } from '../json-bounds.js';
-import { type AskForm, askFor, tokensOfAnswer, whatMatters } from './ask-forms.js';
+import { MAX_JSON_DEPTH } from '../json-bounds.js';
+import { parseLightJson } from '../light-json.js';
+import { type AskForm, askFor, tokenFieldOf, tokensOfAnswer, whatMatters } from './ask-forms.js';
 import { EngineHttp } from './engine-http.js';
 import { EngineStanding } from './engine-standing.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
@@ -36,8 +38,6 @@ const MAX_STANDINGS = 8_192;
 const MAX_TRIES = 2;
 /** What one entry costs beside its tokens. */
 const ENTRY_BYTES = 256;
-/** A shorter answer is parsed unseen: it cannot become more than some twenty megabytes. */
-const SHORT_ANSWER_BYTES = 1024 * 1024;
 /** Models and adapters of one engine, in the form of OpenAI. */
 const MAX_MODELS_BYTES = 1024 * 1024;
 
@@ -206,7 +206,7 @@ export class EngineTokenizer {
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const tokens = tokensOfAnswer(form, parse(body), this.#maxTokens);
+    const tokens = tokensOfAnswer(form, parse(body, tokenFieldOf(form)), this.#maxTokens);
     if (tokens === undefined) {
       // An older vLLM renders in another shape.
       if (form !== 'render') throw new WrongAnswerError(`${url.href} answered without tokens`);
@@ -248,14 +248,24 @@ function toJson(value: unknown): string | undefined {
   }
 }
 
-function parse(body: Buffer): unknown {
-  if (body.length > SHORT_ANSWER_BYTES && findJsonExcess(body) !== undefined) return undefined;
+/** What an engine answered; undefined for what is no JSON, or more of it than the event loop can bear. */
+function parse(body: Buffer, tokenField = ''): unknown {
+  // vLLM renders a completion as a list, with one member for each prompt.
+  const isList = body[0] === OPEN_ARRAY;
+  const text = isList ? body.subarray(1, body.lastIndexOf(CLOSE_ARRAY)) : body;
+  const scan = new JsonScan();
+  scan.add(text);
   try {
-    return JSON.parse(body.toString('utf8'));
+    const { value, isCut } = scan.depth > MAX_JSON_DEPTH ? TOO_MUCH : parseLightJson(text, scan, tokenField);
+    return isCut ? undefined : isList ? [value] : value;
   } catch {
     return undefined;
   }
 }
+
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const TOO_MUCH = { value: undefined, isCut: true };
 
 /** Whether 404 is said of the model, not of the address. */
 function isOfModel(body: Buffer): boolean {

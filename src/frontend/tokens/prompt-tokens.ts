@@ -4,7 +4,7 @@ import type { CatalogueGroup } from '../catalogue.js';
 export type Prompt =
   /** `/v1/chat/completions`: the whole body, since more than the messages goes into the template. */
   | { readonly kind: 'chat'; readonly body: Readonly<Record<string, unknown>> }
-  /** `/v1/completions`: the body, of which `prompt` is text, token ids, or several of either. */
+  /** `/v1/completions`: the body, of which `prompt` is text, token ids (a long list of them as `Uint32Array`), or several of either. */
   | { readonly kind: 'completion'; readonly body: Readonly<Record<string, unknown>> };
 
 /** Closed list of why a prompt's tokens cannot be had; also metric labels. */

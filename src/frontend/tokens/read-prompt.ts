@@ -81,6 +81,7 @@ function readCompletion(body: Body, limits: PromptLimits): ReadPrompt {
   if (isGiven(body['prompt_embeds'])) return none('media');
   const prompt = body['prompt'];
   if (typeof prompt === 'string') return completionOf(prompt, body, limits);
+  if (prompt instanceof Uint32Array) return tokensOf(prompt, body, limits);
   if (!Array.isArray(prompt) || prompt.length === 0) return none('bad_prompt');
   const [first] = prompt;
   if (typeof first === 'number') return tokensOf(prompt, body, limits);
@@ -95,9 +96,13 @@ function completionOf(text: string, body: Body, { maxChars }: PromptLimits): Rea
   return { kind: 'completion', text, body, isPlain: isPlain(body) && !isGiven(body['suffix']) };
 }
 
-function tokensOf(values: readonly unknown[], body: Body, { maxTokens }: PromptLimits): ReadPrompt {
+function tokensOf(
+  values: readonly unknown[] | Uint32Array,
+  body: Body,
+  { maxTokens }: PromptLimits,
+): ReadPrompt {
   if (values.length > maxTokens) return none('too_long');
-  const tokens = readTokenIds(values);
+  const tokens = values instanceof Uint32Array ? values : readTokenIds(values);
   if (tokens === undefined || tokens.length === 0) return none('bad_prompt');
   // The engine would cut it, and by rules of its own.
   return isPlain(body) ? { kind: 'tokens', tokens } : none('no_tokenizer');

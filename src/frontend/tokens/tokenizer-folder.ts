@@ -1,10 +1,18 @@
 import { join } from 'node:path';
+import { parseJson } from '../../platform/bounded-json.js';
 import { explainSystemError, readTextFile } from '../../platform/file.js';
 import { isRecord } from './read-prompt.js';
 
 /** The largest vocabularies there are take some 35 MB of JSON. */
 const MAX_TOKENIZER_BYTES = 128 * 1024 * 1024;
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
+/** `added_tokens_decoder` has a handful of members for each of some hundred or thousand tokens. */
+const CONFIG_BOUNDS = {
+  maxBytes: MAX_CONFIG_BYTES,
+  maxDepth: 64,
+  maxValues: 500_000,
+  maxMemoryBytes: 64 * 1024 * 1024,
+};
 const MAX_TEMPLATE_BYTES = 1024 * 1024;
 const MAX_TEMPLATES = 16;
 
@@ -52,7 +60,7 @@ function templatesIn(folder: string, configText: string): Record<string, string>
   const file = 'tokenizer_config.json';
   let config: unknown;
   try {
-    config = JSON.parse(configText);
+    config = parseJson(configText, CONFIG_BOUNDS);
   } catch (error) {
     throw new TokenizerFolderError(folder, file, `is no JSON: ${explainSystemError(error)}`);
   }

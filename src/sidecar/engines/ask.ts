@@ -5,13 +5,18 @@ import { type HttpAnswer, ProbeError, type ProbeModules } from './probe.js';
 /**
  * Gets one endpoint of an engine and takes only 200 for an answer; every other
  * status becomes a `ProbeError` that says what it means for a probe.
+ * `maxBodyBytes` is for what may be longer than the client's own bound.
  */
 export async function ask(
   url: string,
   modules: Pick<ProbeModules, 'httpGet'>,
   signal: AbortSignal,
+  maxBodyBytes?: number,
 ): Promise<HttpAnswer> {
-  const answer = await modules.httpGet(url, { signal });
+  const answer = await modules.httpGet(url, {
+    signal,
+    ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+  });
   if (answer.status === 200) return answer;
   const origin = askedUrl(url);
   const saying = answer.body.trim() === '' ? '' : `: ${excerpt(answer.body.trim())}`;

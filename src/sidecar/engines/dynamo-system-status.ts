@@ -1,6 +1,6 @@
 import { FactSheet } from '../../facts/fact-sheet.js';
 import { isJsonObject, parseJsonObject } from '../../facts/json-object.js';
-import { readMetrics } from '../../facts/prometheus-text.js';
+import { MAX_METRICS_BYTES, readMetrics } from '../../facts/prometheus-text.js';
 import { EngineKind, EngineState, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
@@ -77,7 +77,7 @@ export const dynamoSystemMetrics: EngineProbe = {
   async probe(target, modules, signal) {
     const url = `${target.httpBaseUrl}/metrics`;
     await requireKind([ENGINE_KIND_DYNAMO], target, modules, signal, askedUrl(url));
-    const answer = await ask(url, modules, signal);
+    const answer = await ask(url, modules, signal, MAX_METRICS_BYTES);
     const sheet = new FactSheet({
       source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
       origin: askedUrl(url),

@@ -12,6 +12,8 @@ export interface HttpProbeOptions {
   readonly engineKind: EngineKind;
   /** With its query, if it has one: `/server_info`. */
   readonly path: string;
+  /** Largest answer, in bytes; default the client's own bound. */
+  readonly maxBodyBytes?: number;
   /** What the answer counts as. */
   readonly source: EvidenceSource;
   /** States what the body tells. Throws a `ProbeError` when it is not of the right form. */
@@ -22,7 +24,14 @@ export interface HttpProbeOptions {
  * A probe that asks one path of one engine, and only once the engine is known
  * to be that one: the same path may drain something in another.
  */
-export function httpProbe({ name, engineKind, path, source, read }: HttpProbeOptions): EngineProbe {
+export function httpProbe({
+  name,
+  engineKind,
+  path,
+  maxBodyBytes,
+  source,
+  read,
+}: HttpProbeOptions): EngineProbe {
   return {
     name,
     engineKind,
@@ -31,7 +40,7 @@ export function httpProbe({ name, engineKind, path, source, read }: HttpProbeOpt
       const url = `${target.httpBaseUrl}${path}`;
       const origin = askedUrl(url);
       await requireKind([engineKind], target, modules, signal, origin);
-      const answer = await ask(url, modules, signal);
+      const answer = await ask(url, modules, signal, maxBodyBytes);
       const sheet = new FactSheet({ source, origin, observedAtMs: modules.clock.wallMs() });
       read(answer.body, sheet, target);
       return sheet.answer();

@@ -1,8 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../facts/json-object.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { parseJson } from '../../platform/bounded-json.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
-import { ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
+import { type HttpAnswer, ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
 
 /** What the engine behind an HTTP address is, and how it was told. */
 export interface Identification {
@@ -61,8 +62,9 @@ export async function identifyEngine(
     ['/server_info', byServerInfo],
     ['/live', byDynamoStatus],
   ] as const) {
-    const { status, body } = await modules.httpGet(base + path, { signal });
-    const json = parse(body);
+    const answer = await modules.httpGet(base + path, { signal });
+    const { status } = answer;
+    const json = parse(answer);
     const found = isJsonObject(json) ? judge(json, status) : undefined;
     if (found !== undefined) return { kind: found.kind, reason: `${path} ${found.reason}` };
     // Only Dynamo says 503 with a body of its own; from all others it means "later", and asking on is of no use.
@@ -89,8 +91,7 @@ async function confirmKind(
 ): Promise<Identification> {
   const confirmed = { kind: given, reason: 'the kind was given' };
   if (base === undefined) return confirmed;
-  const { body } = await modules.httpGet(`${base}/v1/models`, { signal });
-  const json = parse(body);
+  const json = parse(await modules.httpGet(`${base}/v1/models`, { signal }));
   const found = isJsonObject(json) ? byModels(json) : undefined;
   if (found === undefined || found.kind === given) return confirmed;
   throw new ProbeError(
@@ -160,11 +161,19 @@ function byDynamoStatus(answer: JsonObject, status: number): Judgement {
   return { kind: ENGINE_KIND_DYNAMO, reason: `is Dynamo's system status (${state})` };
 }
 
-function parse(body: string): unknown {
+/** Answers that were parsed: every probe of a round identifies the engine, by the same answers. */
+const parsed = new WeakMap<HttpAnswer, unknown>();
+
+function parse(answer: HttpAnswer): unknown {
+  if (!parsed.has(answer)) parsed.set(answer, parseBody(answer.body));
+  return parsed.get(answer);
+}
+
+function parseBody(body: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseJson(body);
   } catch {
-    // No JSON is one of the answers that tell nothing; the caller goes on to the next path.
+    // No JSON, or far too much of it, is one of the answers that tell nothing; the caller goes on to the next path.
     return undefined;
   }
 }

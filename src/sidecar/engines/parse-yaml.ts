@@ -19,7 +19,14 @@ export async function parseYamlObject(text: string, origin: string): Promise<Jso
   if (text.length > MAX_YAML_BYTES) {
     throw new ProbeError('too_large', origin, `has more than ${MAX_YAML_BYTES} characters`);
   }
-  const { parseDocument } = await import('yaml');
+  const [{ parseDocument }, { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS }] = await Promise.all([
+    import('yaml'),
+    import('../../platform/yaml-bounds.js'),
+  ]);
+  const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
+  if (excess !== undefined) throw excess === 'too_deep'
+      ? bad(`cannot be unfolded: it ${YAML_EXCESS[excess]}`)
+      : new ProbeError('too_large', origin, YAML_EXCESS[excess]);
   let value: unknown;
   try {
     const document = parseDocument(text, { merge: false, logLevel: 'silent', stringKeys: true });

@@ -1,5 +1,5 @@
 import type { FactSheet } from '../../facts/fact-sheet.js';
-import { type MetricSample, readMetrics } from '../../facts/prometheus-text.js';
+import { MAX_METRICS_BYTES, type MetricSample, readMetrics } from '../../facts/prometheus-text.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
@@ -20,6 +20,7 @@ export const sglangMetrics: EngineProbe = httpProbe({
   name: 'sglang-metrics',
   engineKind: EngineKind.ENGINE_KIND_SGLANG,
   path: PATH,
+  maxBodyBytes: MAX_METRICS_BYTES,
   source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
   read(body, sheet) {
     readSglangMetrics(body, sheet);

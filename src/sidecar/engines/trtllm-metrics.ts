@@ -1,5 +1,5 @@
 import type { FactSheet } from '../../facts/fact-sheet.js';
-import { readMetrics } from '../../facts/prometheus-text.js';
+import { MAX_METRICS_BYTES, readMetrics } from '../../facts/prometheus-text.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
@@ -20,6 +20,7 @@ export const trtllmMetrics: EngineProbe = httpProbe({
   name: 'trtllm-metrics',
   engineKind: EngineKind.ENGINE_KIND_TENSORRT_LLM,
   path: PATH,
+  maxBodyBytes: MAX_METRICS_BYTES,
   source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
   read(body, sheet) {
     refuseOtherFormats(body, sheet.origin);

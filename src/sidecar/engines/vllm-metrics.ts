@@ -1,5 +1,10 @@
 import type { FactSheet } from '../../facts/fact-sheet.js';
-import { type MetricFamilies, type MetricSample, readMetrics } from '../../facts/prometheus-text.js';
+import {
+  MAX_METRICS_BYTES,
+  type MetricFamilies,
+  type MetricSample,
+  readMetrics,
+} from '../../facts/prometheus-text.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
@@ -18,6 +23,7 @@ export const vllmMetrics: EngineProbe = httpProbe({
   name: 'vllm-metrics',
   engineKind: EngineKind.ENGINE_KIND_VLLM,
   path: '/metrics',
+  maxBodyBytes: MAX_METRICS_BYTES,
   source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
   read(body, sheet) {
     readVllmMetrics(body, sheet);

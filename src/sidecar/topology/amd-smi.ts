@@ -1,4 +1,5 @@
 import { Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../platform/bounded-json.js';
 import type { Host } from '../../platform/host.js';
 import { parseAmdSmi } from './amd-smi-json.js';
 import { plainText } from './limits.js';
@@ -6,6 +7,9 @@ import { failureOf } from './nvidia-smi-list.js';
 import type { TopologyPart, TopologyReader } from './reader.js';
 import { TopologyError } from './reader.js';
 import { parseRocmSmi } from './rocm-smi-json.js';
+
+/** The programs print some KiB for each GPU, and a link for each pair. */
+const JSON_BOUNDS = { ...DEFAULT_JSON_BOUNDS, maxBytes: 4 * 1024 * 1024 };
 
 /** What `rocm-smi` is asked for; all of it exists since ROCm 5. */
 const ROCM_SMI_DEVICES = [
@@ -67,7 +71,7 @@ async function jsonOf(
   if (start < 0)
     return { failure: `${command} printed no JSON: ${plainText(output.stdout) || 'it printed nothing'}` };
   try {
-    return { json: JSON.parse(output.stdout.slice(start)) };
+    return { json: parseJson(output.stdout.slice(start), JSON_BOUNDS) };
   } catch (error) {
     throw new TopologyError(`${command} printed JSON that cannot be read: ${plainText(String(error))}`);
   }

@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { findYamlExcess, YAML_EXCESS } from '../../platform/yaml-bounds.js';
 import { pciBusIdOf } from './pci-bus-id.js';
 import type { TopologyPart, TopologyReader } from './reader.js';
 import { TopologyError } from './reader.js';
@@ -7,6 +8,9 @@ import { topologyOfJson } from './topology-schema.js';
 
 /** Longest topology file: the JSON of 256 GPUs with all their links stays below. */
 const MAX_TOPOLOGY_FILE_BYTES = 16_777_216;
+
+/** 256 GPUs have 65,000 links of some fifty pieces. */
+const YAML_BOUNDS = { maxLexemes: 4_000_000, maxDepth: 16 };
 
 /** Reads a text file, at most `maxBytes` of it; rejects when it is not there. */
 export type ReadText = (path: string, maxBytes: number) => Promise<string>;
@@ -18,6 +22,8 @@ export type ReadText = (path: string, maxBytes: number) => Promise<string>;
  * right.
  */
 export function parseTopologyFile(text: string, path: string): Topology {
+  const excess = findYamlExcess(text, YAML_BOUNDS);
+  if (excess !== undefined) throw new TopologyError(`${path} ${YAML_EXCESS[excess]}`);
   // JSON is YAML. Aliases are refused: a few lines of them can stand for gigabytes.
   const document = parseDocument(text, { schema: 'core', uniqueKeys: true, intAsBigInt: true });
   const problem = document.errors[0];

@@ -1,3 +1,4 @@
+import { readKeyHost } from '../frontend/key-host.js';
 import { type Address, isLoopback, parseAddress } from '../platform/address.js';
 import { availableCores } from '../platform/cores.js';
 import { aggregatorDescription, aggregatorSettings } from './aggregator-settings.js';
@@ -83,6 +84,13 @@ const ownSettings = {
     holdsSecret: true,
     group: 'Requests',
     help: "File with the key that the engines' HTTP asks for. They get it in place of what clients show.",
+  },
+  'engine-key-hosts': {
+    kind: 'list',
+    item: 'source',
+    placeholder: 'HOST,…',
+    group: 'Requests',
+    help: "Hosts of engines that get keys although they are not on their sidecar's own host: names, *.DOMAIN, IP addresses or networks such as 10.0.0.0/8. Engines of --worker-urls get them always; others get requests without --engine-api-key-file's key and without the client's Authorization, and a warning names them.",
   },
   tokenizer: {
     kind: 'file',
@@ -176,6 +184,13 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
       );
     const urls = readWorkerUrls(settings.workerUrls);
     if ('allowed' in urls) throw reject('worker-urls', urls.allowed, urls.part);
+    const wrongHost = settings.engineKeyHosts.find((host) => readKeyHost(host) === undefined);
+    if (wrongHost !== undefined)
+      throw reject(
+        'engine-key-hosts',
+        'host names, *.DOMAIN, IP addresses or networks such as 10.0.0.0/8',
+        wrongHost,
+      );
     const wrong = settings.corsOrigins.find((origin) => origin !== '*' && new URL(origin).origin !== origin);
     if (wrong !== undefined)
       throw reject('cors-origins', 'origins without a path, such as https://chat.example', wrong);

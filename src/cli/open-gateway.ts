@@ -1,9 +1,10 @@
 import type { Registry } from 'prom-client';
 import { baseUrlOf, type Catalogue, type GivenUrls } from '../frontend/catalogue.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway.js';
+import { KeyHosts } from '../frontend/key-hosts.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
-import { createTokenSource } from '../frontend/tokens/token-source.js';
+import { createTokenSource, type TokenSourceOptions } from '../frontend/tokens/token-source.js';
 import { TokenizerFolderError } from '../frontend/tokens/tokenizer-folder.js';
 import { openTracing } from '../frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../frontend/tracing/request-tracer.js';
@@ -50,7 +51,12 @@ export async function openGatewayParts(
     settings.apiKeyFile === undefined ? undefined : await openApiKeys(settings.apiKeyFile, modules);
   closing.push(() => keys?.close());
   const engineApiKey = await readEngineKey(settings.engineApiKeyFile);
-  const tokens = await openTokens(settings, engineApiKey, context);
+  const keyHosts = new KeyHosts(
+    { allowed: settings.engineKeyHosts, given: givenUrlsOf(settings) },
+    { logger },
+  );
+  const { mayHaveKeys } = keyHosts;
+  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys }, context);
   closing.push(() => tokens.close());
   const tracer = await openTracing({ environment, version }, modules);
   closing.push(() => tracer?.close());
@@ -62,6 +68,7 @@ export async function openGatewayParts(
       totalTimeoutMs: settings.requestTimeoutMs,
       passesAuthorization: keys === undefined,
       decisionHeaders: settings.decisionHeaders,
+      mayHaveKeys,
       ...(engineApiKey === undefined ? {} : { engineApiKey }),
     },
     modules,
@@ -182,7 +189,7 @@ export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
 
 async function openTokens(
   settings: Settings,
-  engineApiKey: string | undefined,
+  keys: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys'>,
   modules: Context,
 ): Promise<TokenSource> {
   const { tokenizer, routerMode } = settings;
@@ -193,7 +200,7 @@ async function openTokens(
       {
         tokenizer: isFolder ? { folder: tokenizer } : 'engine',
         engineTimeoutMs: settings.tokenizeTimeoutMs,
-        engineApiKey,
+        ...keys,
       },
       modules,
     );

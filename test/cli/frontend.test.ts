@@ -168,6 +168,11 @@ describe('frontend', () => {
     ['a host that is none', ['--http-host', 'a b'], /--http-host .*a host name or an IP address/],
     ['a port beyond the last', ['--http-port', '65536'], /--http-port/],
     ['a worker without a URL', ['--worker-urls', 'w-1'], /--worker-urls .*WORKER=http/],
+    [
+      'a host for keys that is none',
+      ['--engine-key-hosts', 'http://a.example'],
+      /--engine-key-hosts .*host names/,
+    ],
     ['an origin with a path', ['--cors-origins', 'https://a.example/x'], /--cors-origins .*without a path/],
     ['a tokenizer that is not there', ['--tokenizer', '/nowhere'], /--tokenizer/],
     ['a negative temperature', ['--router-temperature', '-1'], /--router-temperature/],

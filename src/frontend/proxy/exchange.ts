@@ -266,7 +266,7 @@ export class Exchange implements AttemptListener, InBag {
 
   #dispatch(): void {
     const { options } = this.#modules;
-    const { worker, pathPrefix } = this.#endpoint as WorkerEndpoint;
+    const { worker, pathPrefix, baseUrl } = this.#endpoint as WorkerEndpoint;
     const { decision } = this.#route as Route;
     if (worker.running >= options.maxRequestsPerWorker) {
       this.#retry('busy');
@@ -278,6 +278,11 @@ export class Exchange implements AttemptListener, InBag {
       address: socket?.remoteAddress,
       isEncrypted: socket !== null && 'encrypted' in socket,
     };
+    // Asked only where there is a key: a refusal is logged.
+    const hasKey =
+      options.engineApiKey !== undefined ||
+      (options.passesAuthorization && headers.authorization !== undefined);
+    const mayHaveKeys = hasKey && options.mayHaveKeys(decision.target, baseUrl);
     this.#enter('connecting');
     const attempt = new Attempt(worker, this);
     this.#attempt = attempt;
@@ -286,7 +291,7 @@ export class Exchange implements AttemptListener, InBag {
       {
         method,
         path: pathPrefix + path,
-        headers: forwardedHeaders(headers, caller, options, decision),
+        headers: forwardedHeaders(headers, caller, options, decision, mayHaveKeys),
         body: body.length === 0 ? null : body,
       },
       attempt,

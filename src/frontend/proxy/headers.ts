@@ -65,13 +65,15 @@ export interface Caller {
  * The headers of a request as a worker gets them, names and values in turn.
  * `Host`, `Connection` and `Content-Length` are set by whoever sends it. The
  * caller is appended to `X-Forwarded-For`; `X-Forwarded-Proto` and
- * `X-Forwarded-Host` of a proxy in front are kept.
+ * `X-Forwarded-Host` of a proxy in front are kept. A worker that may have no
+ * keys gets neither the caller's nor that of the engines.
  */
 export function forwardedHeaders(
   headers: IncomingHttpHeaders,
   caller: Caller,
   { passesAuthorization, engineApiKey }: Pick<ProxyOptions, 'passesAuthorization' | 'engineApiKey'>,
   decision: Decision,
+  mayHaveKeys: boolean,
 ): string[] {
   const named = namedBy(headers.connection);
   const forwarded: string[] = [];
@@ -79,11 +81,12 @@ export function forwardedHeaders(
     const value = headers[name];
     if (value === undefined || NOT_FORWARDED.has(name) || named?.has(name) === true) continue;
     if (name === 'via' || name === 'x-forwarded-for') continue;
-    if (name === 'authorization' && (!passesAuthorization || engineApiKey !== undefined)) continue;
+    if (name === 'authorization' && !(passesAuthorization && engineApiKey === undefined && mayHaveKeys))
+      continue;
     if (typeof value === 'string') forwarded.push(name, value);
     else for (const one of value) forwarded.push(name, one);
   }
-  if (engineApiKey !== undefined) forwarded.push('authorization', `Bearer ${engineApiKey}`);
+  if (engineApiKey !== undefined && mayHaveKeys) forwarded.push('authorization', `Bearer ${engineApiKey}`);
   forwarded.push('accept-encoding', 'identity', 'via', joined(headers['via'], VIA));
   if (caller.address !== undefined)
     forwarded.push('x-forwarded-for', joined(headers['x-forwarded-for'], caller.address));

@@ -1,3 +1,5 @@
+import { isOnSidecarsHost, type MayHaveKeys } from '../key-hosts.js';
+
 /** Bounds and manners of a proxy. Every one has a default in `DEFAULT_PROXY_OPTIONS`. */
 export interface ProxyOptions {
   /** Longest time until a worker accepts a connection, TLS included. */
@@ -22,6 +24,8 @@ export interface ProxyOptions {
   readonly passesAuthorization: boolean;
   /** The key that workers ask for; absent: none. */
   readonly engineApiKey?: string;
+  /** Who gets either of the two: a sidecar may report any URL as its engine's. Default: what is on the sidecar's own host. */
+  readonly mayHaveKeys: MayHaveKeys;
   /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
   readonly decisionHeaders: boolean;
 }
@@ -47,5 +51,6 @@ export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
   maxAnswerHeaderBytes: 32 * 1024,
   keepAliveTimeoutMs: 4_000,
   passesAuthorization: true,
+  mayHaveKeys: isOnSidecarsHost,
   decisionHeaders: false,
 };

@@ -19,6 +19,8 @@ export interface WorkerPool {
 /** A base URL, ready for use. */
 export interface WorkerEndpoint {
   readonly worker: WorkerPool;
+  /** As it was given. */
+  readonly baseUrl: string;
   /** What goes before a request's path: empty unless the base URL has a path. */
   readonly pathPrefix: string;
 }
@@ -51,7 +53,7 @@ export class WorkerPools {
       worker = { pool: this.#makePool(origin, paused), running: 0, paused };
       this.#byOrigin.set(origin, worker);
     }
-    const endpoint = { worker, pathPrefix: pathname.replace(/\/+$/, '') };
+    const endpoint = { worker, baseUrl, pathPrefix: pathname.replace(/\/+$/, '') };
     this.#byBaseUrl.set(baseUrl, endpoint);
     return endpoint;
   }

@@ -6,6 +6,15 @@ export interface EngineAnswer {
   readonly body: Buffer;
 }
 
+/** What an engine is asked. */
+export interface EngineAsk {
+  /** JSON to be posted; absent: GET. */
+  readonly body?: string;
+  readonly mayHaveKey: boolean;
+  /** Longest answer; default that of the client. */
+  readonly maxBytes?: number;
+}
+
 /** Asks engines over HTTP, with connections that are kept. */
 export class EngineHttp {
   /**
@@ -14,7 +23,7 @@ export class EngineHttp {
    */
   readonly #agent: Agent;
   readonly #maxBytes: number;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #authorization: Readonly<Record<string, string>>;
 
   constructor(options: {
     readonly maxAnswerBytes: number;
@@ -23,7 +32,7 @@ export class EngineHttp {
     readonly apiKey?: string | undefined;
   }) {
     this.#maxBytes = options.maxAnswerBytes;
-    this.#headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
+    this.#authorization = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
     this.#agent = new Agent({
       connections: 16,
       pipelining: 1,
@@ -32,18 +41,21 @@ export class EngineHttp {
     });
   }
 
-  /** Rejects when there is no whole answer within the bounds, or when `signal` aborts. */
+  /**
+   * Rejects when there is no whole answer within the bounds, or when `signal`
+   * aborts. Redirects are not followed. `mayHaveKey`: whether the key is shown.
+   */
   async ask(
     url: URL,
-    body: string | undefined,
+    { body, mayHaveKey, maxBytes = this.#maxBytes }: EngineAsk,
     signal: AbortSignal,
-    maxBytes: number = this.#maxBytes,
   ): Promise<EngineAnswer> {
+    const headers = mayHaveKey ? this.#authorization : {};
     const answer = await this.#agent.request({
       origin: url.origin,
       path: url.pathname,
       method: body === undefined ? 'GET' : 'POST',
-      headers: body === undefined ? this.#headers : { ...this.#headers, 'content-type': 'application/json' },
+      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body }),
       signal,
     });

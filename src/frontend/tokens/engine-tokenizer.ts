@@ -6,6 +6,7 @@ import { JsonScan } from '../../platform/json-scan.js';
 import type { Logger } from '../../platform/logger.js';
 import type { CatalogueGroup, CatalogueWorker } from '../catalogue.js';
 import { MAX_JSON_DEPTH } from '../json-bounds.js';
+import type { MayHaveKeys } from '../key-hosts.js';
 import { parseLightJson } from '../light-json.js';
 import { type AskForm, askFor, tokenFieldOf, tokensOfAnswer, whatMatters } from './ask-forms.js';
 import { EngineHttp } from './engine-http.js';
@@ -59,19 +60,25 @@ export class EngineTokenizer {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #http: EngineHttp;
+  readonly #mayHaveKey: (target: string, baseUrl: string | undefined) => boolean;
   readonly #standings = new LRUCache<string, EngineStanding>({ max: MAX_STANDINGS });
   readonly #remembered: LRUCache<string, Uint32Array> | undefined;
   #turn = 0;
   #asking = 0;
 
   constructor(
-    options: EngineTokenizerOptions & { readonly maxTokens: number; readonly apiKey?: string | undefined },
+    options: EngineTokenizerOptions & { readonly maxTokens: number; readonly apiKey?: string | undefined } & {
+      /** Which engines are shown it. */
+      readonly mayHaveKeys: MayHaveKeys;
+    },
     modules: { readonly clock: Clock; readonly logger: Logger },
   ) {
     this.#options = options;
     this.#maxTokens = options.maxTokens;
     this.#clock = modules.clock;
     this.#logger = modules.logger;
+    this.#mayHaveKey = (target, baseUrl = '') =>
+      options.apiKey !== undefined && options.mayHaveKeys(target, baseUrl);
     this.#http = new EngineHttp({
       maxAnswerBytes: options.maxAnswerBytes,
       connectTimeoutMs: options.timeoutMs,
@@ -195,7 +202,8 @@ export class EngineTokenizer {
     const asked = toJson(ask.body);
     if (asked === undefined) return none('bad_prompt');
     const url = new URL(`${baseUrl}${ask.path}`);
-    const { status, body } = await this.#http.ask(url, asked, signal);
+    const mayHaveKey = this.#mayHaveKey(target, baseUrl);
+    const { status, body } = await this.#http.ask(url, { body: asked, mayHaveKey }, signal);
     if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
       standing.answered();
       return none('bad_prompt');
@@ -218,9 +226,10 @@ export class EngineTokenizer {
   }
 
   /** Of the two that differ in how they are asked; who cannot be told is taken for vLLM. */
-  async #familyOf({ baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<'vllm' | 'sglang'> {
+  async #familyOf({ target, baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<'vllm' | 'sglang'> {
     const url = new URL(`${baseUrl}/v1/models`);
-    const { status, body } = await this.#http.ask(url, undefined, signal, MAX_MODELS_BYTES);
+    const ask = { mayHaveKey: this.#mayHaveKey(target, baseUrl), maxBytes: MAX_MODELS_BYTES };
+    const { status, body } = await this.#http.ask(url, ask, signal);
     if (status >= 500) throw new Error(`${url.href} answered ${status}`);
     const models = parse(body);
     const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
 import type { CatalogueGroup } from '../catalogue.js';
+import { isOnSidecarsHost, type MayHaveKeys } from '../key-hosts.js';
 import { CheckedGroups } from './checked-groups.js';
 import { DEFAULT_ENGINE_TOKENIZER_OPTIONS, EngineTokenizer } from './engine-tokenizer.js';
 import {
@@ -20,6 +21,8 @@ export interface TokenSourceOptions {
   readonly engineTimeoutMs: number;
   /** The key that engines ask for. */
   readonly engineApiKey?: string | undefined;
+  /** Which engines are shown it. Default: those on their sidecars' own hosts. */
+  readonly mayHaveKeys?: MayHaveKeys;
 }
 
 /** Reasons for which a prompt that cannot be tokenised here goes to the engine. */
@@ -34,7 +37,7 @@ const ENGINES_TURN: ReadonlySet<NoTokensReason | undefined> = new Set<NoTokensRe
  * Tokens that it gives may be shared: they are not to be changed.
  */
 export async function createTokenSource(
-  { tokenizer, engineTimeoutMs, engineApiKey }: TokenSourceOptions,
+  { tokenizer, engineTimeoutMs, engineApiKey, mayHaveKeys = isOnSidecarsHost }: TokenSourceOptions,
   modules: LocalTokenizerModules & { readonly clock: Clock; readonly logger: Logger },
 ): Promise<TokenSource> {
   const local =
@@ -50,6 +53,7 @@ export async function createTokenSource(
       ...DEFAULT_ENGINE_TOKENIZER_OPTIONS,
       timeoutMs: engineTimeoutMs,
       apiKey: engineApiKey,
+      mayHaveKeys,
       maxTokens: DEFAULT_PROMPT_LIMITS.maxTokens,
     },
     modules,

@@ -9,7 +9,13 @@ function forwarded(
   headers: Record<string, string>,
   more: Partial<typeof decision> = {},
 ): Map<string, string> {
-  const flat = forwardedHeaders(headers, CALLER, { passesAuthorization: true }, { ...decision, ...more });
+  const flat = forwardedHeaders(
+    headers,
+    CALLER,
+    { passesAuthorization: true },
+    { ...decision, ...more },
+    true,
+  );
   return new Map(
     Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] ?? '', flat[2 * n + 1] ?? '']),
   );
@@ -65,14 +71,23 @@ describe('what a worker gets', () => {
   it('has the key of the caller only where it is meant for the worker', () => {
     const headers = { authorization: 'Bearer key' };
     expect(forwarded(headers).get('authorization')).toBe('Bearer key');
-    expect(forwardedHeaders(headers, CALLER, { passesAuthorization: false }, decision)).not.toContain(
+    expect(forwardedHeaders(headers, CALLER, { passesAuthorization: false }, decision, true)).not.toContain(
       'Bearer key',
     );
     for (const passesAuthorization of [true, false]) {
       const keyed = { passesAuthorization, engineApiKey: 'engine-key' };
-      const sent = forwardedHeaders(headers, CALLER, keyed, decision);
+      const sent = forwardedHeaders(headers, CALLER, keyed, decision, true);
       expect(sent).toContain('Bearer engine-key');
       expect(sent).not.toContain('Bearer key');
+    }
+  });
+
+  it('has no key at all where the worker may have none', () => {
+    const headers = { authorization: 'Bearer key', 'x-kept': 'y' };
+    for (const keyed of [{ passesAuthorization: true }, { passesAuthorization: true, engineApiKey: 'k' }]) {
+      const sent = forwardedHeaders(headers, CALLER, keyed, decision, false);
+      expect(sent).not.toContain('authorization');
+      expect(sent).toContain('x-kept');
     }
   });
 

@@ -77,10 +77,13 @@ export class ProxyHarness {
 
   private constructor(options: HarnessOptions) {
     this.#options = options;
-    this.proxy = new WorkerProxy(options.proxy ?? {}, {
-      clock: options.clock ?? systemClock,
-      logger: this.logger,
-    });
+    this.proxy = new WorkerProxy(
+      { mayHaveKeys: () => true, ...options.proxy },
+      {
+        clock: options.clock ?? systemClock,
+        logger: this.logger,
+      },
+    );
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);

@@ -77,6 +77,27 @@ describe('a request that is answered', () => {
     expect(gateway.routes.map(({ told }) => told)).toEqual([['release']]);
   });
 
+  it.each([
+    ['the key of the engines', { engineApiKey: 'engine-key' }],
+    ['the key of the client', {}],
+  ])('shows %s to no worker that may have none', async (_, keys) => {
+    const asked: string[] = [];
+    const mayHaveKeys = (target: string, baseUrl: string): boolean => {
+      asked.push(`${target} ${baseUrl}`);
+      return false;
+    };
+    let got = '';
+    const worker = await rawWorker((socket, request) => {
+      got = request;
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
+    });
+    const gateway = await harness({ workers: [worker.url], proxy: { ...keys, mayHaveKeys } });
+    await exchangeRaw(gateway.port, post('{"model":"m"}', ['Authorization: Bearer k']));
+    expect(got).not.toMatch(/authorization|engine-key|Bearer/i);
+    expect(asked).toEqual([expect.stringContaining(` ${worker.url}`)]);
+    await gateway.settled();
+  });
+
   it('reads the usage of a whole answer', async () => {
     const body = JSON.stringify({
       choices: [{ message: { content: '"usage": {"prompt_tokens": 1}' } }],

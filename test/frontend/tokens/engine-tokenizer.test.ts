@@ -24,7 +24,7 @@ function makeTokenizer(
   clock = new FakeClock(),
 ): EngineTokenizer {
   const tokenizer = new EngineTokenizer(
-    { ...DEFAULT_ENGINE_TOKENIZER_OPTIONS, maxTokens: 1_000, ...options },
+    { ...DEFAULT_ENGINE_TOKENIZER_OPTIONS, maxTokens: 1_000, mayHaveKeys: () => true, ...options },
     { clock, logger: new RecordingLogger() },
   );
   open.add(() => tokenizer.close());

@@ -104,6 +104,7 @@ export const aggregatorDescription: CommandDescription<typeof aggregatorSettings
   description:
     'Watches the sidecars of a fleet, opens the gate when all workers agree on one KV block size, and says who differs when they do not.',
   settings: aggregatorSettings,
+  isServer: true,
   examples: [
     { says: 'Two workers', line: 'kv-accord aggregator --workers 10.0.0.1:50061,10.0.0.2:50061 --insecure' },
     {

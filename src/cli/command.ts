@@ -74,6 +74,8 @@ export interface CommandDescription<Table extends SettingsTable> {
   readonly description: string;
   readonly operands?: Operands;
   readonly settings: Table;
+  /** Runs until it is asked to end, and is not there for what it prints. Default false. */
+  readonly isServer?: true;
   readonly examples: readonly Example[];
   /** Looks at values that are right by themselves and wrong together. Throws what `reject` makes. */
   check?(settings: SettingsOf<WithCommon<Table>>, reject: CommandContext<Table>['reject']): void;

@@ -56,6 +56,7 @@ export const execDescription: CommandDescription<typeof execSettings> = {
     passesThrough: true,
   },
   settings: execSettings,
+  isServer: true,
   examples: [
     {
       says: 'The gate in front of a Dynamo frontend',

@@ -153,6 +153,7 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
   description:
     'Everything that the aggregator does, and an OpenAI-compatible HTTP server that sends each request to the worker where it costs least. No request is routed before the gate of its model is open.',
   settings: frontendSettings,
+  isServer: true,
   examples: [
     {
       says: 'Two engines with their sidecars',

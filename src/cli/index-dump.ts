@@ -44,7 +44,13 @@ export async function printIndex(channel: RpcChannel, options: IndexDumpOptions)
     for await (const message of stream as AsyncIterable<DumpResponse>) {
       watchdog.reset();
       const { payload } = message;
-      if (payload?.$case === 'part' && json) stdout.write(linesOf(payload.value));
+      if (payload?.$case === 'part' && json) {
+        stdout.write(linesOf(payload.value));
+        // A slow reader holds up the aggregator's stream, and not this process's memory.
+        watchdog.clear();
+        await stdout.taken(signal);
+        watchdog.reset();
+      }
       if (payload?.$case !== 'start') continue;
       stdout.write(json ? startLineOf(payload.value) : renderIndex(payload.value));
       // Who holds how much is said at the beginning: the rest is for programs.

@@ -3,13 +3,20 @@ import { systemClock } from '../platform/clock.js';
 import { readEnvironment } from '../platform/environment.js';
 import { findPathProblem, readTextFile } from '../platform/file.js';
 import { readPackageVersion } from '../platform/package-version.js';
-import { listenForFaults } from '../platform/process-faults.js';
+import { exitOnFault } from '../platform/process-faults.js';
 import { abortOnStopSignals } from '../platform/process-signals.js';
-import { exitWhenReaderLeaves, standardError, standardOutput } from '../platform/standard-streams.js';
+import {
+  endProcess,
+  exitWhenOutputFails,
+  standardError,
+  standardOutput,
+} from '../platform/standard-streams.js';
 import { EXIT_FAULT } from './exit-codes.js';
 
 const argv = process.argv.slice(2);
 const version = readPackageVersion();
+let isServer = false;
+exitWhenOutputFails(() => isServer);
 
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
   // Asked by scripts: nothing else is loaded for it.
@@ -26,13 +33,9 @@ async function main(): Promise<void> {
   // The one place that can end everything: each part of the program gets this signal or one that follows it.
   const controller = new AbortController();
   const takeOverSignals = abortOnStopSignals(controller);
-  exitWhenReaderLeaves();
   let report = tellFault(standardError);
-  listenForFaults((error) => {
-    report(error);
-    process.exit(EXIT_FAULT);
-  });
-  process.exitCode = await runCli(argv, {
+  exitOnFault(EXIT_FAULT, (error) => report(error));
+  const code = await runCli(argv, {
     commands,
     clock: systemClock,
     environment: readEnvironment(),
@@ -46,5 +49,11 @@ async function main(): Promise<void> {
     onLogger: (logger) => {
       report = tellFault(standardError, logger);
     },
+    onServer: () => {
+      isServer = true;
+    },
   });
+  // Nothing is left that could end in order.
+  takeOverSignals();
+  await endProcess(code);
 }

@@ -29,10 +29,12 @@ export interface CliModules {
   readonly version: string;
   readonly readTextFile: (path: string, maxBytes: number) => Promise<string>;
   readonly findPathProblem: FindPathProblem;
-  /** Where the log goes; default is the process's own standard error, written at once. */
+  /** Where the log goes; default is the process's own standard error. */
   readonly logDestination?: { write(line: string): void };
   /** Told as soon as there is one, so that faults from outside the command can be logged. */
   readonly onLogger?: (logger: Logger) => void;
+  /** Called when the command is a server, which goes on when the reader of its output leaves. */
+  readonly onServer?: () => void;
 }
 
 /** Largest configuration file. A list of 10,000 workers fits. */
@@ -115,6 +117,7 @@ async function runCommand(
   description.check?.(settings, typed.reject);
   if (settings.printConfig) return EXIT_OK;
   checkOperands(command, operands);
+  if (description.isServer === true) modules.onServer?.();
 
   const isTerminal = modules.stderr.isTerminal;
   const { createLogger } = await import('../platform/logger.js');

@@ -215,6 +215,7 @@ export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
   description:
     'Asks the engine beside it what it really uses (tokens per KV block, model, parallelism, GPUs) and serves that over gRPC with the evidence for each value.',
   settings: sidecarSettings,
+  isServer: true,
   examples: [
     { says: 'Find the engine on the usual local ports', line: 'kv-accord sidecar' },
     {

@@ -44,6 +44,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     stdout.write(watch && stdout.isTerminal ? `${CLEAR_SCREEN}${look.answer}` : look.answer);
     while (watch) {
       await sleep(clock, WATCH_INTERVAL_MS, signal);
+      await stdout.taken(signal);
       // Somebody has seen enough: that is how a watch ends.
       if (signal.aborted) break;
       const before: Look = look;

@@ -1,7 +1,9 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
+import type { LostLines } from './bounded-output.js';
 import { describeError } from './describe-error.js';
 import { withoutControls } from './printable.js';
+import { errorOutput } from './standard-streams.js';
 
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -46,7 +48,7 @@ export interface LoggerOptions {
 }
 
 export interface LoggerModules {
-  /** Where lines go; default is the standard error stream, written at once, so that standard output stays data. */
+  /** Where lines go; default is `errorOutput`, standard error, so that standard output stays data. */
   readonly destination?: DestinationStream;
 }
 
@@ -57,14 +59,13 @@ export interface LoggerModules {
  */
 const SECRET_FIELDS = ['token', 'bearer', 'password', 'secret', 'authorization', 'apiKey', 'privateKey'];
 
-const STDERR_FD = 2;
-
 const CLEAR_TO_END_OF_LINE = '\u001b[K';
 
 /**
  * Makes the process's logger. JSON lines have `time` (ISO 8601), `level` (its
- * name), the fields, and `msg`; they are written with one system call each,
- * so that nothing is lost when the process ends.
+ * name), the fields, and `msg`. A log that nobody reads, or that cannot be
+ * written, costs its lines and never the process: what was lost is said once
+ * somebody reads again, and counted (`droppedLogLines`).
  */
 export async function createLogger(options: LoggerOptions, modules: LoggerModules = {}): Promise<Logger> {
   const level = options.level ?? 'info';
@@ -80,9 +81,19 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
     serializers: { error: (error: unknown) => describeError(error, level === 'debug') },
     formatters: { level: (label) => ({ level: label }) },
   };
-  const destination = modules.destination ?? pino.destination({ fd: STDERR_FD, sync: true });
-  if (!isPretty) return wrap(pino(pinoOptions, destination), (text) => text);
-  // Only a person at a terminal needs it, and it would cost every container its start-up time.
+  const destination = modules.destination ?? errorOutput;
+  const logger = isPretty
+    ? wrap(pino(pinoOptions, await prettyStream(options, destination)), withoutControls)
+    : wrap(pino(pinoOptions, destination), (text) => text);
+  if (modules.destination === undefined) errorOutput.tellLostTo((lost) => warnOfLoss(logger, lost));
+  return logger;
+}
+
+/** Only a person at a terminal needs it, and loading it would cost every container its start-up time. */
+async function prettyStream(
+  options: LoggerOptions,
+  destination: DestinationStream,
+): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({
     colorize: options.colours ?? options.isTerminal,
@@ -91,8 +102,15 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   // The formatter is called in place: pino-pretty's own stream passes lines on
   // later, and the last ones would be lost when the process ends.
   const start = options.clearsLine === true ? CLEAR_TO_END_OF_LINE : '';
-  const stream: DestinationStream = { write: (line) => destination.write(`${start}${format(line)}`) };
-  return wrap(pino(pinoOptions, stream), withoutControls);
+  return { write: (line) => destination.write(`${start}${format(line)}`) };
+}
+
+function warnOfLoss(logger: Logger, { count, reason }: LostLines): void {
+  const lines = count === 1 ? '1 line of this log was' : `${count} lines of this log were`;
+  logger.warn(
+    { lines: count, reason },
+    `${lines} lost before this one: ${reason} (kv_accord_log_lines_dropped_total counts them)`,
+  );
 }
 
 function wrap(target: PinoLogger, clean: (text: string) => string): Logger {

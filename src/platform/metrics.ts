@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { cpuSeconds, loopActiveSeconds, residentBytes } from './process-readings.js';
+import { droppedLogLines } from './standard-streams.js';
 
 /**
  * The process's registry, with what every process tells of itself under the
@@ -31,6 +32,11 @@ export function createRegistry(about: { readonly version: string }): Registry {
     'kv_accord_event_loop_active_seconds_total',
     'Time in which the event loop had something to do.',
     loopActiveSeconds,
+  );
+  counter(
+    'kv_accord_log_lines_dropped_total',
+    'Lines of the log that were lost because nobody read them in time or they could not be written.',
+    droppedLogLines,
   );
   new Gauge({
     name: 'kv_accord_build_info',

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { exitSoon } from './standard-streams.js';
 
 /** Signals by which a platform or a person asks a process to end. */
 const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
@@ -54,4 +55,4 @@ export interface StopModules {
   readonly exit: (code: number) => void;
 }
 
-const thisProcess: StopModules = { listenForSignals, exit: (code) => process.exit(code) };
+const thisProcess: StopModules = { listenForSignals, exit: (code) => void exitSoon(code, true) };

@@ -122,9 +122,9 @@ test.each([
 ])('an error that nobody caught, %s, is one line and code 1', async (_, fault) => {
   const child = await startCode(`
     import { tellFault } from './src/cli/run.js';
-    import { listenForFaults } from './src/platform/process-faults.js';
+    import { exitOnFault } from './src/platform/process-faults.js';
     import { standardError } from './src/platform/standard-streams.js';
-    listenForFaults((error) => { tellFault(standardError)(error); process.exitCode = 1; });
+    exitOnFault(1, tellFault(standardError));
     console.log('up');
     ${fault};
   `);

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { cpuSeconds, loopActiveSeconds, residentBytes } from '../../platform/process-readings.js';
+import { droppedLogLines } from '../../platform/standard-streams.js';
 import { THREAD_LABEL } from './metrics-snapshot.js';
 
 /**
@@ -26,6 +27,15 @@ export function registerThreadMetrics(registry: Registry, thread: number): void 
     collect() {
       this.reset();
       this.inc(labels, loopActiveSeconds());
+    },
+  });
+  new Counter({
+    ...about,
+    name: 'kv_accord_frontend_thread_log_lines_dropped_total',
+    help: 'Lines of the log of a process that serves HTTP that were lost, as kv_accord_log_lines_dropped_total.',
+    collect() {
+      this.reset();
+      this.inc(labels, droppedLogLines());
     },
   });
   new Gauge({

@@ -37,10 +37,13 @@ function optional<Key extends string, Value>(
 /** The fields that are `uint32` on the wire. */
 type SmallNumberField = 'model.max_model_len' | Extract<keyof FactFields, `parallelism.${string}`>;
 
-/** How the probes that gave nothing explain themselves, for the person who must mend it. */
+/** Explanations in one reason: more of them hide the cure, and the report has every probe's own. */
+const MAX_EXPLANATIONS = 5;
+
+/** How the probes that gave nothing explain themselves, each explanation once. */
 function explainSilence(probes: readonly ProbeOutcome[]): string {
-  const silent = probes.filter((probe) => !probe.answered).map((probe) => probe.error);
-  return silent.length === 0 ? '' : ` (${silent.slice(0, 5).join('; ')})`;
+  const silent = new Set(probes.filter((probe) => !probe.answered).map((probe) => probe.error));
+  return silent.size === 0 ? '' : ` (${[...silent].slice(0, MAX_EXPLANATIONS).join('; ')})`;
 }
 
 function whyIncomplete(
@@ -51,16 +54,16 @@ function whyIncomplete(
 ): string[] {
   const reasons = [...input.engineTrouble, ...problems];
   if (input.engineTrouble.length > 0) return reasons;
-  if (!tokensPerBlock && problems.length === 0) {
+  const isSilent = !tokensPerBlock && problems.length === 0;
+  if (isSilent) {
     reasons.push(
       `no source could say tokens_per_block${explainSilence(input.probes)}; ` +
         "give the engine's own gRPC with --engine-grpc, or declare the value with --tokens-per-block",
     );
   }
   if (served.length === 0) {
-    reasons.push(
-      `no source could say which model is served${explainSilence(input.probes)}; name it with --model`,
-    );
+    const explanation = isSilent ? '' : explainSilence(input.probes);
+    reasons.push(`no source could say which model is served${explanation}; name it with --model`);
   }
   return reasons;
 }
@@ -156,6 +159,8 @@ export function buildReport(input: ReportInput): CapabilityReport {
     state: reasons.length === 0 ? Completeness_State.STATE_COMPLETE : Completeness_State.STATE_INCOMPLETE,
     reasons: boundReasons(reasons),
   };
+  // What a reason says already is not said again.
+  report.warnings = report.warnings.filter((warning) => !reasons.some((reason) => reason.includes(warning)));
   if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
   return report;
 }

@@ -5,10 +5,10 @@ import {
   engineStateName,
   evidenceSourceName,
 } from '../contract/names.js';
-import { CapabilityReport, EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import { CapabilityReport, EngineState, type ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
 import type { ApiRoute, JsonSchema } from '../http/api.js';
 import type { ProbeBoard } from '../http/probe-board.js';
-import type { StatusContent, StatusTable, Tone } from '../http/status-page.js';
+import type { Cell, StatusContent, StatusTable, Tone } from '../http/status-page.js';
 import type { FeedSource } from '../kv-events/feed-source.js';
 import type { KvEventsIntake } from './kv-events-intake.js';
 import { describeTruth } from './report-log.js';
@@ -218,14 +218,21 @@ function conflictsOf(report: CapabilityReport): StatusTable {
 }
 
 function sourcesOf(report: CapabilityReport): StatusTable {
+  const firstWith = new Map<string, string>();
+  const answerOf = ({ probe, answered, error }: ProbeOutcome): Cell => {
+    if (answered) return { text: 'answered', tone: 'good' };
+    const first = firstWith.get(error);
+    if (first === undefined) firstWith.set(error, probe);
+    return { text: first === undefined ? error : `the same as ${first}`, tone: 'warn' };
+  };
   return {
     title: 'Sources asked',
     columns: ['source', 'asked', 'facts', 'answer'],
-    rows: report.probes.map(({ probe, origin, answered, factCount, error }) => [
-      probe,
-      origin,
-      String(factCount),
-      answered ? { text: 'answered', tone: 'good' } : { text: error, tone: 'warn' },
+    rows: report.probes.map((outcome) => [
+      outcome.probe,
+      outcome.origin,
+      String(outcome.factCount),
+      answerOf(outcome),
     ]),
   };
 }

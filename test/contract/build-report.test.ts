@@ -58,6 +58,19 @@ describe('a report', () => {
     expect(incomplete.digest).toBe('');
   });
 
+  it('says what several sources say alike once, and no warning repeats it', () => {
+    const error = 'GET http://127.0.0.1:8000/: no engine that is known here';
+    const probes = ['vllm-metrics', 'vllm-version', 'sglang-metrics'].map((probe) => {
+      return { probe, origin: `GET ${probe}`, answered: false, factCount: 0, error };
+    });
+    const { completeness, warnings } = report([], { probes, warnings: [error, 'something else'] });
+    expect(completeness?.reasons).toEqual([
+      expect.stringContaining('tokens_per_block (GET http://127.0.0.1:8000/: no engine that is known here);'),
+      'no source could say which model is served; name it with --model',
+    ]);
+    expect(warnings).toEqual(['something else']);
+  });
+
   it('is incomplete without a served model', () => {
     const incomplete = report([size(32, METRICS)]);
     expect(incomplete.completeness?.reasons).toEqual([expect.stringContaining('--model')]);

@@ -12,12 +12,15 @@ const MAX_SERVER_INFO_BYTES = 4 * 1024 * 1024;
 /**
  * Asks a program at an HTTP base URL, an engine or a frontend, what it goes by:
  * its metrics, and `/server_info` where it has one. TensorRT-LLM's `/metrics`
- * is never asked, for what it answers is lost to others. Never rejects.
+ * is never asked, for what it answers is lost to others, nor that of a server
+ * which may be TensorRT-LLM. Never rejects.
  */
 export async function gatherEngine(baseUrl: string, modules: PageModules): Promise<EvidencePart> {
   try {
-    const owner = await readOwner(baseUrl, modules);
-    const path = owner === 'tensorrt_llm' ? '/prometheus/metrics' : '/metrics';
+    const { owner, status } = await readOwner(baseUrl, modules);
+    const isTensorRtLlm =
+      owner === 'tensorrt_llm' || (owner === undefined && (await mayBeTensorRtLlm(baseUrl, status, modules)));
+    const path = isTensorRtLlm ? '/prometheus/metrics' : '/metrics';
     const [metrics, info] = await Promise.all([
       readMetrics(`${baseUrl}${path}`, modules),
       owner === 'nvidia' ? undefined : readServerInfo(baseUrl, owner, modules),
@@ -51,12 +54,28 @@ async function readMetrics(url: string, { get, signal }: PageModules): Promise<E
   }
 }
 
-/** `owned_by` of the first model; undefined where nothing tells it. A server that cannot be reached rejects. */
-async function readOwner(baseUrl: string, { get, signal }: PageModules): Promise<string | undefined> {
+/** `owned_by` of the first model, where the model list has it, and the list's status. A server that cannot be reached rejects. */
+async function readOwner(
+  baseUrl: string,
+  { get, signal }: PageModules,
+): Promise<{ readonly owner: string | undefined; readonly status: number }> {
   const { status, body } = await get(`${baseUrl}/v1/models`, { signal });
-  if (status !== 200) return undefined;
-  const owner = /"owned_by"\s*:\s*"([\w.-]{1,64})"/.exec(body)?.[1];
-  return owner;
+  const owner = status === 200 ? /"owned_by"\s*:\s*"([\w.-]{1,64})"/.exec(body)?.[1] : undefined;
+  return { owner, status };
+}
+
+/**
+ * Whether a server that names no owner can be TensorRT-LLM, which has no API
+ * keys of its own and answers `/version` in every release.
+ */
+async function mayBeTensorRtLlm(
+  baseUrl: string,
+  modelsStatus: number,
+  { get, signal }: PageModules,
+): Promise<boolean> {
+  if (modelsStatus === 401 || modelsStatus === 403) return false;
+  const { status, body } = await get(`${baseUrl}/version`, { signal });
+  return status === 200 && !body.includes('rust_frontend_version');
 }
 
 /** The configuration as the engine runs with it. vLLM has it in development mode only. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../facts/json-object.js';
+import { readMetrics } from '../../facts/prometheus-text.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import { parseJson } from '../../platform/bounded-json.js';
 import { askedUrl } from '../../platform/http-get.js';
@@ -40,7 +41,9 @@ const OWNERS: ReadonlyMap<string, EngineKind> = new Map([
  * to read them, its `/health` can end a failing process. So nothing else is
  * asked before the kind is known. The order is by how much it tells and how
  * little it costs: `/v1/models`, `/version`, `/server_info` (SGLang asks its
- * schedulers for it), and `/live` of Dynamo's system port.
+ * schedulers for it), and `/live` of Dynamo's system port. Only when these
+ * rule TensorRT-LLM out is `/metrics` asked, for engines that speak vLLM's
+ * metrics under a name of their own.
  *
  * Rejects with a `ProbeError` when the engine cannot be reached, is not ready,
  * or is nothing that is known here.
@@ -56,6 +59,8 @@ export async function identifyEngine(
     throw new ProbeError('not_here', 'identify', 'no HTTP address of the engine was given');
 
   const seen: string[] = [];
+  const statuses = new Map<string, number>();
+  let listsModels = false;
   for (const [path, judge] of [
     ['/v1/models', byModels],
     ['/version', byVersion],
@@ -70,7 +75,19 @@ export async function identifyEngine(
     // Only Dynamo says 503 with a body of its own; from all others it means "later", and asking on is of no use.
     if (status === 503)
       throw new ProbeError('not_ready', askedUrl(base + path), 'the engine is not ready (status 503)');
+    if (path === '/v1/models')
+      listsModels = status === 200 && isJsonObject(json) && Array.isArray(json['data']);
+    statuses.set(path, status);
     seen.push(`${path} ${status}`);
+  }
+  if (listsModels && ABSENT.has(statuses.get('/version') ?? 0)) {
+    const { status, body } = await modules.httpGet(`${base}/metrics`, { signal });
+    if (status === 200 && hasVllmMetrics(body))
+      return {
+        kind: ENGINE_KIND_VLLM,
+        reason: "/metrics has vLLM's cache configuration, and there is no /version",
+      };
+    seen.push(`/metrics ${status}`);
   }
   throw new ProbeError(
     'bad_answer',
@@ -152,6 +169,20 @@ function byServerInfo(answer: JsonObject): Judgement {
     return { kind: ENGINE_KIND_TENSORRT_LLM, reason: `has ${field}` };
   }
   return undefined;
+}
+
+/**
+ * Statuses of a path that is not there. Every release of TensorRT-LLM whose
+ * `/metrics` is drained by reading it answers `/version`, under the same
+ * server as `/v1/models` (`register_routes` of its `openai_server.py`): a
+ * server with a model list and without `/version` is another engine.
+ */
+const ABSENT: ReadonlySet<number> = new Set([404, 405, 501]);
+
+const CACHE_CONFIG = 'vllm:cache_config_info';
+
+function hasVllmMetrics(text: string): boolean {
+  return readMetrics(text, new Set([CACHE_CONFIG])).samples.has(CACHE_CONFIG);
 }
 
 function byDynamoStatus(answer: JsonObject, status: number): Judgement {

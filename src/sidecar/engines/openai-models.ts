@@ -40,7 +40,10 @@ export const openaiModels: EngineProbe = {
       sheet.field('engine.kind', kind, reason);
     } catch (cause) {
       if (!(cause instanceof ProbeError)) throw cause;
-      if (target.engineKind === undefined) sheet.warn(cause.message);
+      if (target.engineKind !== undefined) return sheet.answer();
+      // As the error says it, which names the address itself.
+      const { facts, warnings } = sheet.answer();
+      return { facts, warnings: [...warnings, cause.message] };
     }
     return sheet.answer();
   },

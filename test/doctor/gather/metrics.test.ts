@@ -119,6 +119,22 @@ describe('an engine by HTTP', () => {
     expect(asked).not.toContain('/metrics');
   });
 
+  it.each([
+    ['while it starts', 503],
+    ['under a model list without an owner', 200],
+  ])('that may be TensorRT-LLM, %s, is not asked for them either', async (_when, status) => {
+    const asked: string[] = [];
+    const base = await serve(({ url = '' }, response) => {
+      asked.push(url);
+      if (url === '/v1/models') response.writeHead(status).end('{"data":[]}');
+      else if (url === '/version') response.end('{"version":"1.2.0"}');
+      else response.writeHead(404).end();
+    });
+    await gatherEngine(base, modules);
+    expect(asked).toContain('/prometheus/metrics');
+    expect(asked).not.toContain('/metrics');
+  });
+
   it('that is not there is told', async () => {
     const { source } = await gatherEngine('http://127.0.0.1:1', modules);
     expect(source).toMatchObject({ kind: 'engine', status: 'not_read' });

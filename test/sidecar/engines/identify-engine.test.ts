@@ -92,6 +92,39 @@ describe('what an engine is', () => {
     expect(requests).toEqual(['GET /v1/models', 'GET /version', 'GET /server_info', 'GET /live']);
   });
 
+  describe('that has no name which is known here, but vLLM metrics', () => {
+    const models = '{"object":"list","data":[{"id":"tiny","object":"model","owned_by":"acme"}]}';
+    const metrics = 'vllm:cache_config_info{block_size="16",num_gpu_blocks="1024"} 1\n';
+
+    it('is vLLM where there is no /version, which every TensorRT-LLM has', async () => {
+      const { outcome, requests } = await identify({ '/v1/models': models, '/metrics': metrics });
+      expect(outcome).toEqual({
+        kind: EngineKind.ENGINE_KIND_VLLM,
+        reason: "/metrics has vLLM's cache configuration, and there is no /version",
+      });
+      expect(requests.at(-1)).toBe('GET /metrics');
+    });
+
+    it.each<[string, Record<string, RecordedAnswer>]>([
+      [
+        'it answers /version, as TensorRT-LLM does',
+        { '/v1/models': models, '/version': '{"version":"1.2.0"}' },
+      ],
+      ['its /version fails', { '/v1/models': models, '/version': { status: 500, body: '' } }],
+      ['its /version wants a key', { '/v1/models': models, '/version': { status: 401, body: '' } }],
+      ['it has no model list: a proxy may hide /version too', {}],
+    ])('is never asked for /metrics where %s', async (_name, answers) => {
+      const { outcome, requests } = await identify({ ...answers, '/metrics': metrics });
+      expect(outcome).toMatchObject({ code: 'bad_answer' });
+      expect(requests).not.toContain('GET /metrics');
+    });
+
+    it('is unknown where the metrics are of something else', async () => {
+      const { outcome } = await identify({ '/v1/models': models, '/metrics': 'vllm_like_total 1\n' });
+      expect(outcome).toMatchObject({ code: 'bad_answer', message: expect.stringContaining('/metrics 200') });
+    });
+  });
+
   it('is what was given, unless the model list names another', async () => {
     const given = { engineKind: EngineKind.ENGINE_KIND_SGLANG };
     expect((await identify({}, given)).outcome).toMatchObject({ kind: EngineKind.ENGINE_KIND_SGLANG });

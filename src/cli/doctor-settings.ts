@@ -42,6 +42,19 @@ const ownSettings = {
     group: 'What to look at',
     help: 'Memory of the GPUs: ask nvidia-smi on this machine, or read a file with what it, or DCGM, printed.',
   },
+  'engine-api-key-file': {
+    kind: 'file',
+    mustBe: 'file',
+    holdsSecret: true,
+    group: 'What to look at',
+    help: "File with the key that engines' HTTP asks for. It goes to the http addresses that are named as operands, and to nobody else.",
+  },
+  'engine-tls-ca': {
+    kind: 'file',
+    mustBe: 'file',
+    group: 'What to look at',
+    help: "File with the authorities (PEM) that engines' HTTPS certificates are checked against, in place of Node's own list.",
+  },
   kube: {
     kind: 'string',
     maxLength: 63,

@@ -20,7 +20,9 @@ import { LogProgress } from './doctor-progress.js';
 import type { doctorSettings } from './doctor-settings.js';
 import { SnapshotError, takeSnapshot } from './fleet-snapshot.js';
 import { type ManifestFile, readManifestFiles } from './manifest-files.js';
+import { openEngineTrust } from './open-engine-trust.js';
 import { openSecurity } from './open-security.js';
+import { readEngineKey } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
 import { quote, SettingError } from './settings/setting-error.js';
 
@@ -47,17 +49,26 @@ export async function gatherEvidence(
   const { environment, signal } = context;
   const { logs, manifests, metrics, engineConfig, modelConfig, gpuMemory, kube, timeoutMs } = settings;
   const operands = await Promise.all(context.operands.map(readOperand));
-  const get = createHttpGet({
+  const bearerKey = await readEngineKey(settings.engineApiKeyFile);
+  const security = await openSecurity(settings, context);
+  const trust = await openEngineTrust(settings.engineTlsCa, context).catch((error: unknown) => {
+    security.close();
+    throw error;
+  });
+  const httpOptions = {
     maxBodyBytes: MAX_PAGE_BYTES,
     connectTimeoutMs: timeoutMs,
     totalTimeoutMs: timeoutMs,
-  });
-  const pages: PageModules = { get, signal };
-  const security = await openSecurity(settings, context);
+    ca: trust.ca,
+  };
+  const pages: PageModules = { get: createHttpGet(httpOptions), signal };
+  // The key is for the engines that the operator named, and for no page or usual port.
+  const engines: PageModules =
+    bearerKey === undefined ? pages : { get: createHttpGet({ ...httpOptions, bearerKey }), signal };
   const fleets = new FleetAsker(security, settings, context);
   try {
     const named: Promise<EvidencePart>[] = [
-      ...operands.map((operand) => askOperand(operand, fleets, pages)),
+      ...operands.map((operand) => askOperand(operand, fleets, engines)),
       ...metrics.map((place) => gatherMetrics(place, pages)),
       ...engineConfig.map(gatherEngineConfig),
       ...(modelConfig === undefined ? [] : [gatherModel(modelConfig)]),
@@ -76,6 +87,7 @@ export async function gatherEvidence(
     signal.throwIfAborted();
     return [...slow, ...(await quick), ...(cluster?.parts ?? []), ...(read?.failed ?? []), ...deployed];
   } finally {
+    trust.close();
     security.close();
   }
 }

@@ -92,6 +92,12 @@ const ownSettings = {
     group: 'Requests',
     help: "Hosts of engines that get keys although they are not on their sidecar's own host: names, *.DOMAIN, IP addresses or networks such as 10.0.0.0/8. Engines of --worker-urls get them always; others get requests without --engine-api-key-file's key and without the client's Authorization, and a warning names them.",
   },
+  'engine-tls-ca': {
+    kind: 'file',
+    mustBe: 'file',
+    group: 'Requests',
+    help: "File with the authorities (PEM) that engines' HTTPS certificates are checked against, in place of Node's own list. Followed when it changes.",
+  },
   tokenizer: {
     kind: 'file',
     mustBe: 'folder',

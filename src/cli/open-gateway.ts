@@ -17,6 +17,7 @@ import type { CommandContext, WithCommon } from './command.js';
 import { type frontendSettings, openAiAddress } from './frontend-settings.js';
 import { type OpenedAggregator, openAggregator } from './open-aggregator.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
+import { openEngineTrust } from './open-engine-trust.js';
 import { readEngineKey } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
 import { SettingError } from './settings/setting-error.js';
@@ -56,7 +57,9 @@ export async function openGatewayParts(
     { logger },
   );
   const { mayHaveKeys } = keyHosts;
-  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys }, context);
+  const trust = await openEngineTrust(settings.engineTlsCa, modules);
+  closing.push(() => trust.close());
+  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys, engineCa: trust.ca }, context);
   closing.push(() => tokens.close());
   const tracer = await openTracing({ environment, version }, modules);
   closing.push(() => tracer?.close());
@@ -70,6 +73,7 @@ export async function openGatewayParts(
       decisionHeaders: settings.decisionHeaders,
       mayHaveKeys,
       ...(engineApiKey === undefined ? {} : { engineApiKey }),
+      engineCa: trust.ca,
     },
     modules,
   );
@@ -189,7 +193,7 @@ export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
 
 async function openTokens(
   settings: Settings,
-  keys: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys'>,
+  engines: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys' | 'engineCa'>,
   modules: Context,
 ): Promise<TokenSource> {
   const { tokenizer, routerMode } = settings;
@@ -200,7 +204,7 @@ async function openTokens(
       {
         tokenizer: isFolder ? { folder: tokenizer } : 'engine',
         engineTimeoutMs: settings.tokenizeTimeoutMs,
-        ...keys,
+        ...engines,
       },
       modules,
     );

@@ -32,6 +32,12 @@ export const sidecarSettings = {
     group: 'Engine',
     help: "File with the key that the engine's HTTP asks for.",
   },
+  'engine-tls-ca': {
+    kind: 'file',
+    mustBe: 'file',
+    group: 'Engine',
+    help: "File with the authorities (PEM) that engines' HTTPS certificates are checked against, in place of Node's own list. Followed when it changes.",
+  },
   'trtllm-config': {
     kind: 'file',
     group: 'Engine',

@@ -5,7 +5,7 @@ import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
-import { createHttpGet, createHttpPost } from '../platform/http-get.js';
+import { createHttpGet, createHttpPost, type HttpGetOptions } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
 import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
@@ -17,9 +17,11 @@ import { declaredFacts } from '../sidecar/engines/declared.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
 import type { EventSettings } from '../sidecar/kv-events-sources.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
+import { type Closing, closeAll } from './closing.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
 import { httpSecurityOf } from './http-security.js';
+import { openEngineTrust } from './open-engine-trust.js';
 import { openSecurity } from './open-security.js';
 import { readEngineKey, readSettingFile } from './setting-file.js';
 import type { SettingsOf } from './settings/setting.js';
@@ -55,14 +57,18 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
   const readHostTopology = await openTopology(settings, context);
   const bearerKey = await readEngineKey(settings.engineApiKeyFile);
   const security = await openSecurity(settings, context);
+  const closing: Closing = [() => security.close()];
   try {
+    const trust = await openEngineTrust(settings.engineTlsCa, context);
+    closing.push(() => trust.close());
+    const engineHttp: HttpGetOptions = { ca: trust.ca, ...(bearerKey === undefined ? {} : { bearerKey }) };
     const exposed =
       checkExposure(settings.listen, security) ??
       checkExposure(settings.httpListen, security, '--http-listen');
     if (exposed !== undefined) throw new SettingError(exposed);
     const probeModules: ProbeModules = {
       clock,
-      httpGet: createHttpGet(bearerKey === undefined ? {} : { bearerKey }, { clock }),
+      httpGet: createHttpGet(engineHttp, { clock }),
       rpc: createEngineRpc({}, { clock }),
       readFile: readTextFile,
       listFiles: listFolder,
@@ -88,7 +94,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         probeModules,
         loadProbes: async () => (await import('../sidecar/engines/index.js')).ENGINE_PROBES,
         locate: locationOf(settings, context, probeModules),
-        ...eventReadingOf(settings, context, bearerKey),
+        ...eventReadingOf(settings, context, engineHttp),
         ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
       },
     );
@@ -103,7 +109,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
     await sidecar.run(context.signal);
     return EXIT_OK;
   } finally {
-    security.close();
+    await closeAll(closing);
   }
 };
 
@@ -155,14 +161,11 @@ function locationOf(
 function eventReadingOf(
   settings: Settings,
   { clock }: Context,
-  bearerKey: string | undefined,
+  engineHttp: HttpGetOptions,
 ): Pick<SidecarModules, 'eventReading'> {
   const eventSettings = eventSettingsOf(settings);
   if (eventSettings === undefined) return {};
-  const postJson = createHttpPost(
-    { maxBodyBytes: MAX_EVENTS_BYTES, ...(bearerKey === undefined ? {} : { bearerKey }) },
-    { clock },
-  );
+  const postJson = createHttpPost({ ...engineHttp, maxBodyBytes: MAX_EVENTS_BYTES }, { clock });
   return {
     eventReading: {
       settings: eventSettings,

@@ -3,6 +3,7 @@ import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
 import type { Feed, FeedListener } from './feed.js';
 import { FeedCounts } from './feed-counts.js';
@@ -62,6 +63,7 @@ export class EngineFeed implements Relay {
   readonly #options: EngineFeedOptions;
   readonly #modules: EngineFeedModules;
   readonly #log: RelayLog;
+  readonly #check: EndpointCheck;
   readonly #running = new Map<number, Running>();
   /** What was told last of each rank, without what changes with every batch. */
   readonly #told = new Map<number, string>();
@@ -78,6 +80,11 @@ export class EngineFeed implements Relay {
   constructor(options: EngineFeedOptions, modules: EngineFeedModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#check = new EndpointCheck({
+      clock: modules.clock,
+      logger: modules.logger,
+      isWell: (rank) => this.#running.get(rank)?.feed.status.picture === 'exact',
+    });
     this.#log = new RelayLog(
       options,
       {
@@ -122,19 +129,23 @@ export class EngineFeed implements Relay {
       wanted.every((source, at) => isSameSource(source, this.#wanted[at] as FeedSource));
     if (isSame) return;
     this.#wanted = wanted;
+    // Sockets that a test gives are at no address.
+    if (this.#modules.sockets === undefined) this.#check.watch(wanted);
     this.#arranging = this.#arranging.then(() => this.#arrange());
   }
 
   get ranks(): readonly RankStatus[] {
-    return this.#wanted.map(
-      (source) =>
-        this.#running.get(source.rank)?.feed.status ?? {
-          rank: source.rank,
-          picture: 'none',
-          reason: this.#trouble === '' ? 'its events are not read yet' : this.#trouble,
-          blockCount: 0,
-        },
-    );
+    return this.#wanted.map(({ rank }) => {
+      const status = this.#running.get(rank)?.feed.status ?? {
+        rank,
+        picture: 'none',
+        reason: this.#trouble === '' ? 'its events are not read yet' : this.#trouble,
+        blockCount: 0,
+      };
+      // Why an endpoint is silent says more than that it is.
+      const finding = this.#check.findingOf(rank);
+      return finding === undefined ? status : { ...status, reason: finding };
+    });
   }
 
   open(position: RelayPosition | undefined, onReadable: () => void): RelayReader {
@@ -145,6 +156,7 @@ export class EngineFeed implements Relay {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wanted = [];
+    await this.#check.close();
     await this.#arranging;
     await Promise.all([...this.#running.values()].map(({ feed }) => feed.close()));
     this.#running.clear();

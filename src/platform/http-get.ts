@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type Clock, systemClock } from './clock.js';
+import { explainTlsFailure } from './explain-tls-failure.js';
 import { excerpt, ProbeError } from './probe-error.js';
 
 /** A body that an engine answered, already bounded in size and time. */
@@ -49,6 +50,11 @@ export interface HttpGetOptions {
   readonly totalTimeoutMs?: number;
   /** Sent as `authorization: Bearer …`, for engines started with `--api-key`. Never in a message. */
   readonly bearerKey?: string;
+  /**
+   * PEM certificates of the authorities that servers' certificates are checked
+   * against, asked for at each connection; where it gives none, Node's own list.
+   */
+  readonly ca?: () => string | undefined;
 }
 
 /**
@@ -181,7 +187,9 @@ function exchange(
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(new ProbeError('timeout', origin, 'given up before it was asked'));
+    const ca = options.ca?.();
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      ...(ca === undefined ? {} : { ca }),
       // No agent: a connection for this request alone, closed after it.
       agent: false,
       method: limits.method ?? 'GET',
@@ -283,9 +291,11 @@ function fromSocketError(cause: Error, origin: string): ProbeError {
     return new ProbeError(
       'unreachable',
       origin,
-      `the connection was closed without an answer (${cause.message})`,
+      `the connection was closed without an answer (${cause.message}); where it serves TLS, its address begins with https://`,
     );
   }
+  const tls = explainTlsFailure(code);
+  if (tls !== undefined) return new ProbeError('unreachable', origin, `${tls} (${cause.message})`);
   // `localhost` has two addresses; Node then packs both failures into one error with an empty message.
   const message = cause.message !== '' ? cause.message : code !== '' ? code : 'the connection failed';
   return new ProbeError('unreachable', origin, message);

@@ -29,7 +29,7 @@ export interface TlsFiles {
 export function readTlsMaterial(files: TlsFiles, nowMs: number): TlsMaterial {
   const options: SecureContextOptions = { minVersion: MIN_VERSION };
   let expiresAtMs: number | undefined;
-  if (files.ca !== undefined) options.ca = checkAuthorities(files.ca, nowMs);
+  if (files.ca !== undefined) options.ca = readAuthorities(files.ca, '--tls-ca', nowMs);
   if (files.pair !== undefined) {
     expiresAtMs = checkPair(files.pair.cert, files.pair.key, nowMs);
     options.cert = files.pair.cert.text;
@@ -70,12 +70,16 @@ function readCertificates(file: PemFile, field: string): X509Certificate[] {
   });
 }
 
-/** A bundle is good while one of its certificates is: old and new stand side by side during a change of CA. */
-function checkAuthorities(file: PemFile, nowMs: number): string {
-  const certificates = readCertificates(file, '--tls-ca');
+/**
+ * The authorities of a PEM file, whose setting is `field`. A bundle is good
+ * while one of its certificates is: old and new stand side by side during a
+ * change of CA. Throws a `SecurityError`.
+ */
+export function readAuthorities(file: PemFile, field: string, nowMs: number): string {
+  const certificates = readCertificates(file, field);
   if (certificates.every((certificate) => Date.parse(certificate.validTo) <= nowMs)) {
     const last = certificates.at(-1)?.validTo;
-    throw new SecurityError('expired', '--tls-ca', `${file.path}: every certificate has expired (${last})`);
+    throw new SecurityError('expired', field, `${file.path}: every certificate has expired (${last})`);
   }
   return file.text;
 }

@@ -47,11 +47,18 @@ async function readMetrics(url: string, { get, signal }: PageModules): Promise<E
   try {
     const { status, body } = await get(url, { signal });
     if (status >= 200 && status < 300) return metricsPart(url, body);
-    const hint = status === 404 ? '; SGLang needs --enable-metrics for it' : '';
+    const hint = hintOf(status);
     return notRead('metrics', url, `answers with status ${status}: ${excerpt(body)}${hint}`);
   } catch (error) {
     return notRead('metrics', url, error);
   }
+}
+
+/** What an operator can do about a page that is refused. */
+function hintOf(status: number): string {
+  if (status === 404) return '; SGLang needs --enable-metrics for it';
+  if (status === 401 || status === 403) return '; name the file with its API key by --engine-api-key-file';
+  return '';
 }
 
 /** `owned_by` of the first model, where the model list has it, and the list's status. A server that cannot be reached rejects. */

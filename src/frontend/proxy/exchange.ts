@@ -5,6 +5,7 @@ import type { Logger } from '../../platform/logger.js';
 import { type Route, RoutingError } from '../../router/routing.js';
 import { drainingError } from '../gateway-errors.js';
 import { OpenAiError, sendOpenAiError } from '../openai-error.js';
+import type { AccessTrouble } from './access-trouble.js';
 import { AnswerWatch } from './answer-watch.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
 import { breakOff } from './break-off.js';
@@ -21,6 +22,7 @@ export interface ExchangeModules {
   readonly pools: WorkerPools;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly trouble: AccessTrouble;
 }
 
 /**
@@ -158,6 +160,7 @@ export class Exchange implements AttemptListener, InBag {
   }
 
   onAnswer(status: number, rawHeaders: readonly (Buffer | string)[]): void {
+    this.#modules.trouble.answered(this.#route?.decision.target, status);
     if (status === 503 && this.#mayRetry) {
       this.#coming = new HeldAnswer(status, passedHeaders(rawHeaders).headers);
       this.#enter('holding');
@@ -193,8 +196,9 @@ export class Exchange implements AttemptListener, InBag {
   }
 
   onFailure(failure: AttemptFailure, error: Error): void {
-    const { clock, logger } = this.#modules;
+    const { clock, logger, trouble } = this.#modules;
     const target = this.#route?.decision.target;
+    trouble.failed(target, error);
     logger.debug({ target, failure, error, phase: this.#phase }, 'A request failed at its worker');
     if (this.#phase === 'passing') this.#breakOff('upstream_broke');
     else if (this.#phase === 'holding') this.#retry('unavailable');

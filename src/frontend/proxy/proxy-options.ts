@@ -26,6 +26,8 @@ export interface ProxyOptions {
   readonly engineApiKey?: string;
   /** Who gets either of the two: a sidecar may report any URL as its engine's. Default: what is on the sidecar's own host. */
   readonly mayHaveKeys: MayHaveKeys;
+  /** PEM certificates of the authorities of workers, asked for at each connection; absent: Node's own list. */
+  readonly engineCa?: () => string | undefined;
   /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
   readonly decisionHeaders: boolean;
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { buildConnector, Pool } from 'undici';
+import { Pool } from 'undici';
+import { engineConnector } from '../engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
 
 /** What reads from a connection, and waits with that. */
@@ -27,7 +28,7 @@ export interface WorkerEndpoint {
 
 type PoolOptions = Pick<
   ProxyOptions,
-  'connectTimeoutMs' | 'keepAliveTimeoutMs' | 'maxAnswerHeaderBytes' | 'maxRequestsPerWorker'
+  'connectTimeoutMs' | 'engineCa' | 'keepAliveTimeoutMs' | 'maxAnswerHeaderBytes' | 'maxRequestsPerWorker'
 >;
 
 /** One pool of connections for each origin of a worker, made when it is first asked for. */
@@ -82,9 +83,9 @@ export class WorkerPools {
   }
 
   #makePool(origin: string, paused: ReadonlySet<PausedReader>): Pool {
-    const { connectTimeoutMs, keepAliveTimeoutMs, maxAnswerHeaderBytes, maxRequestsPerWorker } =
+    const { connectTimeoutMs, engineCa, keepAliveTimeoutMs, maxAnswerHeaderBytes, maxRequestsPerWorker } =
       this.#options;
-    const connect = buildConnector({ timeout: connectTimeoutMs });
+    const connect = engineConnector(connectTimeoutMs, engineCa);
     return new Pool(origin, {
       connections: maxRequestsPerWorker,
       pipelining: 1,

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Bag } from '../../platform/bag.js';
 import { type Clock, sleep, type Timer } from '../../platform/clock.js';
 import type { Logger } from '../../platform/logger.js';
+import { AccessTrouble } from './access-trouble.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
@@ -28,7 +29,8 @@ export class WorkerProxy {
 
   constructor(options: Partial<ProxyOptions>, { clock, logger }: WorkerProxyModules) {
     const all = { ...DEFAULT_PROXY_OPTIONS, ...options };
-    this.#modules = { options: all, pools: new WorkerPools(all), clock, logger };
+    const trouble = new AccessTrouble(all, { clock, logger });
+    this.#modules = { options: all, pools: new WorkerPools(all), trouble, clock, logger };
   }
 
   /** Requests that are on their way now. */

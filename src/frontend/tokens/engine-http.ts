@@ -1,4 +1,5 @@
 import { Agent } from 'undici';
+import { engineConnector } from '../engine-connector.js';
 
 /** What an engine answered. */
 export interface EngineAnswer {
@@ -30,6 +31,8 @@ export class EngineHttp {
     readonly connectTimeoutMs: number;
     /** Shown as a bearer token; absent: none. */
     readonly apiKey?: string | undefined;
+    /** PEM certificates of the authorities of engines, asked for at each connection; absent: Node's own list. */
+    readonly ca?: () => string | undefined;
   }) {
     this.#maxBytes = options.maxAnswerBytes;
     this.#authorization = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
@@ -37,7 +40,7 @@ export class EngineHttp {
       connections: 16,
       pipelining: 1,
       keepAliveTimeout: 10_000,
-      connect: { timeout: options.connectTimeoutMs },
+      connect: engineConnector(options.connectTimeoutMs, options.ca),
     });
   }
 

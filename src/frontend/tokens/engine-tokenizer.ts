@@ -67,8 +67,11 @@ export class EngineTokenizer {
   #asking = 0;
 
   constructor(
-    options: EngineTokenizerOptions & { readonly maxTokens: number; readonly apiKey?: string | undefined } & {
-      /** Which engines are shown it. */
+    options: EngineTokenizerOptions & {
+      readonly maxTokens: number;
+      readonly apiKey?: string | undefined;
+      readonly ca?: () => string | undefined;
+      /** Which engines are shown the key. */
       readonly mayHaveKeys: MayHaveKeys;
     },
     modules: { readonly clock: Clock; readonly logger: Logger },
@@ -83,6 +86,7 @@ export class EngineTokenizer {
       maxAnswerBytes: options.maxAnswerBytes,
       connectTimeoutMs: options.timeoutMs,
       apiKey: options.apiKey,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
     });
     if (options.maxRememberedBytes > 0)
       this.#remembered = new LRUCache({

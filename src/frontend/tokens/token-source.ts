@@ -23,6 +23,8 @@ export interface TokenSourceOptions {
   readonly engineApiKey?: string | undefined;
   /** Which engines are shown it. Default: those on their sidecars' own hosts. */
   readonly mayHaveKeys?: MayHaveKeys;
+  /** PEM certificates of the authorities of engines, asked for at each connection; absent: Node's own list. */
+  readonly engineCa?: () => string | undefined;
 }
 
 /** Reasons for which a prompt that cannot be tokenised here goes to the engine. */
@@ -37,7 +39,7 @@ const ENGINES_TURN: ReadonlySet<NoTokensReason | undefined> = new Set<NoTokensRe
  * Tokens that it gives may be shared: they are not to be changed.
  */
 export async function createTokenSource(
-  { tokenizer, engineTimeoutMs, engineApiKey, mayHaveKeys = isOnSidecarsHost }: TokenSourceOptions,
+  { tokenizer, engineTimeoutMs, engineApiKey, mayHaveKeys = isOnSidecarsHost, engineCa }: TokenSourceOptions,
   modules: LocalTokenizerModules & { readonly clock: Clock; readonly logger: Logger },
 ): Promise<TokenSource> {
   const local =
@@ -54,6 +56,7 @@ export async function createTokenSource(
       timeoutMs: engineTimeoutMs,
       apiKey: engineApiKey,
       mayHaveKeys,
+      ...(engineCa === undefined ? {} : { ca: engineCa }),
       maxTokens: DEFAULT_PROMPT_LIMITS.maxTokens,
     },
     modules,

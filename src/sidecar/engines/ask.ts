@@ -29,12 +29,13 @@ export async function ask(
       throw new ProbeError('not_ready', origin, `the engine is not ready (status 503)${saying}`);
     case 401:
     case 403:
-      throw new ProbeError(
-        'bad_answer',
-        origin,
-        `the engine refuses (status ${answer.status}); it was started with an API key that kv-accord was not given`,
-      );
+      throw new ProbeError('bad_answer', origin, explainRefusedKey(answer.status));
     default:
       throw new ProbeError('bad_answer', origin, `status ${answer.status}${saying}`);
   }
+}
+
+/** What a status of 401 or 403 means, and the cure. */
+export function explainRefusedKey(status: number): string {
+  return `the engine wants an API key (status ${status}): name the file with the right one by --engine-api-key-file`;
 }

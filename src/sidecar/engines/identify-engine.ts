@@ -4,6 +4,7 @@ import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import { parseJson } from '../../platform/bounded-json.js';
 import { askedUrl } from '../../platform/http-get.js';
 import { excerpt } from '../../platform/probe-error.js';
+import { explainRefusedKey } from './ask.js';
 import { type HttpAnswer, ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
 
 /** What the engine behind an HTTP address is, and how it was told. */
@@ -89,6 +90,9 @@ export async function identifyEngine(
       };
     seen.push(`/metrics ${status}`);
   }
+  const refused = [401, 403].find((status) => statuses.get('/v1/models') === status);
+  if (refused !== undefined)
+    throw new ProbeError('bad_answer', askedUrl(`${base}/v1/models`), explainRefusedKey(refused));
   throw new ProbeError(
     'bad_answer',
     askedUrl(base),

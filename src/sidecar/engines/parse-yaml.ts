@@ -24,7 +24,8 @@ export async function parseYamlObject(text: string, origin: string): Promise<Jso
     import('../../platform/yaml-bounds.js'),
   ]);
   const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
-  if (excess !== undefined) throw excess === 'too_deep'
+  if (excess !== undefined)
+    throw excess === 'too_deep'
       ? bad(`cannot be unfolded: it ${YAML_EXCESS[excess]}`)
       : new ProbeError('too_large', origin, YAML_EXCESS[excess]);
   let value: unknown;

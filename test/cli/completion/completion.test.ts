@@ -88,7 +88,13 @@ describe.each(SHELLS)('%s', (shell) => {
     });
 
     test("a command's own flags", () => {
-      const engine = ['--engine', '--engine-api-key-file', '--engine-grpc', '--engine-kind'];
+      const engine = [
+        '--engine',
+        '--engine-api-key-file',
+        '--engine-grpc',
+        '--engine-kind',
+        '--engine-tls-ca',
+      ];
       expect(offered(shell, 'kv-accord sidecar --eng').sort()).toEqual(engine);
       expect(offered(shell, 'kv-accord sidecar --json --engine-k')).toEqual(['--engine-kind']);
       expect(offered(shell, 'kv-accord aggregator --eng')).toEqual([]);

@@ -1,0 +1,53 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../platform/clock.js';
+import { explainTlsFailure } from '../../platform/explain-tls-failure.js';
+import type { Logger } from '../../platform/logger.js';
+
+/** Milliseconds until the same trouble of the same worker is logged again: it comes with every request. */
+const REPEAT_MS = 60_000;
+/** Workers whose trouble is remembered. */
+const MAX_REMEMBERED = 1_024;
+
+/** Logs what keeps this frontend out of a worker and only its operator can change: certificates and keys. */
+export class AccessTrouble {
+  /** Whether the frontend itself, and not its client, answers for the key that a worker gets. */
+  readonly #ownsKey: boolean;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** When it may be logged again, by worker and sentence. */
+  readonly #quietUntilMs = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+
+  constructor(
+    options: { readonly engineApiKey?: string; readonly passesAuthorization: boolean },
+    modules: { readonly clock: Clock; readonly logger: Logger },
+  ) {
+    this.#ownsKey = options.engineApiKey !== undefined || !options.passesAuthorization;
+    this.#clock = modules.clock;
+    this.#logger = modules.logger;
+  }
+
+  /** A worker answered with this status. */
+  answered(target: string | undefined, status: number): void {
+    if ((status !== 401 && status !== 403) || !this.#ownsKey) return;
+    this.#warn(
+      target,
+      `A worker wants an API key (status ${status}): name the file with the right one by --engine-api-key-file`,
+    );
+  }
+
+  /** A request failed at a worker. */
+  failed(target: string | undefined, error: Error): void {
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+    const explanation = explainTlsFailure(code);
+    if (explanation !== undefined)
+      this.#warn(target, `A worker cannot be reached over TLS: ${explanation} (${code})`);
+  }
+
+  #warn(target: string | undefined, sentence: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    const key = `${target} ${sentence}`;
+    if (nowMs < (this.#quietUntilMs.get(key) ?? 0)) return;
+    this.#quietUntilMs.set(key, nowMs + REPEAT_MS);
+    this.#logger.warn({ target }, sentence);
+  }
+}

@@ -85,6 +85,7 @@ export function toAgreement(view: GroupView, changedAtMs: number): Agreement {
     changedAt: new Date(changedAtMs),
     routingMode: view.routingMode,
     ready: view.ready,
+    partialReason: view.partialReason,
   };
 }
 

@@ -168,6 +168,14 @@ export class FleetMetrics {
       },
     );
     gauge(
+      'agreement_partial',
+      'Whether a group opened without workers that still have not reported.',
+      ['group'],
+      (self, { groups }) => {
+        for (const { group, partialReason } of groups) self.set({ group }, Number(partialReason !== ''));
+      },
+    );
+    gauge(
       'not_ready_reasons',
       'Why the answer is no: 1 for each reason that holds, 0 for the others.',
       ['group', 'reason'],

@@ -13,11 +13,17 @@ export function fleetStatus(view: FleetView): StatusContent {
   const closed = view.groups.filter(({ ready }) => !ready);
   const reasons = [...view.reasons, ...closed.flatMap((group) => group.reasons)].map(({ text }) => text);
   const isOpen = view.groups.length > 0 && closed.length === 0;
+  const isPartial = view.groups.some(({ partialReason }) => partialReason !== '');
   return {
     title: 'kv-accord aggregator',
     headline: {
       text: isOpen ? view.groups.map(openWords).join('\n') : reasons.join('\n'),
-      tone: isOpen ? 'good' : view.groups.some(({ state }) => state === 'conflict') ? 'bad' : 'warn',
+      tone:
+        isOpen && !isPartial
+          ? 'good'
+          : view.groups.some(({ state }) => state === 'conflict')
+            ? 'bad'
+            : 'warn',
     },
     facts: [
       ['Models', String(view.groups.length)],
@@ -37,8 +43,9 @@ export function fleetStatus(view: FleetView): StatusContent {
   };
 }
 
-function openWords({ group, members, values, epoch }: GroupView): string {
-  return `${group}: gate open, ${values?.tokens_per_block ?? 0} tokens per block, ${members.length} workers, epoch ${epoch}`;
+function openWords({ group, members, values, epoch, partialReason }: GroupView): string {
+  const partial = partialReason === '' ? '' : `; partial: ${partialReason}`;
+  return `${group}: gate open, ${values?.tokens_per_block ?? 0} tokens per block, ${members.length} workers, epoch ${epoch}${partial}`;
 }
 
 const TONES: Readonly<Partial<Record<MemberView['state'], Tone>>> = {

@@ -96,10 +96,11 @@ export class FleetRunner {
     }
     this.#dispatch({
       type: 'listed',
-      members: endpoints.map(({ target, draining, identity }) => ({
+      members: endpoints.map(({ target, draining, identity, unscheduled }) => ({
         target,
         draining: draining === true,
         identity,
+        unscheduled: unscheduled === true,
       })),
       expected,
     });

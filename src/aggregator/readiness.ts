@@ -17,10 +17,10 @@ export function readinessChecks(view: FleetView): ReadinessCheck[] {
     return view.reasons.map(({ code, text }) => ({ name: code, ok: false, text }));
   const served = view.groups.filter(({ ready }) => ready);
   const waiting = view.groups.filter(({ ready }) => !ready);
-  const checks = served.map(({ group, values, epoch, routingMode }) => ({
+  const checks = served.map(({ group, values, epoch, routingMode, partialReason }) => ({
     name: `gate:${group}`,
     ok: true,
-    text: `open: ${values?.tokens_per_block ?? 0} tokens per block, epoch ${epoch}, routing ${routingMode}`,
+    text: `open: ${values?.tokens_per_block ?? 0} tokens per block, epoch ${epoch}, routing ${routingMode}${partialReason === '' ? '' : `; partial: ${partialReason}`}`,
   }));
   const shut = waiting.map(({ group, gateOpen, reasons }) => ({
     name: `gate:${group}`,

@@ -55,6 +55,8 @@ export class RemoteAgreement implements AgreementFeed {
   /** The last trouble that the log was told; forgotten when the aggregator is heard for good. */
   #told: string | undefined;
   #refusal: string | undefined;
+  /** Who was missing when the log was last told so. */
+  #partialReason = '';
   #failures = 0;
   #running: Promise<void> | undefined;
 
@@ -186,6 +188,11 @@ export class RemoteAgreement implements AgreementFeed {
     this.#trouble = undefined;
     this.#agreement = agreement;
     if (agreement.state === AgreementState.AGREEMENT_STATE_AGREED) this.#group = agreement.group;
+    const { partialReason } = agreement;
+    const isFirst = partialReason !== '' && this.#partialReason === '';
+    // Who is missing may change word by word; that somebody is, is logged once.
+    if (isFirst) this.#modules.logger.warn({ code: 'partial' }, `The aggregator says that ${partialReason}`);
+    this.#partialReason = partialReason;
     this.#tell();
   }
 

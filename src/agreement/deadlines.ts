@@ -1,3 +1,4 @@
+import { quorumAtMs } from './missing.js';
 import { settledAtMs } from './phase.js';
 import type { AgreementState, Group } from './state.js';
 
@@ -36,6 +37,7 @@ function* groupDeadlinesMs(state: AgreementState, group: Group): Generator<numbe
   if (candidate !== undefined) yield candidate.sinceMs + options.settleMs;
   if (phase.state === 'conflict' && phase.repeatAtMs !== undefined) yield phase.repeatAtMs;
   if (phase.state === 'agreed' || group.tallies.deciding === 0) return;
+  if (options.onMissing === 'quorum') yield quorumAtMs(state, group);
   if (options.overrideTokensPerBlock !== undefined) return;
   yield settledAtMs(state);
   if (options.onMissing === 'proceed') yield group.collectingSinceMs + options.collectTimeoutMs;

@@ -7,6 +7,8 @@ import type { WorkerReport } from '../contract/worker-report.js';
 export interface ListedMember {
   readonly target: string;
   readonly draining: boolean;
+  /** A12: true while the platform has no machine for it, so that it can have no value; what is not known is false. */
+  readonly unscheduled?: boolean;
   /** Tells it from another one that had its name before; undefined where nobody can tell. */
   readonly identity?: string | undefined;
 }
@@ -71,6 +73,8 @@ export type LogCode =
   | 'conflict'
   | 'conflict_over'
   | 'agreed'
+  | 'partial'
+  | 'partial_over'
   | 'override_differs'
   | 'worker_dissents'
   | 'block_size_mismatch'

@@ -23,9 +23,14 @@ export function uncount(state: AgreementState, member: Member): void {
     member.tally = undefined;
     if (contradictsItself(member, state.options)) group.contradicting -= 1;
   } else if (!drains(member)) {
-    if (group === undefined) state.unassigned -= 1;
+    if (group === undefined) countUnassigned(state, member, -1);
     else group.missing -= 1;
   }
+}
+
+function countUnassigned(state: AgreementState, { unscheduled }: Member, by: 1 | -1): void {
+  state.unassigned += by;
+  if (unscheduled) state.unscheduled += by;
 }
 
 /** Puts it back into the counts, after it has changed. */
@@ -36,7 +41,7 @@ export function recount(state: AgreementState, member: Member): void {
     member.tally = group.tallies.add(key, report.values);
     if (contradictsItself(member, state.options)) group.contradicting += 1;
   } else if (!drains(member)) {
-    if (group === undefined) state.unassigned += 1;
+    if (group === undefined) countUnassigned(state, member, 1);
     else group.missing += 1;
   }
   countStanding(state, member);
@@ -102,6 +107,8 @@ function openGroup(
     contradicting: 0,
     candidate: undefined,
     collectingSinceMs: sinceMs,
+    lastJoinedMs: undefined,
+    awaited: new Set(),
     emptySinceMs: undefined,
   };
   state.groups.set(name, group);

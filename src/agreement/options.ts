@@ -7,9 +7,13 @@ export interface AgreementOptions {
    * Default 1.
    */
   readonly minWorkers: number | 'auto';
-  /** A2: what to do about listed workers that do not report. Default `wait`. */
-  readonly onMissing: 'wait' | 'proceed';
-  /** A2: how long `proceed` waits for the missing. Default 60 s. */
+  /** A2, A12: what to do about listed workers that do not report. Default `quorum`. */
+  readonly onMissing: 'quorum' | 'wait' | 'proceed';
+  /**
+   * A2, A12: how long `proceed` waits for the missing from the first listing
+   * on, and `quorum` from the last worker on that reported for the first time.
+   * Default 60 s.
+   */
   readonly collectTimeoutMs: number;
   /** A3, A9: how long things must have stood still. Default 2 s. */
   readonly settleMs: number;
@@ -38,7 +42,7 @@ export interface AgreementOptions {
 /** The documented defaults, for discovery that may still change. */
 export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   minWorkers: 1,
-  onMissing: 'wait',
+  onMissing: 'quorum',
   collectTimeoutMs: 60_000,
   settleMs: 2_000,
   graceMs: 30_000,

@@ -3,6 +3,7 @@ import { firstDifference } from '../contract/contract-values.js';
 import type { AgreementEffect } from './events.js';
 import { countDissent, judgeMember } from './judge-member.js';
 import { comparedFields, conforms, contradictingMembers } from './judgement.js';
+import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
 import { countStanding, updateMode } from './routing.js';
 import type { AgreementState, Group, Phase } from './state.js';
@@ -28,13 +29,6 @@ type Decision =
     }
   | { readonly state: 'agreed'; readonly values: ContractValues; readonly isOverride: boolean };
 
-/** A2: whether the missing still hold the group up. */
-export function waitsForMissing(state: AgreementState, group: Group, nowMs: number): boolean {
-  if (state.unassigned + group.missing === 0) return false;
-  const { onMissing, collectTimeoutMs } = state.options;
-  return onMissing === 'wait' || nowMs < group.collectingSinceMs + collectTimeoutMs;
-}
-
 /** A3: when the list of workers will have stood still long enough. */
 export function settledAtMs(state: AgreementState): number {
   const { isStaticDiscovery, settleMs } = state.options;
@@ -45,11 +39,14 @@ export function settledAtMs(state: AgreementState): number {
 export function reportsAsked(
   state: AgreementState,
   group: Group,
+  nowMs: number,
 ): { readonly reported: number; readonly asked: number } {
-  const { minWorkers } = state.options;
+  const { minWorkers, onMissing } = state.options;
   if (minWorkers !== 'auto') return { reported: group.tallies.deciding, asked: minWorkers };
   // Until discovery has told, nobody knows how many are enough; that none are expected agrees on nothing.
-  const asked = Math.max(1, state.expected?.count ?? Number.POSITIVE_INFINITY);
+  const expected = state.expected?.count ?? Number.POSITIVE_INFINITY;
+  const isHalfEnough = onMissing === 'quorum' && nowMs >= quorumAtMs(state, group);
+  const asked = Math.max(1, isHalfEnough ? Math.ceil((expected - state.unscheduled) / 2) : expected);
   // The reports of other groups count, and yet agree on nothing for this one.
   if (group.tallies.deciding === 0) return { reported: 0, asked };
   let reported = 0;
@@ -60,7 +57,7 @@ export function reportsAsked(
 function decide(state: AgreementState, group: Group, nowMs: number): Decision {
   const { options } = state;
   const { tallies } = group;
-  const { reported, asked } = reportsAsked(state, group);
+  const { reported, asked } = reportsAsked(state, group, nowMs);
   const enough = reported >= asked;
   if (options.overrideTokensPerBlock !== undefined) {
     if (!enough) return { state: 'collecting' };
@@ -106,6 +103,7 @@ export function evaluate(
 ): void {
   if (group.phase.state === 'agreed') watchForChange(state, group, nowMs, effects);
   if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
+  forgetReported(state, group, effects);
   updateMode(state, group, effects);
 }
 
@@ -130,6 +128,7 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
         : `Auto-configured KV block size to ${size} (from worker reports)`;
       startEpoch(state, group, decision.values, decision.isOverride, nowMs, effects);
       effects.push({ type: 'log', level: 'info', code: 'agreed', group: group.name, message });
+      if (!decision.isOverride) noteMissing(state, group, effects);
       judgeMembers(state, group, effects);
       return;
     }
@@ -224,6 +223,7 @@ export function endEpoch(state: AgreementState, group: Group, effects: Agreement
   effects.push({ type: 'epoch_ended', group: group.name, epoch: group.phase.epoch });
   group.tallies.setReference(undefined);
   group.candidate = undefined;
+  group.awaited.clear();
   enter(state, group, { state: 'collecting' });
   startAnew(state, group);
 }

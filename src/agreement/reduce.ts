@@ -7,12 +7,11 @@ import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './ev
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
 import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
+import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
-import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import { endEpoch, evaluate } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { countWorkers, nameSome } from './words.js';
 
 /**
  * The agreement: what a fleet comes to when `event` happens at `nowMs`
@@ -83,7 +82,7 @@ function list(
     const isAnother = isOtherIdentity(member.identity, identities.get(target));
     if (!identities.has(target) || isAnother) remove(state, member, nowMs, effects);
   }
-  for (const { target, draining, identity } of listed) {
+  for (const { target, draining, identity, unscheduled = false } of listed) {
     const member = state.members.get(target);
     if (member !== undefined) member.identity ??= identity;
     if (member === undefined) {
@@ -92,6 +91,7 @@ function list(
         identity,
         listedAtMs: nowMs,
         listedDraining: draining,
+        unscheduled,
         told: undefined,
         report: undefined,
         seen: undefined,
@@ -111,9 +111,10 @@ function list(
       state.lastNewMemberMs = nowMs;
       recount(state, added);
       state.version += 1;
-    } else if (member.listedDraining !== draining) {
+    } else if (member.listedDraining !== draining || member.unscheduled !== unscheduled) {
       change(state, member, () => {
         member.listedDraining = draining;
+        member.unscheduled = unscheduled;
       });
     }
   }
@@ -154,6 +155,7 @@ function report(
 
   const held = member.report;
   const before = member.group;
+  const isFirst = told.usable && member.usableInstance === '';
   change(state, member, () => {
     revive(state, member, effects);
     if (held?.instanceId !== told.instanceId) {
@@ -165,6 +167,7 @@ function report(
     member.report = withSeenWidth(told, member.seen);
     member.trouble = told.usable ? '' : told.reasons.join('; ');
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
+    if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
   judgeMember(state, member, effects);
   settleGroups(state, before, member.group, nowMs, effects);
@@ -382,34 +385,4 @@ function settleGroups(
 function evaluateAll(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
   for (const group of state.groups.values()) evaluate(state, group, nowMs, effects);
   warnOfMissing(state, nowMs, effects);
-}
-
-/** A2: every 30 s a WARN names who is missing, as long as that holds a group up. */
-function warnOfMissing(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
-  const holdsUp = (group: Group): boolean => group.phase.state !== 'agreed' && group.members.size > 0;
-  const groups = [...state.groups.values()];
-  const waiting =
-    (state.unassigned > 0 && (groups.length === 0 || groups.some(holdsUp))) ||
-    groups.some((group) => holdsUp(group) && group.missing > 0);
-  if (!waiting) {
-    state.warnMissingAtMs = undefined;
-    return;
-  }
-  state.warnMissingAtMs ??= nowMs + MISSING_WARN_INTERVAL_MS;
-  if (nowMs < state.warnMissingAtMs) return;
-  state.warnMissingAtMs = nowMs + MISSING_WARN_INTERVAL_MS;
-  const missing = [...state.members.values()].filter(
-    (member) =>
-      !drains(member) && member.tally === undefined && (member.group === undefined || holdsUp(member.group)),
-  );
-  const named = missing.map(({ target, trouble }) => `${target} (${trouble})`);
-  effects.push({
-    type: 'log',
-    level: 'warn',
-    code: 'waiting_for_workers',
-    group: '',
-    message:
-      `Still waiting for ${missing.length} of ${countWorkers(state.members.size)}: ${nameSome(named)}. ` +
-      'To go on without them, set --on-missing=proceed.',
-  });
 }

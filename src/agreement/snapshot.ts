@@ -6,8 +6,9 @@ import type { Picture } from '../contract/picture.js';
 import type { Serving } from '../contract/serving.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
+import { goOnWords, missingFrom, partialWords, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
-import { reportsAsked, waitsForMissing } from './phase.js';
+import { reportsAsked } from './phase.js';
 import { modeWords, pictureOf } from './routing.js';
 import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -82,6 +83,8 @@ export interface GroupView {
   /** Why it is that mode, in words that an operator can act on (G7). */
   readonly routingReason: string;
   readonly reasons: readonly Reason[];
+  /** A12: who was missing when the gate opened and still is, in words; empty when nobody is. */
+  readonly partialReason: string;
   readonly members: readonly MemberView[];
 }
 
@@ -161,6 +164,7 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     routingMode: group.mode,
     routingReason: modeWords(state, group, inexact),
     reasons: whyNot(state, group, members, offered, nowMs),
+    partialReason: group.awaited.size === 0 ? '' : partialWords(group),
     members,
   };
 }
@@ -198,12 +202,10 @@ function whyNot(
     reasons.push({ code: 'conflict', text });
   }
   if (waitsForMissing(state, group, nowMs)) {
-    const missing = [...state.members.values()].filter(
-      (m) => !drains(m) && m.tally === undefined && (m.group === undefined || m.group === group),
-    );
-    reasons.push(waitingFor(missing, state.unassigned + group.members.size));
+    const { code, text } = waitingFor(missingFrom(state, group), state.unassigned + group.members.size);
+    reasons.push({ code, text: `${text}; ${goOnWords(state, group)}` });
   }
-  const { reported, asked } = reportsAsked(state, group);
+  const { reported, asked } = reportsAsked(state, group, nowMs);
   if (reported < asked) {
     const asks =
       state.options.minWorkers === 'auto' ? expectationWords(state) : `--min-workers asks for ${asked}`;

@@ -15,6 +15,8 @@ export interface Member {
   readonly listedAtMs: number;
   /** Discovery says that it is being taken away (A10); its sidecar may say so as well. */
   listedDraining: boolean;
+  /** Discovery says that no machine runs it (A12). */
+  unscheduled: boolean;
   /** The last report that was accepted; kept while the session is broken, because the sidecar may resume without repeating it. */
   told: WorkerReport | undefined;
   /** The same, with the width that its live KV events have in place of what it says (V1). */
@@ -86,6 +88,10 @@ export interface Group {
   candidate: { readonly key: string; readonly sinceMs: number } | undefined;
   /** A2: since when its members are being collected. */
   collectingSinceMs: number;
+  /** A12: when the last of its members reported something usable for the first time; undefined while none has. */
+  lastJoinedMs: number | undefined;
+  /** A12: who was missing when the epoch began, and has not reported since: while there are some, the epoch is partial. */
+  awaited: Set<Member>;
   /** Since when it has no members; undefined while it has some. */
   emptySinceMs: number | undefined;
 }
@@ -97,6 +103,8 @@ export interface AgreementState {
   readonly groups: Map<string, Group>;
   /** Members with no group that do not drain: they hold up every group that collects. */
   unassigned: number;
+  /** Those of them that the platform has no machine for (A12). */
+  unscheduled: number;
   /** A1 under `auto`: what discovery last expected; undefined while it has not told. */
   expected: ExpectedMembers | undefined;
   /** When discovery last listed somebody new; undefined before the first listing. */
@@ -122,6 +130,7 @@ export function createAgreement(options: AgreementOptions): AgreementState {
     members: new Map(),
     groups: new Map(),
     unassigned: 0,
+    unscheduled: 0,
     expected: undefined,
     lastNewMemberMs: undefined,
     lost: new Set(),

@@ -33,17 +33,17 @@ const ownSettings = {
   },
   'on-missing': {
     kind: 'enum',
-    choices: ['wait', 'proceed'],
-    default: 'wait',
+    choices: ['quorum', 'wait', 'proceed'],
+    default: 'quorum',
     group: 'Fleet',
-    help: 'Whether to go on without workers that have not reported within --collect-timeout.',
+    help: 'Whether to open without workers that do not report: once at least half have, never, or with any number.',
   },
   'collect-timeout': {
     kind: 'duration',
     default: '60s',
     min: '1s',
     group: 'Fleet',
-    help: 'How long --on-missing proceed waits for the rest.',
+    help: 'How long the missing are waited for: quorum counts from the last worker that joined, proceed from the first that was listed.',
   },
   settle: {
     kind: 'duration',

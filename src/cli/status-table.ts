@@ -44,7 +44,12 @@ function renderFleet(agreements: readonly Agreement[], workers: readonly Worker[
   const parts = agreements.map((agreement) => {
     const own = workers.filter(({ group }) => group === agreement.group);
     const others = agreement.group === '' ? [] : workers.filter(({ group }) => group === '');
-    return [headline(agreement), ...reasonLines(agreement), tableOf([...own, ...others])]
+    return [
+      headline(agreement),
+      ...partialLines(agreement),
+      ...reasonLines(agreement),
+      tableOf([...own, ...others]),
+    ]
       .filter((part) => part !== '')
       .join('\n');
   });
@@ -61,6 +66,10 @@ function headline(agreement: Agreement): string {
   }
   const state = agreement.state === AgreementState.AGREEMENT_STATE_CONFLICT ? 'conflict' : 'collecting';
   return `${name}: gate shut, ${state}`;
+}
+
+function partialLines({ partialReason }: Agreement): string[] {
+  return partialReason === '' ? [] : [`  partial: ${onOneLine(partialReason)}`];
 }
 
 function reasonLines(agreement: Agreement): string[] {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgreementEvent } from '../../src/agreement/events.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import type { GroupView } from '../../src/agreement/snapshot.js';
+import type { Group } from '../../src/agreement/state.js';
 import { TestFleet } from '../support/fleet.js';
 import { anyEvent, asReport, options, picture, sketch, TARGETS } from './any-fleet.js';
 
@@ -30,7 +31,10 @@ describe('A1: with min_workers auto', () => {
           fleet.do(event);
           const { groups, expected } = fleet.state;
           const reported = [...groups.values()].reduce((sum, { tallies }) => sum + tallies.deciding, 0);
-          const isEnough = expected !== undefined && reported >= expected.count;
+          // A12: with a quorum, half of those that have a machine are enough after a while.
+          const share = made.onMissing === 'quorum' ? 0.5 : 1;
+          const unscheduled = made.onMissing === 'quorum' ? fleet.state.unscheduled : 0;
+          const isEnough = expected !== undefined && reported >= (expected.count - unscheduled) * share;
           if (!isEnough) expect(isOpen().filter((group) => !before.includes(group))).toEqual([]);
         };
         for (const event of events) {
@@ -230,6 +234,16 @@ function checkMode(fleet: TestFleet, name: string, made: Partial<AgreementOption
   expect(routingMode).toBe(gateOpen ? byOffer : 'closed');
 }
 
+/** A12: those who are missing and may have a value cannot be more than those who agreed. */
+function checkQuorum(fleet: TestFleet, group: Group, made: Partial<AgreementOptions>): void {
+  if (made.onMissing !== 'quorum') return;
+  const silent = [...fleet.state.members.values()].filter(
+    (m) => m.tally === undefined && !m.unscheduled && !m.listedDraining && m.report?.draining !== true,
+  );
+  const own = silent.filter((m) => m.group === undefined || m.group === group);
+  expect(group.tallies.deciding).toBeGreaterThanOrEqual(own.length);
+}
+
 /** When an epoch begins, no majority of those who reported may hold another contract. */
 function checkOpening(
   fleet: TestFleet,
@@ -242,5 +256,9 @@ function checkOpening(
     if (group?.phase.state !== 'agreed' || group.phase.epoch !== effect.epoch) continue;
     const { deciding, dissenting } = group.tallies;
     expect(dissenting * 2).toBeLessThan(Math.max(deciding, 1));
+    if (group.awaited.size > 0) {
+      expect(made.onMissing).not.toBe('wait');
+      checkQuorum(fleet, group, made);
+    }
   }
 }

@@ -105,7 +105,7 @@ describe('before agreement', () => {
   });
 
   it('A2: a group collects while a listed member has not reported, and says every 30 s who is missing and the flag', () => {
-    const fleet = new TestFleet();
+    const fleet = new TestFleet({ onMissing: 'wait' });
     fleet.list('a', 'b');
     fleet.report('a');
     fleet.advance(95_000);
@@ -113,7 +113,7 @@ describe('before agreement', () => {
     const warnings = fleet.logs('waiting_for_workers');
     expect(warnings).toHaveLength(3);
     expect(warnings[0]).toBe(
-      'WARN Still waiting for 1 of 2 workers: b (has not reported yet). To go on without them, set --on-missing=proceed.',
+      'WARN Still waiting for 1 of 2 workers: b (has not reported yet). To go on without them, set --on-missing=quorum or --on-missing=proceed.',
     );
     expect(fleet.group().reasons[0]?.text).toContain('b (has not reported yet)');
   });

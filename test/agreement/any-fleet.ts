@@ -45,7 +45,7 @@ export const sketch: fc.Arbitrary<MadeReport> = fc.record({
 /** How a fleet may come to agree. */
 export const options: fc.Arbitrary<Partial<AgreementOptions>> = fc.record({
   minWorkers: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constant('auto' as const)),
-  onMissing: fc.constantFrom('wait' as const, 'proceed' as const),
+  onMissing: fc.constantFrom('quorum' as const, 'wait' as const, 'proceed' as const),
   overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
   onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
   mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
@@ -89,10 +89,18 @@ export const anyEvent = (
       weight: 6,
     },
     fc
-      .tuple(fc.subarray([...targets]), fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }))
-      .map(([listed, count]) => ({
+      .tuple(
+        fc.subarray([...targets]),
+        fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }),
+        fc.subarray([...targets], { maxLength: 2 }),
+      )
+      .map(([listed, count, unscheduled]) => ({
         type: 'listed' as const,
-        members: listed.map((name) => ({ target: name, draining: false })),
+        members: listed.map((name) => ({
+          target: name,
+          draining: false,
+          unscheduled: unscheduled.includes(name),
+        })),
         expected: count === undefined ? undefined : { count, origin: 'Deployment w' },
       })),
     target.map((name) => ({ type: 'alive' as const, target: name })),

@@ -297,6 +297,37 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
     });
 
+    it('opens partial beside a pod that is never scheduled and one whose engine never comes up', async () => {
+      await account.allow([...POD_RIGHTS, ...COUNTING_RIGHTS]);
+      const made = await deployment('drained', 4);
+      const [first, second, stuck, unscheduled] = made.map(({ name }) => name).sort();
+      for (const name of [first, second]) {
+        const address = network.address(nextAddress++);
+        forThisTest(await startPodSidecar(network, address));
+        await pods.run({ namespace: NAMESPACE, name: String(name) }, address);
+      }
+      const stuckPod = { namespace: NAMESPACE, name: String(stuck) };
+      await pods.run(stuckPod, network.address(nextAddress++), { ready: false });
+      const served = await aggregator(
+        ...['--workers', `k8s://${NAMESPACE}?selector=app%3Ddrained`, '--min-workers', 'auto'],
+        ...['--collect-timeout', '3s'],
+      );
+      await until('the gate to open', () => isOpen(served));
+      const partial = logLines(served.program).filter(({ code }) => code === 'partial');
+      expect(partial).toHaveLength(1);
+      expect(String(partial[0]?.msg)).toContain('without 2 workers that had not reported');
+      expect(String(partial[0]?.msg)).toContain(String(unscheduled));
+      expect(String(partial[0]?.msg)).toContain(String(stuck));
+      // Its engine comes up after all.
+      forThisTest(await startPodSidecar(network, network.address(nextAddress - 1)));
+      await becomes(served, {
+        [String(first)]: 'conforming',
+        [String(second)]: 'conforming',
+        [String(stuck)]: 'conforming',
+        [String(unscheduled)]: 'discovered',
+      });
+    });
+
     it('is waited for by wait, and its value is handed on by exec', async () => {
       await account.allow(SERVICE_RIGHTS);
       await service('awaited');

@@ -33,7 +33,7 @@ const kustomizations = deployFiles('kustomization.yaml')
 /** Values for the chart, each with what it is for. */
 const values: Readonly<Record<string, Node>> = {
   'as they are': {},
-  'an aggregator': { component: 'aggregator', replicas: 1, extraArgs: ['--on-missing=proceed'] },
+  'an aggregator': { component: 'aggregator', replicas: 1, extraArgs: ['--collect-timeout=30s'] },
   'all that can be secured': {
     tls: { secretName: 'kv-accord-tls', clientAuth: 'request' },
     token: { secretName: 'kv-accord-token' },

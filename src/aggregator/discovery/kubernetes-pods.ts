@@ -19,6 +19,8 @@ export interface ListedPod {
   readonly uid: string | undefined;
   readonly ip: string | undefined;
   readonly draining: boolean;
+  /** No node is found for it yet: nothing of it runs. */
+  readonly unscheduled: boolean;
   /** Why it has no address yet; empty when it has one. */
   readonly pending: string;
   readonly clue: PodClue;
@@ -38,6 +40,7 @@ export function readPod(object: unknown): ListedPod | undefined {
     uid: textAt(object, 'metadata', 'uid'),
     ip: isAddress ? ip : undefined,
     draining: clue.draining,
+    unscheduled: !isAddress && textAt(object, 'spec', 'nodeName') === undefined,
     pending: isAddress ? '' : pendingWords(object, phase),
     clue,
   };
@@ -69,12 +72,13 @@ export function membersOfPods(
 ): ClusterMembers {
   const sorted = [...pods].sort((a, b) => (a.name < b.name ? -1 : 1));
   const endpoints = onePerAddress(
-    sorted.map(({ name, uid, ip, draining, pending }): Endpoint => {
+    sorted.map(({ name, uid, ip, draining, unscheduled, pending }): Endpoint => {
       const place = ip === undefined ? { pending } : { address: formatTcp(ip, port) };
       return {
         target: nameOf(name),
         ...place,
         ...(draining ? { draining } : {}),
+        ...(unscheduled ? { unscheduled } : {}),
         ...(uid === undefined ? {} : { identity: uid }),
       };
     }),

@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly identity?: string;
   /** Why there is no address yet although there will be one, for messages: `its pod is Pending`. */
   readonly pending?: string;
+  /** True while the platform has no machine for it (a pod that is not scheduled): it can have no block size (A12). */
+  readonly unscheduled?: boolean;
   /** What is reported of a worker without a sidecar. */
   readonly told?: ToldWorker;
   /** True while the platform is taking it away (a terminating pod). */

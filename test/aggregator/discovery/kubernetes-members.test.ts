@@ -210,8 +210,16 @@ describe('pods', () => {
       {
         target: 'a',
         pending: 'its pod has no address yet (Pending, Unschedulable: 0/4 nodes have a GPU)',
+        unscheduled: true,
       },
-      { target: 'b', pending: 'its pod has no address yet (Pending)' },
+      { target: 'b', pending: 'its pod has no address yet (Pending)', unscheduled: true },
+    ]);
+  });
+
+  it('that have a node may come with a block size, whatever they wait for there', () => {
+    const pulling = { ...pod('a', { phase: 'Pending' }), spec: { nodeName: 'node-1' } };
+    expect(podsIn(pulling).endpoints).toEqual([
+      { target: 'a', pending: 'its pod has no address yet (Pending)' },
     ]);
   });
 

@@ -109,7 +109,7 @@ describe.each(SHELLS)('%s', (shell) => {
         'vllm',
       ]);
       expect(offered(shell, 'kv-accord wait --on-missing p')).toEqual(['proceed']);
-      expect(offered(shell, 'kv-accord wait --on-missing=').sort()).toEqual(['proceed', 'wait']);
+      expect(offered(shell, 'kv-accord wait --on-missing=').sort()).toEqual(['proceed', 'quorum', 'wait']);
       expect(offered(shell, 'kv-accord wait --on-missing=w')).toEqual(['wait']);
     });
 

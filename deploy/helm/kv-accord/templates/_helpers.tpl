@@ -78,6 +78,7 @@ nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 {{- end -}}
 {{- end }}
 - --min-workers={{ $workers.min }}
+- --on-missing={{ $workers.onMissing }}
 {{- end }}
 
 {{- define "kv-accord.image" -}}

@@ -208,6 +208,11 @@ export interface Agreement {
   routingMode: string;
   /** True while at least one member may be given requests. */
   ready: boolean;
+  /**
+   * Who was missing when the gate opened, by a quorum or by what an operator
+   * chose, and still is, in words; empty when nobody is.
+   */
+  partialReason: string;
 }
 
 export interface AgreedContract {
@@ -718,6 +723,7 @@ function createBaseAgreement(): Agreement {
     changedAt: undefined,
     routingMode: "",
     ready: false,
+    partialReason: "",
   };
 }
 
@@ -758,6 +764,9 @@ export const Agreement: MessageFns<Agreement> = {
     }
     if (message.ready !== false) {
       writer.uint32(88).bool(message.ready);
+    }
+    if (message.partialReason !== "") {
+      writer.uint32(98).string(message.partialReason);
     }
     return writer;
   },
@@ -863,6 +872,14 @@ export const Agreement: MessageFns<Agreement> = {
             message.ready = reader.bool();
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.partialReason = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -910,6 +927,9 @@ export const Agreement: MessageFns<Agreement> = {
     if (message.ready !== false) {
       obj.ready = message.ready;
     }
+    if (message.partialReason !== "") {
+      obj.partialReason = message.partialReason;
+    }
     return obj;
   },
 
@@ -931,6 +951,7 @@ export const Agreement: MessageFns<Agreement> = {
     message.changedAt = object.changedAt ?? undefined;
     message.routingMode = object.routingMode ?? "";
     message.ready = object.ready ?? false;
+    message.partialReason = object.partialReason ?? "";
     return message;
   },
 };

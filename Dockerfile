@@ -4,11 +4,14 @@
 #
 # docs/image.md says what is in it and how to run it.
 
-ARG NODE_VERSION=24
+# The recommended line of Node on Debian 12, as the index of all processors that docker-library published on
+# 19 September 2026 (Node 22.23.2; repos/node/remote/22-bookworm-slim.md of docker-library/repo-info).
+# SECURITY.md says when and how it is renewed.
+ARG NODE_IMAGE=node:22-bookworm-slim@sha256:48e4b67d85f87bd551df43704e24d252f56cc5f8e9718841aace50f19948f0f9
 
 # All that is built is JavaScript, and the one native library comes ready for each processor, so that this
 # stage runs on the builder's own processor, whichever the image is for.
-FROM --platform=$BUILDPLATFORM node:${NODE_VERSION}-bookworm-slim AS build
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 # Of the image, as the builder says it: amd64 or arm64. Nothing means that of this machine.
 ARG TARGETARCH
 WORKDIR /build
@@ -21,7 +24,7 @@ COPY src src
 RUN npm run build \
   && node --experimental-import-meta-resolve scripts/production-tree.mjs --arch "${TARGETARCH}" /production
 
-FROM node:${NODE_VERSION}-bookworm-slim
+FROM ${NODE_IMAGE}
 # Packages first: they change less often than the program, and their layer then stays the same.
 COPY --from=build /production/node_modules /opt/kv-accord/node_modules
 # What installs packages has no place where nothing is installed, and the entrypoint of the base is a shell

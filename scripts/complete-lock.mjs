@@ -1,18 +1,22 @@
 // Completes package-lock.json for every platform.
 //
-//   node scripts/complete-lock.mjs            adds what is missing
-//   node scripts/complete-lock.mjs --check    exits 1 when something is missing
+//   node scripts/complete-lock.mjs [LOCK]            adds what is missing, and hashes that the registry knows now
+//   node scripts/complete-lock.mjs --check [LOCK]    exits 1 when something is missing, or a package of production has
+//                                                    no hash; needs no network
 //
 // Tools ship their binaries as optional packages, one for each platform. When
 // npm cannot look one of them up, as behind a mirror that carries some
 // platforms only, it leaves that package out of the lock file without a word,
 // and `npm ci` then refuses the whole file wherever the same happens again. An
 // entry with its exact version and platform is enough for both sides: `npm ci`
-// skips it on other platforms and installs it on its own.
+// skips it on other platforms and installs it on its own. Such an entry has no
+// hash until this runs where the registry has the package.
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const file = fileURLToPath(new URL('../package-lock.json', import.meta.url));
+const isCheck = process.argv[2] === '--check';
+const file = process.argv[isCheck ? 3 : 2] ?? fileURLToPath(new URL('../package-lock.json', import.meta.url));
 
 /** Words in package names that tell an operating system, as Node names it. */
 const SYSTEMS = [
@@ -75,17 +79,53 @@ for (const owner of Object.values(lock.packages)) {
   }
 }
 
-if (process.argv.includes('--check')) {
+/** Entries without a hash: npm would install them whatever their bytes are. */
+const unhashed = Object.entries(lock.packages).filter(
+  ([key, entry]) => key !== '' && entry.integrity === undefined,
+);
+
+if (isCheck) {
   if (missing.length > 0) {
     const names = missing.map(([key]) => key.replace('node_modules/', '')).join(', ');
-    console.error(`package-lock.json lacks other platforms, run "node scripts/complete-lock.mjs": ${names}`);
+    console.error(`${file} lacks other platforms, run "node scripts/complete-lock.mjs": ${names}`);
     process.exitCode = 1;
   }
-} else if (missing.length > 0) {
-  // npm keeps the entries in the order of their names.
-  const sorted = Object.entries(lock.packages).concat(missing);
-  sorted.sort(([a], [b]) => (a < b ? -1 : 1));
-  lock.packages = Object.fromEntries(sorted);
-  writeFileSync(file, `${JSON.stringify(lock, undefined, 2)}\n`);
-  console.log(`package-lock.json: added ${missing.length} packages of other platforms`);
+  // Only platform packages of tools may lack one, where the registry of whoever wrote the file has them not.
+  for (const [key, { version, dev, optional }] of unhashed) {
+    if (dev === true && optional === true) continue;
+    console.error(`${file}: ${key.replace('node_modules/', '')} ${version} has no integrity`);
+    process.exitCode = 1;
+  }
+} else {
+  for (const [key, entry] of missing) lock.packages[key] = entry;
+  const without = [...unhashed, ...missing];
+  const found = without.filter(([key, entry]) => fillFromRegistry(key, entry));
+  if (missing.length > 0 || found.length > 0) {
+    // npm keeps the entries in the order of their names.
+    const sorted = Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1));
+    lock.packages = Object.fromEntries(sorted);
+    writeFileSync(file, `${JSON.stringify(lock, undefined, 2)}\n`);
+  }
+  console.log(
+    `${file}: added ${missing.length} packages of other platforms, and ${found.length} of ${without.length} missing hashes`,
+  );
+}
+
+/** Takes hash, licence and engines of an entry from the registry; false where it does not have the version. */
+function fillFromRegistry(key, entry) {
+  const name = key.replace('node_modules/', '');
+  try {
+    const fields = ['dist.integrity', 'license', 'engines'];
+    const answer = execFileSync('npm', ['view', `${name}@${entry.version}`, ...fields, '--json'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const { 'dist.integrity': integrity, license, engines } = JSON.parse(answer);
+    if (typeof integrity !== 'string') return false;
+    Object.assign(entry, { integrity, ...(license && { license }), ...(engines && { engines }) });
+    return true;
+  } catch {
+    // The registry does not have it; --check says what that means.
+    return false;
+  }
 }

@@ -19,6 +19,17 @@ describe('the Dockerfile', () => {
     }
   });
 
+  it('stands on a base that is pinned by its digest, of the line of Node that is recommended', () => {
+    expect(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1]).toMatch(
+      /^node:22-bookworm-slim@sha256:[0-9a-f]{64}$/,
+    );
+    const bases = [...dockerfile.matchAll(/^FROM (.*)$/gm)].map(([, base]) => base);
+    expect(bases).toEqual([
+      expect.stringMatching(/^--platform=\$BUILDPLATFORM \$\{NODE_IMAGE\} AS build$/),
+      expect.stringMatching(/^\$\{NODE_IMAGE\}$/),
+    ]);
+  });
+
   it('copies out of the checkout nothing that .dockerignore keeps away', () => {
     const ignore = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
     const sent = ignore.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

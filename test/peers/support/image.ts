@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 
 /** The image that stands in for the one that the Dockerfile begins with. */
-export const BASE_IMAGE = 'docker.io/library/node:24-bookworm-slim';
+export const BASE_IMAGE = 'docker.io/library/node:22-bookworm-slim';
 
 /** What the tests build; the same name each time, so that a new build takes the place of the old one. */
 export const IMAGE = 'localhost/kv-accord:peer-test';
@@ -50,7 +50,8 @@ export async function buildImage(): Promise<string> {
   await podman('image', 'prune', '--force', '--filter', 'until=24h');
   const { stdout, stderr } = await buildah(
     ...['build-using-dockerfile', '--isolation', 'chroot', '--pull-never', '--format', 'docker', '--layers'],
-    ...['--volume', `${await npmSettings()}:/usr/local/etc:ro`, '--tag', IMAGE, ROOT],
+    ...['--volume', `${await npmSettings()}:/usr/local/etc:ro`, '--build-arg', `NODE_IMAGE=${BASE_IMAGE}`],
+    ...['--tag', IMAGE, ROOT],
   );
   return stdout + stderr;
 }

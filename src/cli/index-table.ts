@@ -5,6 +5,7 @@ import { onOneLine } from '../platform/printable.js';
 
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_STALE]: 'stale',
   [Picture.PICTURE_PARTIAL]: 'partial',
   [Picture.PICTURE_EXACT]: 'exact',
 };

@@ -29,6 +29,7 @@ const OFFERS: Readonly<Record<number, string>> = {
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_UNSPECIFIED]: '-',
   [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_STALE]: 'stale',
   [Picture.PICTURE_PARTIAL]: 'partial',
   [Picture.PICTURE_EXACT]: 'exact',
 };

@@ -3,13 +3,23 @@ import { Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
 /**
  * How much is known of what a worker holds in its KV cache. `exact`: every
  * block that it holds, and no other. `partial`: no block that it does not
- * hold, but some may be missing. `none`: nothing.
+ * hold, but some may be missing. `stale`: what it held when it was last heard;
+ * some of that may be gone, and some may be missing. `none`: nothing.
  */
-export type Picture = 'exact' | 'partial' | 'none';
+export type Picture = 'exact' | 'partial' | 'stale' | 'none';
+
+/** The best first. */
+export const PICTURES: readonly Picture[] = ['exact', 'partial', 'stale', 'none'];
 
 /** Its number on the wire. */
 export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
   exact: WirePicture.PICTURE_EXACT,
   partial: WirePicture.PICTURE_PARTIAL,
+  stale: WirePicture.PICTURE_STALE,
   none: WirePicture.PICTURE_NONE,
 };
+
+/** What is known of the whole when this is known of its parts: the worse of two. */
+export function worsePicture(one: Picture, other: Picture): Picture {
+  return PICTURES.indexOf(one) >= PICTURES.indexOf(other) ? one : other;
+}

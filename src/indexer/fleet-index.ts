@@ -1,6 +1,6 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
-import type { Picture } from '../contract/picture.js';
+import { PICTURES, type Picture, worsePicture } from '../contract/picture.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
 import type { EventType, IndexTally } from './index-tally.js';
 
@@ -147,7 +147,7 @@ export class FleetIndex {
       return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
     }
     const worst = this.#worstOf(ranks);
-    if (worst.picture === 'none' || worker.refusal === '') return worst;
+    if (worker.refusal === '' || worsePicture(worst.picture, 'partial') !== 'partial') return worst;
     return { picture: 'partial', reason: worker.refusal };
   }
 
@@ -155,8 +155,9 @@ export class FleetIndex {
   pictureOfRank(target: string, rank: number): Picture {
     const worker = this.#workers.get(target);
     if (worker === undefined) return 'none';
-    if (worker.sequence === undefined || worker.refusal !== '') return 'partial';
-    return worker.ranks.get(rank)?.status?.picture ?? 'none';
+    if (worker.sequence === undefined) return 'partial';
+    const told = worker.ranks.get(rank)?.status?.picture ?? 'none';
+    return worker.refusal === '' ? told : worsePicture(told, 'partial');
   }
 
   /**
@@ -458,7 +459,7 @@ export class FleetIndex {
     let worst: PictureWords = { picture: 'exact', reason: '' };
     for (const { rank, status } of ranks) {
       const picture = status?.picture ?? 'none';
-      if (PICTURE_ORDER.indexOf(picture) <= PICTURE_ORDER.indexOf(worst.picture)) continue;
+      if (PICTURES.indexOf(picture) <= PICTURES.indexOf(worst.picture)) continue;
       const why = status?.reason ?? 'its state was not told';
       worst = { picture, reason: ranks.length === 1 ? why : `rank ${rank}: ${why}` };
     }
@@ -468,9 +469,6 @@ export class FleetIndex {
 
 /** Why nothing is known of a worker whose feed gives no reason itself. */
 const NO_RANKS = 'it names no rank whose KV events are read';
-
-/** Best first. */
-const PICTURE_ORDER: readonly Picture[] = ['exact', 'partial', 'none'];
 
 function tooManyRanks(count: number): string {
   return `it has ${count} ranks or more, at most ${MAX_RANKS} are taken`;

@@ -1,10 +1,10 @@
 import { TIERS, type Tier } from '../blocks/tier.js';
-import type { Picture } from '../contract/picture.js';
+import { PICTURES, type Picture, WIRE_PICTURES } from '../contract/picture.js';
 import {
   type Change,
   type RankState,
   SubscribeResponse,
-  Picture as WirePicture,
+  type Picture as WirePicture,
   type Tier as WireTier,
 } from '../gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
@@ -124,9 +124,8 @@ function readStatus(state: RankState): RankStatus {
 }
 
 function readPicture(picture: WirePicture): Picture {
-  if (picture === WirePicture.PICTURE_EXACT) return 'exact';
   // What is not said, or said in words of a later version, is not taken for more than nothing.
-  return picture === WirePicture.PICTURE_PARTIAL ? 'partial' : 'none';
+  return PICTURES.find((known) => WIRE_PICTURES[known] === picture) ?? 'none';
 }
 
 /** `TIERS` in the order of the wire's numbers, which begin with 1. */

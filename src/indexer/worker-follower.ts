@@ -142,7 +142,7 @@ export class WorkerFollower implements Worked, Connecting {
 
   /** While nothing is applied: what is held may be out of date, and stays for the time in which it may go on (G5). */
   get #leftPicture(): Picture {
-    return this.#modules.index.instanceOf(this.target) === undefined ? 'none' : 'partial';
+    return this.#modules.index.instanceOf(this.target) === undefined ? 'none' : 'stale';
   }
 
   /** There is a way to the worker, another one, or none any more. */

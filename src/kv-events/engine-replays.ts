@@ -19,8 +19,11 @@ export interface ReplayTarget {
   begin(): void;
   /** The picture begins with this batch. */
   beginWith(sequence: number): void;
-  /** The engine has published nothing. */
-  onNothingPublished(): void;
+  /**
+   * The engine gives no batch. `isProved`: it gave some before, so it keeps
+   * what it publishes, and has published nothing.
+   */
+  onNothingPublished(isProved: boolean): void;
   onRestart(): void;
   /** The picture would gain from a replay that begins before this batch. */
   knownFrom(): number;
@@ -61,6 +64,8 @@ export class EngineReplays {
   readonly #limits: ReplayLimits;
   readonly #modules: EngineReplaysModules;
   readonly #target: ReplayTarget;
+  /** Whether this endpoint ever gave a batch. One of an engine that keeps none (`buffer_steps` 0) answers as one of an engine that published none. */
+  #hasGiven = false;
 
   constructor(source: ZmqSource, limits: ReplayLimits, modules: EngineReplaysModules, target: ReplayTarget) {
     this.#endpoint = source.replayEndpoint;
@@ -77,7 +82,9 @@ export class EngineReplays {
 
   /**
    * Asks for what came after the last batch, and a few before `anchor`, which
-   * must be the ones that were applied; applies what is new.
+   * must be the ones that were applied; applies what is new. Only a batch up to
+   * `anchor`, or the first of the picture, proves that the publisher is the
+   * same: those after it may be of another one.
    */
   catchUp(anchor: number | undefined): Promise<ReplayResult> {
     const { inTurn, watch } = this.#modules;
@@ -85,12 +92,14 @@ export class EngineReplays {
       for (let round = 1; ; round += 1) {
         const { last } = watch;
         if (last === undefined) return { outcome: 'lost' };
-        const from = Math.max(watch.first, Math.min(anchor ?? last, last) - OVERLAP);
-        const { answers, hasHole, end } = await this.#catchUpOnce(from);
+        const surely = Math.min(anchor ?? last, last);
+        const from = Math.max(watch.first, surely - OVERLAP);
+        const { answers, hasHole, end } = await this.#catchUpOnce(from, Math.max(watch.first, surely));
         // A reply that was dropped on the way is asked for again, as long as that brings more.
         if ((hasHole || end?.outcome === 'failed') && this.#mayGoOn(round, last)) continue;
         if (end !== undefined) return end;
-        if (answers === 0 && last >= 0) return { outcome: 'restarted' };
+        if (answers === 0 && last >= 0)
+          return this.#hasGiven ? { outcome: 'restarted' } : this.#keepsNothing();
         return { outcome: hasHole ? 'lost' : 'caught_up' };
       }
     });
@@ -106,10 +115,12 @@ export class EngineReplays {
         const from = state.isBegun ? Math.max(0, last ?? 0) : 0;
         const { answers, hasHole, end } = await this.#rebuildOnce(from, isHeal, state);
         if (end === undefined && answers === 0 && !state.isBegun) {
-          // It publishes nothing yet; when batches of it were seen, it began anew.
-          if (last !== undefined && last >= 0) this.#target.onRestart();
+          // It publishes nothing yet; when batches of it were seen, it began anew, or keeps none.
+          const wasHeard = last !== undefined && last >= 0;
+          if (wasHeard && !this.#hasGiven) return this.#keepsNothing();
+          if (wasHeard) this.#target.onRestart();
           this.#target.begin();
-          this.#target.onNothingPublished();
+          this.#target.onNothingPublished(this.#hasGiven);
         }
         if (end === undefined && !hasHole) return { outcome: 'caught_up' };
         if (end?.outcome === 'caught_up') return end;
@@ -124,18 +135,29 @@ export class EngineReplays {
     return watch.last !== last && round < MAX_ROUNDS && !signal.aborted;
   }
 
-  #catchUpOnce(from: number): Promise<Round> {
+  #keepsNothing(): ReplayResult {
+    return this.#failed(
+      new ReplayError('replay_incomplete', 'gives no batch although the engine published some'),
+    );
+  }
+
+  /** `proof`: the last batch that can prove that the publisher is the same. */
+  async #catchUpOnce(from: number, proof: number): Promise<Round> {
     const { watch } = this.#modules;
     let isConfirmed = watch.last === -1;
-    return this.#ask(from, (sequence, digest, payload) => {
+    const round = await this.#ask(from, (sequence, digest, payload) => {
       const judgement = watch.judge(sequence, digest);
       if (judgement === 'restart') return { outcome: 'restarted' };
-      if (judgement === 'duplicate') isConfirmed = true;
-      else if (judgement === 'first' || (judgement !== 'past' && !isConfirmed)) return { outcome: 'lost' };
+      if (judgement === 'duplicate') {
+        if (sequence <= proof) isConfirmed = true;
+        else if (!isConfirmed) return { outcome: 'lost' };
+      } else if (judgement === 'first' || (judgement !== 'past' && !isConfirmed)) return { outcome: 'lost' };
       else if (judgement === 'gap') return 'hole';
       else if (judgement === 'next') this.#target.apply(sequence, digest, payload);
       return undefined;
     });
+    const isOpen = round.end === undefined && round.answers > 0 && !isConfirmed;
+    return isOpen ? { ...round, end: { outcome: 'lost' } } : round;
   }
 
   #rebuildOnce(from: number, isHeal: boolean, state: { isBegun: boolean }): Promise<Round> {
@@ -172,6 +194,7 @@ export class EngineReplays {
       for await (const batch of replay(this.#endpoint ?? '', from, this.#limits, this.#modules, signal)) {
         if (signal.aborted) return { answers, hasHole, end: { outcome: 'caught_up' } };
         answers += 1;
+        this.#hasGiven = true;
         const result = take(batch.sequence, digestOf(batch.payload), batch.payload);
         if (result === 'hole') hasHole = true;
         else if (result !== undefined) return { answers, hasHole, end: result };

@@ -79,6 +79,12 @@ export class FeedLink {
     return frames;
   }
 
+  /** Throws away the messages that wait. */
+  discardWaiting(): void {
+    this.#inbox.length = 0;
+    this.#onRoom?.();
+  }
+
   /**
    * Opens the socket, for the first time or again. libzmq comes back by itself
    * after a connection broke, but never after a peer broke the protocol, as

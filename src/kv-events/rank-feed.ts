@@ -52,6 +52,9 @@ const RECOVERY_MS = 1_000;
 /** Milliseconds of work after which others get their turn. */
 const WORK_SLICE_MS = 5;
 
+/** A publisher that was never heard gives no batch. Its first one proves which it is. */
+const NOTHING_GIVEN = 'the engine has published nothing yet, or keeps nothing of it';
+
 const TOO_OLD = 'the engine does not keep the batches that were lost any more';
 
 /**
@@ -73,14 +76,16 @@ export class RankFeed implements Feed {
   #onWork: (() => void) | undefined;
   #appliedSequence: number | undefined;
   #hadLink = false;
+  /** How often the connection came or went. */
+  #linkChanges = 0;
   #wasLost = false;
   /** The last batch at the moment at which the connection was lost: surely of the old publisher. */
   #anchor: number | undefined;
   #isCheckDue = false;
   #isRebuildDue = false;
   #isHealDue = false;
-  /** Batches may have been missed, and nobody has told yet which. */
-  #isSuspect = false;
+  /** Why batches may have been missed, or be of another engine start, until a replay proves otherwise. */
+  #suspicion: string | undefined;
   #healAtMs = 0;
   #heals = 0;
   #hasRestarted = false;
@@ -98,13 +103,7 @@ export class RankFeed implements Feed {
     this.#link = new FeedLink(source, options, modules, {
       onWork: () => this.#wakeUp(),
       onUp: () => this.#onUp(),
-      onDown: () => {
-        modules.counts.disconnects += 1;
-        // Whoever comes back may be another one again.
-        this.#hasRestarted = false;
-        this.#anchor ??= this.#watch.last;
-        modules.listener.onPublisherDown();
-      },
+      onDown: () => this.#onDown(),
       onLost: () => {
         this.#wasLost = true;
         this.#drop(`the connection to ${source.endpoint} is lost`);
@@ -128,11 +127,13 @@ export class RankFeed implements Feed {
         this.#standing.building(true);
         this.#drop('the picture is built anew from the batches that the engine keeps');
         this.#standing.drop('');
+        this.#watch.rewind();
       },
       beginWith: (sequence) => this.#standing.beginWith(sequence),
-      onNothingPublished: () => {
+      onNothingPublished: (isProved) => {
         this.#watch.acceptNone();
-        this.#standing.complete();
+        if (isProved) this.#standing.complete();
+        else this.#standing.limit(NOTHING_GIVEN);
       },
       onRestart: () => this.#onRestart(),
     });
@@ -150,10 +151,16 @@ export class RankFeed implements Feed {
     const { picture } = this.#modules;
     return {
       rank: this.#rank,
-      ...this.#standing.describe(picture.flaw),
+      ...this.#standing.describe(this.#doubt, picture.flaw),
       ...(this.#appliedSequence === undefined ? {} : { engineSequence: this.#appliedSequence }),
       blockCount: picture.size,
     };
+  }
+
+  /** Why the engine may hold something else than is in the picture: from the moment in which the connection breaks. */
+  get #doubt(): string | undefined {
+    const isBroken = this.#hadLink && !this.#link.isUp;
+    return isBroken ? `the connection to ${this.#source.endpoint} is interrupted` : this.#suspicion;
   }
 
   start(): void {
@@ -216,9 +223,8 @@ export class RankFeed implements Feed {
     const { isUp } = this.#link;
     if (this.#link.isReopenDue) return this.#link.open();
     if (isUp && this.#isRebuildDue) return this.#rebuild();
-    if (isUp && this.#isHealDue) return this.#replayAll(true);
-    if (isUp && this.#isCheckDue) {
-      await this.#checkPublisher();
+    if (isUp && (this.#isHealDue || this.#isCheckDue)) {
+      await (this.#isHealDue ? this.#replayAll(true) : this.#checkPublisher());
       return;
     }
     const frames = this.#link.take();
@@ -246,18 +252,30 @@ export class RankFeed implements Feed {
     this.#busySinceMs = clock.monotonicMs();
   }
 
+  #onDown(): void {
+    const { counts, listener } = this.#modules;
+    counts.disconnects += 1;
+    this.#linkChanges += 1;
+    // Whoever comes back may be another one again.
+    this.#hasRestarted = false;
+    this.#anchor ??= this.#watch.last;
+    listener.onStatus();
+    listener.onPublisherDown();
+  }
+
   #onUp(): void {
+    this.#linkChanges += 1;
     const isUnknown = this.#watch.last === undefined;
     // The first batches may be read before their connection is told.
     const isLate = !this.#hadLink && this.#replays.isPossible;
-    if (isUnknown || isLate || this.#wasLost || this.#standing.isNone) {
-      this.#isRebuildDue = true;
-    } else if (this.#hadLink) {
-      this.#isCheckDue = true;
-      this.#isSuspect = true;
-    }
+    const isOld = isUnknown || isLate || this.#wasLost || this.#standing.isNone;
+    // A number that is due proves nothing: where nobody can be asked, nothing that is held can be believed.
+    if (isOld || (this.#hadLink && !this.#replays.isPossible)) this.#isRebuildDue = true;
+    else if (this.#hadLink) this.#isCheckDue = true;
+    if (this.#hadLink) this.#suspicion ??= this.#interrupted;
     this.#hadLink = true;
     this.#wasLost = false;
+    this.#modules.listener.onStatus();
     this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
     this.#wakeUp();
   }
@@ -323,7 +341,6 @@ export class RankFeed implements Feed {
     }
     if (this.#isClosed) return;
     if (judgement === 'first') this.#standing.beginWith(sequence);
-    else if (!this.#replays.isPossible) this.#standing.doubt(undefined);
     this.#apply(sequence, digest, payload, true);
   }
 
@@ -339,9 +356,13 @@ export class RankFeed implements Feed {
   /** Asks for what is missing before a live batch. */
   async #closeGap(): Promise<GapOutcome | 'restarted'> {
     if (!this.#replays.isPossible) return 'no_replay_endpoint';
+    const linkChanges = this.#linkChanges;
     const result = await this.#replays.catchUp(this.#anchor);
     if (result.outcome === 'failed') return result.failure;
-    if (result.outcome === 'caught_up') return 'replayed';
+    if (result.outcome === 'caught_up') {
+      this.#confirm(linkChanges);
+      return 'replayed';
+    }
     if (result.outcome === 'restarted') this.#onRestart();
     else this.#drop(TOO_OLD);
     await this.#replayAll();
@@ -356,26 +377,18 @@ export class RankFeed implements Feed {
     this.#isCheckDue = false;
     const { counts } = this.#modules;
     const before = this.#watch.last;
-    if (before === undefined) {
-      await this.#replayAll();
-      return true;
-    }
-    if (!this.#replays.isPossible) {
-      this.#doubt(
-        `the connection to ${this.#source.endpoint} was interrupted, and there is no replay endpoint to ask what was missed`,
-      );
-      return false;
-    }
+    if (before === undefined || !this.#watch.isPlaced) return this.#replayAll();
+    const linkChanges = this.#linkChanges;
     const result = await this.#replays.catchUp(this.#anchor);
     if (this.#isClosed) return false;
     if (result.outcome === 'failed') {
       // Live batches come first; one that does not follow asks for what is missing by itself.
       this.#isCheckDue = false;
       // A look that finds nobody proves nothing; after an interruption it leaves the question open.
-      if (this.#isSuspect) this.#suspect(result.reason);
+      if (this.#suspicion !== undefined) this.#suspect(result.reason);
       return false;
     }
-    this.#confirm();
+    if (result.outcome === 'caught_up') this.#confirm(linkChanges);
     if (result.outcome === 'caught_up') {
       if (this.#watch.last !== before) counts.gaps.replayed += 1;
       return true;
@@ -393,26 +406,34 @@ export class RankFeed implements Feed {
   async #rebuild(): Promise<void> {
     this.#isRebuildDue = false;
     this.#isCheckDue = false;
-    if (this.#replays.isPossible) return this.#replayAll();
-    const reason = 'the source has no replay endpoint';
+    if (this.#replays.isPossible) {
+      await this.#replayAll();
+      return;
+    }
+    const isAgain = this.#suspicion !== undefined;
+    const reason = `${isAgain ? `${this.#interrupted}, and ` : ''}the source has no replay endpoint`;
+    // What came over the connection before may be of another engine start.
+    if (isAgain) this.#link.discardWaiting();
     this.#drop(reason);
     this.#standing.limit(reason);
     this.#modules.listener.onStatus();
   }
 
-  async #replayAll(isHeal = false): Promise<void> {
-    if (!this.#replays.isPossible) return;
+  /** False when the engine gave no answer from which the picture could be built. */
+  async #replayAll(isHeal = false): Promise<boolean> {
+    if (!this.#replays.isPossible) return false;
     this.#isRebuildDue = false;
     this.#isHealDue = false;
+    const linkChanges = this.#linkChanges;
     const result = await this.#replays.rebuild(isHeal);
-    if (this.#isClosed) return;
+    if (this.#isClosed) return false;
     const wasBegun = this.#standing.isBuilding;
     this.#standing.building(false);
     if (result.outcome !== 'failed') {
-      if (!wasBegun) return;
+      if (!wasBegun) return true;
       this.#modules.counts.rebuilds += 1;
-      this.#confirm();
-      return;
+      this.#confirm(linkChanges);
+      return true;
     }
     if (this.#standing.isNone) {
       this.#standing.limit(result.reason);
@@ -422,29 +443,32 @@ export class RankFeed implements Feed {
       this.#suspect(result.reason);
     }
     this.#healLater(false);
+    return false;
   }
 
-  /** The publisher has told what was missed. */
-  #confirm(): void {
+  get #interrupted(): string {
+    return `the connection to ${this.#source.endpoint} was interrupted`;
+  }
+
+  /** The publisher has proved to be the same and told what was missed, unless the connection changed meanwhile. */
+  #confirm(linkChanges: number): void {
+    if (linkChanges !== this.#linkChanges) return;
     this.#anchor = undefined;
-    this.#isSuspect = false;
-    this.#doubt(undefined);
+    this.#suspicion = undefined;
+    this.#modules.listener.onStatus();
   }
 
   /** Batches may have been missed, and could not be asked for. */
   #suspect(reason: string): void {
-    this.#isSuspect = true;
-    this.#doubt(`what may have been missed could not be asked for: ${reason}`);
-    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
-  }
-
-  #doubt(doubt: string | undefined): void {
-    this.#standing.doubt(doubt);
+    this.#suspicion = `what may have been missed could not be asked for: ${reason}`;
     this.#modules.listener.onStatus();
+    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
   }
 
   #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): void {
     const { clock, counts, listener, logger, picture } = this.#modules;
+    // All that the publisher stored is known from its first batch on.
+    if (sequence === 0) this.#standing.beginWith(0);
     const applied = picture.apply(payload);
     this.#watch.accept(sequence, digest);
     this.#appliedSequence = sequence;
@@ -530,7 +554,8 @@ export class RankFeed implements Feed {
     this.#watch.forgetPlace();
     this.#appliedSequence = undefined;
     this.#anchor = undefined;
-    this.#isSuspect = false;
+    // What is built next may be of the publisher before, as long as the one that came has not been asked.
+    if (!this.#isCheckDue) this.#suspicion = undefined;
     this.#standing.drop(reason);
     if (hadSomething) listener.onDropped(reason);
     listener.onStatus();

@@ -9,8 +9,6 @@ type Knowledge =
 /** What one rank's picture is worth, and why not more, in words for an operator. */
 export class RankStanding {
   #knowledge: Knowledge;
-  /** Why batches may have been missed, while nobody can tell. */
-  #doubt: string | undefined;
   #hasOrphans = false;
   #isBuilding = false;
 
@@ -42,7 +40,6 @@ export class RankStanding {
   /** The picture is empty, and nothing is known. */
   drop(reason: string): void {
     this.#knowledge = { picture: 'none', reason };
-    this.#doubt = undefined;
     this.#hasOrphans = false;
   }
 
@@ -54,7 +51,6 @@ export class RankStanding {
   /** Every block of the engine is in the picture. */
   complete(): void {
     this.#knowledge = { picture: 'exact' };
-    this.#doubt = undefined;
     this.#hasOrphans = false;
   }
 
@@ -78,19 +74,23 @@ export class RankStanding {
     this.#isBuilding = isBuilding;
   }
 
-  doubt(doubt: string | undefined): void {
-    this.#doubt = doubt;
-  }
-
   /** Blocks were told whose parents are not known. */
   orphaned(): void {
     this.#hasOrphans = true;
   }
 
-  /** `flaw` is what the picture itself says against it. */
-  describe(flaw: string | undefined): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence'> {
+  /**
+   * `doubt`: why the engine may hold something else than was heard; it
+   * outweighs all that is known. `flaw`: what the picture itself says against
+   * it. Either is undefined when nothing does.
+   */
+  describe(
+    doubt: string | undefined,
+    flaw: string | undefined,
+  ): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence'> {
     const known = this.#knowledge;
     if (known.picture === 'none') return known;
+    if (doubt !== undefined) return { picture: 'stale', reason: doubt };
     if (known.picture === 'partial') {
       const { picture, reason, unknownBefore } = known;
       return {
@@ -101,7 +101,9 @@ export class RankStanding {
     }
     const reason = this.#isBuilding
       ? 'it is being built from the batches that the engine keeps'
-      : (this.#doubt ?? (this.#hasOrphans ? 'blocks were told that follow one that is not known' : flaw));
+      : this.#hasOrphans
+        ? 'blocks were told that follow one that is not known'
+        : flaw;
     return reason === undefined ? { picture: 'exact', reason: '' } : { picture: 'partial', reason };
   }
 }

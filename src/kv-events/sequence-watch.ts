@@ -6,7 +6,7 @@
 const KEPT_DIGESTS = 4_096;
 
 /**
- * What a batch is to the stream so far. `first`: nothing is known yet. `next`:
+ * What a batch is to the stream so far. `first`: the picture begins with it. `next`:
  * it follows. `duplicate`: it was seen, and is the same. `gap`: batches are
  * missing before it. `past`: it is older than what is remembered. `restart`:
  * its number was given to another batch, so another publisher counts.
@@ -36,14 +36,19 @@ export class SequenceWatch {
     return this.#first;
   }
 
+  /** Whether the batches up to `last` are in the picture. */
+  get isPlaced(): boolean {
+    return this.#isPlaced;
+  }
+
   judge(sequence: number, digest: number): Judgement {
     const slot = sequence % KEPT_DIGESTS;
     const isKnown = this.#sequences[slot] === sequence;
     if (isKnown && this.#digests[slot] !== digest) return 'restart';
-    if (!this.#isPlaced || this.#last === undefined) return 'first';
-    if (sequence === this.#last + 1) return 'next';
-    if (sequence > this.#last) return 'gap';
-    return isKnown ? 'duplicate' : 'past';
+    if (this.#last === undefined) return 'first';
+    if (sequence <= this.#last) return isKnown ? 'duplicate' : 'past';
+    if (!this.#isPlaced) return 'first';
+    return sequence === this.#last + 1 ? 'next' : 'gap';
   }
 
   /** The batch was applied; the one after it is next. */
@@ -63,8 +68,14 @@ export class SequenceWatch {
     this.#isPlaced = true;
   }
 
-  /** The picture was dropped: any batch may come next, and a restart is still recognised. */
+  /** The picture was dropped: any later batch may come next, and a restart is still recognised. */
   forgetPlace(): void {
+    this.#isPlaced = false;
+  }
+
+  /** The picture is built from older batches: any batch may come next, and a restart is still recognised. */
+  rewind(): void {
+    this.#last = undefined;
     this.#isPlaced = false;
   }
 

@@ -51,6 +51,8 @@ export class TrtllmDrain implements Feed {
   #isKnown = false;
   #hasRestarted = false;
   #failures = 0;
+  /** Why the engine may be another start than the one that was read; undefined when nothing speaks for it. */
+  #doubt: string | undefined;
 
   constructor(source: TrtllmDrainSource, options: TrtllmDrainOptions, modules: TrtllmDrainModules) {
     this.#source = source;
@@ -65,12 +67,13 @@ export class TrtllmDrain implements Feed {
 
   get status(): RankStatus {
     const flaw = this.#picture === 'exact' ? this.#modules.picture.flaw : undefined;
+    const doubt = this.#picture === 'none' ? undefined : this.#doubt;
     return {
       rank: this.#source.rank,
-      picture: flaw === undefined ? this.#picture : 'partial',
+      picture: doubt !== undefined ? 'stale' : flaw !== undefined ? 'partial' : this.#picture,
       ...(this.#unknownBefore === undefined ? {} : { unknownBeforeSequence: this.#unknownBefore }),
       ...(this.#last === undefined ? {} : { engineSequence: this.#last }),
-      reason: flaw ?? this.#reason,
+      reason: doubt ?? flaw ?? this.#reason,
       blockCount: this.#modules.picture.size,
     };
   }
@@ -120,8 +123,13 @@ export class TrtllmDrain implements Feed {
     const { logger } = this.#modules;
     this.#failures += 1;
     logger.debug({ rank: this.#source.rank, error }, 'The KV events of TensorRT-LLM could not be read.');
-    if (this.#failures !== MAX_FAILURES) return;
-    this.#drop(`cannot read ${this.#source.url}: ${describeError(error)}`);
+    const reason = `cannot read ${this.#source.url}: ${describeError(error)}`;
+    if (this.#failures === MAX_FAILURES) this.#drop(reason);
+    else if (this.#failures < MAX_FAILURES) {
+      // The engine may be started anew meanwhile. A number that is due proves nothing; an older one shows it.
+      this.#doubt ??= reason;
+      this.#modules.listener.onStatus();
+    }
   }
 
   #take(events: readonly unknown[]): void {
@@ -192,6 +200,7 @@ export class TrtllmDrain implements Feed {
     this.#picture = 'none';
     this.#reason = reason;
     this.#unknownBefore = undefined;
+    this.#doubt = undefined;
     if (hadSomething) listener.onDropped(reason);
     listener.onStatus();
   }

@@ -13,7 +13,7 @@ import type { KvEventsIntake } from './kv-events-intake.js';
  * | `kv_messages_refused_total{reason}` | messages of a publisher that are no batch of events |
  * | `kv_publisher_restarts_total` | times that a publisher began to count anew |
  * | `kv_disconnects_total` | connections to publishers that were lost |
- * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `none` |
+ * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `stale`, `none` |
  * | `kv_blocks{rank}` | blocks in the picture of the rank, all tiers |
  *
  * The numbers are kept where the events are read and taken over when somebody

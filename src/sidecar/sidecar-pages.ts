@@ -5,6 +5,7 @@ import {
   engineStateName,
   evidenceSourceName,
 } from '../contract/names.js';
+import { PICTURES } from '../contract/picture.js';
 import { CapabilityReport, EngineState, type ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
 import type { ApiRoute, JsonSchema } from '../http/api.js';
 import type { ProbeBoard } from '../http/probe-board.js';
@@ -84,7 +85,7 @@ const EVENTS_SCHEMA: JsonSchema = {
         required: ['rank', 'picture', 'reason', 'blockCount'],
         properties: {
           rank: { type: 'integer' },
-          picture: { type: 'string', enum: ['exact', 'partial', 'none'] },
+          picture: { type: 'string', enum: [...PICTURES] },
           reason: { type: 'string', description: 'Why the picture is not exact; empty when it is.' },
           blockCount: { type: 'integer', description: 'Blocks in the picture, all tiers.' },
           engineSequence: { type: 'integer' },

@@ -135,7 +135,7 @@ describe('who follows a worker', () => {
     feed.say(start(), part(1), end, stored(1, 2));
     await settle();
     follower.setFeed(undefined);
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['unconnected', 'partial', [1, 2]]);
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['unconnected', 'stale', [1, 2]]);
     follower.setFeed(feed);
     expect(feed.asked).toEqual([undefined, { streamId: 's-1', sequence: 1 }]);
     feed.say(start({ resumed: true }), stored(2, 3));
@@ -150,7 +150,7 @@ describe('who follows a worker', () => {
     await settle();
     feed.break();
     expect(follower.picture).toEqual({
-      picture: 'partial',
+      picture: 'stale',
       reason: 'its KV event stream broke: UNAVAILABLE "gone"',
     });
     await clock.advanceMs(250);
@@ -168,7 +168,7 @@ describe('who follows a worker', () => {
     other.feed.say(start(), part(1));
     await other.settle();
     other.feed.break();
-    expect([other.follower.picture.picture, other.held()]).toEqual(['partial', [1]]);
+    expect([other.follower.picture.picture, other.held()]).toEqual(['stale', [1]]);
   });
 
   it('waits longer and longer for a sidecar that breaks again and again', async () => {
@@ -271,7 +271,7 @@ describe('who follows a worker', () => {
     await settle();
     feed.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
     await settle();
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'partial', [1]]);
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'stale', [1]]);
     follower.forget('i-1');
     follower.setInstance('i-2');
     await settle();

@@ -29,6 +29,12 @@ async function publisher(options: FakePublisherOptions = {}): Promise<FakePublis
   return made;
 }
 
+/** A rank whose publisher was reached and has given no batch. */
+const NOTHING_YET = {
+  picture: 'partial',
+  reason: 'the engine has published nothing yet, or keeps nothing of it',
+};
+
 interface Followed {
   readonly feed: EngineFeed;
   readonly observed: ObservedSize[];
@@ -99,15 +105,36 @@ describe('a feed of an engine that keeps its batches', () => {
     },
   );
 
-  it('is exact with no blocks when nothing was published yet', async () => {
-    const followed = follow(await publisher());
-    await reach(followed, { picture: 'exact', blockCount: 0, reason: '' });
+  it('is empty while nothing was published, and exact from the first batch on', async () => {
+    const engine = await publisher();
+    const followed = follow(engine);
+    await reach(followed, { ...NOTHING_YET, blockCount: 0 });
+    await publishChain(engine, 1, 1);
+    await agree(engine, followed);
+    await reach(followed, { picture: 'exact', blockCount: 1, reason: '' });
+  });
+
+  it('is not exact and empty when its replay gives nothing but the end, however much it has published', async () => {
+    const engine = await publisher({ bufferSteps: 0 });
+    await publishChain(engine, 1, 5);
+    const followed = follow(engine, { auditIntervalMs: 50, healIntervalMs: 50 });
+    await reach(followed, { ...NOTHING_YET, blockCount: 0 });
+    await engine.publish(batchOf(stored(900)));
+    const reason = expect.stringContaining('gives no batch although the engine published some');
+    await reach(followed, { picture: 'partial', blockCount: 1, unknownBeforeSequence: 5 });
+    const asked = engine.asked.length;
+    await vi.waitFor(() => expect(engine.asked.length).toBeGreaterThan(asked + 3));
+    expect(followed.feed.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 1 });
+    expect(followed.restarts()).toBe(0);
+    engine.stop();
+    await engine.comeBack();
+    await reach(followed, { picture: 'stale', reason });
   });
 
   it('closes gaps by replay', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 2);
     await engine.publish(batchOf(stored(30, 20)), { lose: true });
     await engine.publish(batchOf(stored(40, 30)), { lose: true });
@@ -121,7 +148,7 @@ describe('a feed of an engine that keeps its batches', () => {
   it('finds a batch that was lost at the end, after which nothing came', async () => {
     const engine = await publisher();
     const followed = follow(engine, { auditIntervalMs: 50 });
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 2);
     await agree(engine, followed);
     await engine.publish(batchOf(cleared), { lose: true });
@@ -131,7 +158,7 @@ describe('a feed of an engine that keeps its batches', () => {
   it('drops batches that are told twice', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 3);
     await engine.again(1);
     await publishChain(engine, 4, 4);
@@ -287,7 +314,7 @@ describe('an engine that does not keep everything', () => {
   it('has the picture emptied when a gap is longer than its memory', async () => {
     const engine = await publisher({ bufferSteps: 2 });
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 2);
     await agree(engine, followed);
     for (let hash = 10; hash <= 15; hash += 1)
@@ -366,7 +393,7 @@ describe('a publisher that misbehaves', () => {
   it('is disconnected when a message is larger than the bound, and followed again', async () => {
     const engine = await publisher();
     const followed = follow(engine, { maxMessageBytes: 64 * 1024, healIntervalMs: 60_000 });
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 2);
     await agree(engine, followed);
     await engine.publish(Buffer.alloc(1024 * 1024));
@@ -405,7 +432,7 @@ describe('a feed', () => {
   it('takes a burst of 10,000 batches, lets others work meanwhile, and is exact', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 10_000);
     await agree(engine, followed);
     expect(followed.feed.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 9_999 });
@@ -505,7 +532,7 @@ describe('a feed', () => {
   it('gives readers the same, whenever they come, and resumes them where they left', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 5);
     await agree(engine, followed);
     const late = new Replica(followed.feed);
@@ -523,7 +550,7 @@ describe('a feed', () => {
   it('leaves nothing open', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    await reach(followed, { picture: 'exact' });
+    await reach(followed, NOTHING_YET);
     await followed.feed.close();
     await followed.feed.close();
     expect(followed.feed.ranks).toEqual([]);

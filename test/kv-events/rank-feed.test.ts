@@ -21,8 +21,14 @@ interface Followed {
   arrive(sequence: number, payload: Uint8Array): Promise<void>;
 }
 
-/** A feed of one rank with a replay socket, connected to an engine that has published nothing. */
-async function follow({ onObserved = () => {} }: { onObserved?: () => void } = {}): Promise<Followed> {
+/** A feed of one rank, by default with a replay socket, that is not connected yet. */
+async function follow({
+  onObserved = () => {},
+  hasReplay = true,
+}: {
+  onObserved?: () => void;
+  hasReplay?: boolean;
+} = {}): Promise<Followed> {
   const clock = new FakeClock();
   const publisher = new ScriptedPublisher();
   const feed = new EngineFeed(
@@ -41,9 +47,8 @@ async function follow({ onObserved = () => {} }: { onObserved?: () => void } = {
     expect(clock.pendingTimers).toBe(0);
   });
   feed.setInstance('i-1');
-  feed.setSources([
-    { rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', replayEndpoint: 'tcp://127.0.0.1:1' },
-  ]);
+  const replay = hasReplay ? { replayEndpoint: 'tcp://127.0.0.1:1' } : {};
+  feed.setSources([{ rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', ...replay }]);
   await vi.waitFor(() => expect(feed.ranks[0]?.reason).toContain('no connection'));
   const replica = new Replica(feed);
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -179,5 +184,101 @@ describe('the feed of a rank at a restart of its engine', () => {
     feed.setInstance('i-2');
     await advance(500);
     expect(replica.blocks).toEqual([]);
+  });
+});
+
+describe('the feed of a rank whose connection broke', () => {
+  it('is stale from the break on, and exact as soon as the same publisher has given what was missed', async () => {
+    const { publisher, replica, feed, advance } = await follow();
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    expect(feed.ranks[0]?.picture).toBe('exact');
+    publisher.disconnect();
+    expect(feed.ranks[0]).toMatchObject({
+      picture: 'stale',
+      blockCount: 1,
+      reason: 'the connection to tcp://127.0.0.1:2 is interrupted',
+    });
+    expect(replica.statuses.get(0)?.picture).toBe('stale');
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    expect(replica.statuses.get(0)?.picture).toBe('stale');
+    await advance(500);
+    expect(replica.statuses.get(0)).toMatchObject({ picture: 'exact', reason: '' });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('believes nothing of what it held, without a replay endpoint, for a first batch whose number is due', async () => {
+    const { publisher, replica, feed, advance } = await follow({ hasReplay: false });
+    publisher.connect();
+    await advance(500);
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    expect(feed.ranks[0]?.picture).toBe('exact');
+    publisher.restart();
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    await advance(500);
+    publisher.publish(batchOf(stored(30)));
+    await advance(500);
+    expect(feed.ranks[0]).toMatchObject({
+      picture: 'partial',
+      unknownBeforeSequence: 1,
+      reason:
+        'what the engine stored before its batch 1 is unknown (the connection to tcp://127.0.0.1:2 was interrupted, and the source has no replay endpoint)',
+    });
+    expect(truthOf(publisher.payloads)).toEqual(expect.arrayContaining(replica.blocks));
+  });
+
+  it('stays stale while nobody answers, for whatever comes that is due', async () => {
+    const { publisher, replica, feed, advance } = await follow();
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    publisher.restart();
+    publisher.answers = false;
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    publisher.publish(batchOf(stored(30)));
+    await advance(8_000);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'stale', engineSequence: 1, blockCount: 2 });
+    publisher.answers = true;
+    await advance(5_000);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 2 });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('takes no batch that came after the break for a proof that the publisher is the same', async () => {
+    const { publisher, replica, feed, advance } = await follow();
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    publisher.restart();
+    publisher.answers = false;
+    publisher.publish(batchOf(stored(20)));
+    publisher.connect();
+    publisher.publish(batchOf(stored(30)));
+    await advance(8_000);
+    // The new engine does not keep the batch any more that would show that it is another one.
+    publisher.bufferSteps = 1;
+    publisher.answers = true;
+    await advance(40_000);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 1 });
+    expect(truthOf(publisher.payloads)).toEqual(expect.arrayContaining(replica.blocks));
+  });
+
+  it('begins with no older batch that is repeated after a gap', async () => {
+    const { publisher, feed, advance, arrive } = await follow({ hasReplay: false });
+    publisher.connect();
+    await advance(500);
+    publisher.publish(batchOf(stored(10)));
+    await arrive(4, batchOf(stored(50)));
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 4 });
+    publisher.disconnect();
+    publisher.connect();
+    publisher.again(0);
+    await advance(500);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 0 });
   });
 });

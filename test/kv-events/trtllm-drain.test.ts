@@ -125,12 +125,21 @@ describe('the drain of TensorRT-LLM', () => {
     expect(replica.blocks).toHaveLength(1);
   });
 
-  it('keeps what it knows through some failures, and drops it after many', async () => {
+  it('is not exact any more after a failure, keeps what it knows through some, and drops it after many', async () => {
     const { feed, answer } = await drain();
     await answer(list(created(0), storedEvent(1, '11')));
     for (const body of [new Error('refused'), 'no JSON', '{}']) {
       await answer(body);
-      expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 1 });
+      expect(feed.ranks[0]).toMatchObject({
+        picture: 'stale',
+        blockCount: 1,
+        reason: `cannot read ${URL}: refused`,
+      });
+    }
+    // Another engine start that has nothing to tell yet, or whose number is due, answers just so.
+    for (const events of [list(), list(storedEvent(2, '12'))]) {
+      await answer(events);
+      expect(feed.ranks[0]?.picture).toBe('stale');
     }
     for (let failure = 0; failure < 20; failure += 1) await answer(new Error('refused'));
     expect(feed.ranks[0]).toMatchObject({
@@ -138,6 +147,8 @@ describe('the drain of TensorRT-LLM', () => {
       blockCount: 0,
       reason: `cannot read ${URL}: refused`,
     });
+    await answer(list(created(0), storedEvent(1, '11')));
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', reason: '' });
   });
 
   it.each(['[{}]', '[1, null, {"event_id": -1}]'])(

@@ -43,6 +43,11 @@ export const Picture = {
   PICTURE_PARTIAL: 2,
   /** PICTURE_NONE - Nothing is known. */
   PICTURE_NONE: 3,
+  /**
+   * PICTURE_STALE - What it held when it was last heard: some of that may be gone since, and
+   * some may be missing. Readers that do not know this value take it for none.
+   */
+  PICTURE_STALE: 4,
 } as const;
 
 export type Picture = typeof Picture[keyof typeof Picture];
@@ -52,6 +57,7 @@ export namespace Picture {
   export type PICTURE_EXACT = typeof Picture.PICTURE_EXACT;
   export type PICTURE_PARTIAL = typeof Picture.PICTURE_PARTIAL;
   export type PICTURE_NONE = typeof Picture.PICTURE_NONE;
+  export type PICTURE_STALE = typeof Picture.PICTURE_STALE;
 }
 
 export function pictureToJSON(object: Picture): string {
@@ -64,6 +70,8 @@ export function pictureToJSON(object: Picture): string {
       return "PICTURE_PARTIAL";
     case Picture.PICTURE_NONE:
       return "PICTURE_NONE";
+    case Picture.PICTURE_STALE:
+      return "PICTURE_STALE";
     default:
       return object as unknown as string;
   }

@@ -1,3 +1,4 @@
+import { reportedSource } from '../contract/event-source.js';
 import type { Fact } from '../contract/facts.js';
 import { EngineKind, EngineRole, type Topology } from '../gen/kvaccord/v1/capabilities.js';
 import { MAX_EVENTS_BYTES } from '../kv-events/exact-json.js';
@@ -196,6 +197,7 @@ function eventSettingsOf({
 async function readDeclaration(settings: Settings, nowMs: number): Promise<readonly Fact[]> {
   const { tokensPerBlock, model, role, advertiseEngine, declare } = settings;
   const engineKind = ENGINE_KINDS[settings.engineKind];
+  const events = eventSettingsOf(settings);
   const text =
     declare === undefined ? undefined : await readSettingFile('--declare', declare, MAX_DECLARE_BYTES);
   try {
@@ -210,6 +212,9 @@ async function readDeclaration(settings: Settings, nowMs: number): Promise<reado
         ...(advertiseEngine.length === 0
           ? {}
           : { advertisedUrls: { value: advertiseEngine, origin: '--advertise-engine' } }),
+        ...(events?.from === 'operator'
+          ? { eventSources: { value: events.sources.map(reportedSource), origin: '--kv-event-sources' } }
+          : {}),
         ...(declare === undefined || text === undefined ? {} : { file: { path: declare, text } }),
       },
       nowMs,

@@ -1,6 +1,7 @@
 import {
   type CapabilityReport,
   EngineRole,
+  EvidenceSource,
   ServingAddress_Protocol,
 } from '../gen/kvaccord/v1/capabilities.js';
 import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
@@ -41,7 +42,8 @@ const ROLES: Readonly<Record<number, ServingRole>> = {
 };
 
 /** Reads it from a report that is within its bounds. */
-export function servingOf({ engine, model, parallelism, kvEventSources }: CapabilityReport): Serving {
+export function servingOf(report: CapabilityReport): Serving {
+  const { engine, model } = report;
   return {
     httpUrls: (engine?.servingAddresses ?? [])
       .filter(
@@ -50,10 +52,7 @@ export function servingOf({ engine, model, parallelism, kvEventSources }: Capabi
       )
       .slice(0, MAX_HTTP_URLS)
       .map(({ address }) => address),
-    ranks: ranksOf(
-      kvEventSources.map(({ dataParallelRank }) => dataParallelRank),
-      parallelism,
-    ),
+    ranks: ranksOf(report),
     servedNames: [...(model?.servedNames ?? [])],
     loraAdapters: (model?.loraAdapters ?? []).filter(isName),
     role: ROLES[engine?.role ?? EngineRole.ENGINE_ROLE_UNSPECIFIED] ?? 'other',
@@ -64,17 +63,25 @@ export function servingOf({ engine, model, parallelism, kvEventSources }: Capabi
 }
 
 /**
- * The ranks whose KV events are told are the ranks there are. Without events:
- * the one that the worker names as its own, or as many as it runs itself.
+ * The ranks whose KV events the engine tells are the ranks there are. Without
+ * these: the one that the worker names as its own, or as many as it runs
+ * itself, and those that the operator names sources for.
  */
-function ranksOf(told: readonly number[], parallelism: CapabilityReport['parallelism']): readonly number[] {
-  if (told.length > 0) return [...new Set(told)].sort((a, b) => a - b);
-  const { dataParallelRank: first = 0, dataParallelSize = 1, dataParallelSizeLocal } = parallelism ?? {};
-  const count = dataParallelSizeLocal ?? (parallelism?.dataParallelRank === undefined ? dataParallelSize : 1);
-  return Array.from(
-    { length: Math.min(Math.max(count, 1), MAX_COUNTS.kvEventSources) },
-    (_, rank) => first + rank,
+function ranksOf({ parallelism, kvEventSources, evidence }: CapabilityReport): readonly number[] {
+  const named = kvEventSources.map(({ dataParallelRank }) => dataParallelRank);
+  const isDeclared = evidence.some(
+    ({ field, source }) => field === 'kv_event_sources' && source === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
   );
+  if (named.length > 0 && !isDeclared) return distinct(named);
+  const { dataParallelRank: first = 0, dataParallelSize, dataParallelSizeLocal } = parallelism ?? {};
+  const size = parallelism?.dataParallelRank === undefined ? dataParallelSize : 1;
+  const least = named.length > 0 ? 0 : 1;
+  const length = Math.min(Math.max(dataParallelSizeLocal ?? size ?? 0, least), MAX_COUNTS.kvEventSources);
+  return distinct([...named, ...Array.from({ length }, (_, rank) => first + rank)]);
+}
+
+function distinct(ranks: readonly number[]): readonly number[] {
+  return [...new Set(ranks)].sort((a, b) => a - b).slice(0, MAX_COUNTS.kvEventSources);
 }
 
 function isName(name: string): boolean {

@@ -1,4 +1,5 @@
 import { buildReport } from '../contract/build-report.js';
+import { reportedSource } from '../contract/event-source.js';
 import { type Fact, type FactEvidence, fieldFact } from '../contract/facts.js';
 import { type ObservedSize, observedFacts } from '../contract/observed-size.js';
 import type { ToldWorker } from '../contract/told-worker.js';
@@ -9,6 +10,7 @@ import {
   EngineState,
   EvidenceSource,
 } from '../gen/kvaccord/v1/capabilities.js';
+import type { ZmqSource } from '../kv-events/feed-source.js';
 
 /** What is known of a worker that has no sidecar. */
 export interface DirectKnowledge {
@@ -19,8 +21,8 @@ export interface DirectKnowledge {
   readonly told: ToldWorker | undefined;
   readonly instanceId: string;
   readonly revision: bigint;
-  /** Data-parallel ranks whose events are read. */
-  readonly ranks: number;
+  /** Where the events of each data-parallel rank are read. */
+  readonly sources: readonly ZmqSource[];
   /** What its events told, by rank. */
   readonly observed: readonly ObservedSize[];
   /** What the operator says; undefined when nothing is said. */
@@ -68,7 +70,8 @@ function troubleOf({ model, told, observed, declaredTokensPerBlock }: DirectKnow
 }
 
 /** An engine with another number of ranks than sockets were named: what the others do is not known. */
-function unreadRanks({ told, ranks }: DirectKnowledge): readonly string[] {
+function unreadRanks({ told, sources }: DirectKnowledge): readonly string[] {
+  const ranks = sources.length;
   return (told?.facts ?? []).flatMap((fact) => {
     if (fact.type !== 'field' || fact.field !== 'parallelism.data_parallel_size' || fact.value === ranks)
       return [];
@@ -78,7 +81,8 @@ function unreadRanks({ told, ranks }: DirectKnowledge): readonly string[] {
   });
 }
 
-function factsOf({ model, told, observed, declaredTokensPerBlock, nowMs }: DirectKnowledge): Fact[] {
+function factsOf(knowledge: DirectKnowledge): Fact[] {
+  const { model, told, observed, declaredTokensPerBlock, nowMs, sources } = knowledge;
   const said = (origin: string, raw: string): FactEvidence => ({
     source: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
     origin,
@@ -86,6 +90,10 @@ function factsOf({ model, told, observed, declaredTokensPerBlock, nowMs }: Direc
     observedAtMs: nowMs,
   });
   const facts: Fact[] = [...(told?.facts ?? [])];
+  const endpoints = sources.map(({ endpoint }) => endpoint).join(',');
+  facts.push(
+    fieldFact('kv_event_sources', sources.map(reportedSource), said('--kv-event-sources', endpoints)),
+  );
   if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
   if (told === undefined) {
     const raw = 'an engine without a sidecar';

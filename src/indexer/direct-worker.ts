@@ -2,7 +2,7 @@ import type { ObservedSize } from '../contract/observed-size.js';
 import type { ToldWorker } from '../contract/told-worker.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineFeed, type EngineFeedModules } from '../kv-events/engine-feed.js';
-import type { FeedSource } from '../kv-events/feed-source.js';
+import type { ZmqSource } from '../kv-events/feed-source.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
@@ -19,7 +19,7 @@ export interface DirectWorkerOptions {
   /** The served model's name, which events do not tell; undefined where discovery is to tell it. */
   readonly model: string | undefined;
   /** One for each data-parallel rank. */
-  readonly sources: readonly FeedSource[];
+  readonly sources: readonly ZmqSource[];
   readonly declaredTokensPerBlock: number | undefined;
   /** The product's version, for the report. */
   readonly version: string;
@@ -85,7 +85,7 @@ export class DirectWorker {
       version,
       declaredTokensPerBlock,
       told: this.#told,
-      ranks: sources.length,
+      sources,
       instanceId: this.#instanceId,
       revision: this.#revision,
       observed: [...this.#observed.values()],

@@ -5,7 +5,7 @@ import {
   type KvEventSource,
   ServingAddress_Protocol,
 } from '../gen/kvaccord/v1/capabilities.js';
-import type { FeedSource } from '../kv-events/feed-source.js';
+import type { FeedSource, ZmqSource } from '../kv-events/feed-source.js';
 import { onOneLine } from '../platform/printable.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
 
@@ -18,7 +18,7 @@ export type EventSettings =
       readonly drainsTrtllm?: boolean;
     }
   /** Where the operator says, whatever the engine says. */
-  | { readonly from: 'operator'; readonly sources: readonly FeedSource[] };
+  | { readonly from: 'operator'; readonly sources: readonly ZmqSource[] };
 
 /** What is to be read of a ready engine. */
 export type EventPlan =

@@ -6,6 +6,7 @@ import {
   CapabilityReport,
   type DeepPartial,
   EngineRole,
+  EvidenceSource,
   ServingAddress_Protocol,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -58,6 +59,7 @@ describe('where a worker serves', () => {
 
 describe('the ranks of a worker', () => {
   const source = (dataParallelRank: number): { dataParallelRank: number } => ({ dataParallelRank });
+  const declared = { field: 'kv_event_sources', source: EvidenceSource.EVIDENCE_SOURCE_DECLARED };
 
   it.each([
     ['are those whose KV events are told', { kvEventSources: [source(3), source(1), source(3)] }, [1, 3]],
@@ -77,6 +79,19 @@ describe('the ranks of a worker', () => {
       { parallelism: { dataParallelRank: 2, dataParallelSize: 8, dataParallelSizeLocal: 2 } },
       [2, 3],
     ],
+    ...(
+      [
+        ['are those that the operator names sources for, where the engine says nothing', {}, [0, 1]],
+        ['are those, and what else the engine runs', { parallelism: { dataParallelSize: 3 } }, [0, 1, 2]],
+      ] as const
+    ).map(
+      ([title, report, ranks]) =>
+        [title, { ...report, kvEventSources: [source(0), source(1)], evidence: [declared] }, [...ranks]] as [
+          string,
+          DeepPartial<CapabilityReport>,
+          number[],
+        ],
+    ),
     ['are never none', { parallelism: { dataParallelSize: 0, dataParallelSizeLocal: 0 } }, [0]],
   ] satisfies [string, DeepPartial<CapabilityReport>, number[]][])('%s', (_, report, ranks) => {
     expect(of(report).ranks).toEqual(ranks);

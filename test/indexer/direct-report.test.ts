@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { servingOf } from '../../src/contract/serving.js';
 import type { ToldWorker } from '../../src/contract/told-worker.js';
 import { readReport } from '../../src/contract/worker-report.js';
 import { readRegisteredWorker } from '../../src/dynamo/registered-worker.js';
@@ -11,12 +12,20 @@ function toldBy(size: number): ToldWorker {
   return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
 }
 
+function sources(ranks: number): DirectKnowledge['sources'] {
+  return Array.from({ length: ranks }, (_, rank) => ({
+    rank,
+    endpoint: `tcp://h:${5557 + rank}`,
+    topic: '',
+  }));
+}
+
 function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof directReport> {
   return directReport({
     workerId: 'w-1',
     model: 'tiny',
     told: undefined,
-    ranks: 1,
+    sources: sources(1),
     instanceId: 'i-1',
     revision: 1n,
     observed: [],
@@ -43,6 +52,11 @@ function observed(
 }
 
 describe('the report of a worker without a sidecar', () => {
+  it('names a rank for each source that is read, so that requests may be sent to it', () => {
+    expect(servingOf(report({ sources: sources(2) })).ranks).toEqual([0, 1]);
+    expect(servingOf(report({ sources: sources(2), told: toldBy(16) })).ranks).toEqual([0, 1]);
+  });
+
   it('cannot be used before its first event, and says what brings that', () => {
     const read = readReport(report());
     expect(read).toMatchObject({ usable: false, group: 'tiny' });
@@ -102,7 +116,7 @@ describe('the report of a worker without a sidecar', () => {
 
   it('warns of ranks that nobody reads', () => {
     expect(report({ told: toldBy(16) }).warnings).toEqual([]);
-    expect(report({ told: toldBy(16), ranks: 2 }).warnings).toEqual([
+    expect(report({ told: toldBy(16), sources: sources(2) }).warnings).toEqual([
       '--kv-event-sources names sockets of 2, but its data_parallel_size is 1 (file card): name one for each rank',
     ]);
   });

@@ -34,6 +34,8 @@ export interface Declaration {
   readonly role?: DeclaredValue<EngineRole>;
   /** Base URLs by which others reach the engine's OpenAI server. */
   readonly advertisedUrls?: DeclaredValue<readonly string[]>;
+  /** Where each data-parallel rank publishes its KV events. */
+  readonly eventSources?: DeclaredValue<readonly KvEventSource[]>;
   /** The text of the file that `--declare` names. */
   readonly file?: { readonly path: string; readonly text: string };
 }
@@ -150,7 +152,15 @@ export async function declaredFacts(
   declaration: Declaration,
   observedAtMs: number,
 ): Promise<readonly Fact[]> {
-  const { tokensPerBlock, model, engineKind, role, advertisedUrls, file } = declaration;
+  const {
+    tokensPerBlock,
+    model,
+    engineKind,
+    role,
+    advertisedUrls,
+    eventSources: sources,
+    file,
+  } = declaration;
   const facts: Fact[] = [];
   if (tokensPerBlock !== undefined) {
     facts.push(
@@ -176,6 +186,10 @@ export async function declaredFacts(
     facts.push(
       fieldFact('engine.serving_addresses', addresses, declaredBy(origin, value.join(','), observedAtMs)),
     );
+  }
+  if (sources !== undefined) {
+    const raw = sources.value.map(({ endpoint }) => endpoint).join(',');
+    facts.push(fieldFact('kv_event_sources', sources.value, declaredBy(sources.origin, raw, observedAtMs)));
   }
   if (file !== undefined) {
     const origin = `file ${file.path}`;

@@ -1,4 +1,5 @@
 import { BlockHasher, type HashUnitName } from '../blocks/block-hasher.js';
+import { MAX_NAME_CHARS } from '../blocks/name-limits.js';
 import type { Prompt } from '../gen/kvaccord/v1/indexer.js';
 import { RpcError } from '../rpc/errors.js';
 
@@ -7,9 +8,6 @@ const MAX_TOKENS = 4 * 1024 * 1024;
 
 /** Longest prompt in hashes: as many as fit into a message of 4 MiB. */
 const MAX_HASHES = 512 * 1024;
-
-/** Longest LoRA name or cache salt that is hashed. */
-const MAX_NAME_CHARS = 4_096;
 
 /** How a prompt is cut and hashed; `AskedIndex` is one. */
 export interface HashContract {

@@ -1,10 +1,9 @@
+import { MAX_NAME_BYTES } from '../blocks/name-limits.js';
 import { EngineEvent, type EngineEventType } from './engine-event.js';
 import { MsgpackReader, UnreadableError } from './msgpack-reader.js';
 
 /** Largest payload that is looked into. vLLM's are some 26 KiB for 512 blocks of 16 tokens. */
 const MAX_PAYLOAD_BYTES = 67_108_864;
-/** Longest LoRA name and cache salt, in bytes of UTF-8. */
-const MAX_NAME_BYTES = 1_024;
 /** Longest of the words that come from short lists: tags, media, kinds, localities, keys. */
 const MAX_WORD_BYTES = 256;
 /** Unreadable events after which the rest of a batch is given up. */

@@ -30,7 +30,7 @@ export class EngineEvent {
   /** `lora_id`, when it is anything but null and 0. */
   hasLoraId = false;
   cacheSalt: string | undefined;
-  /** A LoRA name or salt was longer than `MAX_NAME_BYTES` of the decoder. */
+  /** A LoRA name or salt was longer than `MAX_NAME_BYTES`. */
   nameTooLong = false;
   groupIndex: number | undefined;
   attentionKind: string | undefined;

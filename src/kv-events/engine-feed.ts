@@ -9,7 +9,7 @@ import type { Feed, FeedListener } from './feed.js';
 import { FeedCounts } from './feed-counts.js';
 import { describeSource, type FeedSource, isSameSource } from './feed-source.js';
 import { RankFeed, type RankFeedOptions } from './rank-feed.js';
-import type { AppliedBatch, RankPicture } from './rank-picture.js';
+import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
@@ -19,10 +19,8 @@ export interface EngineFeedOptions
   extends RankFeedOptions,
     RelayLogOptions,
     ZmqSocketsOptions,
-    TrtllmDrainOptions {
-  /** Blocks that the picture of one rank may hold; default as `RankPicture` has it. */
-  readonly maxBlocks?: number;
-}
+    TrtllmDrainOptions,
+    RankPictureOptions {}
 
 export interface EngineFeedModules {
   readonly clock: Clock;
@@ -196,11 +194,9 @@ export class EngineFeed implements Relay {
       this.#modules.sockets ?? loadZmqSockets(this.#options, this.#modules),
     ]);
     const hasher = new BlockHasher();
-    const { maxBlocks } = this.#options;
     return {
       sockets,
-      makePicture: () =>
-        new RankPicture(maxBlocks === undefined ? {} : { maxBlocks }, { hasher, counts: this.counts }),
+      makePicture: () => new RankPicture(this.#options, { hasher, counts: this.counts }),
     };
   }
 

@@ -1,3 +1,4 @@
+import { MAX_NAME_BYTES } from '../blocks/name-limits.js';
 import type { HashWords } from '../blocks/packed-hashes.js';
 import type { EngineEvent } from './engine-event.js';
 import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
@@ -6,8 +7,8 @@ import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
 const SALT_PREFIX = 'dynamo-cache-salt:';
 /** What Dynamo's workers make of a media hash: its sixteen digits and zeros up to the length of vLLM's own. */
 const MEDIA_MARKER = /^[0-9a-fA-F]{16}0{48}$/;
-/** Longest extra key that is read; a longer one is not known. */
-const MAX_KEY_BYTES = 1_024;
+/** Longest extra key that is read, which may be a salt; a longer one is not known. */
+const MAX_KEY_BYTES: number = MAX_NAME_BYTES + SALT_PREFIX.length;
 /** More extra keys, or media, in one block than anybody has. */
 const MAX_PER_BLOCK = 256;
 

@@ -1,8 +1,10 @@
 import type { BlockHasher } from '../blocks/block-hasher.js';
 import type { HashWords } from '../blocks/packed-hashes.js';
 
-/** Namespaces at a time. A salt may be new with every request. */
+/** Namespaces at a time unless told otherwise. A salt may be new with every request. */
 const MAX_NAMESPACES = 65_536;
+/** Characters of all their names: 256 for each on average, which take 64 MiB as keys and values at two bytes each. */
+const MAX_CHARS = 256 * MAX_NAMESPACES;
 /** Unused ones are looked for when there are this many, and then at twice those in use. */
 const FIRST_SWEEP = 1_024;
 
@@ -17,17 +19,24 @@ export interface Namespace {
 export class NamespaceTable {
   readonly #hasher: BlockHasher;
   readonly #isUsed: (id: number) => boolean;
+  readonly #maxNamespaces: number;
   readonly #ids = new Map<string, number>();
   readonly #namespaces: (Namespace | undefined)[] = [];
   #free: number[] = [];
-  #sweepAt = FIRST_SWEEP;
+  #sweepAt: number;
+  #chars = 0;
   /** New namespaces until the next sweep may be, so that a full table is not swept for each that it refuses. */
   #pause = 0;
 
-  /** `isUsed` tells whether any block is still in a namespace. */
-  constructor(hasher: BlockHasher, isUsed: (id: number) => boolean) {
-    this.#hasher = hasher;
-    this.#isUsed = isUsed;
+  /** `isUsed` tells whether any block is still in a namespace; `maxNamespaces` are held at a time, default 65,536. */
+  constructor(
+    options: { readonly maxNamespaces?: number },
+    modules: { readonly hasher: BlockHasher; readonly isUsed: (id: number) => boolean },
+  ) {
+    this.#maxNamespaces = options.maxNamespaces ?? MAX_NAMESPACES;
+    this.#hasher = modules.hasher;
+    this.#isUsed = modules.isUsed;
+    this.#sweepAt = this.#nextSweep();
   }
 
   /** Its number; undefined when there are too many. */
@@ -36,8 +45,10 @@ export class NamespaceTable {
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     this.#pause -= 1;
-    if (this.#ids.size >= this.#sweepAt && this.#pause < 0) this.#sweep();
-    if (this.#ids.size >= MAX_NAMESPACES) return undefined;
+    const isFull = this.#ids.size >= this.#sweepAt || this.#chars + key.length > MAX_CHARS;
+    if (isFull && this.#pause < 0) this.#sweep();
+    if (this.#ids.size >= this.#maxNamespaces || this.#chars + key.length > MAX_CHARS) return undefined;
+    this.#chars += key.length;
     const id = this.#free.pop() ?? this.#namespaces.length;
     this.#ids.set(key, id);
     const seed = this.#hasher.seedOf(loraName, cacheSalt);
@@ -53,7 +64,8 @@ export class NamespaceTable {
     this.#ids.clear();
     this.#namespaces.length = 0;
     this.#free = [];
-    this.#sweepAt = FIRST_SWEEP;
+    this.#chars = 0;
+    this.#sweepAt = this.#nextSweep();
     this.#pause = 0;
   }
 
@@ -61,10 +73,15 @@ export class NamespaceTable {
     for (const [key, id] of this.#ids) {
       if (this.#isUsed(id)) continue;
       this.#ids.delete(key);
+      this.#chars -= key.length;
       this.#namespaces[id] = undefined;
       this.#free.push(id);
     }
-    this.#pause = FIRST_SWEEP / 2;
-    this.#sweepAt = Math.max(FIRST_SWEEP, Math.min(MAX_NAMESPACES, 2 * this.#ids.size));
+    this.#pause = Math.min(FIRST_SWEEP, this.#maxNamespaces) / 2;
+    this.#sweepAt = this.#nextSweep();
+  }
+
+  #nextSweep(): number {
+    return Math.min(this.#maxNamespaces, Math.max(FIRST_SWEEP, 2 * this.#ids.size));
   }
 }

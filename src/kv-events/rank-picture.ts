@@ -20,6 +20,13 @@ const MAX_STORE_TOKENS = 16_777_216;
 /** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
+export interface RankPictureOptions {
+  /** Blocks that are held at most, those that are kept out included; default 16,777,216. */
+  readonly maxBlocks?: number;
+  /** Different pairs of LoRA name and cache salt whose blocks are told at a time; default 65,536. */
+  readonly maxNamespaces?: number;
+}
+
 export interface RankPictureModules {
   readonly hasher: BlockHasher;
   readonly counts: EventCounts;
@@ -81,14 +88,18 @@ export class RankPicture {
   #orphans = 0;
   #observed: ObservedWidth | undefined;
   #flaw: string | undefined;
+  /** Blocks were kept out that a prompt may ask for; over once no block is kept out any more. */
+  #lacks: string | undefined;
 
-  /** `maxBlocks`: blocks that are held at most, those that are kept out included; default 16,777,216. */
-  constructor(options: { readonly maxBlocks?: number }, modules: RankPictureModules) {
+  constructor(options: RankPictureOptions, modules: RankPictureModules) {
     this.#hasher = modules.hasher;
     this.#counts = modules.counts;
     this.#maxBlocks = options.maxBlocks ?? DEFAULT_MAX_BLOCKS;
     this.#mirror = new BlockMirror(this.#maxBlocks);
-    this.#namespaces = new NamespaceTable(modules.hasher, (id) => this.#mirror.countIn(id) > 0);
+    this.#namespaces = new NamespaceTable(options, {
+      hasher: modules.hasher,
+      isUsed: (id) => this.#mirror.countIn(id) > 0,
+    });
   }
 
   /** Blocks that are told; one in several tiers counts once. */
@@ -98,7 +109,7 @@ export class RankPicture {
 
   /** Why the picture can no longer be exact; undefined when nothing speaks against it. A clear mends it. */
   get flaw(): string | undefined {
-    return this.#flaw;
+    return this.#flaw ?? this.#lacks;
   }
 
   /** Applies one batch of an engine that speaks MessagePack. Never throws, whatever the bytes. */
@@ -167,6 +178,7 @@ export class RankPicture {
     this.#mirror.clear();
     this.#namespaces.clear();
     this.#flaw = undefined;
+    this.#lacks = undefined;
   }
 
   #applyEvent(event: EngineEvent): void {
@@ -401,6 +413,8 @@ export class RankPicture {
     const tiers = tierBit(tier);
     const traits = traitsOf(tokensPerBlock, tiers, true);
     this.#results.add(why);
+    const lack = LACKS[why];
+    if (lack !== undefined) this.#lacks = lack;
     for (let i = start; i < hashCount; i++) {
       const lo = hashes[2 * i] ?? 0;
       const hi = hashes[2 * i + 1] ?? 0;
@@ -447,6 +461,7 @@ export class RankPicture {
       else mirror.setTiers(at, left);
       this.#results.add('applied');
     }
+    if (mirror.hiddenCount === 0) this.#lacks = undefined;
   }
 
   /** Tells that a block is gone from tiers, from all it is in unless told which. */
@@ -467,6 +482,14 @@ export class RankPicture {
     return { lo: this.#mirror.sequenceLo(at), hi: this.#mirror.sequenceHi(at) };
   }
 }
+
+/** Why blocks that a prompt may ask for are missing, by what kept them out. */
+const LACKS: Partial<Record<EventResult, string>> = {
+  namespace_refused:
+    'has more LoRA names and cache salts, or longer ones, than are kept: blocks are left out',
+  ambiguous_salt: 'named a LoRA or cache salt for blocks that belong to another: they are left out',
+  unnamed_lora: 'has blocks of LoRA adapters that its events do not name: they are left out',
+};
 
 const EVERY_TIER = (1 << TIERS.length) - 1;
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MAX_NAME_BYTES, MAX_NAME_CHARS } from '../../src/blocks/name-limits.js';
 import type { HashWords } from '../../src/blocks/packed-hashes.js';
 import { batchOf, encode, makePicture, unpack } from './support/engine-payloads.js';
 
@@ -368,11 +369,53 @@ describe('LoRA and salt', () => {
     expect(feed(store([3], [14, 15], { parent_block_hash: 1 })).orphans).toBe(1);
   });
 
-  it('that are too long or too many keep blocks out', () => {
-    const { feed, held, counted } = setUp();
-    feed(store([1], [10, 11], { cache_salt: 'x'.repeat(2_000) }));
+  it('that are too long for any prompt keep blocks out, and the picture from being exact until they are gone', () => {
+    const { feed, held, counted, picture } = setUp();
+    feed(store([1], [10, 11], { cache_salt: 'x'.repeat(MAX_NAME_BYTES + 1) }));
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored namespace_refused 1']);
+    expect(picture.flaw).toContain('longer ones, than are kept: blocks are left out');
+    feed(remove([1]));
+    expect(picture.flaw).toBeUndefined();
+  });
+
+  it.each(['x', 'ü', '漢'])('of as many %s as a prompt may have are read, wherever they stand', (letter) => {
+    const salt = letter.repeat(MAX_NAME_CHARS);
+    for (const form of [{ cache_salt: salt }, { extra_keys: [[salt]] }]) {
+      const { feed, held, device, picture } = setUp();
+      feed(store([1], [10, 11], form));
+      expect(held()).toEqual(device({ tokens: [10, 11], salt }));
+      expect(picture.flaw).toBeUndefined();
+    }
+  });
+
+  it('that are more than are kept keep blocks out, and the picture from being exact until they are gone', () => {
+    const { picture, counted } = makePicture({ maxNamespaces: 2 });
+    const salted = (hash: number): unknown => store([hash], [10, 11], { cache_salt: `tenant-${hash}` });
+    picture.apply(batchOf(salted(1), salted(2)));
+    expect(picture.flaw).toBeUndefined();
+    picture.apply(batchOf(salted(3), salted(4)));
+    expect([picture.size, picture.flaw]).toEqual([
+      2,
+      'has more LoRA names and cache salts, or longer ones, than are kept: blocks are left out',
+    ]);
+    picture.apply(batchOf(remove([3])));
+    expect(picture.flaw).toBeDefined();
+    picture.apply(batchOf(remove([4, 1])));
+    expect(picture.flaw).toBeUndefined();
+    picture.apply(batchOf(salted(5), salted(2)));
+    expect([picture.size, picture.flaw]).toEqual([2, undefined]);
+    expect(counted()).toContain('stored namespace_refused 2');
+  });
+
+  it('take bounded memory, however long they are', () => {
+    const { picture } = makePicture();
+    for (let at = 0; at < 6_000; at += 1) {
+      const salt = `${at}`.padEnd(MAX_NAME_CHARS, 'x');
+      picture.apply(batchOf(store([at], [10, 11], { cache_salt: salt })));
+    }
+    expect(picture.size).toBeLessThan(4_096);
+    expect(picture.flaw).toBeDefined();
   });
 
   it('may be new with every request, without end', () => {

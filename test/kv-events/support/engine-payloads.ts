@@ -3,7 +3,7 @@ import { Encoder } from '@msgpack/msgpack';
 import { parse } from 'lossless-json';
 import { BlockHasher } from '../../../src/blocks/block-hasher.js';
 import { EventCounts } from '../../../src/kv-events/event-counts.js';
-import { RankPicture } from '../../../src/kv-events/rank-picture.js';
+import { RankPicture, type RankPictureOptions } from '../../../src/kv-events/rank-picture.js';
 import type { BlockChange } from '../../../src/kv-events/relay.js';
 
 /** The recordings of real engines; see the README beside them. */
@@ -89,7 +89,7 @@ export function batchOf(...events: readonly unknown[]): Uint8Array {
 }
 
 /** A picture with its counts, and what applying said, in words that tests compare. */
-export function makePicture(options: { maxBlocks?: number } = {}): {
+export function makePicture(options: RankPictureOptions = {}): {
   readonly picture: RankPicture;
   readonly counts: EventCounts;
   readonly hasher: BlockHasher;

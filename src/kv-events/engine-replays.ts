@@ -25,6 +25,8 @@ export interface ReplayTarget {
    */
   onNothingPublished(isProved: boolean): void;
   onRestart(): void;
+  /** Whether another publisher may have come since the last batch that is surely of this one. */
+  isDoubted(): boolean;
   /** The picture would gain from a replay that begins before this batch. */
   knownFrom(): number;
 }
@@ -99,7 +101,7 @@ export class EngineReplays {
         if ((hasHole || end?.outcome === 'failed') && this.#mayGoOn(round, last)) continue;
         if (end !== undefined) return end;
         if (answers === 0 && last >= 0)
-          return this.#hasGiven ? { outcome: 'restarted' } : this.#keepsNothing();
+          return this.#isAnother ? { outcome: 'restarted' } : this.#keepsNothing();
         return { outcome: hasHole ? 'lost' : 'caught_up' };
       }
     });
@@ -117,7 +119,7 @@ export class EngineReplays {
         if (end === undefined && answers === 0 && !state.isBegun) {
           // It publishes nothing yet; when batches of it were seen, it began anew, or keeps none.
           const wasHeard = last !== undefined && last >= 0;
-          if (wasHeard && !this.#hasGiven) return this.#keepsNothing();
+          if (wasHeard && !this.#isAnother) return this.#keepsNothing();
           if (wasHeard) this.#target.onRestart();
           this.#target.begin();
           this.#target.onNothingPublished(this.#hasGiven);
@@ -133,6 +135,11 @@ export class EngineReplays {
   #mayGoOn(round: number, last: number | undefined): boolean {
     const { signal, watch } = this.#modules;
     return watch.last !== last && round < MAX_ROUNDS && !signal.aborted;
+  }
+
+  /** Whether a publisher that was heard and gives no batch is another one: the same one would give some, unless it keeps none. */
+  get #isAnother(): boolean {
+    return this.#hasGiven || this.#target.isDoubted();
   }
 
   #keepsNothing(): ReplayResult {

@@ -79,12 +79,6 @@ export class FeedLink {
     return frames;
   }
 
-  /** Throws away the messages that wait. */
-  discardWaiting(): void {
-    this.#inbox.length = 0;
-    this.#onRoom?.();
-  }
-
   /**
    * Opens the socket, for the first time or again. libzmq comes back by itself
    * after a connection broke, but never after a peer broke the protocol, as
@@ -122,6 +116,7 @@ export class FeedLink {
   async #shut(): Promise<void> {
     this.#subscription?.close();
     this.#subscription = undefined;
+    this.#inbox.length = 0;
     this.#onRoom?.();
     await this.#receiving;
   }
@@ -158,11 +153,27 @@ export class FeedLink {
       this.#listener.onUp();
     } else if (wasUp && !this.isUp) {
       this.#listener.onDown();
+      this.#leaveSocket();
       this.#lostTimer ??= clock.setTimer(this.#lostAfterMs, () => {
         this.#lostTimer = undefined;
         this.#listener.onLost();
       });
     }
+  }
+
+  /**
+   * What waits in a socket whose publisher has gone would be read among the
+   * first messages of the one that comes back. A socket that binds stays: its
+   * address might be taken meanwhile.
+   */
+  #leaveSocket(): void {
+    this.#inbox.length = 0;
+    if (this.#source.endpoint.startsWith('@')) return;
+    this.#generation += 1;
+    this.#subscription?.close();
+    this.#subscription = undefined;
+    this.#isReopenDue = true;
+    this.#listener.onWork();
   }
 
   /** Now and then: is there a connection? */

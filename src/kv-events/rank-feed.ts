@@ -136,6 +136,7 @@ export class RankFeed implements Feed {
         else this.#standing.limit(NOTHING_GIVEN);
       },
       onRestart: () => this.#onRestart(),
+      isDoubted: () => this.#doubt !== undefined,
     });
   }
 
@@ -308,6 +309,7 @@ export class RankFeed implements Feed {
   async #follow(sequence: number, payload: Uint8Array): Promise<void> {
     const { counts } = this.#modules;
     const digest = digestOf(payload);
+    const linkChanges = this.#linkChanges;
     let judgement = this.#watch.judge(sequence, digest);
     if (judgement === 'past') {
       // Older than all that can be compared: the engine's buffer tells whether it is the same publisher.
@@ -339,7 +341,8 @@ export class RankFeed implements Feed {
       counts.duplicates += 1;
       return;
     }
-    if (this.#isClosed) return;
+    // It may be of the publisher before; what was missed is asked for.
+    if (this.#isClosed || linkChanges !== this.#linkChanges) return;
     if (judgement === 'first') this.#standing.beginWith(sequence);
     this.#apply(sequence, digest, payload, true);
   }
@@ -412,8 +415,6 @@ export class RankFeed implements Feed {
     }
     const isAgain = this.#suspicion !== undefined;
     const reason = `${isAgain ? `${this.#interrupted}, and ` : ''}the source has no replay endpoint`;
-    // What came over the connection before may be of another engine start.
-    if (isAgain) this.#link.discardWaiting();
     this.#drop(reason);
     this.#standing.limit(reason);
     this.#modules.listener.onStatus();

@@ -93,7 +93,7 @@ describe('engines without a sidecar', () => {
       mismatchedWorkers: 'load-only',
     });
     await harness.untilGate(true);
-    await harness.untilView(({ groups }) => groups[0]?.routingMode === 'exact');
+    await harness.untilView(({ groups }) => groups[0]?.routingMode === 'mixed');
     await engine.publish(batchOf(stored(10)));
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.state === 'dissenting');
     await harness.untilView(({ groups }) => groups[0]?.routingMode === 'load_only');

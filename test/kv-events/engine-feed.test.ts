@@ -120,15 +120,15 @@ describe('a feed of an engine that keeps its batches', () => {
     const followed = follow(engine, { auditIntervalMs: 50, healIntervalMs: 50 });
     await reach(followed, { ...NOTHING_YET, blockCount: 0 });
     await engine.publish(batchOf(stored(900)));
-    const reason = expect.stringContaining('gives no batch although the engine published some');
     await reach(followed, { picture: 'partial', blockCount: 1, unknownBeforeSequence: 5 });
     const asked = engine.asked.length;
     await vi.waitFor(() => expect(engine.asked.length).toBeGreaterThan(asked + 3));
     expect(followed.feed.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 1 });
     expect(followed.restarts()).toBe(0);
+    // It may be another start that has published nothing: what is held cannot be believed, nor that it holds nothing.
     engine.stop();
     await engine.comeBack();
-    await reach(followed, { picture: 'stale', reason });
+    await reach(followed, { ...NOTHING_YET, blockCount: 0 });
   });
 
   it('closes gaps by replay', async () => {

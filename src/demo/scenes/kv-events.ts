@@ -19,8 +19,8 @@ export const kvEventsScene: Scene = {
       [planWorker('worker-a', 16), planWorker('worker-s', 16, simulatedSglang)].map(running),
     );
     await run.expectView(
-      'the gate is open with 16, and it is known exactly that nothing is cached yet',
-      (group) => isOpenWith(group, 16) && group?.routingMode === 'exact',
+      'the gate is open with 16, and no cache is known to hold anything yet',
+      (group) => isOpenWith(group, 16) && group?.routingMode === 'mixed',
     );
 
     await run.act('Two conversations with the same system prompt begin: one on worker-a, one on worker-s');

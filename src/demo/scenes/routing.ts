@@ -29,8 +29,8 @@ export const routingScene: Scene = {
       ['worker-a', 'worker-b', 'worker-c'].map((name) => running(planWorker(name, CUT))),
     );
     await run.expectView(
-      'the gate is open with 32, and it is known exactly what each cache holds',
-      (group) => isOpenWith(group, CUT) && group?.routingMode === 'exact',
+      'the gate is open with 32, and the KV events of all are read',
+      (group) => isOpenWith(group, CUT) && group?.routingMode === 'mixed',
     );
 
     await run.act('kv-accord frontend --router-mode kv: three people talk about a text each');

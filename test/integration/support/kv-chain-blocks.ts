@@ -20,7 +20,7 @@ export interface ChainBlock {
 }
 
 /** The namespaces of the chain tests. */
-const NAMESPACES: readonly Namespace[] = [
+export const NAMESPACES: readonly Namespace[] = [
   { loraName: '', cacheSalt: '' },
   { loraName: 'adapter-a', cacheSalt: '' },
   { loraName: '', cacheSalt: 'tenant-1' },

@@ -83,8 +83,8 @@ export class Ledger {
     if (startOf(at) === startOf(before.at)) return { at, unverified: before.unverified };
     // Batches of two engine starts in one picture: only as long as it says itself that it is in doubt.
     const picture = feed.ranks.find((status) => status.rank === rank)?.picture;
-    if (picture === 'exact') {
-      this.problems.push(`rank ${rank}: two engine starts in one picture that is exact`);
+    if (picture === 'exact' || picture === 'partial') {
+      this.problems.push(`rank ${rank}: two engine starts in one picture that is ${picture}`);
     }
     return { at, unverified: [...before.unverified, before.at] };
   }

@@ -130,8 +130,10 @@ export class SocketWorld {
     await vi.waitFor(
       () => {
         const credits = creditsOf(this.#index);
-        for (const [rank, { held }] of this.engines.entries()) {
-          expect(this.#index.pictureOfRank(TARGET, rank)).toBe('exact');
+        for (const [rank, { held, payloads }] of this.engines.entries()) {
+          // An engine that has published nothing may be one that keeps nothing for a replay.
+          const pictures = payloads.length === 0 ? ['exact', 'partial'] : ['exact'];
+          expect(pictures).toContain(this.#index.pictureOfRank(TARGET, rank));
           expect([...(credits.get(`${TARGET}/${rank}`) ?? [])].sort()).toEqual([...held].sort());
         }
       },

@@ -10,12 +10,21 @@ import type { Turns } from '../../../src/platform/turns.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
-import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
+import {
+  type ChainBlock,
+  type ChainBlocks,
+  NAMESPACES,
+  packedHashes,
+  TOKENS_PER_BLOCK,
+} from './kv-chain-blocks.js';
 import { type Credits, creditsOf, leadingBlocks } from './kv-chain-credits.js';
 import { type CacheStep, type EngineStyle, type Moment, RankEngine } from './kv-chain-engine.js';
 import { Ledger } from './kv-chain-ledger.js';
 import { type Fate, RankPort, type ReplayMode, socketsTo } from './kv-chain-ports.js';
 import { ChainStream, ReadPlaces } from './kv-chain-stream.js';
+
+/** What says that nothing is credited that is not held. */
+const PROMISES: ReadonlySet<string | undefined> = new Set(['exact', 'partial']);
 
 /** How one rank of a worker is made. */
 export interface RankSketch {
@@ -185,8 +194,6 @@ export class ChainWorld {
     worker.engineStart += 1;
     for (const port of worker.ports) port.unlink();
     for (const engine of worker.engines) engine.restart();
-    // Without a replay socket only the probes can tell one engine start from the next.
-    if (worker.sketch.ranks.some(({ hasReplay }) => !hasReplay)) this.probe(worker);
   }
 
   async restartSidecar(worker: ChainWorker): Promise<void> {
@@ -272,7 +279,8 @@ export class ChainWorld {
         const canBeExact =
           port.source.replayEndpoint !== undefined &&
           port.replay === 'answers' &&
-          port.keptBatches >= engine.payloads.length;
+          port.keptBatches >= engine.payloads.length &&
+          (worker.sketch.feed.maxNamespaces ?? Number.POSITIVE_INFINITY) >= NAMESPACES.length;
         if (canBeExact && picture !== 'exact')
           problems.push(`${name} is ${picture}: ${this.#why(worker, rank)}`);
       }
@@ -302,6 +310,14 @@ export class ChainWorld {
     if (credited.size > 0 && start !== undefined && start < reported)
       problems.push(`${name} is credited with blocks of start ${start}, and start ${reported} was reported`);
     const picture = this.#index.pictureOfRank(worker.target, rank);
+    const isPromise = PROMISES.has(picture);
+    if (isPromise && credited.size > 0 && !worker.isConnected)
+      problems.push(`${name} is ${picture} while its sidecar is lost`);
+    if (isPromise && unverified.length > 0 && this.#isCaughtUp(worker))
+      problems.push(`${name} is ${picture} and may hold blocks of an engine start before`);
+    const told = worker.feed.ranks[rank];
+    if (told?.blockCount !== 0 && PROMISES.has(told?.picture) && worker.ports[rank]?.isUp === false)
+      problems.push(`${name} is told as ${told?.picture} while the connection to its events is broken`);
     if (picture === 'none' && credited.size > 0 && !worker.stream.isUnderWay)
       problems.push(`${name} is none and holds ${credited.size}`);
     if (this.#isCaughtUp(worker) && unverified.length === 0) {

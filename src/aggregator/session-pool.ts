@@ -47,6 +47,7 @@ export class SessionPool {
       ...modules,
       gate: new ConnectGate(options, { clock }),
       silence: new SilenceWatch({ clock }),
+      unreachable: new Set(),
     };
   }
 

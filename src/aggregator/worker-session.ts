@@ -6,7 +6,7 @@ import {
   WatchCapabilitiesResponse,
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { Address } from '../platform/address.js';
-import { backoffMs, MAX_BACKOFF_MS } from '../platform/backoff.js';
+import { backoffMs, MAX_BACKOFF_MS, returnWaitMs } from '../platform/backoff.js';
 import type { Clock, Timer } from '../platform/clock.js';
 import type { ConnectGate } from '../platform/connect-gate.js';
 import { describeError } from '../platform/describe-error.js';
@@ -48,6 +48,8 @@ export interface WorkerSessionModules {
   readonly dialer: RpcDialer;
   readonly gate: ConnectGate;
   readonly silence: SilenceWatch;
+  /** Sessions that cannot reach their sidecar: the more there are, the less often each looks. */
+  readonly unreachable: Set<WorkerSession>;
   readonly listener: SessionListener;
   readonly logger: Logger;
   /** Counts and logs streams that are ended for what came on them. */
@@ -79,7 +81,8 @@ export type SessionStateName = SessionState['type'];
 /**
  * One long-lived WatchCapabilities stream to one sidecar, on a channel of its
  * own, for as long as discovery lists the worker. It connects when the gate
- * lets it, comes back by itself with jittered backoff after any failure, and
+ * lets it, comes back by itself with jittered backoff after any failure (within
+ * two seconds where the sidecar was only out of reach), and
  * asks only for what it does not have. It begins at once.
  */
 export class WorkerSession {
@@ -88,7 +91,10 @@ export class WorkerSession {
   readonly #modules: WorkerSessionModules;
   readonly #budget = new MessageBudget();
   #state: SessionState = { type: 'queued' };
+  /** Streams in a row that did not last. */
   #failures = 0;
+  /** Attempts to connect in a row that failed. */
+  #misses = 0;
   #lastInstanceId = '';
   #lastRevision = 0n;
   #divergingHeartbeats = 0;
@@ -121,7 +127,7 @@ export class WorkerSession {
     try {
       channel = this.#modules.dialer.dial(this.address);
     } catch (error) {
-      this.#fail(explainConnect(error));
+      this.#miss(explainConnect(error));
       return;
     }
     const state: SessionState = { type: 'connecting', abort: new AbortController() };
@@ -133,7 +139,7 @@ export class WorkerSession {
         else channel.close();
       },
       (error: unknown) => {
-        if (this.#state === state) this.#fail(explainConnect(error));
+        if (this.#state === state) this.#miss(explainConnect(error));
       },
     );
   }
@@ -240,13 +246,28 @@ export class WorkerSession {
     );
   }
 
+  /** The sidecar cannot be reached. It may be back at any time, so that it is looked for often. */
+  #miss(reason: string): void {
+    const { random, unreachable } = this.#modules;
+    if (this.#state.type === 'closed') return;
+    this.#misses += 1;
+    unreachable.add(this);
+    this.#waitFor(backoffMs(this.#misses, random, returnWaitMs(unreachable.size)), reason);
+  }
+
+  /** The sidecar was reached, and its stream ended. */
   #fail(reason: string): void {
-    const { clock, gate, listener, random, refusals } = this.#modules;
+    const { clock, random } = this.#modules;
     const state = this.#state;
     if (state.type === 'closed') return;
     const hasLived = state.type === 'watching' && clock.monotonicMs() - state.sinceMs >= LIVED_MS;
     this.#failures = hasLived ? 1 : this.#failures + 1;
-    const timer = clock.setTimer(backoffMs(this.#failures, random), () => {
+    this.#waitFor(backoffMs(this.#failures, random), reason);
+  }
+
+  #waitFor(waitMs: number, reason: string): void {
+    const { clock, gate, listener, refusals } = this.#modules;
+    const timer = clock.setTimer(waitMs, () => {
       this.#setState({ type: 'queued' });
       gate.enter(this);
     });
@@ -256,7 +277,7 @@ export class WorkerSession {
 
   /** The one place where the state changes: what the old one held is let go here. */
   #setState(next: SessionState): void {
-    const { gate, silence } = this.#modules;
+    const { gate, silence, unreachable } = this.#modules;
     const old = this.#state;
     if (old.type === 'closed') return;
     this.#state = next;
@@ -271,7 +292,9 @@ export class WorkerSession {
       old.stream.cancel();
       old.channel.close();
     }
+    if (next.type === 'watching' || next.type === 'closed') unreachable.delete(this);
     if (next.type === 'watching') {
+      this.#misses = 0;
       this.#quietLooks = 0;
       this.#divergingHeartbeats = 0;
       silence.add(this);

@@ -122,6 +122,14 @@ const ownSettings = {
     group: 'Requests',
     help: 'How long a worker may take to accept a connection before another one is tried.',
   },
+  'first-byte-timeout': {
+    kind: 'duration',
+    default: '15s',
+    min: '500ms',
+    max: '10m',
+    group: 'Requests',
+    help: 'How long a worker may say nothing, to this request or any other, before another one serves a request whose answer has not begun. It is asked for its models meanwhile, so that a full engine keeps its queue and a stopped one does not.',
+  },
   'request-timeout': {
     kind: 'duration',
     default: '1h',

@@ -66,6 +66,7 @@ export async function openGatewayParts(
   const proxy = new WorkerProxy(
     {
       connectTimeoutMs: settings.connectTimeoutMs,
+      firstByteTimeoutMs: settings.firstByteTimeoutMs,
       headersTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       idleTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       totalTimeoutMs: settings.requestTimeoutMs,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MessageBudget } from '../../src/aggregator/message-budget.js';
-import { backoffMs } from '../../src/platform/backoff.js';
+import { backoffMs, returnWaitMs } from '../../src/platform/backoff.js';
 
 describe('the wait before an attempt', () => {
   const waits = (fraction: number): number[] =>
@@ -11,6 +11,14 @@ describe('the wait before an attempt', () => {
   it('doubles from a quarter of a second to fifteen seconds, less at most a half by jitter', () => {
     expect(waits(1)).toEqual([250, 500, 1_000, 15_000, 15_000, 15_000]);
     expect(waits(0)).toEqual([125, 250, 500, 7_500, 7_500, 7_500]);
+  });
+
+  it('at a peer that is gone is at most a second, two with a thousand gone, and more only with more', () => {
+    expect([1, 500, 1_000, 4_000, 100_000].map(returnWaitMs)).toEqual([1_000, 1_000, 2_000, 8_000, 15_000]);
+    const random = { fraction: () => 1, uniqueId: () => '' };
+    expect([1, 3, 99].map((attempt) => backoffMs(attempt, random, returnWaitMs(1)))).toEqual([
+      250, 1_000, 1_000,
+    ]);
   });
 });
 

@@ -11,6 +11,8 @@ export type AttemptFailure =
   | 'bad_answer'
   /** It has as many requests of this proxy as it may. */
   | 'busy'
+  /** It said nothing to anybody, while another worker could serve. */
+  | 'silent'
   /** It answered 503. */
   | 'unavailable'
   /** The request itself cannot be sent to anybody. */

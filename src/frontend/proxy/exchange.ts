@@ -77,6 +77,8 @@ export class Exchange implements AttemptListener, InBag {
   /** The same worker was tried once more, since its connection was only stale. */
   #isSecondTry = false;
   #failure: AttemptFailure | undefined;
+  /** When another worker may be looked for again. */
+  #lookElsewhereMs = Number.NEGATIVE_INFINITY;
   /** Workers that closed the connection after the request was sent. */
   #endings = 0;
   /** A 503 that is coming in, and the last one that came in whole. */
@@ -129,6 +131,7 @@ export class Exchange implements AttemptListener, InBag {
         break;
       case 'waiting':
         if (isTooOld || elapsedMs >= options.headersTimeoutMs) this.#refuse(tooLateError());
+        else this.#watchSilence(nowMs);
         break;
       case 'holding':
         if (isTooOld) this.#refuse(tooLateError());
@@ -148,6 +151,47 @@ export class Exchange implements AttemptListener, InBag {
     }
   }
 
+  /** A worker that says nothing to anybody keeps no request that another one can serve. */
+  #watchSilence(nowMs: number): void {
+    const { options, clock } = this.#modules;
+    const { worker, pathPrefix } = this.#endpoint as WorkerEndpoint;
+    const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
+    const halfMs = options.firstByteTimeoutMs / 2;
+    if (silentMs < halfMs) return;
+    worker.life.ask(worker.pool, pathPrefix, halfMs, clock);
+    if (silentMs < options.firstByteTimeoutMs || !this.#mayRetry || nowMs < this.#lookElsewhereMs) return;
+    this.#lookElsewhereMs = nowMs + options.firstByteTimeoutMs;
+    this.#lookElsewhere();
+  }
+
+  /** Goes to another worker, if there is one: until it is known, the silent one may still answer. */
+  #lookElsewhere(): void {
+    const attempt = this.#attempt;
+    const { target } = (this.#route as Route).decision;
+    const isOld = (): boolean => this.#phase !== 'waiting' || this.#attempt !== attempt;
+    this.#request.pick([...this.#excluded, target]).then(
+      (picked) => {
+        if (isOld()) {
+          picked.route.release();
+          return;
+        }
+        if ((this.#endpoint as WorkerEndpoint).worker.life.tellSilence())
+          this.#modules.logger.warn({ target }, 'A worker says nothing, and its requests go to others');
+        this.#leave();
+        this.#release();
+        this.#failure = 'silent';
+        this.#excluded.push(target);
+        this.#enter('picking');
+        this.#onPicked(picked);
+      },
+      (error: unknown) =>
+        this.#modules.logger.debug(
+          { target, error },
+          'A worker says nothing, and no other can serve its request',
+        ),
+    );
+  }
+
   /** Ends it now: with a refusal where nothing was sent yet, else in the middle. */
   cut(): void {
     if (this.#phase === 'flushing') this.#breakOff('client_gone');
@@ -161,6 +205,7 @@ export class Exchange implements AttemptListener, InBag {
 
   onAnswer(status: number, rawHeaders: readonly (Buffer | string)[]): void {
     this.#modules.trouble.answered(this.#route?.decision.target, status);
+    this.#endpoint?.worker.life.hear(this.#modules.clock.monotonicMs());
     if (status === 503 && this.#mayRetry) {
       this.#coming = new HeldAnswer(status, passedHeaders(rawHeaders).headers);
       this.#enter('holding');
@@ -178,6 +223,7 @@ export class Exchange implements AttemptListener, InBag {
     // Its `close` comes in a moment.
     if (response.destroyed) return;
     this.#sinceMs = this.#modules.clock.monotonicMs();
+    this.#endpoint?.worker.life.hear(this.#sinceMs);
     if (!this.#hasData) this.#onFirstData();
     this.#follow(piece);
     if (!response.write(piece)) this.#pause();

@@ -6,6 +6,11 @@ export interface ProxyOptions {
   readonly connectTimeoutMs: number;
   /** Longest wait for the first byte of an answer: an engine may queue a prompt for minutes before it says anything. */
   readonly headersTimeoutMs: number;
+  /**
+   * Longest silence of a worker, as a whole, before its answer begins, when another worker can serve the request: half of it
+   * is waited, and half is given to it to say that it is there.
+   */
+  readonly firstByteTimeoutMs: number;
   /** Longest silence within an answer, the wait for its first token included. */
   readonly idleTimeoutMs: number;
   /** Longest life of a request, retries and all: a stream that never ends is cut here. */
@@ -36,6 +41,7 @@ export interface ProxyOptions {
  * What a proxy does unless it is told otherwise:
  * - 5 s to connect: a worker is in the same building, and another one may be free;
  * - 10 minutes for the first byte and between two: a full engine queues that long;
+ * - 15 s for a worker that says nothing to anybody: a busy server tells its models within a second;
  * - 1 hour for all of it: far beyond the longest generation;
  * - 60 s for a client that stands still: a phone that lost its network comes back earlier or not at all;
  * - 1,024 requests to one worker: engines run 256 at a time (vLLM's `max_num_seqs`) and queue the rest;
@@ -45,6 +51,7 @@ export interface ProxyOptions {
 export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,
   headersTimeoutMs: 600_000,
+  firstByteTimeoutMs: 15_000,
   idleTimeoutMs: 600_000,
   totalTimeoutMs: 3_600_000,
   slowClientTimeoutMs: 60_000,

@@ -11,6 +11,7 @@ const FAILED: Readonly<Record<AttemptFailure, readonly [status: number, text: st
   unreachable: [502, 'could not be reached'],
   closed: [502, 'closed the connection before it answered'],
   bad_answer: [502, 'gave an answer that cannot be read'],
+  silent: [504, 'did not answer'],
   busy: [503, 'has as many requests as it may'],
   unavailable: [503, 'cannot take requests now'],
   bad_request: [400, ''],

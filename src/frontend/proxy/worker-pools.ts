@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { Pool } from 'undici';
 import { engineConnector } from '../engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
+import { WorkerLife } from './worker-life.js';
 
 /** What reads from a connection, and waits with that. */
 export interface PausedReader {
@@ -11,6 +12,7 @@ export interface PausedReader {
 /** The connections to one worker. */
 export interface WorkerPool {
   readonly pool: Pool;
+  readonly life: WorkerLife;
   /** Requests that undici has not answered or failed yet. */
   running: number;
   /** Those of its running requests whose clients do not keep up. */
@@ -51,7 +53,7 @@ export class WorkerPools {
     let worker = this.#byOrigin.get(origin);
     if (worker === undefined) {
       const paused = new Set<PausedReader>();
-      worker = { pool: this.#makePool(origin, paused), running: 0, paused };
+      worker = { pool: this.#makePool(origin, paused), life: new WorkerLife(), running: 0, paused };
       this.#byOrigin.set(origin, worker);
     }
     const endpoint = { worker, baseUrl, pathPrefix: pathname.replace(/\/+$/, '') };

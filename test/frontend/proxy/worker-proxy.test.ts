@@ -483,6 +483,83 @@ describe('a client that leaves', () => {
   });
 });
 
+describe('a worker that does not begin to answer', () => {
+  const proxy = { firstByteTimeoutMs: 4_000 };
+
+  it('keeps no request when it says nothing to anybody and another one can serve', async () => {
+    const clock = new FakeClock();
+    const reached = defer();
+    const asked: string[] = [];
+    const stopped = await rawWorker((_socket, request) => {
+      asked.push(request.split(' HTTP/')[0] as string);
+      reached.resolve();
+    });
+    const other = await rawWorker((socket) => socket.write(OK));
+    const gateway = await harness({ workers: [stopped.url, other.url], clock, proxy });
+    const answer = fetch(gateway.url, { method: 'POST', body: '{}' });
+    await reached.promise;
+    await clock.advanceMs(2_250);
+    await until(() => asked.length === 2);
+    expect(asked[1]).toBe('GET /v1/models');
+    expect(other.connections).toBe(0);
+    await clock.advanceMs(2_250);
+    expect((await answer).status).toBe(200);
+    await gateway.settled();
+    await until(() => stopped.closed === 2);
+    expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1]);
+    const told = gateway.logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(told).toEqual(['A worker says nothing, and its requests go to others']);
+  });
+
+  it('keeps its request as long as it answers who asks for its models', async () => {
+    const clock = new FakeClock();
+    let answerNow = (): void => {};
+    const reached = defer();
+    let asked = 0;
+    const full = await httpWorker((request, response) => {
+      if (request.method === 'GET') {
+        asked += 1;
+        response.writeHead(401).end();
+        return;
+      }
+      answerNow = () => void response.end('{}');
+      reached.resolve();
+    });
+    const other = await rawWorker((socket) => socket.write(OK));
+    const gateway = await harness({ workers: [full.url, other.url], clock, proxy });
+    const answer = fetch(gateway.url, { method: 'POST', body: '{}' });
+    await reached.promise;
+    for (let round = 1; round <= 5; round += 1) {
+      await clock.advanceMs(2_250);
+      await until(() => asked === round);
+      // Its answer is on the way here.
+      await fetch(full.url);
+      asked -= 1;
+    }
+    answerNow();
+    expect((await answer).status).toBe(200);
+    expect(other.connections).toBe(0);
+  });
+
+  it('keeps its request when nobody else can serve it', async () => {
+    const clock = new FakeClock();
+    const sockets: (() => void)[] = [];
+    const reached = defer();
+    const stopped = await rawWorker((socket) => {
+      sockets.push(() => void socket.write(OK));
+      reached.resolve();
+    });
+    const gateway = await harness({ workers: [stopped.url], clock, proxy });
+    const answer = fetch(gateway.url, { method: 'POST', body: '{}' });
+    await reached.promise;
+    for (let step = 0; step < 10; step += 1) await clock.advanceMs(2_250);
+    expect(gateway.excluded.length).toBeGreaterThan(1);
+    sockets[0]?.();
+    expect((await answer).status).toBe(200);
+    expect(gateway.routes.map(({ releases }) => releases)).toEqual([1]);
+  });
+});
+
 describe('time-outs', () => {
   it('give up on a worker that does not begin to answer', async () => {
     const clock = new FakeClock();

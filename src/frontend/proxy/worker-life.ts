@@ -1,0 +1,53 @@
+import type { Pool } from 'undici';
+import type { Clock } from '../../platform/clock.js';
+
+/**
+ * When a worker was last heard, by whichever request, and the question whether
+ * it is still there: a stopped engine keeps its connections, and a full one says
+ * nothing of a request for minutes, but answers who asks for its models.
+ */
+export class WorkerLife {
+  #heardMs = Number.NEGATIVE_INFINITY;
+  #isAsked = false;
+  #isTold = false;
+
+  /** Something came from the worker, at this time of the monotonic clock. */
+  hear(nowMs: number): void {
+    this.#heardMs = nowMs;
+    this.#isTold = false;
+  }
+
+  /** Milliseconds in which the worker has said nothing at all since `sinceMs`. */
+  silentMs(sinceMs: number, nowMs: number): number {
+    return nowMs - Math.max(sinceMs, this.#heardMs);
+  }
+
+  /** True once for each silence: it is to be logged. */
+  tellSilence(): boolean {
+    const isNew = !this.#isTold;
+    this.#isTold = true;
+    return isNew;
+  }
+
+  /** Asks whether it is there, unless it is being asked; any answer of any status will do. */
+  ask(pool: Pool, pathPrefix: string, waitMs: number, clock: Clock): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    const late = new AbortController();
+    const timer = clock.setTimer(waitMs, () => late.abort());
+    pool
+      // Harmless at every engine, and needs no key to be answered with a refusal.
+      .request({ method: 'GET', path: `${pathPrefix}/v1/models`, signal: late.signal })
+      .then(({ body }) => {
+        this.hear(clock.monotonicMs());
+        return body.dump();
+      })
+      .catch(() => {
+        // Silence is what was asked about; whoever waits sees that nothing was heard.
+      })
+      .finally(() => {
+        timer.clear();
+        this.#isAsked = false;
+      });
+  }
+}

@@ -1,7 +1,9 @@
-import { Template } from '@huggingface/jinja';
 import { templateKwargs } from './ask-forms.js';
 import { type ContentFormat, isExact, templateMessages, templateTools } from './chat-messages.js';
 import { contentFormatOf } from './content-format.js';
+import { InexactError } from './jinja/errors.js';
+import { ChatTemplate } from './jinja/template.js';
+import { strip } from './jinja/text.js';
 import { isGiven, isRecord } from './read-prompt.js';
 
 /** The text that a chat becomes, or why there is none. */
@@ -39,36 +41,58 @@ const RESERVED_KWARGS: ReadonlySet<string> = new Set([
 
 interface Compiled {
   readonly source: string;
-  readonly template: Template;
+  readonly template: ChatTemplate;
   readonly format: ContentFormat;
 }
 
 /** Renders chats as Hugging Face's `apply_chat_template` does, given what vLLM gives it. */
 export class ChatTemplates {
-  readonly #compiled = new Map<string, Compiled>();
+  /** Undefined for a template that is not rendered here. */
+  readonly #compiled = new Map<string, Compiled | undefined>();
   readonly #specialTokens: Readonly<Record<string, string>>;
 
-  /** Throws when a template cannot be parsed; the message names it. */
-  constructor(sources: TemplateSources, specialTokens: Readonly<Record<string, string>>) {
+  /**
+   * `nowMs` is the wall clock, in milliseconds since 1970. Throws when a
+   * template cannot be parsed; the message names it.
+   */
+  constructor(
+    sources: TemplateSources,
+    specialTokens: Readonly<Record<string, string>>,
+    nowMs: () => number,
+  ) {
     this.#specialTokens = specialTokens;
     for (const [name, source] of Object.entries(sources)) {
       try {
-        const template = new Template(source);
-        this.#compiled.set(name, { source, template, format: contentFormatOf(template.parsed) });
+        const template = new ChatTemplate(source, nowMs);
+        this.#compiled.set(name, { source, template, format: contentFormatOf(template.statements) });
       } catch (error) {
+        if (error instanceof InexactError) {
+          this.#compiled.set(name, undefined);
+          continue;
+        }
         throw new Error(`the chat template "${name}" cannot be used: ${messageOf(error)}`, { cause: error });
       }
     }
   }
 
-  /** `body` is a request that was read by `readPrompt`. Throws what the template throws. */
+  /** `body` is a request that was read by `readPrompt`. Throws what the template raises. */
   render(body: Readonly<Record<string, unknown>>): Rendered {
+    try {
+      return this.#render(body);
+    } catch (error) {
+      if (error instanceof InexactError) return none('unsure');
+      throw error;
+    }
+  }
+
+  #render(body: Readonly<Record<string, unknown>>): Rendered {
     const isAdding = body['add_generation_prompt'] ?? true;
     const isContinuing = body['continue_final_message'] ?? false;
     if (typeof isAdding !== 'boolean' || typeof isContinuing !== 'boolean') return none('bad_prompt');
     if (isAdding && isContinuing) return none('bad_prompt');
     const hasTools = isGiven(body['tools']);
-    const compiled = (hasTools ? this.#compiled.get('tool_use') : undefined) ?? this.#compiled.get('default');
+    const name = hasTools && this.#compiled.has('tool_use') ? 'tool_use' : 'default';
+    const compiled = this.#compiled.get(name);
     if (compiled === undefined || isGiven(body['chat_template'])) return none('unsure');
     const kwargs = kwargsOf(body);
     const tools = hasTools ? templateTools(body['tools']) : null;
@@ -111,10 +135,10 @@ function renderContinued(
     ...variables,
     messages: [...messages.slice(0, -1), { ...last, content: marked }],
   });
-  const at = text.lastIndexOf(TAG.trim());
-  if (at === -1 || !text.includes(final.trim())) return none('bad_prompt');
+  const at = text.lastIndexOf(TAG.trimEnd());
+  if (at === -1 || !text.includes(strip(final, null, true, true))) return none('bad_prompt');
   // A template that trims the message has taken the blank at the mark's end with it.
-  return { text: text.startsWith(TAG, at) ? text.slice(0, at) : text.slice(0, at).trimEnd() };
+  return { text: text.startsWith(TAG, at) ? text.slice(0, at) : strip(text.slice(0, at), null, false, true) };
 }
 
 function kwargsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {

@@ -1,5 +1,6 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { LRUCache } from 'lru-cache';
+import { InexactError } from './jinja/errors.js';
 import { isRecord } from './read-prompt.js';
 
 /** What a remembered piece costs beside its text and its tokens. */
@@ -25,6 +26,8 @@ export class TextTokenizer {
   /** Those behind which a text may be cut. */
   readonly #cuts: ReadonlySet<string>;
   readonly #pieces: LRUCache<string, Uint32Array> | undefined;
+  /** The token that stands here where an engine has a character's bytes. */
+  readonly #unsureId: unknown;
 
   /** `files` are `tokenizer.json` and `tokenizer_config.json`. Throws on what cannot be used, or not exactly. */
   constructor(
@@ -41,6 +44,7 @@ export class TextTokenizer {
     if (single !== undefined)
       throw new Error(`its added token "${single['content']}" is a single_word, which is not supported`);
     this.#tokenizer = new Tokenizer({ ...tokenizer, added_tokens: added }, isRecord(config) ? config : {});
+    this.#unsureId = unsureIdOf(tokenizer['model']);
     const unnormalised = dependsOnPlace(tokenizer['pre_tokenizer']) ? [] : unnormalisedOf(tokenizer, added);
     this.#cuts = new Set(unnormalised.filter(({ rstrip }) => !rstrip).map(({ content }) => content));
     if (this.#cuts.size === 0 || options.maxRememberedBytes === 0) return;
@@ -97,6 +101,7 @@ export class TextTokenizer {
     for (let i = 0; i < ids.length; i += 1) {
       const id: unknown = ids[i];
       if (typeof id !== 'number') throw new Error('a part of the text is not in the vocabulary');
+      if (id === this.#unsureId) throw new InexactError('a character that is not in the vocabulary');
       tokens[i] = id;
     }
     return tokens;
@@ -113,6 +118,12 @@ function unnormalisedOf(
     .filter((token) => !(hasNormaliser && (token['normalized'] ?? token['special'] !== true) === true))
     .map((token) => ({ content: String(token['content']), rstrip: token['rstrip'] === true }))
     .filter(({ content }) => content !== '');
+}
+
+/** A `Unigram` with `byte_fallback` takes bytes for what it does not know, which the library does not. */
+function unsureIdOf(model: unknown): unknown {
+  const isUnsure = isRecord(model) && model['type'] === 'Unigram' && model['byte_fallback'] === true;
+  return isUnsure ? model['unk_id'] : undefined;
 }
 
 /** A `Metaspace` may put a blank before the first piece of a text alone. */

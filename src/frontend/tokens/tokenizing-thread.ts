@@ -1,8 +1,10 @@
 /** The thread in which prompts are rendered and tokenised: 10,000 tokens would hold up the event loop for 20 to 50 ms. */
+import { systemClock } from '../../platform/clock.js';
 import { describeError } from '../../platform/describe-error.js';
 import { insideThread } from '../../platform/thread.js';
 import { ChatTemplates } from './chat-template.js';
-import { isRecord } from './read-prompt.js';
+import { InexactError } from './jinja/errors.js';
+import { specialTokensOf } from './special-tokens.js';
 import { TextTokenizer } from './text-tokenizer.js';
 import type { TokenizingData, TokenizingJob, TokenizingMessage } from './tokenizing.js';
 
@@ -21,21 +23,13 @@ function load(): Loaded | TokenizingMessage {
     file = 'tokenizer.json';
     const tokenizer = new TextTokenizer({ tokenizer: JSON.parse(data.tokenizer), config }, data);
     file = 'chat_template';
-    return { tokenizer, templates: new ChatTemplates(data.templates, specialTokensOf(config)) };
+    return {
+      tokenizer,
+      templates: new ChatTemplates(data.templates, specialTokensOf(config), systemClock.wallMs),
+    };
   } catch (error) {
     return { kind: 'refused', file, problem: describeError(error) };
   }
-}
-
-/** `bos_token` and the like, each a text or an object with its `content`. */
-function specialTokensOf(config: unknown): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(isRecord(config) ? config : {})) {
-    if (!/^(?:bos|eos|unk|sep|pad|cls|mask)_token$/.test(name)) continue;
-    const content = isRecord(value) ? value['content'] : value;
-    if (typeof content === 'string') found[name] = content;
-  }
-  return found;
 }
 
 function tokenise({ tokenizer, templates }: Loaded, job: TokenizingJob): TokenizingMessage {
@@ -52,6 +46,7 @@ function tokenise({ tokenizer, templates }: Loaded, job: TokenizingJob): Tokeniz
     if (tokens.length > data.maxTokens) return none('too_long', 'it has too many tokens');
     return { kind: 'tokens', tokens: tokens as Uint32Array<ArrayBuffer> };
   } catch (error) {
+    if (error instanceof InexactError) return none('no_tokenizer', error.message);
     return none('failed', describeError(error));
   }
 }

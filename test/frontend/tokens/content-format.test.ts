@@ -1,8 +1,8 @@
-import { Template } from '@huggingface/jinja';
 import { describe, expect, it } from 'vitest';
 import { contentFormatOf } from '../../../src/frontend/tokens/content-format.js';
+import { parseTemplate } from '../../../src/frontend/tokens/jinja/parse-template.js';
 
-const formatOf = (source: string): string => contentFormatOf(new Template(source).parsed);
+const formatOf = (source: string): string => contentFormatOf(parseTemplate(source));
 
 describe('the format in which a template takes contents', () => {
   it.each([

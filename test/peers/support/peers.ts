@@ -15,7 +15,8 @@ export type PeerName =
   | 'helm'
   | 'prometheus'
   | 'hadolint'
-  | 'image-tools';
+  | 'image-tools'
+  | 'chat-templates';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
 const PEER_CACHE: string = join(

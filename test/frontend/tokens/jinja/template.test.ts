@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { InexactError } from '../../../../src/frontend/tokens/jinja/errors.js';
+import { ChatTemplate } from '../../../../src/frontend/tokens/jinja/template.js';
+
+const NOON_MS = Date.UTC(2026, 10, 22, 12);
+
+/** Of 1,690: rounding, parts of words, identity, remainders of floats, and filters that no chat template uses. */
+const MAX_DECLINED = 120;
+
+interface Recorded {
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** A template and what Python prints, null where it raises. */
+  readonly cases: readonly (readonly [string, string | null])[];
+}
+
+function render(
+  template: string,
+  variables: Readonly<Record<string, unknown>> = {},
+): string | null | 'declined' {
+  try {
+    return new ChatTemplate(template, () => NOON_MS).render(variables);
+  } catch (error) {
+    return error instanceof InexactError ? 'declined' : null;
+  }
+}
+
+describe('a template', () => {
+  it("comes out as from Python's Jinja2 in the environment of transformers, or is declined", () => {
+    const { variables, cases } = JSON.parse(
+      readFileSync(new URL('../../../fixtures/jinja/cases.json', import.meta.url), 'utf8'),
+    ) as Recorded;
+    const results = cases.map(([template, expected]) => ({
+      template,
+      expected,
+      made: render(template, variables),
+    }));
+    const wrong = results.filter(({ expected, made }) => made !== 'declined' && made !== expected);
+    expect(wrong).toEqual([]);
+    const declined = results.filter(({ expected, made }) => made === 'declined' && expected !== null);
+    // What no chat template is known to need; a template that is rendered today must not be declined tomorrow.
+    expect(declined.length).toBeLessThanOrEqual(MAX_DECLINED);
+  });
+
+  it.each([
+    [
+      'a list without bound',
+      "{% set ns = namespace(x=['a']) %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+    ],
+    [
+      'a text without bound',
+      "{% set ns = namespace(x='a') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+    ],
+    ['a text that is repeated', "{{ 'abc' * 100000000 }}"],
+    ['an output without bound', "{% set x = 'a' * 60000000 %}{{ x }}{{ x }}"],
+    ['a macro that calls itself', '{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}'],
+    ['a deep expression', `{{ ${'('.repeat(50_000)}1${')'.repeat(50_000)} }}`],
+    ['half a surrogate pair', '{{ x }}'],
+  ])('does not render %s', (_, template) => {
+    expect([null, 'declined']).toContain(render(template, { x: '\ud83d' }));
+  });
+});

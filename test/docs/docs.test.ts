@@ -7,6 +7,7 @@ import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway-metrics.js';
 import { CrewMetrics, registerThreadMetrics } from '../../src/frontend/threads/thread-metrics.js';
 import { IndexMetrics } from '../../src/indexer/index-metrics.js';
+import { createRegistry } from '../../src/platform/metrics.js';
 import { countRefusals } from '../../src/platform/stream-refusals.js';
 import { RouterMetrics } from '../../src/router/router-metrics.js';
 import { SidecarMetrics } from '../../src/sidecar/sidecar-metrics.js';
@@ -69,7 +70,7 @@ describe('metrics.md', () => {
     registerThreadMetrics(aggregator, 1);
     new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
     // Some have the same name in both, with other labels.
-    const served = [aggregator, sidecar]
+    const served = [aggregator, sidecar, createRegistry({ version: '0.0.0' })]
       .flatMap((registry) => registry.getMetricsAsArray() as unknown as { name: string }[])
       .map(({ name }) => name)
       .filter((name) => name.startsWith('kv_'));

@@ -13,7 +13,7 @@ const cases = repositoryFile('test/peers/support/alert-cases.yaml');
 describe.skipIf(lacks('prometheus'))('the alerts', () => {
   test('are rules that Prometheus takes', async () => {
     const { status, stdout } = await promtool('check', rules);
-    expect(stdout).toContain('SUCCESS: 18 rules found');
+    expect(stdout).toContain('SUCCESS: 20 rules found');
     expect(status).toBe(0);
   });
 

@@ -63,6 +63,68 @@ const values: Readonly<Record<string, Node>> = {
     drainTimeoutSeconds: 600,
   },
   'the number of workers from their Deployment': { workers: { min: 'auto' } },
+  'everything that a cluster may want beside it': {
+    workers: { min: 4, onMissing: 'proceed', collectTimeout: '2m' },
+    expectedModels: ['meta-llama/Llama-3.1-8B-Instruct', 'qwen3'],
+    extraVolumes: [{ name: 'scratch', emptyDir: {} }],
+    extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
+    extraObjects: [
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: '{{ include "kv-accord.fullname" . }}-extra' },
+        data: { component: '{{ .Values.component }}' },
+      },
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-text\n',
+    ],
+    autoscaling: {
+      enabled: true,
+      minReplicas: 3,
+      maxReplicas: 9,
+      targetMemoryUtilizationPercentage: 80,
+      metrics: [
+        {
+          type: 'Pods',
+          pods: { metric: { name: 'requests' }, target: { type: 'AverageValue', averageValue: '64' } },
+        },
+      ],
+      behavior: { scaleDown: { stabilizationWindowSeconds: 600 } },
+    },
+    ingress: {
+      enabled: true,
+      className: 'nginx',
+      annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '3600' },
+      hosts: [{ host: 'llm.example' }, { host: '*.example', paths: [{ path: '/v1', pathType: 'Prefix' }] }],
+      tls: [{ secretName: 'llm-tls', hosts: ['llm.example'] }],
+    },
+    httpRoute: {
+      enabled: true,
+      parentRefs: [{ name: 'public', namespace: 'gateways' }],
+      hostnames: ['llm.example'],
+      timeouts: { request: '0s' },
+    },
+    tracing: {
+      endpoint: 'http://otel-collector.monitoring:4318',
+      sampler: 'parentbased_traceidratio',
+      samplerArg: '0.1',
+      resourceAttributes: { 'deployment.environment': 'test' },
+      headers: { secretName: 'collector' },
+    },
+    monitoring: {
+      enabled: true,
+      alerts: {
+        enabled: true,
+        disabled: ['KvAccordNotExact'],
+        labels: { team: 'serving' },
+        runbookBase: 'https://git.example/kv-accord/blob/main/',
+      },
+    },
+    engines: {
+      apiKey: { secretName: 'engine-key' },
+      keyHosts: ['10.0.0.0/8', '*.engines.example'],
+      tlsCa: { secretName: 'engine-ca' },
+    },
+  },
   'nothing but the template': { component: 'none' },
 };
 
@@ -201,6 +263,41 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
     },
   );
 
+  test.skipIf(lacks('helm'))(
+    'helm upgrade with another component is refused before it changes anything',
+    async () => {
+      const cluster = ['--kubeconfig', kube.kubeconfig, '--namespace', 'kv'];
+      expect(await helm(['install', 'fixed', chart, ...cluster])).toMatchObject({ status: 0 });
+      const service = [
+        'get',
+        'service',
+        'fixed-kv-accord-status',
+        '-n',
+        'kv',
+        '-o',
+        'jsonpath={.spec.selector}',
+      ];
+      const before = await kube.kubectl(service);
+      const { status, stderr } = await helm([
+        ...['upgrade', 'fixed', chart, ...cluster],
+        ...['--set', 'component=aggregator'],
+      ]);
+      expect(status).toBe(1);
+      expect(stderr).toContain(
+        'component cannot be changed from frontend to aggregator in an upgrade, and nothing was changed',
+      );
+      expect(await kube.kubectl(service)).toEqual(before);
+      // Two releases in one namespace.
+      expect(
+        await helm(['install', 'second', chart, ...cluster, '--set', 'component=aggregator']),
+      ).toMatchObject({
+        status: 0,
+      });
+      for (const name of ['fixed', 'second'])
+        expect(await helm(['uninstall', name, ...cluster])).toMatchObject({ status: 0 });
+    },
+  );
+
   test.skipIf(lacks('kubeconform'))(
     'kubeconform takes them without a server, and finds what is wrong',
     async () => {
@@ -239,12 +336,44 @@ describe.skipIf(lacks('helm'))('the chart', () => {
     ['a word that is none of them', { component: 'router' }, "'frontend', 'aggregator', 'none'"],
     ['a number that is too small', { workers: { min: 0 } }, "at '/workers/min': minimum: got 0, want 1"],
     [
+      'a way to find workers that there is not',
+      { workers: { find: 'services' } },
+      "at '/workers/find': value must be one of 'service', 'pods', 'graph', 'targets'",
+    ],
+    [
       'auto with a list',
       { workers: { find: 'targets', targets: ['a:1'], min: 'auto' } },
-      "at '/workers/min'",
+      'workers.min is auto, and workers.find is targets, which names no workload to count by',
     ],
-    ['a graph without a name', { workers: { find: 'graph' } }, "at '/workers/graph'"],
-    ['an empty list', { workers: { find: 'targets' } }, "at '/workers/targets'"],
+    ['a graph without a name', { workers: { find: 'graph' } }, 'workers.graph is empty: set it to the name'],
+    ['an empty list', { workers: { find: 'targets' } }, 'workers.targets is empty: list them'],
+    [
+      'a list that would be ignored',
+      { workers: { targets: ['a:1'] } },
+      'workers.targets is given, and workers.find is service: set workers.find=targets',
+    ],
+    [
+      'a graph that would be ignored',
+      { workers: { graph: 'vllm-agg' } },
+      'workers.graph is given, and workers.find is service: set workers.find=graph',
+    ],
+    [
+      'an Ingress before an aggregator',
+      { component: 'aggregator', ingress: { enabled: true, hosts: [{ host: 'a.example' }] } },
+      'ingress.enabled is set, and component is aggregator: only the frontend serves requests',
+    ],
+    ['a route to no Gateway', { httpRoute: { enabled: true } }, 'httpRoute.parentRefs is empty'],
+    ['an Ingress for no host', { ingress: { enabled: true } }, 'ingress.hosts is empty'],
+    [
+      'fewer pods at most than at least',
+      { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 2 } },
+      'autoscaling.minReplicas is 5, more than autoscaling.maxReplicas, which is 2',
+    ],
+    [
+      'an alert that there is not',
+      { monitoring: { alerts: { enabled: true, disabled: ['KvAccordNone'] } } },
+      'there is no alert "KvAccordNone"; there are KvAccordNoWorkers',
+    ],
     ['a size in other units', { indexMemory: '2G' }, "at '/indexMemory'"],
     ['a text for a number', { replicas: '2' }, "at '/replicas': got string, want integer"],
     ['a digest that is none', { image: { digest: 'sha256:1' } }, "at '/image/digest'"],
@@ -255,6 +384,61 @@ describe.skipIf(lacks('helm'))('the chart', () => {
     const { status, stderr } = await helm(['template', 'test', chart, '--values', valuesFile(given)]);
     expect(status).toBe(1);
     expect(stderr).toContain(words);
+  });
+
+  test('has the same alerts as Kustomize, but for those that are left out', async () => {
+    const ruleOf = (placed: readonly Placed[]): Node =>
+      asNode(placed.find(({ object }) => object['kind'] === 'PrometheusRule')?.object['spec']) ?? {};
+    const file = 'deploy/kustomize/components/alerts/prometheus-rule.yaml';
+    const plain = { monitoring: { alerts: { enabled: true } } };
+    expect(ruleOf(objectsOf('plain', await render(chart, plain)))).toEqual(
+      ruleOf(objectsOf(file, repositoryFile(file))),
+    );
+    const given = values['everything that a cluster may want beside it'] ?? {};
+    const text = JSON.stringify(ruleOf(objectsOf('more', await render(chart, given))));
+    expect(text).not.toContain('"KvAccordNotExact"');
+    expect(text).toContain('"team":"serving"');
+    expect(text).toContain('https://git.example/kv-accord/blob/main/docs/runbooks.md#kvaccordgone');
+  });
+
+  test('lets OpenShift choose the user: null takes a field out', async () => {
+    const given = { podSecurityContext: { runAsUser: null, runAsGroup: null } };
+    const [template] = objectsOf('openshift', await render(chart, given)).flatMap(podTemplatesOf);
+    expect(JSON.stringify(template?.spec)).not.toContain('runAsUser');
+    expect(template?.spec['securityContext']).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  });
+
+  test('leaves the number of pods to the autoscaler', async () => {
+    const placed = objectsOf('hpa', await render(chart, { autoscaling: { enabled: true } }));
+    const deployment = placed.find(({ object }) => object['kind'] === 'Deployment');
+    expect(asNode(deployment?.object['spec'])?.['replicas']).toBeUndefined();
+  });
+
+  test('has names of its own for every release, however long, and in a namespace that releases share', async () => {
+    const namesOf = async (release: string, namespace: string, given: Node): Promise<Set<string>> => {
+      const args = ['template', release, chart, '--namespace', namespace, '--kube-version', '1.35.4'];
+      const { stdout } = await helm([...args, '--values', valuesFile(given)]);
+      return new Set(
+        objectsOf(release, stdout).map(({ object }) => {
+          const { name, namespace: own = namespace } = asNode(object['metadata']) ?? {};
+          return `${String(object['kind'])} ${String(own)}/${String(name)}`;
+        }),
+      );
+    };
+    const everything = { monitoring: { enabled: true, alerts: { enabled: true } } };
+    const long = 'a-release-of-the-serving-team-that-is-long';
+    const shared = { ...everything, workers: { namespace: 'workers' } };
+    for (const [one, other] of [
+      [await namesOf('one', 'kv', everything), await namesOf('two', 'kv', everything)],
+      [await namesOf(`${long}-1`, 'kv', everything), await namesOf(`${long}-2`, 'kv', everything)],
+      [await namesOf('kv-accord', 'team-a', shared), await namesOf('kv-accord', 'team-b', shared)],
+    ] as const) {
+      expect(one.size).toBeGreaterThan(10);
+      expect([...one].filter((name) => other.has(name))).toEqual([]);
+    }
   });
 
   test('gives other charts the sidecar as a template', async () => {
@@ -291,8 +475,13 @@ describe.skipIf(lacks('helm'))('the chart', () => {
     const [secured] = nodesOf(plain.spec['containers']);
     expect(secured?.['restartPolicy']).toBeUndefined();
     expect(JSON.stringify(secured?.['args'])).toContain('--tls-client-auth=require');
+    expect(secured?.['env']).toContainEqual({ name: 'NODE_OPTIONS', value: '--max-old-space-size=256' });
+    expect(secured?.['volumeMounts']).toContainEqual({ name: 'scratch', mountPath: '/scratch' });
+    expect(secured?.['securityContext']).not.toHaveProperty('runAsGroup');
+    expect(secured?.['securityContext']).toHaveProperty('runAsUser', 65_532);
     expect(plain.spec['volumes']).toEqual([
       { name: 'kv-accord-tls', secret: { secretName: 'kv-accord-workers-tls' } },
+      { name: 'kv-accord-engine-tls-ca', secret: { secretName: 'engine-ca' } },
     ]);
   });
 
@@ -310,6 +499,9 @@ kind: Pod
 metadata: { name: plain }
 spec:
   {{- $sidecar := dict "native" false "tlsSecretName" "kv-accord-workers-tls" "extraArgs" (list "--log-level=debug") }}
+  {{- $env := list (dict "name" "NODE_OPTIONS" "value" "--max-old-space-size=256") }}
+  {{- $mounts := list (dict "name" "scratch" "mountPath" "/scratch") }}
+  {{- $sidecar = merge $sidecar (dict "extraEnv" $env "extraVolumeMounts" $mounts "securityContext" (dict "runAsGroup" nil) "engineTlsCaSecretName" "engine-ca") }}
   containers:
     {{- include "kv-accord.sidecar" $sidecar | nindent 4 }}
   volumes:

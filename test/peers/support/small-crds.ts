@@ -16,7 +16,13 @@ function resource(group: string, kind: string, versions: Readonly<Record<string,
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
+    metadata: {
+      name: `${plural}.${group}`,
+      // Names below k8s.io are kept for who has an approval; this one says that it has none.
+      ...(group.endsWith('.k8s.io')
+        ? { annotations: { 'api-approved.kubernetes.io': 'unapproved, for tests' } }
+        : {}),
+    },
     spec: {
       group,
       scope: 'Namespaced',
@@ -107,6 +113,20 @@ export const SMALL_CRDS: readonly object[] = [
           },
           ['name'],
         ),
+      ),
+    }),
+  }),
+  resource('gateway.networking.k8s.io', 'HTTPRoute', {
+    v1: object({
+      parentRefs: list(object({ name: text, namespace: text, sectionName: text }, ['name'])),
+      hostnames: list(text),
+      rules: list(
+        object({
+          matches: list(ANYTHING),
+          filters: list(ANYTHING),
+          timeouts: object({ request: text, backendRequest: text }),
+          backendRefs: list(object({ name: text, port: { type: 'integer' } }, ['name'])),
+        }),
       ),
     }),
   }),

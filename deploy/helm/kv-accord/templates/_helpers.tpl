@@ -1,13 +1,31 @@
+{{/* A name of at most 40 characters. What is longer ends in a digest, so that two long names stay two. */}}
+{{- define "kv-accord.short" -}}
+{{- if gt (len .) 40 -}}
+{{- printf "%s-%s" (trunc 31 . | trimSuffix "-") (sha256sum . | trunc 8) -}}
+{{- else -}}
+{{- . | trimSuffix "-" -}}
+{{- end -}}
+{{- end }}
+
 {{- define "kv-accord.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- include "kv-accord.short" .Values.fullnameOverride -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- include "kv-accord.short" .Release.Name -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- include "kv-accord.short" (printf "%s-%s" .Release.Name $name) -}}
 {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* In front of the names of objects in the workers' namespace, where releases of several namespaces may meet. */}}
+{{- define "kv-accord.atWorkers" -}}
+{{- if eq (include "kv-accord.workersNamespace" .) .Release.Namespace -}}
+{{- include "kv-accord.fullname" . -}}
+{{- else -}}
+{{- include "kv-accord.short" (printf "%s-%s" .Release.Namespace (include "kv-accord.fullname" .)) -}}
 {{- end -}}
 {{- end }}
 
@@ -42,7 +60,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "kv-accord.workersService" -}}
-{{- default (printf "%s-workers" (include "kv-accord.fullname" .)) .Values.workers.service.name -}}
+{{- default (printf "%s-workers" (include "kv-accord.atWorkers" .)) .Values.workers.service.name -}}
 {{- end }}
 
 {{/* The pods of the workers, as labels. */}}
@@ -50,10 +68,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.workers.find "graph" -}}
 nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 {{- else -}}
-{{- /* null takes a value out before the schema looks at it. */ -}}
-{{- if not .Values.workers.labels -}}
-{{- fail "workers.labels must have a label: without one, every pod of the namespace would be a worker" -}}
-{{- end -}}
 {{- toYaml .Values.workers.labels -}}
 {{- end -}}
 {{- end }}
@@ -79,6 +93,12 @@ nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 {{- end }}
 - --min-workers={{ $workers.min }}
 - --on-missing={{ $workers.onMissing }}
+{{- with $workers.collectTimeout }}
+- --collect-timeout={{ . }}
+{{- end }}
+{{- with .Values.expectedModels }}
+- {{ printf "--expected-models=%s" (join "," .) | quote }}
+{{- end }}
 {{- end }}
 
 {{- define "kv-accord.image" -}}

@@ -14,10 +14,13 @@ ordinary container, for containers. Further keys:
   tokensPerBlock  what the engine should have; every live source outranks it
   kvEventSources, kvReplaySources  lists of ZeroMQ endpoints
   tlsSecretName   a Secret with tls.crt, tls.key, ca.crt; see kv-accord.sidecarVolumes
+  engineTlsCaSecretName  a Secret whose ca.crt signs the engine's HTTPS certificate; see kv-accord.sidecarVolumes
   extraArgs, resources
+  extraEnv, extraVolumeMounts  lists, as Kubernetes has them
+  securityContext  goes over the default; null takes a field out (OpenShift: dict "runAsUser" nil "runAsGroup" nil)
 */}}
 {{- define "kv-accord.sidecar" -}}
-{{- $known := list "native" "image" "engine" "engineKind" "model" "tokensPerBlock" "kvEventSources" "kvReplaySources" "tlsSecretName" "extraArgs" "resources" -}}
+{{- $known := list "native" "image" "engine" "engineKind" "model" "tokensPerBlock" "kvEventSources" "kvReplaySources" "tlsSecretName" "engineTlsCaSecretName" "extraArgs" "extraEnv" "extraVolumeMounts" "resources" "securityContext" -}}
 {{- range $key, $_ := . -}}
 {{- if not (has $key $known) -}}
 {{- fail (printf "kv-accord.sidecar: %q is not known; there are %s" $key (join ", " $known)) -}}
@@ -58,6 +61,9 @@ ordinary container, for containers. Further keys:
     {{- else }}
     - --insecure
     {{- end }}
+    {{- if .engineTlsCaSecretName }}
+    - --engine-tls-ca=/etc/kv-accord/engine-tls-ca/ca.crt
+    {{- end }}
     {{- range .extraArgs }}
     - {{ . | quote }}
     {{- end }}
@@ -70,6 +76,9 @@ ordinary container, for containers. Further keys:
       valueFrom:
         fieldRef:
           fieldPath: spec.nodeName
+    {{- with .extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   ports:
     - name: kva-grpc
       containerPort: 50061
@@ -112,21 +121,44 @@ ordinary container, for containers. Further keys:
     limits:
       memory: 512Mi
     {{- end }}
+  {{- $security := include "kv-accord.containerSecurity" . | fromYaml }}
+  {{- range $field, $value := .securityContext }}
+  {{- if kindIs "invalid" $value }}
+  {{- $_ := unset $security $field }}
+  {{- else }}
+  {{- $_ := set $security $field $value }}
+  {{- end }}
+  {{- end }}
   securityContext:
-    {{- include "kv-accord.containerSecurity" . | nindent 4 }}
-  {{- if .tlsSecretName }}
+    {{- toYaml $security | nindent 4 }}
+  {{- if or .tlsSecretName .engineTlsCaSecretName .extraVolumeMounts }}
   volumeMounts:
+    {{- if .tlsSecretName }}
     - name: kv-accord-tls
       mountPath: /etc/kv-accord/tls
       readOnly: true
+    {{- end }}
+    {{- if .engineTlsCaSecretName }}
+    - name: kv-accord-engine-tls-ca
+      mountPath: /etc/kv-accord/engine-tls-ca
+      readOnly: true
+    {{- end }}
+    {{- with .extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- end }}
 {{- end }}
 
-{{/* The volumes that go with it, given the same values; nothing without TLS. */}}
+{{/* The volumes that go with it, given the same values; nothing without Secrets. */}}
 {{- define "kv-accord.sidecarVolumes" -}}
-{{- if .tlsSecretName -}}
+{{- if .tlsSecretName }}
 - name: kv-accord-tls
   secret:
     secretName: {{ .tlsSecretName }}
-{{- end -}}
+{{- end }}
+{{- if .engineTlsCaSecretName }}
+- name: kv-accord-engine-tls-ca
+  secret:
+    secretName: {{ .engineTlsCaSecretName }}
+{{- end }}
 {{- end }}

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
+import { HandshakeWatch } from '../platform/handshake-watch.js';
 import { listen } from '../platform/listen.js';
 import type { Logger } from '../platform/logger.js';
 import { CONNECTION_CHECK_MS, type HttpLimits } from './limits.js';
@@ -135,11 +136,13 @@ export class Listener {
     const fixed = {
       requestCert: tls.clientAuth !== 'none',
       rejectUnauthorized: false,
-      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     };
+    const handshakes = new HandshakeWatch(this.#modules);
     const server = createTlsServer({ ...bounds, ...fixed, ...withVersion(material) }, onRequest);
     // Before the server's own listener, which begins the handshake.
-    server.prependListener('connection', () => {
+    server.on('secureConnection', (socket) => handshakes.end(socket));
+    server.prependListener('connection', (socket: Socket) => {
+      handshakes.begin(socket);
       const current = tls.current();
       if (current === material) return;
       material = current;
@@ -157,9 +160,6 @@ export class Listener {
 export function hasVerifiedCertificate({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
   return socket instanceof TLSSocket && socket.authorized;
 }
-
-/** Time for a TLS handshake: a few round trips and one signature. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
 function withVersion(material: SecureContextOptions): SecureContextOptions {

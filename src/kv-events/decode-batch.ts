@@ -6,6 +6,11 @@ import { MsgpackReader, UnreadableError } from './msgpack-reader.js';
 const MAX_PAYLOAD_BYTES = 67_108_864;
 /** Longest of the words that come from short lists: tags, media, kinds, localities, keys. */
 const MAX_WORD_BYTES = 256;
+/**
+ * Events of one batch that are read: twice what an engine that evicts a million tokens in one step tells, each block in
+ * an event of its own. A batch is worked off in one turn of the event loop.
+ */
+const MAX_EVENTS = 131_072;
 /** Unreadable events after which the rest of a batch is given up. */
 const MAX_UNREADABLE_EVENTS = 64;
 /** More positions than this after `extra_keys` are not looked at. */
@@ -104,6 +109,8 @@ export class BatchDecoder {
   #events(onEvent: (event: EngineEvent) => void, onUnreadable: () => void): void {
     const { reader } = this;
     const count = reader.readArrayHeader();
+    if (count > MAX_EVENTS)
+      throw new UnreadableError(`a batch of ${count} events, at most ${MAX_EVENTS} are read`);
     for (let i = 0; i < count; i++) {
       const start = reader.offset;
       if (!this.#readable()) {

@@ -3,6 +3,7 @@ import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
+import { cutChanges } from './cut-changes.js';
 import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
 import type { Feed, FeedListener } from './feed.js';
@@ -232,7 +233,11 @@ export class EngineFeed implements Relay {
 
   #onApplied(source: FeedSource, applied: AppliedBatch): void {
     const { rank } = source;
-    if (applied.changes.length > 0) this.#log.changes(rank, applied.changes, applied.publishedAtMs);
+    const parts = cutChanges(applied.changes);
+    for (const [at, part] of parts.entries()) {
+      // Its place in a cache view is complete with the last part.
+      this.#log.changes(rank, part, at === parts.length - 1 ? applied.publishedAtMs : undefined);
+    }
     const { observed } = applied;
     if (observed === undefined) return;
     const key = `${observed.tokensPerBlock} ${observed.unit}`;

@@ -90,6 +90,8 @@ export class RankPicture {
   #flaw: string | undefined;
   /** Blocks were kept out that a prompt may ask for; over once no block is kept out any more. */
   #lacks: string | undefined;
+  /** Whether nothing was stored since the last clear. */
+  #isClear = true;
 
   constructor(options: RankPictureOptions, modules: RankPictureModules) {
     this.#hasher = modules.hasher;
@@ -175,8 +177,12 @@ export class RankPicture {
   }
 
   #clearBlocks(): void {
-    this.#mirror.clear();
-    this.#namespaces.clear();
+    // Clears in a row cost nothing: an engine may send a batch of nothing else.
+    if (!this.#isClear) {
+      this.#mirror.clear();
+      this.#namespaces.clear();
+      this.#isClear = true;
+    }
     this.#flaw = undefined;
     this.#lacks = undefined;
   }
@@ -185,6 +191,7 @@ export class RankPicture {
     this.#results.clear();
     switch (event.type) {
       case 'stored':
+        this.#isClear = false;
         this.#store(event);
         break;
       case 'removed':

@@ -40,6 +40,12 @@ export interface FleetRoutingModules extends CandidateListModules {
   readonly fleet: { readonly view: FleetView };
 }
 
+/**
+ * Prompt tokens that an engine may report of one request: what the router takes of a prompt itself. What is more is no
+ * report, for one answer could set a counter to 2^53-1, after which nothing is counted any more.
+ */
+const MAX_TOLD_TOKENS = 4 * 1024 * 1024;
+
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
 
@@ -236,7 +242,8 @@ function toldTokens({
   cachedTokens,
 }: Usage): { readonly promptTokens: number; readonly cachedTokens: number } | undefined {
   if (cachedTokens === undefined || !Number.isSafeInteger(promptTokens)) return undefined;
-  const isPossible = promptTokens >= 1 && cachedTokens >= 0 && cachedTokens <= promptTokens;
+  const isPossible =
+    promptTokens >= 1 && promptTokens <= MAX_TOLD_TOKENS && cachedTokens >= 0 && cachedTokens <= promptTokens;
   return isPossible ? { promptTokens, cachedTokens } : undefined;
 }
 

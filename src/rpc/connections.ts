@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import type { Clock, Timer } from '../platform/clock.js';
+import type { Clock } from '../platform/clock.js';
+import { peerName } from '../platform/handshake-watch.js';
 import type { RpcLimits } from './limits.js';
 import { RateLimit } from './rate-limit.js';
 
@@ -19,7 +20,7 @@ const FIRST_BYTES = 33;
 export class Connections {
   readonly #limits: RpcLimits;
   readonly #clock: Clock;
-  readonly #sockets = new Map<Socket, Timer>();
+  readonly #sockets = new Set<Socket>();
   readonly #byPeer = new Map<string, Connection>();
   /** Peers on a Unix socket have no address to tell them apart: they share one account. */
   readonly #unnamed: Connection;
@@ -38,29 +39,33 @@ export class Connections {
 
   /** Takes a new connection on; it is forgotten when its socket closes. */
   add(socket: Socket): void {
-    const peer = peerName(socket.remoteAddress, socket.remotePort);
+    const peer = peerName(socket);
     if (peer !== undefined) this.#byPeer.set(peer, this.#newConnection());
-    const timer = this.#clock.setTimer(FIRST_BYTES_TIMEOUT_MS, () => {
-      if (socket.bytesRead < FIRST_BYTES) socket.destroy();
-    });
-    this.#sockets.set(socket, timer);
+    this.#sockets.add(socket);
     socket.once('close', () => {
-      timer.clear();
       this.#sockets.delete(socket);
       if (peer !== undefined) this.#byPeer.delete(peer);
       if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
   }
 
+  /** `socket`, under TLS the one within, is to say what HTTP/2 begins with, or it is closed. */
+  expectFirstBytes(socket: Socket): void {
+    const timer = this.#clock.setTimer(FIRST_BYTES_TIMEOUT_MS, () => {
+      if (socket.bytesRead < FIRST_BYTES) socket.destroy();
+    });
+    socket.once('close', () => timer.clear());
+  }
+
   /** The account of the connection from that address and port. */
   find(remoteAddress: string | undefined, remotePort: number | undefined): Connection {
-    const peer = peerName(remoteAddress, remotePort);
+    const peer = peerName({ remoteAddress, remotePort });
     return (peer === undefined ? undefined : this.#byPeer.get(peer)) ?? this.#unnamed;
   }
 
   /** Closes all sockets at once. */
   destroyAll(): void {
-    for (const socket of this.#sockets.keys()) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Resolves when no socket is open. */
@@ -73,8 +78,4 @@ export class Connections {
     const perSecond = this.#limits.maxCallsPerSecondPerConnection;
     return { openCalls: 0, rate: new RateLimit({ perSecond }, { clock: this.#clock }) };
   }
-}
-
-function peerName(address: string | undefined, port: number | undefined): string | undefined {
-  return address === undefined || port === undefined ? undefined : `${address} ${port}`;
 }

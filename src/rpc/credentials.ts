@@ -1,10 +1,10 @@
-import { type Metadata, ServerCredentials } from '@grpc/grpc-js';
+import type { Metadata } from '@grpc/grpc-js';
 import { isAcceptedToken, readTokens, type Tokens } from './bearer-tokens.js';
 import { type FileField, FollowedFiles, type FollowedFilesModules } from './followed-files.js';
 import type { Security } from './security.js';
 import { SecurityError } from './security-error.js';
+import type { ClientAuth } from './tls-front.js';
 import { type PemFile, readTlsMaterial, type TlsMaterial } from './tls-material.js';
-import { type ClientAuth, TlsServerCredentials } from './tls-server-credentials.js';
 
 /** The settings of section "Common" that concern security; paths of files. */
 export interface SecurityOptions {
@@ -40,7 +40,7 @@ export async function loadSecurity(options: SecurityOptions, modules: SecurityMo
   try {
     if (options.tokenFile !== undefined) tokens = await loadTokens(options.tokenFile, modules);
   } catch (error) {
-    tls?.files.close();
+    tls?.close();
     throw error;
   }
   return {
@@ -48,9 +48,9 @@ export async function loadSecurity(options: SecurityOptions, modules: SecurityMo
     allowsPlaintext: options.insecure ?? false,
     serverName: options.tlsServerName,
     canServe: tls === undefined || options.tlsCert !== undefined,
-    serverCredentials: () => tls?.serverCredentials() ?? ServerCredentials.createInsecure(),
-    servedTls: () => tls?.files.current.options,
-    secureContext: () => tls?.files.current.context,
+    servedTls: () => tls?.current.options,
+    clientAuth: options.tlsClientAuth ?? 'none',
+    secureContext: () => tls?.current.context,
     bearerToken: () => tokens?.current[0],
     findCallerProblem: (metadata, hasVerifiedCertificate) => {
       // `request` offers the certificate in place of the token; `require` asks for it beside the token.
@@ -60,7 +60,7 @@ export async function loadSecurity(options: SecurityOptions, modules: SecurityMo
       return findTokenProblem(metadata, tokens.current);
     },
     close: () => {
-      tls?.files.close();
+      tls?.close();
       tokens?.close();
     },
   };
@@ -93,35 +93,17 @@ function checkOptions(options: SecurityOptions): void {
   }
 }
 
-/** TLS material that follows its files, and the server credentials that follow the material. */
-class FollowedTls {
-  readonly files: FollowedFiles<TlsMaterial>;
-  readonly #clientAuth: ClientAuth;
-  readonly #served: TlsServerCredentials[];
-
-  constructor(files: FollowedFiles<TlsMaterial>, clientAuth: ClientAuth, served: TlsServerCredentials[]) {
-    this.files = files;
-    this.#clientAuth = clientAuth;
-    this.#served = served;
-  }
-
-  serverCredentials(): ServerCredentials {
-    const credentials = new TlsServerCredentials(this.files.current.options, this.#clientAuth);
-    this.#served.push(credentials);
-    return credentials;
-  }
-}
-
-async function loadTls(options: SecurityOptions, modules: SecurityModules): Promise<FollowedTls> {
-  const { tlsCert, tlsKey, tlsCa, tlsClientAuth = 'none' } = options;
+async function loadTls(
+  options: SecurityOptions,
+  modules: SecurityModules,
+): Promise<FollowedFiles<TlsMaterial>> {
+  const { tlsCert, tlsKey, tlsCa } = options;
   const files = [
     { field: '--tls-cert', path: tlsCert },
     { field: '--tls-key', path: tlsKey },
     { field: '--tls-ca', path: tlsCa },
   ].filter((file): file is FileField => file.path !== undefined);
-  // Every server credential that was given out; a command serves on one or two addresses.
-  const served: TlsServerCredentials[] = [];
-  const followed = await FollowedFiles.load(
+  return FollowedFiles.load(
     {
       files,
       what: 'TLS certificates',
@@ -135,13 +117,9 @@ async function loadTls(options: SecurityOptions, modules: SecurityModules): Prom
         const pair = cert !== undefined && key !== undefined ? { cert, key } : undefined;
         return readTlsMaterial({ pair, ca: fileOf('--tls-ca') }, modules.clock.wallMs());
       },
-      onChange: (material) => {
-        for (const credentials of served) credentials.replace(material.options);
-      },
     },
     modules,
   );
-  return new FollowedTls(followed, tlsClientAuth, served);
 }
 
 async function loadTokens(path: string, modules: SecurityModules): Promise<FollowedFiles<Tokens>> {

@@ -1,7 +1,8 @@
 import type { SecureContext, SecureContextOptions } from 'node:tls';
-import { type Metadata, ServerCredentials } from '@grpc/grpc-js';
+import type { Metadata } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
 import { SecurityError } from './security-error.js';
+import type { ClientAuth } from './tls-front.js';
 
 /** How connections are protected and who may ask. Made by `loadSecurity`. */
 export interface Security {
@@ -12,10 +13,10 @@ export interface Security {
   readonly serverName: string | undefined;
   /** Whether there is a certificate to serve with; true for plaintext, which needs none. */
   readonly canServe: boolean;
-  /** What grpc-js serves with; certificates that rotate later are taken up by themselves. */
-  serverCredentials(): ServerCredentials;
-  /** What servers of other protocols serve with: the same object until the files change; undefined for plaintext. */
+  /** What servers serve with: the same object until the files change; undefined for plaintext. */
   servedTls(): SecureContextOptions | undefined;
+  /** How servers treat client certificates; `none` for plaintext. */
+  readonly clientAuth: ClientAuth;
   /** What a new TLS connection is made with, now; undefined for plaintext. */
   secureContext(): SecureContext | undefined;
   /** What a client sends along with each call; undefined when no token is configured. */
@@ -33,8 +34,8 @@ export function createPlaintextSecurity(options: { readonly allowsPlaintext?: bo
     allowsPlaintext: options.allowsPlaintext ?? false,
     serverName: undefined,
     canServe: true,
-    serverCredentials: () => ServerCredentials.createInsecure(),
     servedTls: () => undefined,
+    clientAuth: 'none',
     secureContext: () => undefined,
     bearerToken: () => undefined,
     findCallerProblem: () => undefined,

@@ -1,10 +1,16 @@
-import { createServer } from 'node:net';
-import { Server, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { createServer, type Socket } from 'node:net';
+import {
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { HealthService } from '../gen/grpc/health/v1/health.js';
 import { ServerReflectionService } from '../gen/grpc/reflection/v1/reflection.js';
 import { ServerReflectionService as ServerReflectionServiceAlpha } from '../gen/grpc/reflection/v1alpha/reflection.js';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
+import { HandshakeWatch } from '../platform/handshake-watch.js';
 import { listen } from '../platform/listen.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
@@ -16,6 +22,7 @@ import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
 import { Reflection } from './reflection.js';
 import { refuseExposure, type Security } from './security.js';
 import { OpenStreams } from './server-stream.js';
+import { TlsFront } from './tls-front.js';
 
 export interface RpcServerOptions {
   /** Where to listen; port 0 picks a free one. */
@@ -125,11 +132,11 @@ export class RpcServer {
   async start(): Promise<Address> {
     const field = this.#options.listenField ?? '--listen';
     refuseExposure(this.#options.listen, this.#modules.security, field);
-    const injector = this.#grpc.createConnectionInjector(this.#modules.security.serverCredentials());
+    const begin = this.#protocol();
     this.#listener.maxConnections = this.#limits.maxConnections;
     this.#listener.on('connection', (socket) => {
       this.#connections.add(socket);
-      injector.injectConnection(socket);
+      begin(socket);
     });
     this.#logDrops();
     try {
@@ -148,6 +155,34 @@ export class RpcServer {
   stop(graceMs: number): Promise<void> {
     this.#stopped ??= this.#drain(graceMs);
     return this.#stopped;
+  }
+
+  /** Begins what is spoken on a new connection: HTTP/2, under TLS where there is a certificate. */
+  #protocol(): (socket: Socket) => void {
+    const { clock, logger, security } = this.#modules;
+    // TLS ends before grpc-js, which sees plaintext in either case, and the certificate of its caller.
+    const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
+    const speak = (socket: Socket): void => {
+      this.#connections.expectFirstBytes(socket);
+      injector.injectConnection(socket);
+    };
+    const served = security.servedTls();
+    if (served === undefined) return speak;
+    const handshakes = new HandshakeWatch({ clock });
+    const front = new TlsFront(
+      { current: () => security.servedTls() ?? served, clientAuth: security.clientAuth },
+      {
+        logger,
+        onSecured: (socket) => {
+          handshakes.end(socket);
+          speak(socket);
+        },
+      },
+    );
+    return (socket) => {
+      handshakes.begin(socket);
+      front.accept(socket);
+    };
   }
 
   async #drain(graceMs: number): Promise<void> {

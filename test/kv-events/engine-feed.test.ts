@@ -387,7 +387,7 @@ describe('a publisher that misbehaves', () => {
     await engine.publish(Buffer.from('c1ff00', 'hex'));
     await publishChain(engine, 3, 3);
     await agree(engine, followed);
-    expect(followed.feed.feedCounts.refused).toEqual({ frame_count: 3, sequence: 2 });
+    expect(followed.feed.feedCounts.refused).toEqual({ frame_count: 3, sequence: 2, fault: 0 });
   });
 
   it('is disconnected when a message is larger than the bound, and followed again', async () => {

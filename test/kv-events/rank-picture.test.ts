@@ -57,6 +57,25 @@ describe('what a rank holds', () => {
     expect(counted()).toEqual(['stored applied 2', 'removed applied 2', 'cleared applied 1']);
   });
 
+  it('is read up to 131,072 events of a batch, and not known when there are more', () => {
+    const { picture, feed, held } = setUp();
+    /** `[0, [["AllBlocksCleared"], …]]` as MessagePack. */
+    const clears = (count: number): Buffer => {
+      const head = Buffer.from([0x92, 0x00, 0xdd, 0, 0, 0, 0]);
+      head.writeUInt32BE(count, 3);
+      const event = Buffer.from([0x91, 0xb0, ...Buffer.from('AllBlocksCleared')]);
+      return Buffer.concat([head, Buffer.alloc(count * event.length, event)]);
+    };
+    feed(store([1], [10, 11]));
+    const full = picture.apply(clears(131_072));
+    expect([full.problem, full.changes]).toEqual([undefined, [{ type: 'cleared' }]]);
+    feed(store([1], [10, 11]));
+    const beyond = picture.apply(clears(131_073));
+    expect(beyond.problem).toContain('a batch of 131073 events');
+    expect(held()).toEqual([]);
+    expect(picture.flaw).toContain('could not be read');
+  });
+
   it('does not change when everything is told again', () => {
     const { feed, counted } = setUp();
     const events = [store([1, 2], [10, 11, 12, 13]), store([3], [14, 15], { parent_block_hash: 2 })];

@@ -496,7 +496,7 @@ describe('what engines tell of their requests', () => {
 
   it('does no harm where it makes no sense', async () => {
     const made = make().agreeOn(4, 'w-1');
-    for (const wrong of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]) {
+    for (const wrong of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300, Number.MAX_SAFE_INTEGER]) {
       const usage = { promptTokens: wrong, cachedTokens: wrong };
       (await made.routing.route(request(16))).release(usage);
       (await made.routing.route(request(16))).release({ ...usage, promptTokens: 16 });

@@ -1,4 +1,5 @@
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -8,11 +9,14 @@ import {
 } from '../../src/gen/grpc/health/v1/health.js';
 import type { Address } from '../../src/platform/address.js';
 import { systemClock } from '../../src/platform/clock.js';
+import { systemRandom } from '../../src/platform/random.js';
 import type { ConnectError } from '../../src/rpc/connect-error.js';
+import { FIRST_BYTES_TIMEOUT_MS } from '../../src/rpc/connections.js';
 import { loadSecurity, type SecurityOptions } from '../../src/rpc/credentials.js';
 import { readPeerReason } from '../../src/rpc/errors.js';
 import { wrapServerStream, wrapUnary } from '../../src/rpc/handlers.js';
 import { createPlaintextSecurity, type Security } from '../../src/rpc/security.js';
+import { RpcServer } from '../../src/rpc/server.js';
 import type { ServerStream } from '../../src/rpc/server-stream.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
@@ -396,3 +400,63 @@ function portOf(at: Address): { host: string; port: number } {
   if (at.type !== 'tcp') throw new Error(`${at.text} has no port`);
   return { host: at.host, port: at.port };
 }
+
+describe('a peer that hangs under TLS', () => {
+  /** A server on a clock that stands still, and its port. */
+  async function served(): Promise<{
+    server: RpcServer;
+    clock: FakeClock;
+    at: Address;
+    port: number;
+    folder: ReturnType<typeof files>;
+  }> {
+    const folder = files();
+    const clock = new FakeClock();
+    const security = await load(folder.server);
+    const server = new RpcServer(
+      { listen: address('127.0.0.1:0') },
+      { clock, logger: new RecordingLogger(), random: systemRandom, security },
+    );
+    cleanUp(() => server.stop(0));
+    const at = await server.start();
+    return { server, clock, at, port: at.type === 'tcp' ? at.port : 0, folder };
+  }
+
+  it('after its handshake loses its connection, a quiet client does not', async () => {
+    const { server, clock, at, port, folder } = await served();
+    const quiet = dial(at, await load({ tlsCa: folder.tlsCa }));
+    await quiet.waitForReady();
+    const mute = connectTls({ host: '127.0.0.1', port, ca: authority.pem, ALPNProtocols: ['h2'] });
+    cleanUp(() => void mute.destroy());
+    await new Promise((resolve) => mute.once('secureConnect', resolve));
+    const closed = new Promise((resolve) => mute.once('close', resolve));
+    mute.on('error', () => {});
+    mute.resume();
+    await clock.advanceMs(FIRST_BYTES_TIMEOUT_MS - 1);
+    expect(server.openConnections).toBe(2);
+    await clock.advanceMs(1);
+    await closed;
+    await expect.poll(() => server.openConnections).toBe(1);
+    quiet.close();
+    await expect.poll(() => server.openConnections).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('in its handshake loses its connection, however often it sends a byte', async () => {
+    const { server, clock, port } = await served();
+    const slow = connectTcp(port, '127.0.0.1');
+    cleanUp(() => void slow.destroy());
+    slow.on('error', () => {});
+    const closed = new Promise((resolve) => slow.once('close', resolve));
+    // The head of a record of 512 bytes, of which one comes now and then.
+    slow.write(Buffer.from([22, 3, 1, 2, 0]));
+    await expect.poll(() => server.openConnections).toBe(1);
+    for (let second = 0; second < 10; second += 1) {
+      slow.write(Buffer.from([1]));
+      await clock.advanceMs(1_000);
+    }
+    await closed;
+    await expect.poll(() => server.openConnections).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+import type { Logger } from '../platform/logger.js';
+
+/** How a server treats client certificates. */
+export type ClientAuth = 'none' | 'request' | 'require';
+
+/** What a server speaks TLS with. */
+export interface ServedTls {
+  /** The same object until the files change. */
+  current(): SecureContextOptions;
+  readonly clientAuth: ClientAuth;
+}
+
+/**
+ * The TLS of a gRPC server, in front of grpc-js: grpc-js would hide its TLS
+ * sockets, so that nobody could close one that says nothing after the
+ * handshake. Certificates rotate under it: connections that stand keep what
+ * they were made with, new ones get the new.
+ */
+export class TlsFront {
+  readonly #tls: ServedTls;
+  readonly #logger: Logger;
+  readonly #server: Server;
+  #material: SecureContextOptions;
+
+  constructor(
+    tls: ServedTls,
+    modules: { readonly logger: Logger; readonly onSecured: (socket: TLSSocket) => void },
+  ) {
+    this.#tls = tls;
+    this.#logger = modules.logger;
+    this.#material = tls.current();
+    const options = {
+      ...withVersion(this.#material),
+      ALPNProtocols: ['h2'],
+      requestCert: tls.clientAuth !== 'none',
+      rejectUnauthorized: tls.clientAuth === 'require',
+    };
+    this.#server = createServer(options, modules.onSecured);
+    // A handshake that failed; without a listener Node would leave the connection open.
+    this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
+  }
+
+  /** Begins the handshake on a new connection. */
+  accept(socket: Socket): void {
+    this.#followFiles();
+    this.#server.emit('connection', socket);
+  }
+
+  #followFiles(): void {
+    const current = this.#tls.current();
+    if (current === this.#material) return;
+    this.#material = current;
+    try {
+      this.#server.setSecureContext(withVersion(current));
+    } catch (error) {
+      this.#logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
+    }
+  }
+}
+
+/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
+function withVersion(material: SecureContextOptions): SecureContextOptions {
+  return { ...material, minVersion: 'TLSv1.2' };
+}

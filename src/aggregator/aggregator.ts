@@ -29,6 +29,8 @@ export interface AggregatorOptions {
   readonly httpListen: Address;
   /** The product's version. */
   readonly version: string;
+  /** What its status page and its API call the process. Default `kv-accord aggregator`. */
+  readonly title?: string;
   /** Models that are to be served always, for the metrics by which an outage shows. Default none: see `MissedGroups`. */
   readonly expectedModels?: readonly string[];
 }
@@ -61,6 +63,7 @@ export class Aggregator {
 
   constructor(options: AggregatorOptions, modules: AggregatorModules) {
     const { clock, logger, random, security, registry, httpSecurity } = modules;
+    const { title = 'kv-accord aggregator' } = options;
     this.fleet = new FleetWatch(options.agreement, modules);
     const { runner, board } = this.fleet;
     this.#metrics = new FleetMetrics(
@@ -79,13 +82,13 @@ export class Aggregator {
       runner.listen(part);
     }
     this.#http = new HttpServer(
-      { listen: options.httpListen, title: 'kv-accord aggregator', version: options.version },
+      { listen: options.httpListen, title, version: options.version },
       {
         clock,
         logger,
         registry,
         probes: this.#probes,
-        status: () => fleetStatus(runner.view),
+        status: () => fleetStatus(runner.view, title),
         api: fleetRoutes({ runner, board }),
         ...httpSecurity,
       },

@@ -8,29 +8,26 @@ import type { AgreementBoard } from './agreement-board.js';
 import type { FleetRunner } from './fleet-runner.js';
 import { listWorkers } from './fleet-service.js';
 
-/** The status page of an aggregator. */
-export function fleetStatus(view: FleetView): StatusContent {
-  const closed = view.groups.filter(({ ready }) => !ready);
-  const reasons = [...view.reasons, ...closed.flatMap((group) => group.reasons)].map(({ text }) => text);
-  const isOpen = view.groups.length > 0 && closed.length === 0;
+/** The status page of a process that follows a fleet; `title` names that process. */
+export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregator'): StatusContent {
+  const shut = view.groups.filter(({ ready }) => !ready);
+  const reasons = [...view.reasons, ...shut.flatMap((group) => group.reasons)].map(({ text }) => text);
+  const isOpen = view.groups.length > 0 && shut.length === 0;
+  const open = view.groups.filter(({ ready }) => ready).flatMap(openWords);
+  const isAnybodyOut =
+    view.groups.some(({ members }) => members.some(isKeptOut)) || view.unassigned.length > 0;
+  const isConflict = view.groups.some(({ state }) => state === 'conflict');
   const isPartial = view.groups.some(({ partialReason }) => partialReason !== '');
   return {
-    title: 'kv-accord aggregator',
+    title,
     headline: {
-      text: isOpen ? view.groups.map(openWords).join('\n') : reasons.join('\n'),
-      tone:
-        isOpen && !isPartial
-          ? 'good'
-          : view.groups.some(({ state }) => state === 'conflict')
-            ? 'bad'
-            : 'warn',
+      // What is shut comes first: it is what a person has to act on.
+      text: [...(isOpen ? [] : reasons), ...open].join('\n'),
+      tone: isConflict ? 'bad' : isOpen && !isAnybodyOut && !isPartial ? 'good' : 'warn',
     },
     facts: [
       ['Models', String(view.groups.length)],
-      [
-        'Workers',
-        String(view.groups.reduce((sum, { members }) => sum + members.length, view.unassigned.length)),
-      ],
+      ['Workers', countsOf([...view.groups.flatMap(({ members }) => members), ...view.unassigned])],
       ...view.groups.map(({ group, routingMode, routingReason }): readonly [string, string] => [
         `Routing of ${group}`,
         `${routingMode}: ${routingReason}`,
@@ -43,32 +40,67 @@ export function fleetStatus(view: FleetView): StatusContent {
   };
 }
 
-function openWords({ group, members, values, epoch, partialReason }: GroupView): string {
+function openWords({ group, members, values, epoch, partialReason }: GroupView): string[] {
   const partial = partialReason === '' ? '' : `; partial: ${partialReason}`;
-  return `${group}: gate open, ${values?.tokens_per_block ?? 0} tokens per block, ${members.length} workers, epoch ${epoch}${partial}`;
+  const out = members.filter(isKeptOut);
+  return [
+    `${group}: gate open, ${values?.tokens_per_block ?? 0} tokens per block, ${members.length} workers, epoch ${epoch}${partial}`,
+    ...(out.length === 0
+      ? []
+      : [`${out.length} of ${members.length} workers get no requests: ${countsOf(out, false)}`]),
+  ];
 }
 
-const TONES: Readonly<Partial<Record<MemberView['state'], Tone>>> = {
-  conforming: 'good',
-  verified: 'good',
-  dissenting: 'bad',
-  incomplete: 'warn',
-  lost: 'warn',
-};
+/** Worst first: the order of rows, and of counts. */
+const STATES: readonly (readonly [MemberView['state'], Tone])[] = [
+  ['dissenting', 'bad'],
+  ['incomplete', 'warn'],
+  ['lost', 'warn'],
+  ['discovered', 'warn'],
+  ['draining', 'plain'],
+  ['reported', 'plain'],
+  ['conforming', 'good'],
+  ['verified', 'good'],
+];
 
-function byTarget(a: MemberView, b: MemberView): number {
+const RANKS: ReadonlyMap<string, number> = new Map(STATES.map(([state], rank) => [state, rank]));
+const TONES: ReadonlyMap<string, Tone> = new Map(STATES);
+
+/** Whether it would get requests if all were well: who leaves in order is no fault. */
+function isKeptOut({ offer, state }: MemberView): boolean {
+  return offer === 'none' && state !== 'draining';
+}
+
+/** `1,000: 10 dissenting, 990 verified`. */
+function countsOf(members: readonly MemberView[], withTotal = true): string {
+  const counts = STATES.map(
+    ([state]) => [state, members.filter((one) => one.state === state).length] as const,
+  );
+  const words = counts.flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`])).join(', ');
+  if (!withTotal) return words;
+  return members.length === 0 ? '0' : `${members.length}: ${words}`;
+}
+
+/** By what a person has to act on: the state, then whether it gets requests, then the name. */
+function byUrgency(a: MemberView, b: MemberView): number {
+  const rank = (RANKS.get(a.state) ?? 0) - (RANKS.get(b.state) ?? 0);
+  if (rank !== 0) return rank;
+  if (a.offer !== b.offer) return OFFER_RANKS[a.offer] - OFFER_RANKS[b.offer];
   return a.target < b.target ? -1 : 1;
 }
+
+const OFFER_RANKS: Readonly<Record<MemberView['offer'], number>> = { none: 0, load_only: 1, full: 2 };
 
 function membersTable(title: string, members: readonly MemberView[]): StatusTable {
   return {
     title,
+    note: countsOf(members, false),
     columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Picture', 'Why'],
     rows: [...members]
-      .sort(byTarget)
+      .sort(byUrgency)
       .map((member) => [
         member.target,
-        { text: member.state, tone: TONES[member.state] ?? 'plain' },
+        { text: member.state, tone: TONES.get(member.state) ?? 'plain' },
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
         sourceWords(member),
         member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',

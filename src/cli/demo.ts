@@ -10,6 +10,7 @@ import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
 import { systemRandom } from '../platform/random.js';
 import { RpcDialer } from '../rpc/channel.js';
 import { createPlaintextSecurity } from '../rpc/security.js';
+import { jsonText } from '../text/printable.js';
 import type { CommandBody } from './command.js';
 import type { demoSettings } from './demo-settings.js';
 import { EXIT_FAULT, EXIT_OK } from './exit-codes.js';
@@ -61,7 +62,7 @@ export const runDemo: CommandBody<typeof demoSettings> = async (settings, contex
   );
   try {
     const isOk = story.results.every(({ ok }) => ok);
-    if (json) stdout.write(`${JSON.stringify(toJson(story, isOk))}\n`);
+    if (json) stdout.write(`${jsonText(toJson(story, isOk))}\n`);
     else tellEnd(story, narrator);
     if (story.kept !== undefined) await untilAborted(signal);
     return isOk ? EXIT_OK : EXIT_FAULT;

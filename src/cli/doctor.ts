@@ -4,9 +4,9 @@ import { type EvidencePart, joinEvidence } from '../doctor/evidence.js';
 import { computeMemory } from '../doctor/memory/compute-memory.js';
 import { renderReport } from '../doctor/report/render-report.js';
 import { writePlan as planOf } from '../doctor/report/write-plan.js';
-import { explainSystemError } from '../platform/file.js';
-import { withoutControls } from '../platform/printable.js';
+import { explainWriteError } from '../platform/file.js';
 import { newFolderProblem, writeNewFiles, writeTextFile } from '../platform/write-new-files.js';
+import { withoutControls } from '../text/printable.js';
 import type { CommandBody } from './command.js';
 import type { doctorSettings } from './doctor-settings.js';
 import { gatherEvidence } from './doctor-sources.js';
@@ -64,6 +64,6 @@ async function orWrong(path: string, write: () => Promise<void>): Promise<void> 
   try {
     await write();
   } catch (error) {
-    throw new SettingError(`${quote(path)} cannot be written: it ${explainSystemError(error)}`);
+    throw new SettingError(`${quote(path)} cannot be written: it ${explainWriteError(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 import { SpawnError, startChild } from '../platform/child-process.js';
-import { withoutControls } from '../platform/printable.js';
 import { listenForSignals } from '../platform/process-signals.js';
 import { hasTerminal } from '../platform/standard-streams.js';
+import { withoutControls } from '../text/printable.js';
 import { awaitAgreement } from './await-agreement.js';
 import type { CommandBody } from './command.js';
 import type { execSettings } from './exec-settings.js';

@@ -11,7 +11,7 @@ import type { Address } from '../platform/address.js';
 import { insideCrew, isInsideCrew, startCrewMember } from '../platform/crew.js';
 import { describeError } from '../platform/describe-error.js';
 import { listen } from '../platform/listen.js';
-import { listenForSignals } from '../platform/process-signals.js';
+import { listenForSignals, STOP_SIGNALS } from '../platform/process-signals.js';
 import { systemRandom } from '../platform/random.js';
 import { systemTurns } from '../platform/turns.js';
 import type { Closing } from './closing.js';
@@ -121,7 +121,7 @@ async function serveAsThread(
   closing: Closing,
 ): Promise<number> {
   // A terminal sends signals to every process; this one ends when the first one says so, or is gone.
-  listenForSignals(['SIGTERM', 'SIGINT'], () => undefined);
+  listenForSignals(STOP_SIGNALS, () => undefined);
   context.takeOverSignals();
   const { clock } = context;
   const registry = new Registry();

@@ -13,6 +13,7 @@ import type { Clock, Timer } from '../platform/clock.js';
 import type { TextOutput } from '../platform/standard-streams.js';
 import type { RpcChannel } from '../rpc/channel.js';
 import { readPeerReason } from '../rpc/errors.js';
+import { jsonText } from '../text/printable.js';
 import { SnapshotError } from './fleet-snapshot.js';
 import { renderIndex } from './index-table.js';
 
@@ -113,13 +114,13 @@ function startLineOf({ group, epoch, tokensPerBlock, holders }: DumpStart): stri
       externalBlocks: String(blocks.externalBlocks),
     })),
   };
-  return `${JSON.stringify(start)}\n`;
+  return `${jsonText(start)}\n`;
 }
 
 function linesOf({ tier, entries }: DumpPart): string {
   const name = TIERS[tier - 1] ?? 'unknown';
   return entries
-    .map((entry) => `${JSON.stringify({ tier: name, ...(DumpEntry.toJSON(entry) as object) })}\n`)
+    .map((entry) => `${jsonText({ tier: name, ...(DumpEntry.toJSON(entry) as object) })}\n`)
     .join('');
 }
 

@@ -1,7 +1,7 @@
 import type { DumpStart } from '../gen/kvaccord/v1/indexer.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
 import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
-import { onOneLine } from '../platform/printable.js';
+import { onOneLine } from '../text/printable.js';
 
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_NONE]: 'none',

@@ -1,7 +1,7 @@
 import { type InjectResult, injectManifests, removeFromManifests } from '../manifests/inject/inject.js';
 import type { InjectOptions } from '../manifests/inject/options.js';
 import { unifiedDiff } from '../manifests/unified-diff.js';
-import { withoutControls } from '../platform/printable.js';
+import { jsonText, withoutControls } from '../text/printable.js';
 import type { CommandBody, WithCommon } from './command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import type { injectSettings } from './inject-settings.js';
@@ -40,7 +40,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
   const isNothingFound = !remove && !refused && result.notes.length === 0;
 
   if (json) {
-    stdout.write(`${JSON.stringify(toJson(result), undefined, 2)}\n`);
+    stdout.write(`${jsonText(toJson(result), 2)}\n`);
   } else {
     for (const { file, line, text } of [...result.notes].sort(byPlace)) say(`${file}:${line}: ${text}`);
     if (!write) for (const { file, before, after } of changed) stdout.write(unifiedDiff(file, before, after));

@@ -2,7 +2,7 @@ import { KubernetesError } from '../kubernetes/kubernetes-error.js';
 import { fixAll, type NamedText } from '../manifests/lint/apply-fixes.js';
 import type { Finding, Severity } from '../manifests/lint/finding.js';
 import { lintTexts, startsNothingKnown } from '../manifests/lint/lint-texts.js';
-import { withoutControls } from '../platform/printable.js';
+import { withoutControls } from '../text/printable.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
 import { renderFindings } from './lint-output.js';

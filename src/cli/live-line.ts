@@ -1,7 +1,7 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
-import { onOneLine } from '../platform/printable.js';
 import type { TextOutput } from '../platform/standard-streams.js';
+import { onOneLine } from '../text/printable.js';
 
 /** Goes to the start of the line and clears it. */
 const CLEAR_LINE = '\r\u001b[2K';

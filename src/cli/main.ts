@@ -4,7 +4,7 @@ import { readEnvironment } from '../platform/environment.js';
 import { findPathProblem, readTextFile } from '../platform/file.js';
 import { readPackageVersion } from '../platform/package-version.js';
 import { exitOnFault } from '../platform/process-faults.js';
-import { abortOnStopSignals } from '../platform/process-signals.js';
+import { abortOnStopSignals, keepInspectorShut } from '../platform/process-signals.js';
 import {
   endProcess,
   exitWhenOutputFails,
@@ -15,6 +15,7 @@ import { EXIT_FAULT } from './exit-codes.js';
 
 const argv = process.argv.slice(2);
 const version = readPackageVersion();
+keepInspectorShut();
 let isServer = false;
 exitWhenOutputFails(() => isServer);
 

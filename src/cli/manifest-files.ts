@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { MAX_FILE_BYTES } from '../manifests/source-file.js';
-import { explainSystemError } from '../platform/file.js';
+import { explainSystemError, explainWriteError } from '../platform/file.js';
 import { readWholeFile } from '../platform/file-watcher.js';
 import { findFiles, kindOfPath, truePath } from '../platform/find-files.js';
 import { readStandardInput } from '../platform/standard-input.js';
@@ -91,7 +91,7 @@ function whyNotWritten(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EACCES' || code === 'EPERM') return 'this user may not write into its folder';
   if (code === 'EROFS') return 'its file system is read-only';
-  return error instanceof Error ? error.message : String(error);
+  return `it ${explainWriteError(error)}`;
 }
 
 /** What an operand stands for: itself, or the manifests in a folder. */

@@ -20,6 +20,8 @@ import type { SettingsOf } from './settings/setting.js';
 type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
 
 export interface OpenAggregatorModules {
+  /** What the status page calls the process. Default `kv-accord aggregator`. */
+  readonly title?: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** The product's version. */
@@ -63,6 +65,7 @@ export async function openAggregator(
       httpListen: settings.httpListen,
       expectedModels: settings.expectedModels,
       version,
+      ...(modules.title === undefined ? {} : { title: modules.title }),
     },
     {
       clock,

@@ -90,6 +90,7 @@ export async function openFleet(
 ): Promise<OpenedAggregator & { readonly given: GivenUrls }> {
   const given = givenUrlsOf(settings);
   const opened = await openAggregator(settings, {
+    title: 'kv-accord frontend',
     clock,
     logger,
     version,

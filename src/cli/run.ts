@@ -1,5 +1,6 @@
 import type { Clock } from '../platform/clock.js';
 import { describeError } from '../platform/describe-error.js';
+import { watchDescriptors } from '../platform/descriptor-watch.js';
 import { CREW_VARIABLE, type Environment } from '../platform/environment.js';
 import { explainSystemError } from '../platform/file.js';
 import type { Logger } from '../platform/logger.js';
@@ -134,6 +135,8 @@ async function runCommand(
   onLogger(logger);
   if (environment[CREW_VARIABLE] === undefined) warnOfEnvironment(command, modules, logger);
   const run = await command.load();
+  const stopWatching =
+    description.isServer === true ? watchDescriptors({ clock: modules.clock, logger }) : () => undefined;
   return run(settings, {
     clock: modules.clock,
     logger,
@@ -146,7 +149,7 @@ async function runCommand(
     operands,
     version: modules.version,
     reject: typed.reject,
-  });
+  }).finally(stopWatching);
 }
 
 /** Says which variables are set and have no effect. */

@@ -5,7 +5,7 @@ import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
 import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
-import { onOneLine } from '../platform/printable.js';
+import { onOneLine } from '../text/printable.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
 
 const STATES: Readonly<Record<number, string>> = {

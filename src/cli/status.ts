@@ -2,9 +2,9 @@ import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../platform/address.js';
 import { sleep } from '../platform/clock.js';
-import { withoutControls } from '../platform/printable.js';
 import { type RpcChannel, RpcDialer } from '../rpc/channel.js';
 import { ConnectError } from '../rpc/connect-error.js';
+import { jsonText, withoutControls } from '../text/printable.js';
 import type { CommandBody } from './command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
 import { type FleetSnapshot, SnapshotError, takeSnapshot } from './fleet-snapshot.js';
@@ -84,7 +84,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     try {
       channel ??= dialer.dial(address);
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
-      if (json) return { answer: `${JSON.stringify(toJson(snapshot))}\n` };
+      if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
       return { answer: withoutControls(renderSnapshot(snapshot)) };
     } catch (error) {
       channel?.close();

@@ -1,4 +1,4 @@
-import { withoutControls } from '../platform/printable.js';
+import { jsonText, withoutControls } from '../text/printable.js';
 import { awaitAgreement } from './await-agreement.js';
 import type { CommandBody } from './command.js';
 import { explainOutcome } from './explain-outcome.js';
@@ -21,7 +21,7 @@ export const runWait: CommandBody<typeof waitSettings> = async (settings, contex
     if (settings.json) {
       const size = outcome.type === 'agreed' ? outcome.tokensPerBlock : null;
       stdout.write(
-        `${JSON.stringify({ outcome: outcome.type, tokens_per_block: size, exit_code: exitCode, text })}\n`,
+        `${jsonText({ outcome: outcome.type, tokens_per_block: size, exit_code: exitCode, text })}\n`,
       );
     } else if (outcome.type === 'agreed') {
       stdout.write(`${outcome.tokensPerBlock}\n`);

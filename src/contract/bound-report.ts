@@ -1,5 +1,6 @@
 import { type BlockSize, CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
-import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+import { hasUnprintable, inPlainWords } from '../text/printable.js';
+import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 
 /** Longest warning, reason or error that a sidecar sends: one line for a person. */
 const MAX_SENTENCE_CHARS = 1_024;
@@ -15,13 +16,12 @@ const MAX_UINT32 = 2 ** 32 - 1;
 
 /** One line without control characters, cut to `maxChars`. */
 function oneLine(text: string, maxChars: number): string {
-  const all = new RegExp(CONTROL_CHARACTER, 'g');
-  return text.slice(0, maxChars).replace(all, ' ');
+  return inPlainWords(text.slice(0, maxChars));
 }
 
 /** Whether a name can be told as it is. A name is never cut or changed: it would be another one. */
 function isName(name: string): boolean {
-  return name !== '' && name.length <= MAX_NAME_CHARS && !CONTROL_CHARACTER.test(name);
+  return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
 
 /** Whether `value` fits a `uint32` field of the wire; anything else cannot be sent at all. */

@@ -26,7 +26,3 @@ export const MAX_COUNTS = {
   reasons: 64,
   topologyDomains: 64,
 } as const;
-
-/** Control characters would let a peer write lines of its own into a log. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point.
-export const CONTROL_CHARACTER: RegExp = /[\u0000-\u001f\u007f]/;

@@ -4,7 +4,8 @@ import {
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../gen/kvaccord/v1/capabilities.js';
-import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
+import { hasUnprintable } from '../text/printable.js';
+import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
 
 /**
  * Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said.
@@ -85,7 +86,7 @@ function distinct(ranks: readonly number[]): readonly number[] {
 }
 
 function isName(name: string): boolean {
-  return name !== '' && name.length <= MAX_NAME_CHARS && !CONTROL_CHARACTER.test(name);
+  return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
 
 /** Whether it is a base URL: what `/v1/…` is appended to has no query, and nobody's password. */

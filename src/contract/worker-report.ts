@@ -5,9 +5,10 @@ import {
   EngineState,
   EvidenceSource,
 } from '../gen/kvaccord/v1/capabilities.js';
+import { hasUnprintable, inPlainWords } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
-import { CONTROL_CHARACTER, MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
@@ -48,17 +49,10 @@ export interface WorkerReport {
   readonly serving: Serving;
 }
 
-/** Free text is repeated in sentences of one line: what an engine answered may well have several. */
-function onOneLine(text: string): string {
-  return text.replace(EVERY_CONTROL_CHARACTER, ' ');
-}
-
-const EVERY_CONTROL_CHARACTER = new RegExp(CONTROL_CHARACTER, 'g');
-
 function checkText(problems: string[], field: string, text: string, maxChars: number): void {
   if (text.length > maxChars)
     problems.push(`${field} has ${text.length} characters, at most ${maxChars} are allowed`);
-  if (CONTROL_CHARACTER.test(text)) problems.push(`${field} holds control characters`);
+  if (hasUnprintable(text)) problems.push(`${field} holds control characters`);
 }
 
 function checkName(problems: string[], field: string, name: string): void {
@@ -182,7 +176,7 @@ function declaredDifference(report: CapabilityReport): DeclaredDifference | unde
   if (conflict === undefined) return undefined;
   const tokensPerBlock = Number(conflict.otherValue);
   if (!isTokensPerBlock(tokensPerBlock)) return undefined;
-  return { tokensPerBlock, origin: onOneLine(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
+  return { tokensPerBlock, origin: inPlainWords(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
 }
 
 /** A report that is not believed at all, and why. */
@@ -210,14 +204,14 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     engineKind: report.engine?.kind ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
     draining: report.engine?.state === EngineState.ENGINE_STATE_DRAINING,
     usable,
-    reasons: reasons.map(onOneLine),
+    reasons: reasons.map(inPlainWords),
     values,
     contractKey: contractKey(values, CONTRACT_FIELDS),
     topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence:
       from === undefined
         ? undefined
-        : { source: from.source, origin: onOneLine(from.origin), raw: onOneLine(from.raw) },
+        : { source: from.source, origin: inPlainWords(from.origin), raw: inPlainWords(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
     serving: servingOf(report),
   };

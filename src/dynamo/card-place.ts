@@ -1,4 +1,4 @@
-import { CONTROL_CHARACTER } from '../contract/report-limits.js';
+import { hasUnprintable } from '../text/printable.js';
 
 /**
  * Longest name of a worker that is taken: a file name, of which it is made, has
@@ -23,7 +23,7 @@ export function readCardPlace(text: string): CardPlace | undefined {
   if (parts.length < 4 || parts.length > 5 || instanceId === undefined) return undefined;
   if (!/^[0-9a-f]{1,16}$/.test(instanceId) || adapter === '') return undefined;
   if (namespace === '' || component === '' || endpoint === '') return undefined;
-  if (text.length > MAX_WORKER_CHARS || CONTROL_CHARACTER.test(text)) return undefined;
+  if (text.length > MAX_WORKER_CHARS || hasUnprintable(text)) return undefined;
   return {
     worker: parts.slice(0, 4).join('/'),
     instanceId,

@@ -1,7 +1,7 @@
-import { CONTROL_CHARACTER } from '../contract/report-limits.js';
 import type { ToldWorker } from '../contract/told-worker.js';
 import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { excerpt, ProbeError } from '../platform/probe-error.js';
+import { hasUnprintable } from '../text/printable.js';
 import { readCardPlace } from './card-place.js';
 import { readRegisteredWorker } from './registered-worker.js';
 
@@ -89,7 +89,7 @@ function cardsOf(cards: JsonObject | undefined): readonly Card[] {
         return [{ key, card, endpoint, instanceId: place.instanceId, adapter: place.adapter }];
       }
       const isOlder = /^[^/]+\/[^/]+\/[^/]+$/.test(key) && key.length <= MAX_NAME_CHARS;
-      if (!isOlder || CONTROL_CHARACTER.test(key)) return [];
+      if (!isOlder || hasUnprintable(key)) return [];
       return [{ key, card, endpoint: key, instanceId: undefined, adapter: undefined }];
     });
 }
@@ -110,9 +110,6 @@ function objectAt(value: unknown, field: string): JsonObject | undefined {
 function textAt(value: JsonObject | undefined, field: string): string | undefined {
   const found = value !== undefined && Object.hasOwn(value, field) ? value[field] : undefined;
   const isName =
-    typeof found === 'string' &&
-    found !== '' &&
-    found.length <= MAX_NAME_CHARS &&
-    !CONTROL_CHARACTER.test(found);
+    typeof found === 'string' && found !== '' && found.length <= MAX_NAME_CHARS && !hasUnprintable(found);
   return isName ? found : undefined;
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Reason } from '../agreement/snapshot.js';
 import type { RoutingError, RoutingErrorCode } from '../router/routing.js';
+import { jsonText } from '../text/printable.js';
 
 /** The kinds of errors that OpenAI's clients know: what the caller did wrong, or what went wrong here. */
 export type OpenAiErrorType = 'invalid_request_error' | 'server_error';
@@ -37,7 +38,7 @@ export class OpenAiError extends Error {
     this.type = options.type ?? (status < 500 ? 'invalid_request_error' : 'server_error');
     this.param = options.param ?? null;
     this.code = options.code ?? null;
-    this.body = `${JSON.stringify({
+    this.body = `${jsonText({
       error: { message, type: this.type, param: this.param, code: this.code },
     })}\n`;
     this.headers = {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { jsonText, withoutControls } from '../text/printable.js';
 
 /** What a caller gets. */
 export interface HttpAnswer {
@@ -11,7 +12,8 @@ export interface HttpAnswer {
 
 /** Plain text, with a line feed at its end so that a terminal stays tidy. */
 export function textAnswer(status: number, text: string, headers?: Record<string, string>): HttpAnswer {
-  const body = text.endsWith('\n') ? text : `${text}\n`;
+  const clean = withoutControls(text);
+  const body = clean.endsWith('\n') ? clean : `${clean}\n`;
   return {
     status,
     contentType: 'text/plain; charset=utf-8',
@@ -22,7 +24,7 @@ export function textAnswer(status: number, text: string, headers?: Record<string
 
 /** JSON, indented: people read it too, with nothing but curl. */
 export function jsonAnswer(status: number, value: unknown): HttpAnswer {
-  return { status, contentType: 'application/json', body: `${JSON.stringify(value, undefined, 2)}\n` };
+  return { status, contentType: 'application/json', body: `${jsonText(value, 2)}\n` };
 }
 
 /** What every answer carries: nothing here may be kept, and nothing may be taken for what it is not. */

@@ -1,3 +1,5 @@
+import { withoutControls } from '../text/printable.js';
+
 /** Text that is already HTML. Only `html` makes it. */
 class Html {
   readonly text: string;
@@ -19,7 +21,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A template whose parts are escaped unless they come from `html` themselves; attributes must stand in quotes. */
+/** A template whose parts are escaped, and shown without control characters, unless they come from `html` themselves; attributes must stand in quotes. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.map((text, index) => text + toHtml(parts[index])).join(''));
 }
@@ -28,5 +30,5 @@ function toHtml(part: Part | undefined): string {
   if (part === undefined) return '';
   if (part instanceof Html) return part.text;
   if (typeof part === 'object') return part.map(({ text }) => text).join('');
-  return String(part).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+  return withoutControls(String(part)).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

@@ -1,3 +1,4 @@
+import { inPlainWords } from '../text/printable.js';
 import { type HttpAnswer, textAnswer } from './answer.js';
 
 /** The probes that a platform asks. */
@@ -73,6 +74,6 @@ function prepare(probe: Probe, checks: readonly ProbeCheck[]): Prepared {
 
 function lineOf({ name, ok, text = ok ? 'ok' : 'failed' }: ProbeCheck): string {
   // One check is one line, whatever a worker put into its reason.
-  const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, MAX_TEXT_LENGTH);
+  const line = inPlainWords(text).slice(0, MAX_TEXT_LENGTH);
   return `[${ok ? '+' : '-'}]${name} ${line}`;
 }

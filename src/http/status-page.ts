@@ -9,7 +9,10 @@ export type Cell = string | { readonly text: string; readonly tone: Tone };
 
 export interface StatusTable {
   readonly title: string;
+  /** One sentence about all rows, such as counts by state. */
+  readonly note?: string;
   readonly columns: readonly string[];
+  /** In the order in which a person should see them. */
   readonly rows: readonly (readonly Cell[])[];
 }
 
@@ -24,7 +27,7 @@ export interface StatusContent {
   readonly tables: readonly StatusTable[];
 }
 
-/** Rows of one table; what is more is counted. The API has them all. */
+/** Rows of one table, which come worst first; what is more is counted. The API has them all. */
 const MAX_ROWS = 500;
 /** Characters of one cell. */
 const MAX_CELL_LENGTH = 500;
@@ -73,9 +76,10 @@ ${tables.map(renderTable)}
   };
 }
 
-function renderTable({ title, columns, rows }: StatusTable): Html {
+function renderTable({ title, note = '', columns, rows }: StatusTable): Html {
   const more = rows.length - MAX_ROWS;
   return html`<h2>${title} (${rows.length})</h2>
+${note === '' ? '' : html`<p>${note}</p>`}
 <div class="scroll"><table>
 <tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr>
 ${rows.slice(0, MAX_ROWS).map((row) => html`<tr>${row.map(renderCell)}</tr>\n`)}</table></div>

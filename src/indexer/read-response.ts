@@ -9,7 +9,7 @@ import {
 } from '../gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
 import { describeError } from '../platform/describe-error.js';
-import { onOneLine } from '../platform/printable.js';
+import { onOneLine } from '../text/printable.js';
 import { FeedError } from './feed.js';
 import { MAX_RANKS } from './fleet-index.js';
 

@@ -1,8 +1,8 @@
 import { parseJson } from '../platform/bounded-json.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
-import { onOneLine } from '../platform/printable.js';
 import type { RunProgram } from '../platform/run-program.js';
+import { onOneLine } from '../text/printable.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { type Credentials, checkedToken, type Login } from './login.js';
 import { textAt, valueAt } from './read-json.js';

@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import { parseJson } from '../platform/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
-import { onOneLine } from '../platform/printable.js';
+import { onOneLine } from '../text/printable.js';
 import { readResourcePath, resourceWords, ruleFor } from './api-request-words.js';
 import { ExchangeError } from './exchange.js';
 import { KubernetesError, type KubernetesErrorCode } from './kubernetes-error.js';

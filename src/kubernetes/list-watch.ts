@@ -1,7 +1,7 @@
 import { backoffMs } from '../platform/backoff.js';
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
-import { onOneLine } from '../platform/printable.js';
 import type { Random } from '../platform/random.js';
+import { onOneLine } from '../text/printable.js';
 import type { KubernetesApi } from './api.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { asRecord, integerAt, textAt, valueAt } from './read-json.js';

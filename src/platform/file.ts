@@ -34,12 +34,42 @@ export function findPathProblem(path: string, expected: 'file' | 'folder'): stri
   }
 }
 
-/** Everyday words for the system's error codes; else the message itself. */
+/** Everyday words for the system's error codes, of reading; else the message itself. Follows "it". */
 export function explainSystemError(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
-  if (code === 'EISDIR') return 'is a folder';
-  if (code === 'ENOTDIR') return 'has a file where a folder should be';
-  return error instanceof Error ? error.message : String(error);
+  return wordsOf(error, { ENOENT: 'does not exist', ...NOT_PERMITTED('read') });
+}
+
+/** The same of writing a file or making a folder. */
+export function explainWriteError(error: unknown): string {
+  return wordsOf(error, {
+    ENOENT: 'is in a folder that does not exist',
+    EEXIST: 'is there already',
+    EROFS: 'is on a file system that is mounted read-only',
+    ENOSPC: 'is on a file system that has no space left',
+    EDQUOT: 'would exceed the disk quota of this user',
+    EFBIG: 'would be larger than a file may be',
+    EBUSY: 'is in use, or a mount point',
+    ETXTBSY: 'is a program that is running',
+    ...NOT_PERMITTED('written'),
+  });
+}
+
+const NOT_PERMITTED = (done: string): Readonly<Record<string, string>> => ({
+  EACCES: `may not be ${done} by this user`,
+  EPERM: `may not be ${done} by this user`,
+});
+
+const WORDS: Readonly<Record<string, string>> = {
+  EISDIR: 'is a folder',
+  ENOTDIR: 'has a file where a folder should be',
+  ELOOP: 'is a symbolic link that leads to itself',
+  ENAMETOOLONG: 'has a name that is too long',
+  EMFILE: 'cannot be opened: this process has as many files open as it may (ulimit -n)',
+  ENFILE: 'cannot be opened: this machine has as many files open as it may',
+  EIO: 'is on a device that fails (EIO)',
+};
+
+function wordsOf(error: unknown, words: Readonly<Record<string, string>>): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return words[code] ?? WORDS[code] ?? (error instanceof Error ? error.message : String(error));
 }

@@ -1,8 +1,8 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
+import { printableJson, withoutControls } from '../text/printable.js';
 import type { LostLines } from './bounded-output.js';
 import { describeError } from './describe-error.js';
-import { withoutControls } from './printable.js';
 import { errorOutput } from './standard-streams.js';
 
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
@@ -84,7 +84,7 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   const destination = modules.destination ?? errorOutput;
   const logger = isPretty
     ? wrap(pino(pinoOptions, await prettyStream(options, destination)), withoutControls)
-    : wrap(pino(pinoOptions, destination), (text) => text);
+    : wrap(pino(pinoOptions, { write: (line) => destination.write(printableJson(line)) }), (text) => text);
   if (modules.destination === undefined) errorOutput.tellLostTo((lost) => warnOfLoss(logger, lost));
   return logger;
 }
@@ -102,7 +102,7 @@ async function prettyStream(
   // The formatter is called in place: pino-pretty's own stream passes lines on
   // later, and the last ones would be lost when the process ends.
   const start = options.clearsLine === true ? CLEAR_TO_END_OF_LINE : '';
-  return { write: (line) => destination.write(`${start}${format(line)}`) };
+  return { write: (line) => destination.write(`${start}${format(withoutControls(line))}`) };
 }
 
 function warnOfLoss(logger: Logger, { count, reason }: LostLines): void {

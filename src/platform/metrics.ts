@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { maxDescriptors } from './descriptor-watch.js';
 import { cpuSeconds, loopActiveSeconds, residentBytes } from './process-readings.js';
 import { droppedLogLines } from './standard-streams.js';
 
@@ -26,6 +27,11 @@ export function createRegistry(about: { readonly version: string }): Registry {
     'process_open_fds',
     'Open file descriptors; no series where the system does not tell.',
     countOpenFiles,
+  );
+  gauge(
+    'process_max_fds',
+    'Most open file descriptors; no series where the system does not say.',
+    maxDescriptors,
   );
   counter('process_cpu_seconds_total', 'CPU time of the process, user and system.', cpuSeconds);
   counter(

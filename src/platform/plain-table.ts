@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { onOneLine } from './printable.js';
+import { onOneLine } from '../text/printable.js';
 
 /** Longest text in a cell; the whole is in `--json`. */
 const MAX_CELL_CHARS = 200;

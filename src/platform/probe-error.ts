@@ -1,3 +1,4 @@
+import { jsonText } from '../text/printable.js';
 /** Why a source has no answer. `not_here` means that the engine has no such endpoint. */
 export type ProbeErrorCode =
   | 'unreachable'
@@ -26,7 +27,7 @@ const EXCERPT_CHARS = 120;
 
 /** What `text` begins with, on one line, quoted; for messages about answers that make no sense. */
 export function excerpt(text: string): string {
-  const flat = JSON.stringify(text.slice(0, EXCERPT_CHARS));
+  const flat = jsonText(text.slice(0, EXCERPT_CHARS));
   return text.length > EXCERPT_CHARS ? `${flat}…` : flat;
 }
 

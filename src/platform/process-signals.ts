@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import { exitSoon } from './standard-streams.js';
 
-/** Signals by which a platform or a person asks a process to end. */
-const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
+/** Signals by which a platform or a person asks a process to end; SIGHUP is that of a terminal that was closed. */
+export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
 /** The reason in an aborted `AbortSignal` when a signal ended the process. */
 export class StoppedBySignal extends Error {
@@ -32,6 +32,17 @@ export function listenForSignals(
   return () => {
     for (const signal of signals) process.off(signal, onSignal);
   };
+}
+
+/**
+ * Keeps SIGUSR1 from opening the inspector, which is what Node does with it: a
+ * debugger can read every secret of the process. A listener takes the place of
+ * Node's own action; `node --inspect` still opens one. Node has a flag for it,
+ * `--disable-sigusr1` (22.14 and later; 20 refuses to start with it), which also
+ * covers the moment before this call, and the image sets it.
+ */
+export function keepInspectorShut(): void {
+  process.on('SIGUSR1', () => undefined);
 }
 
 /**

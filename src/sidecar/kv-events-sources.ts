@@ -6,7 +6,7 @@ import {
   ServingAddress_Protocol,
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { FeedSource, ZmqSource } from '../kv-events/feed-source.js';
-import { onOneLine } from '../platform/printable.js';
+import { onOneLine } from '../text/printable.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
 
 /** Where a sidecar is to read KV events. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CONTROL_CHARACTER } from '../../src/contract/report-limits.js';
 import type { ToldWorker } from '../../src/contract/told-worker.js';
 import { readWorkerMetadata } from '../../src/dynamo/worker-metadata.js';
+import { hasUnprintable } from '../../src/text/printable.js';
 import { modelCard } from '../support/dynamo-folder.js';
 import { workerMetadata } from '../support/worker-metadata.js';
 
@@ -105,7 +105,7 @@ describe('what a worker on Kubernetes registers', () => {
         ),
         (object) => {
           for (const { name, told } of readWorkerMetadata(object, 0)) {
-            expect(CONTROL_CHARACTER.test(name)).toBe(false);
+            expect(hasUnprintable(name)).toBe(false);
             expect(name.length).toBeLessThanOrEqual(512);
             expect(told.instanceId).not.toBe('');
             expect(told.trouble !== undefined || told.facts.length > 0).toBe(true);

@@ -22,26 +22,44 @@ export interface Room {
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
   gen: { mayImport: [] },
-  contract: { mayImport: ['gen'], isPure: true, allowedBuiltins: ['node:crypto#createHash'] },
+  text: { mayImport: [], isPure: true },
+  contract: { mayImport: ['gen', 'text'], isPure: true, allowedBuiltins: ['node:crypto#createHash'] },
   agreement: { mayImport: ['contract'], isPure: true },
   blocks: { mayImport: [], isPure: true },
-  platform: { mayImport: [], isPlatform: true },
-  http: { mayImport: ['platform'] },
+  platform: { mayImport: ['text'], isPlatform: true },
+  http: { mayImport: ['platform', 'text'] },
   rpc: { mayImport: ['gen', 'platform'] },
   'kv-events': { mayImport: ['contract', 'blocks', 'platform'] },
-  kubernetes: { mayImport: ['platform'] },
+  kubernetes: { mayImport: ['platform', 'text'] },
   facts: { mayImport: ['contract', 'gen', 'platform'] },
-  dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform'] },
-  sidecar: { mayImport: ['contract', 'dynamo', 'facts', 'gen', 'http', 'kv-events', 'platform', 'rpc'] },
-  aggregator: {
-    mayImport: ['agreement', 'contract', 'dynamo', 'facts', 'gen', 'http', 'kubernetes', 'platform', 'rpc'],
+  dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform', 'text'] },
+  sidecar: {
+    mayImport: ['contract', 'dynamo', 'facts', 'gen', 'http', 'kv-events', 'platform', 'rpc', 'text'],
   },
-  indexer: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc'] },
+  aggregator: {
+    mayImport: [
+      'agreement',
+      'contract',
+      'dynamo',
+      'facts',
+      'gen',
+      'http',
+      'kubernetes',
+      'platform',
+      'rpc',
+      'text',
+    ],
+  },
+  indexer: {
+    mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc', 'text'],
+  },
   router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },
-  frontend: { mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router'] },
-  manifests: { mayImport: ['contract', 'platform'] },
+  frontend: {
+    mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router', 'text'],
+  },
+  manifests: { mayImport: ['contract', 'platform', 'text'] },
   doctor: {
-    mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc'],
+    mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc', 'text'],
   },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   demo: {

@@ -83,6 +83,24 @@ describe('the logger', () => {
     expect(out.lines.join('')).toContain('first\n');
   });
 
+  test.each(['\u009b2J', '\u202e', '\u200b', '\u2028'])(
+    'writes %j of a worker as an escape where programs read',
+    async (steering) => {
+      const out = recorder();
+      const logger = await createLogger({ isTerminal: false }, { destination: out });
+      logger.error({ worker: `a${steering}b` }, `first${steering}`);
+      expect(out.lines.join('')).not.toContain(steering);
+      expect(JSON.parse(out.lines[0] ?? '')).toMatchObject({
+        worker: `a${steering}b`,
+        msg: `first${steering}`,
+      });
+      const pretty = recorder();
+      const person = await createLogger({ isTerminal: true, colours: false }, { destination: pretty });
+      person.error({ worker: `a${steering}b` }, `first${steering}`);
+      expect(pretty.lines.join('')).not.toContain(steering[0]);
+    },
+  );
+
   test('tells an error in one line, and its stack only at debug level', async () => {
     const error = new Error('cannot dial', { cause: new Error('ECONNREFUSED') });
     for (const [level, stack] of [

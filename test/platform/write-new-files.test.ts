@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newFolderProblem, writeNewFiles } from '../../src/platform/write-new-files.js';
+import { explainWriteError } from '../../src/platform/file.js';
+import { newFolderProblem, writeNewFiles, writeTextFile } from '../../src/platform/write-new-files.js';
 
 let folder: string;
 beforeEach(() => {
@@ -32,8 +33,49 @@ describe('new files', () => {
     expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('mine');
   });
 
+  it('are all there, or none of them and none of their folders', async () => {
+    writeFileSync(join(folder, 'z'), 'mine');
+    const files = new Map([
+      ['a/b/c', 'text'],
+      ['z', 'theirs'],
+    ]);
+    await expect(writeNewFiles(folder, files)).rejects.toMatchObject({ code: 'EEXIST' });
+    expect(readdirSync(folder)).toEqual(['z']);
+    expect(readFileSync(join(folder, 'z'), 'utf8')).toBe('mine');
+    await expect(writeNewFiles(join(folder, 'new', 'plan'), new Map([['../x', '']]))).rejects.toThrow(
+      RangeError,
+    );
+    expect(readdirSync(folder)).toEqual(['z']);
+  });
+
+  it('say what is wrong with their folder, and never that it does not exist', async () => {
+    // A folder in /proc can be looked into, and nothing can be made there.
+    const error = await writeNewFiles('/proc/kv-accord/plan', new Map([['a', 'text']])).catch(
+      (caught) => caught,
+    );
+    expect(error.path).toBe('/proc/kv-accord');
+    const readOnly = Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    expect([explainWriteError(readOnly), explainWriteError(full)]).toEqual([
+      'is on a file system that is mounted read-only',
+      'is on a file system that has no space left',
+    ]);
+  });
+
   it.each(['../a', '/a', 'a/../../b', '.', '', 'a//b', 'a\0'])('are not written to %j', async (path) => {
     await expect(writeNewFiles(join(folder, 'plan'), new Map([[path, '']]))).rejects.toThrow(RangeError);
     expect(existsSync(join(folder, 'a'))).toBe(false);
+  });
+});
+
+describe('a text file', () => {
+  it('replaces one that is there, whole, and writes to what is no file', async () => {
+    const file = join(folder, 'report');
+    await writeTextFile(file, 'old');
+    await writeTextFile(file, 'new');
+    expect(readFileSync(file, 'utf8')).toBe('new');
+    await writeTextFile('/dev/null', 'nothing');
+    await expect(writeTextFile(join(folder, 'none', 'x'), 'text')).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(readdirSync(folder)).toEqual(['report']);
   });
 });

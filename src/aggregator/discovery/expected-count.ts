@@ -1,7 +1,7 @@
 import type { KubernetesApi } from '../../kubernetes/api.js';
 import { KubernetesError } from '../../kubernetes/kubernetes-error.js';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { ExpectedWorkers } from './source.js';
 
 /** The controller of an object: what made it and will make it again. */

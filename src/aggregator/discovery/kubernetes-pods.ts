@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { listAt, textAt } from '../../kubernetes/read-json.js';
 import { formatTcp } from '../../platform/address.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import { clueOf, type PodClue } from './expected-count.js';
 import type { ClusterMembers } from './kubernetes-source.js';
 import { onePerAddress } from './one-per-address.js';

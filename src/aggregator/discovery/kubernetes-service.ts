@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { integerAt, listAt, textAt, valueAt } from '../../kubernetes/read-json.js';
 import { formatTcp } from '../../platform/address.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { PodClue } from './expected-count.js';
 import { POD_NAME } from './kubernetes-pods.js';
 import type { ClusterMembers } from './kubernetes-source.js';

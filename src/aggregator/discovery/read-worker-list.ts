@@ -1,6 +1,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
 import type { Address } from '../../platform/address.js';
 import { findYamlExcess } from '../../platform/yaml-bounds.js';
+import { hasUnprintable } from '../../text/printable.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS, MAX_TARGET_CHARS } from './limits.js';
 import { parseWorkerAddress } from './parse-target.js';
@@ -136,9 +137,7 @@ function addressAt(text: string, where: string): Address {
 
 function nameAt(text: string, where: string): string {
   // Control characters in a name would let a file write lines of its own into the log.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  if (text !== '' && text.length <= MAX_TARGET_CHARS && !/[\u0000-\u001f\u007f-\u009f]/.test(text))
-    return text;
+  if (text !== '' && text.length <= MAX_TARGET_CHARS && !hasUnprintable(text)) return text;
   throw new DiscoveryError(
     'invalid_target',
     `${where}: target must have 1 to ${MAX_TARGET_CHARS} characters and no control characters`,

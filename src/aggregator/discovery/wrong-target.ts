@@ -1,3 +1,4 @@
+import { jsonText } from '../../text/printable.js';
 import { DiscoveryError } from './discovery-error.js';
 
 /** Longest part of a wrong value that a message repeats. */
@@ -10,5 +11,5 @@ export function wrongTarget(text: string, problem: string): DiscoveryError {
 
 /** A target as messages repeat it. */
 export function quoteTarget(text: string): string {
-  return JSON.stringify(text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text);
+  return jsonText(text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text);
 }

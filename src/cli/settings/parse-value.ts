@@ -2,6 +2,7 @@ import type { StringValue } from 'ms';
 import ms from 'ms';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../platform/address.js';
 import { isEventEndpoint } from '../../sidecar/kv-events-endpoint.js';
+import { hasUnprintable } from '../../text/printable.js';
 import type {
   AddressSetting,
   DurationSetting,
@@ -188,7 +189,7 @@ function parseFile(setting: FileSetting, text: string, findPathProblem: FindPath
 
 function parseString(setting: StringSetting, text: string): ParsedValue {
   const maxLength = setting.maxLength ?? MAX_TEXT_LENGTH;
-  if (text !== '' && text.length <= maxLength && !hasControls(text)) return { ok: true, value: text };
+  if (text !== '' && text.length <= maxLength && !hasUnprintable(text)) return { ok: true, value: text };
   return { ok: false, allowed: `text of 1 to ${maxLength} characters without control characters` };
 }
 
@@ -248,7 +249,7 @@ const ITEM_WORDS: Readonly<Record<ListSetting['item'], string>> = {
 };
 
 function parseItem(item: ListSetting['item'], text: string): string | undefined {
-  if (text === '' || text.length > MAX_TEXT_LENGTH || hasControls(text)) return undefined;
+  if (text === '' || text.length > MAX_TEXT_LENGTH || hasUnprintable(text)) return undefined;
   if (item === 'source' || item === 'model') return text;
   if (/\s/.test(text) && !(item === 'target' && SELECTOR_TARGET.test(text))) return undefined;
   switch (item) {
@@ -276,11 +277,6 @@ function parseBaseUrl(text: string): string | undefined {
 function nearestWordOf(text: string, words: readonly string[]): { nearestWord?: string } {
   const nearestWord = nearest(text, words);
   return nearestWord === undefined ? {} : { nearestWord };
-}
-
-function hasControls(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-  return /[\u0000-\u001f\u007f]/.test(text);
 }
 
 /** The value as a person would write it: for `--print-config` and messages. */

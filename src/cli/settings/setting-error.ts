@@ -1,4 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { withEscapes } from '../../text/printable.js';
 
 /** Where a value came from. */
 export type Origin =
@@ -58,14 +59,7 @@ const MAX_QUOTED_LENGTH = 120;
 export function quote(value: string): string {
   const text = withoutPassword(value);
   const cut = text.length > MAX_QUOTED_LENGTH ? `${text.slice(0, MAX_QUOTED_LENGTH)}…` : text;
-  const escaped = cut.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-    /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) =>
-      character === '"' || character === '\\'
-        ? `\\${character}`
-        : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const escaped = withEscapes(cut.replace(/["\\]/g, '\\$&'));
   return `"${escaped}"`;
 }
 

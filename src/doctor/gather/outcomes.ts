@@ -1,5 +1,5 @@
 import { explainSystemError } from '../../platform/file.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { EvidencePart, SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 

@@ -1,4 +1,4 @@
-import { withoutControls } from '../../platform/printable.js';
+import { withoutControls } from '../../text/printable.js';
 import { MAX_ORIGIN_CHARS } from '../evidence.js';
 
 const MASK = '[masked]';

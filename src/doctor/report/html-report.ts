@@ -1,5 +1,5 @@
 import { type Html, html } from '../../http/html.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { dateText, isoText } from './figures.js';

@@ -1,4 +1,4 @@
-import { withoutControls } from '../../platform/printable.js';
+import { jsonText, withoutControls } from '../../text/printable.js';
 import type { Assessment, Clue, Diagnosis } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { masked } from '../logs/masking.js';
@@ -38,7 +38,7 @@ export function jsonReport(
       })),
     },
   };
-  return `${JSON.stringify(report, null, 2)}\n`;
+  return `${jsonText(report, 2)}\n`;
 }
 
 function assessmentOf(assessment: Assessment): object {

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { amountText, countText, dateText } from './figures.js';

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 
 /** Signs that mean something somewhere in Markdown, or in the HTML that it allows. */
 const MEANINGFUL = /[\\`*_{}[\]<>|~&#!]/g;

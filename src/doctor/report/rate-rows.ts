@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { LogSummary, RateSeries } from '../logs/log-summary.js';
 import { masked } from '../logs/masking.js';
 import { dateText, timeOfDayText } from './figures.js';

@@ -1,5 +1,5 @@
 import { unifiedDiff } from '../../manifests/unified-diff.js';
-import { onOneLine, withoutControls } from '../../platform/printable.js';
+import { onOneLine, withoutControls } from '../../text/printable.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
 import { masked } from '../logs/masking.js';

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { RoutingPicture } from '../diagnosis.js';
 import type { SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';

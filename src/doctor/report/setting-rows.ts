@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Evidence, Side } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 import { placeText } from './safe-text.js';

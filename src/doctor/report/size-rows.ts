@@ -1,4 +1,4 @@
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Evidence, Side, SizeBasis, SizeSighting } from '../evidence.js';
 import { countText } from './figures.js';
 import { placeText } from './safe-text.js';

@@ -1,5 +1,5 @@
 import { plainTable, pushRow, trimLines } from '../../platform/plain-table.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';

@@ -1,5 +1,5 @@
 import { unifiedDiff } from '../../manifests/unified-diff.js';
-import { onOneLine } from '../../platform/printable.js';
+import { onOneLine } from '../../text/printable.js';
 import type { Assessment, Diagnosis, ProposedFix } from '../diagnosis.js';
 import { bulletList, code, escaped, fenced } from './markdown.js';
 import { safePath } from './safe-path.js';

@@ -1,3 +1,4 @@
+import { inPlainWords } from '../../text/printable.js';
 import type { Finding, Fix, Place, Rule } from './finding.js';
 import type { Fleet } from './fleet.js';
 import type { Span } from './span.js';
@@ -53,7 +54,7 @@ const MAX_TEXT_LENGTH = 2_000;
 
 /** One line, whatever a manifest has in its names. */
 function printable(text: string): string {
-  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
+  const line = inPlainWords(text);
   return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH)}…`;
 }
 

@@ -8,8 +8,8 @@ import {
 } from '../../../src/aggregator/discovery/dynamo-file.js';
 import type { Endpoint } from '../../../src/aggregator/discovery/source.js';
 import { evidenceSourceName } from '../../../src/contract/names.js';
-import { CONTROL_CHARACTER } from '../../../src/contract/report-limits.js';
 import { systemClock } from '../../../src/platform/clock.js';
+import { hasUnprintable } from '../../../src/text/printable.js';
 import {
   type CardSketch,
   cardFileName,
@@ -317,7 +317,7 @@ describe("the workers in Dynamo's file discovery", () => {
         for (const { target, told: its } of list) {
           expect(target).toMatch(/^[^/]+\/[^/]+\/[^/]+\/[0-9a-f]{1,16}$/);
           expect(target.length).toBeLessThanOrEqual(255);
-          expect(CONTROL_CHARACTER.test(target)).toBe(false);
+          expect(hasUnprintable(target)).toBe(false);
           expect(its?.trouble !== undefined || (its?.facts.length ?? 0) > 0).toBe(true);
         }
         await run.stop();

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
-import { onOneLine } from '../../../platform/printable.js';
+import { onOneLine } from '../../../text/printable.js';
 import type { Evidence, GpuSighting } from '../../evidence.js';
 import type { MemoryArithmetic } from '../../memory/memory-arithmetic.js';
 import { amountText, bytesText, shareText } from '../figures.js';

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
-import { onOneLine } from '../../../platform/printable.js';
+import { onOneLine } from '../../../text/printable.js';
 import { countOf, countText, shareText, timeOfDayText } from '../figures.js';
 import type { SizeRow } from '../size-rows.js';
 

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
-import { onOneLine } from '../../../platform/printable.js';
+import { onOneLine } from '../../../text/printable.js';
 import type { Evidence } from '../../evidence.js';
 import type { DecisionTally, RateSeries } from '../../logs/log-summary.js';
 import { masked } from '../../logs/masking.js';

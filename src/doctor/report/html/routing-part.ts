@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
-import { onOneLine } from '../../../platform/printable.js';
+import { onOneLine } from '../../../text/printable.js';
 import type { RoutingPicture } from '../../diagnosis.js';
 import { countText, durationText, shareText } from '../figures.js';
 import { bars } from './plots.js';

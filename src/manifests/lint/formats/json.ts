@@ -1,3 +1,4 @@
+import { jsonText } from '../../../text/printable.js';
 import type { Finding } from '../finding.js';
 
 /** For programs: `{"findings": [...]}`, names in snake_case as everywhere in the product's JSON. */
@@ -14,5 +15,5 @@ export function formatJson(findings: readonly Finding[]): string {
     fix: rest.fix ?? null,
     related: rest.related ?? [],
   }));
-  return `${JSON.stringify({ findings: list }, null, 2)}\n`;
+  return `${jsonText({ findings: list }, 2)}\n`;
 }

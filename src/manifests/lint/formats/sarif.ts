@@ -1,4 +1,5 @@
 import type { Location, Log, Result, Fix as SarifFix } from 'sarif';
+import { jsonText } from '../../../text/printable.js';
 import type { Finding, Fix, Place, Rule } from '../finding.js';
 
 export interface SarifOptions {
@@ -34,7 +35,7 @@ export function formatSarif(findings: readonly Finding[], options: SarifOptions)
       },
     ],
   };
-  return `${JSON.stringify(log, null, 2)}\n`;
+  return `${jsonText(log, 2)}\n`;
 }
 
 function resultOf(finding: Finding, options: SarifOptions): Result {

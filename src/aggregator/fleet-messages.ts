@@ -1,5 +1,6 @@
 import type { MemberOffer } from '../agreement/judgement.js';
 import type { GroupView, MemberState, MemberView } from '../agreement/snapshot.js';
+import { clip } from '../agreement/words.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import { WIRE_PICTURES } from '../contract/picture.js';
 import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';
@@ -13,6 +14,12 @@ import { Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
 
 /** Members that one answer names; `member_count` has the rest. A frontend of 10,000 workers asks `ListWorkers`. */
 const MAX_MEMBERS_IN_AGREEMENT = 1_000;
+
+/** Characters of all members' reasons in one answer: with 1,000 names of full length it stays below gRPC's 4 MiB. */
+const MAX_REASON_CHARS_IN_AGREEMENT = 262_144;
+
+/** What is left of a member's reason when these are used up; `ListWorkers` has all of it. */
+const MAX_SHORT_CHARS = 100;
 
 const STATES: Readonly<Record<GroupView['state'], WireState>> = {
   collecting: WireState.AGREEMENT_STATE_COLLECTING,
@@ -64,11 +71,24 @@ export function toMember(view: MemberView): Member {
 
 /** Members as an agreement names them: all, or the first of them with those that something is said of. */
 export function toMembers(views: readonly MemberView[]): Member[] {
-  if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views.map(toMember);
+  let left = MAX_REASON_CHARS_IN_AGREEMENT;
+  const clipTo = (text: string): string => {
+    const clipped = clip(text, Math.max(MAX_SHORT_CHARS, left));
+    left -= clipped.length;
+    return clipped;
+  };
+  return namedMembers(views).map((view) => {
+    const member = toMember(view);
+    return { ...member, reason: clipTo(member.reason), pictureReason: clipTo(member.pictureReason) };
+  });
+}
+
+function namedMembers(views: readonly MemberView[]): readonly MemberView[] {
+  if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views;
   const isPlain = ({ reason, pictureReason, declaredTokensPerBlock }: MemberView): boolean =>
     reason === '' && pictureReason === '' && declaredTokensPerBlock === undefined;
   const special = views.filter((view) => !isPlain(view));
-  return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT).map(toMember);
+  return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT);
 }
 
 /** One group on the wire. `changedAtMs` is wall-clock time, for people. */

@@ -1,5 +1,6 @@
 import type { FleetView, GroupView, MemberView } from '../agreement/snapshot.js';
 import { sourceWords } from '../agreement/snapshot.js';
+import { clip } from '../agreement/words.js';
 import { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import type { ApiRoute } from '../http/api.js';
 import { ApiError } from '../http/api.js';
@@ -7,6 +8,9 @@ import type { StatusContent, StatusTable, Tone } from '../http/status-page.js';
 import type { AgreementBoard } from './agreement-board.js';
 import type { FleetRunner } from './fleet-runner.js';
 import { listWorkers } from './fleet-service.js';
+
+/** Longest headline: the reasons of a few models. */
+const MAX_HEADLINE_CHARS = 16_384;
 
 /** The status page of a process that follows a fleet; `title` names that process. */
 export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregator'): StatusContent {
@@ -22,7 +26,7 @@ export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregat
     title,
     headline: {
       // What is shut comes first: it is what a person has to act on.
-      text: [...(isOpen ? [] : reasons), ...open].join('\n'),
+      text: clip([...(isOpen ? [] : reasons), ...open].join('\n'), MAX_HEADLINE_CHARS),
       tone: isConflict ? 'bad' : isOpen && !isAnybodyOut && !isPartial ? 'good' : 'warn',
     },
     facts: [

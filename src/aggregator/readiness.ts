@@ -1,4 +1,5 @@
 import type { FleetView } from '../agreement/snapshot.js';
+import { clip } from '../agreement/words.js';
 
 /** One line of a verbose probe. */
 export interface ReadinessCheck {
@@ -27,5 +28,20 @@ export function readinessChecks(view: FleetView): ReadinessCheck[] {
     ok: served.length > 0,
     text: `${gateOpen ? 'open' : 'closed'}, not ready: ${reasons.map(({ text }) => text).join('; ')}`,
   }));
-  return [...shut, ...checks];
+  return withinBudget([...shut, ...checks]);
+}
+
+/** Longest answer of a probe, whose body a kubelet and a load balancer read every few seconds. */
+const MAX_ANSWER_CHARS = 32_768;
+
+/** What is left of a check when the answer is full: 256 models may be shut, and each is still named. */
+const MAX_SHORT_CHARS = 100;
+
+function withinBudget(checks: readonly ReadinessCheck[]): ReadinessCheck[] {
+  let left = MAX_ANSWER_CHARS;
+  return checks.map((check) => {
+    const text = clip(check.text, Math.max(MAX_SHORT_CHARS, left));
+    left -= text.length;
+    return { ...check, text };
+  });
 }

@@ -26,6 +26,8 @@ export function earliestDeadlineMs(
 function* deadlinesMs(state: AgreementState): Generator<number> {
   const [longestLost] = state.lost;
   if (longestLost?.lostSinceMs !== undefined) yield longestLost.lostSinceMs + state.options.graceMs;
+  for (const { turnedAwayUntilMs } of state.turnedAway)
+    if (turnedAwayUntilMs !== undefined) yield turnedAwayUntilMs;
   if (state.warnMissingAtMs !== undefined) yield state.warnMissingAtMs;
   for (const group of state.groups.values()) yield* groupDeadlinesMs(state, group);
 }

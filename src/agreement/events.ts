@@ -88,7 +88,8 @@ export type LogCode =
   | 'instance_replaced'
   | 'group_ended'
   | 'routing_mode'
-  | 'too_many_groups';
+  | 'too_many_groups'
+  | 'model_changes';
 
 /** What the runner must do. The reducer itself does nothing. */
 export type AgreementEffect =

@@ -1,7 +1,7 @@
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
-import { MAX_GROUPS } from './options.js';
+import { MAX_GROUPS, MAX_MODEL_CHANGES, MODEL_CHANGE_WINDOW_MS } from './options.js';
 import { countStanding } from './routing.js';
 import { Standings } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -28,7 +28,9 @@ export function uncount(state: AgreementState, member: Member): void {
   }
 }
 
-function countUnassigned(state: AgreementState, { unscheduled }: Member, by: 1 | -1): void {
+function countUnassigned(state: AgreementState, { unscheduled, turnedAway }: Member, by: 1 | -1): void {
+  // Who is turned away has spoken, and holds up nobody.
+  if (turnedAway !== '') return;
   state.unassigned += by;
   if (unscheduled) state.unscheduled += by;
 }
@@ -55,19 +57,78 @@ export function assign(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  if (member.group?.name === name) return;
+  noteModel(member, name, nowMs);
+  if (member.group?.name === name && member.turnedAway === '') return;
+  // Who names nothing in between does not come back by it.
+  if (name === '' && member.turnedAway !== '') return;
   leave(member, nowMs);
+  admit(state, member);
   if (name === '') return;
-  const group = state.groups.get(name) ?? openGroup(state, name, member.listedAtMs, effects);
-  if (group === undefined) {
-    member.trouble = `its model is one of more than ${MAX_GROUPS} that this fleet names`;
+  if (member.modelChanges.count > MAX_MODEL_CHANGES) {
+    const seconds = MODEL_CHANGE_WINDOW_MS / 1_000;
+    const why = `it has named another model more than ${MAX_MODEL_CHANGES} times within ${seconds} s: it is left out until it keeps one for ${seconds} s`;
+    turnAway(state, member, why, nowMs + MODEL_CHANGE_WINDOW_MS);
+    const message = `Worker ${member.target}: ${why}.`;
+    // Once, and not for each of the names that follow.
+    if (member.modelChanges.count === MAX_MODEL_CHANGES + 1)
+      effects.push({
+        type: 'log',
+        level: 'error',
+        code: 'model_changes',
+        group: '',
+        worker: member.target,
+        message,
+      });
     return;
   }
+  const group = state.groups.get(name) ?? openGroup(state, name, member, effects);
+  if (group === undefined) return;
   group.members.set(member.target, member);
   group.emptySinceMs = undefined;
   // The earliest listing counts, whoever reports first (A11).
   group.collectingSinceMs = Math.min(group.collectingSinceMs, member.listedAtMs);
   member.group = group;
+}
+
+/** Counts how often a member names another model. */
+function noteModel(member: Member, name: string, nowMs: number): void {
+  if (name === '' || name === member.model) return;
+  const isFirst = member.model === '';
+  member.model = name;
+  if (isFirst) return;
+  const { sinceMs, count } = member.modelChanges;
+  const isOver = nowMs - sinceMs >= MODEL_CHANGE_WINDOW_MS;
+  member.modelChanges = isOver ? { sinceMs: nowMs, count: 1 } : { sinceMs, count: count + 1 };
+  // Who goes on while it is turned away begins to wait again.
+  if (member.turnedAway !== '' && !isOver) member.modelChanges = { sinceMs: nowMs, count: count + 1 };
+}
+
+function turnAway(state: AgreementState, member: Member, why: string, untilMs: number | undefined): void {
+  member.turnedAway = why;
+  member.turnedAwayUntilMs = untilMs;
+  state.turnedAway.add(member);
+}
+
+/** Ends that a member is turned away, where it is. */
+export function admit(state: AgreementState, member: Member): void {
+  member.turnedAway = '';
+  member.turnedAwayUntilMs = undefined;
+  state.turnedAway.delete(member);
+}
+
+/** Tries those again that were turned away: who has kept one model, and, where groups have ended, who found no room. */
+export function retryTurnedAway(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  for (const member of [...state.turnedAway]) {
+    const { turnedAwayUntilMs } = member;
+    const isDue =
+      turnedAwayUntilMs === undefined ? state.groups.size < MAX_GROUPS : turnedAwayUntilMs <= nowMs;
+    if (!isDue) continue;
+    uncount(state, member);
+    if (turnedAwayUntilMs !== undefined) member.modelChanges = { sinceMs: nowMs, count: 0 };
+    assign(state, member, member.model, nowMs, effects);
+    recount(state, member);
+    state.version += 1;
+  }
 }
 
 /** Takes an uncounted member out of its group. */
@@ -83,16 +144,19 @@ export function leave(member: Member, nowMs: number): void {
 function openGroup(
   state: AgreementState,
   name: string,
-  sinceMs: number,
+  member: Member,
   effects: AgreementEffect[],
 ): Group | undefined {
   if (state.groups.size >= MAX_GROUPS) {
+    const why = `its model is one of more than ${MAX_GROUPS} that this fleet names: it is left out until another one ends`;
+    turnAway(state, member, why, undefined);
     effects.push({
       type: 'log',
       level: 'error',
       code: 'too_many_groups',
       group: name,
-      message: `Workers name more than ${MAX_GROUPS} models; those that serve "${name}" are left out.`,
+      worker: member.target,
+      message: `Workers name more than ${MAX_GROUPS} models; those that serve "${name}" are left out until another model ends.`,
     });
     return undefined;
   }
@@ -106,7 +170,7 @@ function openGroup(
     missing: 0,
     contradicting: 0,
     candidate: undefined,
-    collectingSinceMs: sinceMs,
+    collectingSinceMs: member.listedAtMs,
     lastJoinedMs: undefined,
     awaited: new Set(),
     emptySinceMs: undefined,

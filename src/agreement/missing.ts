@@ -6,9 +6,8 @@ import { countWorkers, nameSome } from './words.js';
 
 /** Whether a member neither decides nor drains, and may be of `group`: it is in it, or in none yet. */
 export function isMissingFrom(group: Group, member: Member): boolean {
-  return (
-    !drains(member) && member.tally === undefined && (member.group === undefined || member.group === group)
-  );
+  if (drains(member) || member.tally !== undefined || member.turnedAway !== '') return false;
+  return member.group === undefined || member.group === group;
 }
 
 /** Who is missing from a group, in the order of the list. */
@@ -84,7 +83,10 @@ export function warnOfMissing(state: AgreementState, nowMs: number, effects: Agr
   state.warnMissingAtMs = nowMs + MISSING_WARN_INTERVAL_MS;
   const missing = [...state.members.values()].filter(
     (member) =>
-      !drains(member) && member.tally === undefined && (member.group === undefined || holdsUp(member.group)),
+      !drains(member) &&
+      member.tally === undefined &&
+      member.turnedAway === '' &&
+      (member.group === undefined || holdsUp(member.group)),
   );
   const named = missing.map(({ target, trouble }) => `${target} (${trouble})`);
   effects.push({

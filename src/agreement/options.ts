@@ -61,5 +61,14 @@ export const MISSING_WARN_INTERVAL_MS = 30_000;
 /** Models that one aggregator keeps apart. A fleet has a few; hostile reports could name any number. */
 export const MAX_GROUPS = 256;
 
+/**
+ * Other models that one member may name within `MODEL_CHANGE_WINDOW_MS` before it is turned away. A worker serves one
+ * model for hours; each change may cost an epoch, an index and log lines.
+ */
+export const MAX_MODEL_CHANGES = 4;
+
+/** For how long changes of model are counted, and for how long a member that was turned away must keep one. */
+export const MODEL_CHANGE_WINDOW_MS = 60_000;
+
 /** Distinct contracts that a group's reports may hold before the rest are no longer told apart. */
 export const MAX_DISTINCT_CONTRACTS = 1_024;

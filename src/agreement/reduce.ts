@@ -1,17 +1,26 @@
 import { EvidenceSource } from '../contract/enums.js';
-import { MAX_TEXT_CHARS } from '../contract/report-limits.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { earliestDeadlineMs } from './deadlines.js';
 import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
-import { assign, compareRevision, forget, leave, recount, uncount } from './members.js';
+import {
+  admit,
+  assign,
+  compareRevision,
+  forget,
+  leave,
+  recount,
+  retryTurnedAway,
+  uncount,
+} from './members.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
 import { endEpoch, evaluate } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
+import { clip, joinSome, MAX_MEMBER_CHARS } from './words.js';
 
 /**
  * The agreement: what a fleet comes to when `event` happens at `nowMs`
@@ -99,6 +108,10 @@ function list(
         lostSinceMs: undefined,
         expired: false,
         tally: undefined,
+        model: '',
+        modelChanges: { sinceMs: nowMs, count: 0 },
+        turnedAway: '',
+        turnedAwayUntilMs: undefined,
         group: undefined,
         picture: undefined,
         held: '',
@@ -126,6 +139,7 @@ function remove(state: AgreementState, member: Member, nowMs: number, effects: A
   forget(member, effects);
   state.lost.delete(member);
   leave(member, nowMs);
+  admit(state, member);
   state.members.delete(member.target);
   state.version += 1;
 }
@@ -165,10 +179,15 @@ function report(
     if (told.usable) takeInstance(member, told, effects);
     member.told = told;
     member.report = withSeenWidth(told, member.seen);
-    member.trouble = told.usable ? '' : told.reasons.join('; ');
+    member.trouble = told.usable ? '' : joinSome(told.reasons);
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
     if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
+  // Its last member serves another model now, and does not come back: there is nothing to wait for.
+  if (before !== undefined && before !== member.group && before.members.size === 0) {
+    endGroup(state, before, effects);
+    retryTurnedAway(state, nowMs, effects);
+  }
   judgeMember(state, member, effects);
   settleGroups(state, before, member.group, nowMs, effects);
 }
@@ -197,7 +216,7 @@ function refuse(
 ): void {
   const member = state.members.get(target);
   if (member === undefined) return;
-  const trouble = `its report is refused: ${problems.join('; ')}`;
+  const trouble = `its report is refused: ${joinSome(problems)}`;
   if (member.trouble === trouble) return;
   change(state, member, () => {
     forget(member, effects);
@@ -248,7 +267,7 @@ function picture(
 ): void {
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.picture, instanceId)) return;
-  const reason = known === 'exact' ? '' : told.slice(0, MAX_TEXT_CHARS);
+  const reason = known === 'exact' ? '' : clip(told, MAX_MEMBER_CHARS);
   const held = member.picture;
   if (held?.instanceId === instanceId && held.picture === known && held.reason === reason) return;
   change(state, member, () => {
@@ -290,7 +309,7 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
   state.lost.delete(member);
   member.lostSinceMs = undefined;
   member.expired = false;
-  member.trouble = member.report?.usable === true ? '' : (member.report?.reasons.join('; ') ?? '');
+  member.trouble = member.report?.usable === true ? '' : joinSome(member.report?.reasons ?? []);
   effects.push({
     type: 'log',
     level: 'info',
@@ -348,20 +367,26 @@ function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]):
   }
   for (const group of [...state.groups.values()]) {
     if (group.emptySinceMs === undefined || nowMs < group.emptySinceMs + state.options.graceMs) continue;
-    endEpoch(state, group, effects);
-    updateMode(state, group, effects);
-    state.groups.delete(group.name);
-    state.version += 1;
-    effects.push({
-      type: 'log',
-      level: 'warn',
-      code: 'group_ended',
-      group: group.name,
-      message: `Nobody serves "${group.name}" any more.`,
-    });
-    effects.push({ type: 'group_ended', group: group.name });
+    endGroup(state, group, effects);
   }
+  retryTurnedAway(state, nowMs, effects);
   evaluateAll(state, nowMs, effects);
+}
+
+/** Ends a group that has no members. */
+function endGroup(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+  endEpoch(state, group, effects);
+  updateMode(state, group, effects);
+  state.groups.delete(group.name);
+  state.version += 1;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'group_ended',
+    group: group.name,
+    message: `Nobody serves "${group.name}" any more.`,
+  });
+  effects.push({ type: 'group_ended', group: group.name });
 }
 
 /** Evaluates what a change of one member can have touched. */

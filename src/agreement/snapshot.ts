@@ -13,11 +13,14 @@ import { modeWords, pictureOf } from './routing.js';
 import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 import {
+  clip,
   conflictWords,
   contradictionsWords,
   contradictionWords,
   countWorkers,
   dissentWords,
+  MAX_MEMBER_CHARS,
+  MAX_REASON_CHARS,
   nameSome,
 } from './words.js';
 
@@ -163,7 +166,10 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     isOverride: agreed && phase.isOverride,
     routingMode: group.mode,
     routingReason: modeWords(state, group, inexact),
-    reasons: whyNot(state, group, members, offered, nowMs),
+    reasons: whyNot(state, group, members, offered, nowMs).map(({ code, text }) => ({
+      code,
+      text: clip(text, MAX_REASON_CHARS),
+    })),
     partialReason: group.awaited.size === 0 ? '' : partialWords(group),
     members,
   };
@@ -252,12 +258,16 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     tokensPerBlock: report?.values.tokens_per_block as number | undefined,
     source: report?.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED,
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,
-    reason:
+    reason: clip(
       at === 'dissenting' && epoch !== undefined
         ? dissentWords(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
-        : member.trouble === '' && report?.declared !== undefined
-          ? contradictionWords(member)
-          : member.trouble,
+        : member.turnedAway !== ''
+          ? member.turnedAway
+          : member.trouble === '' && report?.declared !== undefined
+            ? contradictionWords(member)
+            : member.trouble,
+      MAX_MEMBER_CHARS,
+    ),
     picture: picture?.picture,
     pictureReason: picture?.reason ?? '',
     serving: report?.serving,

@@ -33,6 +33,14 @@ export interface Member {
   expired: boolean;
   /** Where it is counted; undefined while it does not decide. */
   tally: Tally | undefined;
+  /** The model that it last named; empty while it has named none. */
+  model: string;
+  /** How often it has named another one, and since when that is counted. */
+  modelChanges: { readonly sinceMs: number; readonly count: number };
+  /** Why it is in no group although it names a model, in words; empty while it is not turned away. Then it neither decides nor delays. */
+  turnedAway: string;
+  /** When it is taken again if it keeps its model; undefined while a group has to end first. */
+  turnedAwayUntilMs: number | undefined;
   /** The group that it is counted in; undefined while no report tells its model. */
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
@@ -111,6 +119,8 @@ export interface AgreementState {
   lastNewMemberMs: number | undefined;
   /** Lost members, longest lost first: the grace time is the same for all, so the order holds. */
   readonly lost: Set<Member>;
+  /** Members that were turned away, in the order in which they are tried again. */
+  readonly turnedAway: Set<Member>;
   /** When the next WARN about missing workers is due; undefined while nobody is missing. */
   warnMissingAtMs: number | undefined;
   /** When the last tick ran: what fell due until then is carried out. */
@@ -134,6 +144,7 @@ export function createAgreement(options: AgreementOptions): AgreementState {
     expected: undefined,
     lastNewMemberMs: undefined,
     lost: new Set(),
+    turnedAway: new Set(),
     warnMissingAtMs: undefined,
     tickedAtMs: Number.NEGATIVE_INFINITY,
     dueAtMs: undefined,

@@ -10,9 +10,50 @@ import type { Group, Member, Phase } from './state.js';
 /** Names in one sentence before the rest is counted. */
 const MAX_NAMES = 10;
 
+/** Longest part that one member has in a sentence about several: its name and what is wrong with it. */
+const MAX_PART_CHARS = 300;
+
+/** Longest reason: ten members with a part each, or the values of a conflict and what to change. */
+export const MAX_REASON_CHARS = 8_192;
+
+/** Of a conflict, all values together; the rest is for what to change. */
+const MAX_CAMPS_CHARS = 4_096;
+const MAX_ADVICE_CHARS = 3_072;
+
+/** Longest text about one member: what its sidecar says of itself may be 64 reasons of 4,096 characters. */
+export const MAX_MEMBER_CHARS = 1_024;
+
+/** Values that one conflict lists before the rest is counted: each worker may have one of its own. */
+const MAX_CAMPS = 10;
+
+/** A text cut to at most `maxChars` UTF-16 units; what was cut shows as `…`. */
+export function clip(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
+}
+
+/** Reasons in one text of a bounded length; those that have no room are counted. */
+export function joinSome(reasons: readonly string[], maxChars: number = MAX_MEMBER_CHARS): string {
+  const shown: string[] = [];
+  let chars = 0;
+  for (const reason of reasons) {
+    const part = clip(reason, MAX_PART_CHARS);
+    if (chars + part.length > maxChars - MAX_PART_CHARS && shown.length > 0) break;
+    shown.push(part);
+    chars += part.length + 2;
+  }
+  const rest = reasons.length - shown.length;
+  const [only] = reasons;
+  // One reason alone may be longer than one of several.
+  if (reasons.length === 1 && only !== undefined) return clip(only, maxChars);
+  return `${shown.join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
 /** `a, b and 3 more`. */
 export function nameSome(names: readonly string[]): string {
-  const shown = names.slice(0, MAX_NAMES).join(', ');
+  const shown = names
+    .slice(0, MAX_NAMES)
+    .map((name) => clip(name, MAX_PART_CHARS))
+    .join(', ');
   return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
 }
 
@@ -30,7 +71,8 @@ function fieldWords(field: ContractField): string {
 export function evidenceWords(report: WorkerReport): string {
   const { evidence } = report;
   if (evidence === undefined) return 'no evidence';
-  return `${evidenceSourceName(evidence.source)}, ${evidence.origin}: ${evidence.raw}`;
+  const { source, origin, raw } = evidence;
+  return `${evidenceSourceName(source)}, ${clip(origin, MAX_PART_CHARS)}: ${clip(raw, MAX_PART_CHARS)}`;
 }
 
 /** Where an operator sets the size of this engine. */
@@ -101,7 +143,7 @@ function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   }
   const { value } = largest;
   const isMereWord = largest.members.every(({ report }) => report !== undefined && isMereDeclaration(report));
-  const steps = others.flatMap((camp) => {
+  const steps = others.slice(0, MAX_CAMPS).flatMap((camp) => {
     const misdeclared = camp.members.filter(({ report }) => report?.declared?.tokensPerBlock === value);
     const other = camp.members.filter((member) => !misdeclared.includes(member));
     return [
@@ -120,10 +162,13 @@ function adviceFor(field: ContractField, camps: readonly Camp[]): string {
 /** A4: each value, the workers behind it, their evidence, and what to change. */
 export function conflictWords(group: Group, field: ContractField): string {
   const camps = campsOf(group, field);
+  const rest = camps.length - MAX_CAMPS;
+  const campChars = Math.floor(MAX_CAMPS_CHARS / Math.min(camps.length, MAX_CAMPS));
   return [
     `Workers of "${group.name}" disagree on the ${fieldWords(field)}; the gate stays shut.`,
-    ...camps.map(campLine),
-    adviceFor(field, camps),
+    ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp), campChars)),
+    ...(rest > 0 ? [`  and ${rest} more values`] : []),
+    clip(adviceFor(field, camps), MAX_ADVICE_CHARS),
   ].join('\n');
 }
 

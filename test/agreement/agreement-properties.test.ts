@@ -198,7 +198,7 @@ describe('whatever happens', () => {
           const drains = (m: (typeof members)[number]): boolean =>
             m.listedDraining || m.report?.draining === true;
           expect(fleet.state.unassigned).toBe(
-            members.filter((m) => m.group === undefined && !drains(m)).length,
+            members.filter((m) => m.group === undefined && m.turnedAway === '' && !drains(m)).length,
           );
           for (const group of fleet.state.groups.values()) {
             const own = members.filter((m) => m.group === group);

@@ -30,7 +30,7 @@ export interface EngineFeedModules {
   /** The first main-attention device store of this instance on a rank, and every later one of another width or unit. */
   readonly onObserved: (observed: ObservedSize) => void;
   /** The publisher was restarted (its sequence went back): the engine itself probably was. */
-  readonly onPublisherRestart: () => void;
+  readonly onPublisherRestart: (rank: number) => void;
   /** The connection to a publisher broke: the engine may have gone. Default: nobody is told. */
   readonly onPublisherDown?: () => void;
   /** Needed for sources of the kind `trtllm-drain`. */
@@ -225,7 +225,7 @@ export class EngineFeed implements Relay {
       onStatus: () => this.#tellStatus(rank),
       onPublisherRestart: () => {
         this.#observed.delete(rank);
-        this.#modules.onPublisherRestart();
+        this.#modules.onPublisherRestart(rank);
       },
       onPublisherDown: () => this.#modules.onPublisherDown?.(),
     };

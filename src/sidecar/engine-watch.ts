@@ -98,6 +98,8 @@ export class EngineWatch {
   /** Ends the wait for the next round; absent while a round runs. */
   #endWait: (() => void) | undefined;
   #isHurried = false;
+  /** Something else than a probe has shown another engine start since the last instance. */
+  #hasShownRestart = false;
 
   constructor(options: EngineWatchOptions, modules: EngineWatchModules) {
     this.#options = options;
@@ -136,6 +138,16 @@ export class EngineWatch {
     this.#endWait?.();
   }
 
+  /**
+   * Something else shows that the engine was started anew, such as its KV
+   * events. It is another instance from the next round on, unless a start
+   * marker of the engine itself says otherwise.
+   */
+  restarted(): void {
+    this.#hasShownRestart = true;
+    this.lookNow();
+  }
+
   async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
     if (this.#isHurried || signal.aborted) return;
     const waiting = new AbortController();
@@ -163,12 +175,16 @@ export class EngineWatch {
   /** Nobody looks at the engine, so nothing is said of its state. */
   #unasked(): EngineView {
     const state = EngineState.ENGINE_STATE_UNSPECIFIED;
+    // No marker can say otherwise.
+    const restart = this.#hasShownRestart ? 'its KV events began anew' : undefined;
+    if (restart !== undefined) this.#identity = unseenInstance(this.#modules.random.uniqueId());
+    this.#hasShownRestart = false;
     this.#standing = { state, trouble: [], silentRounds: 0, refusedRounds: 0 };
     this.#known = {
       facts: [],
       warnings: ['no engine is asked (--engine none): every value here is declared'],
     };
-    return this.#view([], undefined);
+    return this.#view([], restart);
   }
 
   #lookAt(results: readonly SourceResult[], nowhere: string | undefined, address = ''): EngineView {
@@ -204,12 +220,13 @@ export class EngineWatch {
     else this.#fastRoundsWhenReady += 1;
     const step = identify(
       this.#identity,
-      { facts: fresh, values, wasDown: this.#wasDown },
+      { facts: fresh, values, wasDown: this.#wasDown || this.#hasShownRestart },
       this.#options.workerId,
       () => this.#modules.random.uniqueId(),
     );
     this.#identity = step.identity;
     this.#wasDown = false;
+    this.#hasShownRestart = false;
     return this.#view(toProbeOutcomes(results), step.restart);
   }
 

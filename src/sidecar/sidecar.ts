@@ -85,6 +85,8 @@ export class Sidecar {
   #observed: readonly ObservedSize[] = [];
   /** Of these, what was shown after a publisher began anew: it may be of an instance that no round has seen yet. */
   #observedSinceRestart: readonly ObservedSize[] | undefined;
+  /** Ranks whose publishers began anew with the current instance: each does once for one engine start. */
+  #restartedRanks = new Set<number>();
   #hasLooked = false;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
@@ -113,10 +115,7 @@ export class Sidecar {
         random,
         logger,
         onObserved: (observed) => this.#onObserved(observed),
-        onPublisherRestart: () => {
-          this.#observedSinceRestart ??= [];
-          this.#watch.lookNow();
-        },
+        onPublisherRestart: (rank) => this.#onPublisherRestart(rank),
         onPublisherDown: () => this.#watch.lookNow(),
       },
     );
@@ -200,6 +199,18 @@ export class Sidecar {
     if (view.restart !== undefined || !this.#hasLooked) void this.#readTopology();
     this.#hasLooked = true;
     void this.#fingerprint(view.instanceId);
+  }
+
+  /** The first rank that begins anew, or one that does so again, shows another engine start; the others follow it. */
+  #onPublisherRestart(rank: number): void {
+    this.#observedSinceRestart ??= [];
+    const isFollowing = this.#restartedRanks.size > 0 && !this.#restartedRanks.has(rank);
+    if (isFollowing) this.#watch.lookNow();
+    else {
+      this.#restartedRanks = new Set();
+      this.#watch.restarted();
+    }
+    this.#restartedRanks.add(rank);
   }
 
   #onObserved(observed: ObservedSize): void {

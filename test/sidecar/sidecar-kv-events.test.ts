@@ -71,7 +71,12 @@ class Pod {
   readonly http: string;
 
   /** `size` is what the engine says, its events have 4. */
-  static async start(size: number, declaredFacts: readonly Fact[] = [], probeIntervalMs = 20): Promise<Pod> {
+  static async start(
+    size: number,
+    declaredFacts: readonly Fact[] = [],
+    probeIntervalMs = 20,
+    isAsked = true,
+  ): Promise<Pod> {
     const publisher = await FakePublisher.start();
     open.push(() => publisher.stop());
     const engine = new FakeVllm(size);
@@ -109,9 +114,9 @@ class Pod {
           readFile: refuse,
           listFiles: refuse,
         },
-        locate: async () => fixedLocation([{ httpBaseUrl: engine.url }]),
+        locate: async () => (isAsked ? fixedLocation([{ httpBaseUrl: engine.url }]) : { type: 'none' }),
         eventReading: {
-          settings: { from: 'engine' },
+          settings: isAsked ? { from: 'engine' } : { from: 'operator', sources: [publisher.source] },
           loadFeed: async (modules) => new EngineFeed({}, modules),
         },
       },
@@ -197,6 +202,46 @@ function of<Case extends Payload['$case']>(
 ): (message: SubscribeResponse) => ValueOf<Case> | undefined {
   return ({ payload }) => (payload?.$case === wanted ? (payload.value as ValueOf<Case>) : undefined);
 }
+
+/** One block of so many tokens. */
+function storedOf(width: number): object {
+  const tokenIds = Array.from({ length: width }, (_, at) => at);
+  return { ...stored(1), token_ids: tokenIds, block_size: width };
+}
+
+describe('a sidecar that asks no engine', () => {
+  const model: Fact = {
+    type: 'field',
+    field: 'model.served_names',
+    value: ['tiny'],
+    evidence: {
+      source: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
+      origin: '--model',
+      raw: 'tiny',
+      observedAtMs: 0,
+    },
+  };
+
+  it.each([4, 8])(
+    'reports another instance when the publisher began anew, with blocks of %i',
+    async (size) => {
+      const pod = await Pod.start(4, [model], 60_000, false);
+      await pod.publisher.publish(batchOf(stored(1)));
+      const first = await pod.proven();
+      pod.publisher.stop();
+      await pod.publisher.comeBack({ anew: true });
+      await pod.publisher.publish(batchOf(storedOf(size)));
+      const second = await pod.reports.until((report) =>
+        report?.instanceId !== first.instanceId && report?.contract?.tokensPerBlock === size
+          ? report
+          : undefined,
+      );
+      expect(second.completeness?.reasons).toEqual([]);
+      expect(second.conflicts).toEqual([]);
+      expect(pod.logger.messages('info').join()).toContain('its KV events began anew');
+    },
+  );
+});
 
 describe('a sidecar of an engine that publishes KV events', () => {
   it('has its block size proven by the first event, and tells what the engine holds, then each change', async () => {

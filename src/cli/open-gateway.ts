@@ -116,7 +116,7 @@ export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'>
 /** Makes the OpenAI server, not started yet. */
 export function createGateway(
   settings: Settings,
-  { clock, logger }: Pick<Context, 'clock' | 'logger'>,
+  { clock, logger, version }: Pick<Context, 'clock' | 'logger'> & { readonly version?: string },
   { keys, tokens, tracer, proxy }: GatewayParts,
   { tls, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
 ): Gateway {
@@ -124,6 +124,8 @@ export function createGateway(
     {
       listen: openAiAddress({ ...settings, httpPort: port }) as Address,
       listenField: OPENAI_LISTEN_FIELD,
+      ...(version === undefined ? {} : { version }),
+      ...(settings.httpListen === undefined ? {} : { statusAddress: settings.httpListen.text }),
       sharesPort: sharers > 1,
       wantsTokens: settings.routerMode === 'kv',
       bodyLimitBytes: settings.httpBodyLimitBytes,

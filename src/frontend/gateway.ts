@@ -31,13 +31,14 @@ import { type Forwarding, Inference } from './inference.js';
 import { cardOf, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
 import { notRoutedError, OpenAiError } from './openai-error.js';
-import { answerParserError } from './parser-error.js';
+import { answerConnect, answerParserError } from './parser-error.js';
 import { passesOf } from './proxy/headers.js';
 import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyIntake } from './request-body.js';
 import type { Prompt, TokenSource } from './tokens/prompt-tokens.js';
 import type { RequestTracer } from './tracing/request-tracer.js';
+import { welcomePage } from './welcome-page.js';
 
 export interface GatewayOptions {
   /** Where to listen; port 0 picks a free one. */
@@ -52,6 +53,10 @@ export interface GatewayOptions {
   readonly maxConnections: number;
   /** Origins whose pages may ask from a browser; `*` for all of them, empty for none. */
   readonly corsOrigins: readonly string[];
+  /** Of this program, for the page at `/`. Absent: not shown. */
+  readonly version?: string;
+  /** Where the status page is, for the page at `/`. */
+  readonly statusAddress?: string;
   /** Whether other processes of this program listen there too. Default false. */
   readonly sharesPort?: boolean;
   /** Bounds other than `DEFAULT_GATEWAY_LIMITS`. */
@@ -150,7 +155,15 @@ export class Gateway {
         limits: { ...DEFAULT_GATEWAY_LIMITS, ...options.limits, maxConnections: options.maxConnections },
       },
       modules,
-      (request, response) => this.#app.routing(request, response),
+      {
+        onRequest: (request, response) => this.#app.routing(request, response),
+        onRefused: ({ status, text }, request, response) => {
+          response.setHeader('connection', 'close');
+          refuse(request, response, new OpenAiError(status, text));
+          this.#followRefusal(response);
+        },
+        onConnect: (socket) => answerConnect(socket, this.#isAnswering(socket)),
+      },
     );
     this.#app = this.#createApp();
   }
@@ -244,6 +257,7 @@ export class Gateway {
     get('/livez', {}, probe('livez'));
     get('/readyz', {}, probe('readyz'));
     get('/health', {}, () => this.#health());
+    get('/', keyed, ({ headers }) => welcomePage(headers.accept, this.#options));
     get('/metrics', keyed, ({ headers }) => metrics.answer(headers.accept));
     get('/v1/models', keyed, () => this.#listModels());
     // Names have slashes in them, which not every client encodes.

@@ -3,6 +3,7 @@ import { OpenAiError } from './openai-error.js';
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
+  405: 'Method Not Allowed',
   408: 'Request Timeout',
   413: 'Content Too Large',
   431: 'Request Header Fields Too Large',
@@ -19,7 +20,25 @@ export function answerParserError(error: NodeJS.ErrnoException, socket: Socket, 
     socket.destroy();
     return;
   }
-  const { status, headers, body } = toOpenAi(error.code);
+  endWith(socket, toOpenAi(error.code));
+}
+
+/** Answers who wants a tunnel, as `answerParserError` does. */
+export function answerConnect(socket: Socket, isAnswering: boolean): void {
+  if (!socket.writable || isAnswering) {
+    socket.destroy();
+    return;
+  }
+  endWith(
+    socket,
+    new OpenAiError(405, 'CONNECT is not understood: this is no proxy.', {
+      code: 'method_not_supported',
+      headers: { allow: 'GET, HEAD, POST' },
+    }),
+  );
+}
+
+function endWith(socket: Socket, { status, headers, body }: OpenAiError): void {
   const lines = Object.entries({ ...headers, connection: 'close' }).map(
     ([name, value]) => `${name}: ${value}`,
   );

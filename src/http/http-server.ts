@@ -70,7 +70,17 @@ export class HttpServer {
         limits: { ...DEFAULT_HTTP_LIMITS, ...options.limits },
       },
       modules,
-      (request, response) => void this.#respond(request, response),
+      {
+        onRequest: (request, response) => void this.#respond(request, response),
+        onRefused: ({ status, text }, _request, response) => {
+          response.setHeader('connection', 'close');
+          sendAnswer(response, textAnswer(status, text));
+        },
+        onConnect: (socket) =>
+          socket.end(
+            'HTTP/1.1 405 Method Not Allowed\r\nallow: GET, HEAD\r\nconnection: close\r\ncontent-length: 0\r\n\r\n',
+          ),
+      },
     );
   }
 

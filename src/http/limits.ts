@@ -2,7 +2,7 @@
 export interface HttpLimits {
   /** Request line and headers together, in bytes; beyond it the answer is 431. */
   readonly maxHeaderBytes: number;
-  /** Number of headers; further ones are ignored by the parser. */
+  /** Number of headers; beyond it the answer is 431. */
   readonly maxHeaders: number;
   /** Connections at a time; further ones are closed at once. */
   readonly maxConnections: number;

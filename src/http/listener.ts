@@ -4,6 +4,7 @@ import {
   type RequestListener,
   type Server,
   type ServerOptions,
+  type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
@@ -13,6 +14,7 @@ import { type Clock, sleep } from '../platform/clock.js';
 import { HandshakeWatch } from '../platform/handshake-watch.js';
 import { listen } from '../platform/listen.js';
 import type { Logger } from '../platform/logger.js';
+import { BAD_EXPECT, findHeadProblem, type HeadProblem } from './head-problem.js';
 import { CONNECTION_CHECK_MS, type HttpLimits } from './limits.js';
 
 /** How an HTTPS server is protected. */
@@ -44,6 +46,15 @@ export interface ListenerModules {
   readonly tls?: HttpTls;
 }
 
+/** Who answers what comes to a port. */
+export interface ListenerHandlers {
+  readonly onRequest: RequestListener;
+  /** A request whose head alone is refused. */
+  onRefused(problem: HeadProblem, request: IncomingMessage, response: ServerResponse): void;
+  /** A client that wants a tunnel, which is open to nobody: the connection is to be ended. */
+  onConnect(socket: Socket): void;
+}
+
 /**
  * A port on which HTTP or HTTPS is spoken, bounded in everything: who answers
  * the requests is another's business. Certificates rotate under it, and it
@@ -57,7 +68,7 @@ export class Listener {
   readonly #sockets = new Set<Socket>();
   #stopped: Promise<void> | undefined;
 
-  constructor(options: ListenerOptions, modules: ListenerModules, onRequest: RequestListener) {
+  constructor(options: ListenerOptions, modules: ListenerModules, handlers: ListenerHandlers) {
     this.#options = options;
     this.#modules = modules;
     const { limits, sharesPort = false } = options;
@@ -68,13 +79,25 @@ export class Listener {
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
       noDelay: true,
+      // Node refuses it without a body; it is looked for below.
+      requireHostHeader: false,
+    };
+    const onRequest: RequestListener = (request, response) => {
+      const problem = findHeadProblem(request, limits.maxHeaders);
+      if (problem === undefined) handlers.onRequest(request, response);
+      else handlers.onRefused(problem, request, response);
     };
     const { tls } = modules;
     this.server =
       tls === undefined ? createServer(bounds, onRequest) : this.#createTls(tls, bounds, onRequest);
     // A shared port hands a connection that one process does not take to the next, and so on without an end.
     if (!sharesPort) this.server.maxConnections = limits.maxConnections;
-    this.server.maxHeadersCount = limits.maxHeaders;
+    // Node leaves out what is beyond; all are counted, and their bytes are bounded.
+    this.server.maxHeadersCount = 0;
+    this.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+      handlers.onRefused(BAD_EXPECT, request, response),
+    );
+    this.server.on('connect', (_request: IncomingMessage, socket: Socket) => handlers.onConnect(socket));
     this.server.setTimeout(limits.idleTimeoutMs);
     this.server.on('connection', (socket: Socket) => {
       if (sharesPort && this.#sockets.size >= limits.maxConnections) {

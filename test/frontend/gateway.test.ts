@@ -328,7 +328,7 @@ describe('what cannot be served is refused in the shape of OpenAI', () => {
     expect((await harness.post('/v1/models/tiny', {})).status).toBe(405);
     expect((await harness.ask('/v1/models', { method: 'OPTIONS' })).status).toBe(405);
     expect((await harness.ask('/v1/%zz')).status).toBe(400);
-    expect((await harness.ask('/')).status).toBe(404);
+    expect((await harness.ask('/nothing')).status).toBe(404);
   });
 
   it('what goes wrong inside, without a word of it', async () => {

@@ -305,3 +305,53 @@ it('answers a client that asks whether its body is wanted', async () => {
   socket.write(BODY);
   await received.until('{"ok":true}');
 });
+
+describe('a request whose head is not as it must be', () => {
+  const headers = (count: number): string =>
+    Array.from({ length: count }, (_, i) => `x-${i}: 1\r\n`).join('');
+
+  it.each([
+    ['no Host header', 'GET /livez HTTP/1.1\r\n', 400, 'There is no Host header.'],
+    [
+      'two Host headers',
+      'GET /livez HTTP/1.1\r\nhost: a\r\nHOST: b\r\n',
+      400,
+      'There is more than one Host header.',
+    ],
+    [
+      'an Expect that nobody knows',
+      'GET /livez HTTP/1.1\r\nhost: a\r\nexpect: the best\r\n',
+      417,
+      'Of Expect only 100-continue is understood.',
+    ],
+    [
+      '101 headers',
+      `GET /livez HTTP/1.1\r\nhost: a\r\n${headers(100)}`,
+      431,
+      'There are more than 100 headers.',
+    ],
+    [
+      'CONNECT',
+      'CONNECT engine:8000 HTTP/1.1\r\nhost: engine:8000\r\n',
+      405,
+      'CONNECT is not understood: this is no proxy.',
+    ],
+  ])('(%s) is refused in the shape of every other error', async (_, head, status, message) => {
+    const harness = await start();
+    const code = status === 405 ? 'method_not_supported' : null;
+    expect(readAnswer(await harness.sendRaw(`${head}\r\n`))).toEqual({ status, code, message });
+  });
+
+  it('is one with 101 headers, and not one with 100', async () => {
+    const harness = await start();
+    const got = await harness.sendRaw(
+      `GET /livez HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${headers(98)}\r\n`,
+    );
+    expect(got).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('may lack a Host header in HTTP/1.0', async () => {
+    const harness = await start();
+    expect(await harness.sendRaw('GET /livez HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});

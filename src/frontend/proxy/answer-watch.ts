@@ -84,11 +84,13 @@ export class AnswerWatch {
 
   #findUsage(piece: Buffer): void {
     let rest = piece;
+    let from = 0;
     if (this.#open !== undefined) {
-      rest = Buffer.concat([this.#open, piece.subarray(0, MAX_USAGE_BYTES)]);
+      const before = this.#open;
       this.#open = undefined;
-      if (!this.#readValue(rest, 0)) return;
-      rest = piece;
+      const end = this.#readValue(Buffer.concat([before, piece.subarray(0, MAX_USAGE_BYTES)]), 0);
+      if (end === undefined) return;
+      from = Math.max(0, end - before.length);
     } else if (this.#carry !== undefined) {
       // A key that began in the piece before ends within its own length here.
       const isShort = piece.length < USAGE_KEY.length;
@@ -97,35 +99,36 @@ export class AnswerWatch {
       if (isShort) rest = seam;
       else if (seam.includes(USAGE_KEY)) rest = Buffer.concat([seam, piece.subarray(USAGE_KEY.length)]);
     }
-    for (let from = 0; ; ) {
+    for (;;) {
       const at = rest.indexOf(USAGE_KEY, from);
       if (at === -1) break;
-      from = at + USAGE_KEY.length;
-      if (!this.#readValue(rest, from)) return;
+      const end = this.#readValue(rest, at + USAGE_KEY.length);
+      if (end === undefined) return;
+      from = end;
     }
-    for (let at = Math.max(0, rest.length - USAGE_KEY.length + 1); at < rest.length; at += 1) {
+    for (let at = Math.max(from, rest.length - USAGE_KEY.length + 1); at < rest.length; at += 1) {
       if (rest[at] !== QUOTE) continue;
       this.#carry = Buffer.from(rest.subarray(at));
       return;
     }
   }
 
-  /** Reads what follows a key. False when it goes on in the next piece. */
-  #readValue(bytes: Buffer, from: number): boolean {
+  /**
+   * Reads what follows a key, and gives the place behind all that was looked at: no byte is looked at for two keys, however
+   * many stand within each other. Undefined when the value goes on in the next piece.
+   */
+  #readValue(bytes: Buffer, from: number): number | undefined {
     const start = skipTo(bytes, from);
-    if (start === bytes.length) return this.#keepOpen(bytes, from);
-    if (bytes[start] !== OPEN_BRACE) return true;
-    const end = endOfObject(bytes, start);
-    if (end === undefined) return this.#keepOpen(bytes, from);
-    if (end - start <= MAX_USAGE_BYTES) this.#usage = bytes.subarray(start, end);
-    return true;
-  }
-
-  #keepOpen(bytes: Buffer, from: number): boolean {
+    if (start < bytes.length && bytes[start] !== OPEN_BRACE) return start;
+    const end = start === bytes.length ? undefined : endOfObject(bytes, start);
+    if (end !== undefined) {
+      if (end - start <= MAX_USAGE_BYTES) this.#usage = bytes.subarray(start, end);
+      return end;
+    }
     // An object that is longer than any usage is none; it is not collected further.
-    if (bytes.length - from > MAX_USAGE_BYTES) return true;
+    if (bytes.length - from > MAX_USAGE_BYTES) return Math.min(bytes.length, start + MAX_USAGE_BYTES);
     this.#open = Buffer.from(bytes.subarray(from));
-    return false;
+    return undefined;
   }
 }
 

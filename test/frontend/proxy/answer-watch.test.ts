@@ -97,6 +97,36 @@ describe('usage', () => {
   });
 });
 
+describe('an answer that repeats the key of its usage', () => {
+  /** Bytes that are read one by one, which is what costs time. */
+  function bytesRead(pieces: readonly Buffer[]): number {
+    let count = 0;
+    const answer = new AnswerWatch(false);
+    for (const piece of pieces) {
+      const counting = new Proxy(piece, {
+        get(target, name) {
+          if (typeof name === 'string' && /^\d+$/.test(name)) count += 1;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+      answer.add(counting);
+    }
+    return count;
+  }
+
+  it.each(['"usage":{', '"usage":{"a":{', '"usage": '])('is read once, byte for byte (%s)', (unit) => {
+    const text = Buffer.from(unit.repeat(20_000));
+    // Each byte is looked at once for the end of an object, and some to find where it begins.
+    expect(bytesRead([text])).toBeLessThan(2 * text.length);
+  });
+
+  it('still has the last usage behind it', () => {
+    const text = `${'"usage":{'.repeat(10_000)}"usage":{}${' '.repeat(5_000)}{"usage":{"prompt_tokens":7}}`;
+    expect(usageOf(text)?.promptTokens).toBe(7);
+  });
+});
+
 describe('events', () => {
   it.each([
     ['line feeds', 'data: 1\n\ndata: 2\n\n', 2],

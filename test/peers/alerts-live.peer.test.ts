@@ -44,6 +44,7 @@ describe.skipIf(lacks('prometheus'))('in a real Prometheus', () => {
       jobs,
     );
     [a, b] = [await besides(await engine(32)), await besides(await engine(32))];
+    for (const each of engines) serve(each, 32);
     list(a, b);
     aggregator = await aggregate('2');
     scrape(a, b);
@@ -65,6 +66,12 @@ describe.skipIf(lacks('prometheus'))('in a real Prometheus', () => {
     await made.open();
     made.start();
     return made;
+  }
+
+  /** Starts an engine, or starts it again, and has it publish a block: one that has published nothing is never exact. */
+  function serve(each: SimulatedEngine | undefined, tokensPerBlock: number): void {
+    each?.start({ tokensPerBlock });
+    each?.prompt(Array.from({ length: 64 }, (_, index) => index));
   }
 
   /** A sidecar beside an engine that it can ask. */
@@ -152,13 +159,13 @@ describe.skipIf(lacks('prometheus'))('in a real Prometheus', () => {
   });
 
   test('an engine of another block size fires: kept out of an agreed fleet, in conflict with a new one', async () => {
-    engines[1]?.start({ tokensPerBlock: 16 });
+    serve(engines[1], 16);
     await prometheus.untilFired('KvAccordWorkerKeptOut');
     await aggregator.program.stop();
     aggregator = await aggregate('2');
     scrape(a, b);
     await prometheus.untilFired('KvAccordConflict', 'KvAccordGateShut');
-    engines[1]?.start({ tokensPerBlock: 32 });
+    serve(engines[1], 32);
     await prometheus.untilQuiet();
   });
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { Registry } from 'prom-client';
 import type { FleetView } from '../agreement/snapshot.js';
 import { buildCatalogue } from '../frontend/catalogue.js';
+import { conflictTeller } from '../frontend/conflict-teller.js';
 import { frontendChecks } from '../frontend/readiness.js';
 import { CrewError, GatewayCrew } from '../frontend/threads/gateway-crew.js';
 import { GatewayThread } from '../frontend/threads/gateway-thread.js';
@@ -63,8 +64,10 @@ async function serveAsFirst(
   const { grpc, http } = await startOrExplain(aggregator);
   const openAi = await startOrExplain({ start: () => findPort(settings) });
   const { runner } = aggregator.fleet;
+  const tellConflicts = conflictTeller(logger);
   const servedOf = (view: FleetView): Served => {
     const catalogue = buildCatalogue(view, given);
+    tellConflicts(catalogue);
     return { catalogue, checks: frontendChecks(view, catalogue) };
   };
   const crew = new GatewayCrew(

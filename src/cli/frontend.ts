@@ -1,5 +1,6 @@
 import type { FleetView } from '../agreement/snapshot.js';
 import { buildCatalogue, type Catalogue } from '../frontend/catalogue.js';
+import { conflictTeller } from '../frontend/conflict-teller.js';
 import { frontendChecks } from '../frontend/readiness.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import { availableCores } from '../platform/cores.js';
@@ -38,8 +39,10 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
   const { given, aggregator, registry, routing, tls, watched } = await openFleet(settings, context, closing);
   const probes = new ProbeBoard();
   let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
+  const tellConflicts = conflictTeller(context.logger);
   const show = (view: FleetView): void => {
     catalogue = buildCatalogue(view, given);
+    tellConflicts(catalogue);
     probes.set('readyz', frontendChecks(view, catalogue));
     parts.proxy.setWorkers(baseUrlsOf(catalogue));
   };

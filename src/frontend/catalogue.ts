@@ -1,5 +1,6 @@
 import type { FleetView, GroupView, MemberView, Reason } from '../agreement/snapshot.js';
 import type { Serving } from '../contract/serving.js';
+import { type NameClaim, type NameConflict, settleName } from './claim-names.js';
 import { reachableUrl } from './reachable-url.js';
 
 /** A worker as the gateway sees it. */
@@ -47,6 +48,8 @@ export interface Catalogue {
   readonly groups: readonly CatalogueGroup[];
   /** Why nothing is served at all; empty when something is. */
   readonly reasons: readonly Reason[];
+  /** Names that several groups claim; absent while there are none. */
+  readonly conflicts?: readonly NameConflict[];
 }
 
 /** Base URLs that the operator gave, by target, without a slash at the end: they win over what the workers report. */
@@ -56,38 +59,80 @@ export type GivenUrls = ReadonlyMap<string, string>;
 export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
   const groups = view.groups.map((group) => groupOf(group, given));
   const models = new Map<string, CatalogueModel>();
+  const conflicts: NameConflict[] = [];
+  const taken = new Set<string>();
   const addAll = (
-    names: (serving: Serving) => readonly string[],
+    claims: ReadonlyMap<string, readonly Claim[]>,
     loraNameOf: (name: string) => string,
   ): void => {
-    for (const { group, members } of view.groups) {
-      for (const [name, servedBy] of holdersOf(members, names))
-        if (!models.has(name)) models.set(name, { name, group, loraName: loraNameOf(name), ...servedBy });
+    for (const [name, of] of claims) {
+      // Once a name is somebody's, or in dispute, no adapter of that name counts.
+      if (taken.has(name)) continue;
+      taken.add(name);
+      const settled = settleName(name, of);
+      if ('text' in settled) conflicts.push(settled);
+      const claim = of.find(({ group }) => group === settled.owner);
+      if (claim === undefined) continue;
+      const { group, servedBy } = claim;
+      models.set(name, {
+        name,
+        group,
+        loraName: loraNameOf(name),
+        ...(servedBy === undefined ? {} : { servedBy }),
+      });
     }
   };
-  // A group's own name goes before every other that somebody uses.
-  for (const { group } of view.groups) models.set(group, { name: group, group, loraName: '' });
-  // Its other names, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
+  // Names of models, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
   addAll(
-    ({ servedNames }) => servedNames,
+    claimsOf(view, ({ servedNames }, group) => [group, ...servedNames]),
     () => '',
   );
+  // A model of which nobody is there at present keeps its name: the answer is that its gate is shut, not that it is unknown.
+  for (const { group } of view.groups) {
+    if (!taken.has(group)) models.set(group, { name: group, group, loraName: '' });
+    taken.add(group);
+  }
   addAll(
-    ({ loraAdapters }) => loraAdapters,
+    claimsOf(view, ({ loraAdapters }) => loraAdapters),
     (name) => name,
   );
   return {
     models: [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     groups,
     reasons: view.reasons,
+    ...(conflicts.length === 0 ? {} : { conflicts: conflicts.slice(0, MAX_CONFLICTS) }),
   };
+}
+
+/** Conflicts that are kept: an adapter may have thousands of names. */
+const MAX_CONFLICTS = 100;
+
+interface Claim extends NameClaim {
+  readonly servedBy?: readonly string[];
+}
+
+/** Which groups claim each name, by the workers that serve it. */
+function claimsOf(
+  view: FleetView,
+  names: (serving: Serving, group: string) => readonly string[],
+): Map<string, Claim[]> {
+  const claims = new Map<string, Claim[]>();
+  for (const { group, members } of view.groups) {
+    for (const [name, { servedBy, count }] of holdersOf(members, (serving) => names(serving, group))) {
+      const claim = { group, workers: count, ...(servedBy === undefined ? {} : { servedBy }) };
+      const known = claims.get(name);
+      if (known === undefined) claims.set(name, [claim]);
+      else known.push(claim);
+    }
+  }
+  return claims;
 }
 
 /** Every name that some member has, and who has it where not all do that have reported. */
 function holdersOf(
   members: readonly MemberView[],
   names: (serving: Serving) => readonly string[],
-): Map<string, { readonly servedBy?: readonly string[] }> {
+): Map<string, { readonly servedBy?: readonly string[]; readonly count: number }> {
   const targets = new Map<string, string[]>();
   let reported = 0;
   for (const { target, serving } of members) {
@@ -100,7 +145,10 @@ function holdersOf(
     }
   }
   return new Map(
-    [...targets].map(([name, servedBy]) => [name, servedBy.length === reported ? {} : { servedBy }]),
+    [...targets].map(([name, servedBy]) => [
+      name,
+      { count: servedBy.length, ...(servedBy.length === reported ? {} : { servedBy }) },
+    ]),
   );
 }
 

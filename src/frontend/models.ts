@@ -58,7 +58,7 @@ export class Models {
   /** Who serves a name; throws an `OpenAiError` where nobody does. */
   find(name: string): FoundModel {
     const found = this.#byName.get(name);
-    if (found === undefined) throw this.#unknown(name);
+    if (found === undefined) throw this.#disputed(name) ?? this.#unknown(name);
     const { servedBy } = found.model;
     if (servedBy === undefined) return found;
     const narrowed = this.#narrowed.get(name) ?? narrow(found, new Set(servedBy));
@@ -76,6 +76,13 @@ export class Models {
     return this.#catalogue.models
       .filter(({ name }) => this.#byName.get(name)?.group.isReady === true)
       .map((model) => cardOf(model, createdSeconds));
+  }
+
+  #disputed(name: string): OpenAiError | undefined {
+    const conflict = this.#catalogue.conflicts?.find((one) => one.name === name);
+    return conflict === undefined
+      ? undefined
+      : new OpenAiError(503, conflict.text, { param: 'model', code: 'model_name_conflict' });
   }
 
   #unknown(name: string): OpenAiError {

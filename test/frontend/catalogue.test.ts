@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { viewFleet } from '../../src/agreement/snapshot.js';
 import { buildCatalogue, type Catalogue, type GivenUrls } from '../../src/frontend/catalogue.js';
+import { conflictTeller } from '../../src/frontend/conflict-teller.js';
+import { Models } from '../../src/frontend/models.js';
 import { type ReportSketch, TestFleet } from '../support/fleet.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 const NO_URLS: GivenUrls = new Map();
 
@@ -69,7 +72,6 @@ describe('the catalogue', () => {
   });
 
   it.each([
-    ['its own', { servedNames: ['tiny', 'other'] }, undefined],
     ['an adapter', { servedNames: ['tiny'], loraAdapters: ['other'] }, undefined],
     ['an adapter of the name of an alias', { servedNames: ['tiny'], loraAdapters: ['alias'] }, 'alias'],
   ])(
@@ -82,6 +84,54 @@ describe('the catalogue', () => {
       expect(models).toContainEqual({ name: alias ?? 'other', group: 'other', loraName: '' });
     },
   );
+});
+
+describe('a name that two groups claim', () => {
+  const claimed = (aliases: number, owners: number): Catalogue => {
+    const reports: Record<string, ReportSketch> = {};
+    for (let i = 0; i < aliases; i += 1)
+      reports[`a${i}`] = { model: 'tiny', serving: { servedNames: ['tiny', 'chat'] } };
+    for (let i = 0; i < owners; i += 1) reports[`b${i}`] = { model: 'chat' };
+    return catalogueOf(reports);
+  };
+  const ownerOf = ({ models }: Catalogue): string | undefined =>
+    models.find(({ name }) => name === 'chat')?.group;
+
+  it('as an alias and as a model is a conflict, and goes to nobody while as many serve it here as there', () => {
+    const catalogue = claimed(1, 1);
+    expect(ownerOf(catalogue)).toBeUndefined();
+    expect(catalogue.conflicts?.map(({ text }) => text)).toEqual([
+      'The model name "chat" is served by several models: "chat" (1 of 2 workers), "tiny" (1 of 2 workers); no request for it is routed. Give each model names of its own (--served-model-name).',
+    ]);
+    expect(() => new Models(catalogue).find('chat')).toThrow(/no request for it is routed/);
+    expect(new Models(catalogue).find('tiny').model.group).toBe('tiny');
+  });
+
+  it('is still that of a model whose workers have all left, for its grace', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a');
+    fleet.report('b', { model: 'chat' });
+    fleet.list('a');
+    expect(ownerOf(buildCatalogue(fleet.view(), NO_URLS))).toBe('chat');
+  });
+
+  it('cannot be taken from its workers by a single one, in either direction, and is still reported', () => {
+    expect(ownerOf(claimed(3, 1))).toBe('tiny');
+    expect(ownerOf(claimed(1, 3))).toBe('chat');
+    expect(claimed(1, 3).conflicts).toHaveLength(1);
+    expect(claimed(0, 1).conflicts).toBeUndefined();
+  });
+
+  it('is logged once, and once more when it comes back', () => {
+    const logger = new RecordingLogger();
+    const tell = conflictTeller(logger);
+    for (const each of [claimed(1, 1), claimed(1, 1), claimed(0, 1), claimed(1, 1)]) tell(each);
+    expect(logger.lines.map(({ level, fields }) => [level, fields['code']])).toEqual([
+      ['error', 'model_name_conflict'],
+      ['error', 'model_name_conflict'],
+    ]);
+  });
 });
 
 describe('the address of a worker', () => {

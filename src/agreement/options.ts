@@ -32,9 +32,10 @@ export interface AgreementOptions {
   /**
    * G7: what the index goes by: the workers' live events, or guesses from what
    * was sent where. A process that holds no index is told no pictures, and its
-   * mode is `load_only` under `exact`. Default `exact`.
+   * mode is `load_only` under `exact`. `unused`: nobody routes by this process,
+   * so its mode is worth no line of the log. Default `exact`.
    */
-  readonly kvEvents: 'exact' | 'approximate';
+  readonly kvEvents: 'exact' | 'approximate' | 'unused';
   /** A3: the list of workers never changes, so there is nothing to settle. */
   readonly isStaticDiscovery: boolean;
 }

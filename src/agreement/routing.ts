@@ -38,6 +38,7 @@ export function updateMode(state: AgreementState, group: Group, effects: Agreeme
   if (mode === group.mode) return;
   group.mode = mode;
   state.version += 1;
+  if (state.options.kvEvents === 'unused') return;
   effects.push({
     type: 'log',
     level: 'info',

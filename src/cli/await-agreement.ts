@@ -1,6 +1,7 @@
 import type { AgreementFeed } from '../aggregator/agreement-feed.js';
 import { judgeAgreements, type Question } from '../aggregator/verdict.js';
 import type { Clock, Timer } from '../platform/clock.js';
+import { onOneLine } from '../text/printable.js';
 import type { LiveLine } from './live-line.js';
 
 /**
@@ -9,6 +10,9 @@ import type { LiveLine } from './live-line.js';
  * to mend workers wants all of them named at once.
  */
 const GATHER_MS = 1_000;
+
+/** How often it is said whom is waited for, in milliseconds. */
+const REMIND_MS = 5_000;
 
 /** How waiting for an agreement ended. */
 export type WaitOutcome =
@@ -31,6 +35,8 @@ export interface WaitModules {
   readonly signal: AbortSignal;
   /** Where a person watches; undefined shows nothing on the way. */
   readonly progress: LiveLine | undefined;
+  /** Called every 5 s with whom is waited for and why; left out, nothing is said. */
+  readonly onWaiting?: (text: string) => void;
 }
 
 /** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
@@ -39,16 +45,18 @@ export function awaitAgreement(
   options: WaitOptions,
   modules: WaitModules,
 ): Promise<WaitOutcome> {
-  const { clock, signal, progress } = modules;
+  const { clock, signal, progress, onWaiting } = modules;
   return new Promise((resolve, reject) => {
     let timer: Timer | undefined;
     let gathering: Timer | undefined;
+    let reminder: Timer | undefined;
     /** As it was last told while it is gathered. */
     let conflict: WaitOutcome;
     const leave = feed.watch(() => look());
     const finish = (settle: () => void): void => {
       timer?.clear();
       gathering?.clear();
+      reminder?.clear();
       leave();
       signal.removeEventListener('abort', stop);
       progress?.clear();
@@ -83,8 +91,21 @@ export function awaitAgreement(
     if (options.timeoutMs > 0) {
       timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
     }
+    const remind = (): void => {
+      const text = waitingWords(feed, options);
+      if (text !== '') onWaiting?.(text);
+      reminder = clock.setTimer(REMIND_MS, remind);
+    };
+    if (onWaiting !== undefined) reminder = clock.setTimer(REMIND_MS, remind);
     look();
   });
+}
+
+/** Whom is waited for, on one line; empty where that is about to be an outcome. */
+function waitingWords(feed: AgreementFeed, options: WaitOptions): string {
+  if (feed.trouble !== undefined) return onOneLine(feed.trouble);
+  const verdict = judgeAgreements(feed.agreements, options);
+  return verdict.type === 'pending' ? onOneLine(verdict.text) : '';
 }
 
 function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {

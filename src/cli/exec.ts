@@ -21,7 +21,12 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
     const outcome = await awaitAgreement(
       feed,
       { timeoutMs: settings.timeoutMs, ...question },
-      { clock, signal, progress: isTerminal ? new LiveLine(stderr) : undefined },
+      {
+        clock,
+        signal,
+        progress: isTerminal ? new LiveLine(stderr) : undefined,
+        onWaiting: (text) => logger.info({}, `Waiting before the program is started: ${text}`),
+      },
     );
     if (outcome.type !== 'agreed') {
       const { exitCode, text } = explainOutcome(outcome, settings.timeoutMs);

@@ -114,7 +114,10 @@ export async function openFeed(
     };
   }
   const { source } = way;
-  const feed = new FleetWatch(agreementOptionsOf(settings, 'new-epoch', source), { ...modules, source });
+  const feed = new FleetWatch(
+    { ...agreementOptionsOf(settings, 'new-epoch', source), kvEvents: 'unused' },
+    { ...modules, source },
+  );
   const observers = await observeEngines(feed, directWorkersOf(settings, version), { clock, logger });
   return {
     feed,

@@ -1,4 +1,4 @@
-import { Command as Commander, type CommanderError } from 'commander';
+import { Command as Commander, type CommanderError, Help } from 'commander';
 import type { Command, CommandDescription } from './command.js';
 import { commonSettings } from './common-settings.js';
 import { addFlags, givenFlags } from './settings/flags.js';
@@ -51,7 +51,7 @@ function buildProgram(
     .enablePositionalOptions()
     .exitOverride()
     // The words that a value can be are told in our own text; commander would add them once more.
-    .configureHelp({ optionDescription: (option) => option.description, subcommandTerm: termOf })
+    .configureHelp({ optionDescription: (option) => option.description, subcommandTerm: termOf, formatItem })
     .configureOutput({
       writeOut: modules.write,
       // Errors are told once, in our own words.
@@ -73,7 +73,7 @@ function buildProgram(
     // Only for the commands that are named: making every flag of all of them would be felt at each start.
     if (argv.includes(description.name)) addFlags(sub, tableOf(command));
     sub.usage(`[flags]${operands === undefined ? '' : ` ${usageOf(description)}`}`);
-    sub.addHelpText('after', helpAfter(description));
+    sub.addHelpText('after', helpAfter(description, modules.columns));
     sub.action(() =>
       onRequest({ type: 'command', command, flags: givenFlags(sub, tableOf(command)), operands: sub.args }),
     );
@@ -132,14 +132,34 @@ function usageOf(description: CommandDescription<SettingsTable>): string {
   return operands.passesThrough === true ? `-- ${operands.syntax.replace(/[<>]/g, '')}` : operands.syntax;
 }
 
-function helpAfter(description: CommandDescription<SettingsTable>): string {
+function helpAfter(description: CommandDescription<SettingsTable>, columns: number | undefined): string {
+  // A command line is there to be copied, so it stays whole.
   const examples = description.examples.map(({ says, line }) => `  # ${says}\n  ${line}`).join('\n');
   return `
 Examples:
 ${examples}
 
-Every flag --some-flag is also the variable KV_ACCORD_SOME_FLAG and the name some-flag in the --config file.
+${new Help().boxWrap(ABOUT_SETTINGS, columns ?? DEFAULT_COLUMNS)}`;
+}
+
+const ABOUT_SETTINGS = `Every flag --some-flag is also the variable KV_ACCORD_SOME_FLAG and the name some-flag in the --config file.
 Order: flag, KV_ACCORD_…, DYN_…, file, default. Every switch has a --no-… form. Lists take commas or repeated flags.`;
+
+/** Width of help where there is no terminal. */
+const DEFAULT_COLUMNS = 80;
+
+/** Beside its term a text that is narrower than this is no longer read with ease; it then stands below. */
+const MIN_BESIDE_COLUMNS = 40;
+
+const INDENT_BELOW = '      ';
+
+/** One flag or command of the help: its text beside it where there is room, else below it, wrapped either way. */
+function formatItem(this: Help, term: string, termWidth: number, text: string, helper: Help): string {
+  const columns = helper.helpWidth ?? DEFAULT_COLUMNS;
+  if (text === '' || columns - termWidth - 4 >= MIN_BESIDE_COLUMNS)
+    return Help.prototype.formatItem.call(helper, term, termWidth, text, helper);
+  const below = helper.boxWrap(text, columns - INDENT_BELOW.length);
+  return `  ${term}\n${INDENT_BELOW}${below.replaceAll('\n', `\n${INDENT_BELOW}`)}`;
 }
 
 const COMPLETION_HELP = `

@@ -1,6 +1,6 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
-import { printableJson, withoutControls } from '../text/printable.js';
+import { onOneLine, printableJson, withoutControls } from '../text/printable.js';
 import type { LostLines } from './bounded-output.js';
 import { describeError } from './describe-error.js';
 import { errorOutput } from './standard-streams.js';
@@ -83,7 +83,7 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   };
   const destination = modules.destination ?? errorOutput;
   const logger = isPretty
-    ? wrap(pino(pinoOptions, await prettyStream(options, destination)), withoutControls)
+    ? wrap(pino(pinoOptions, await prettyStream(options, destination)), onOneLine, withoutControls)
     : wrap(pino(pinoOptions, { write: (line) => destination.write(printableJson(line)) }), (text) => text);
   if (modules.destination === undefined) errorOutput.tellLostTo((lost) => warnOfLoss(logger, lost));
   return logger;
@@ -98,6 +98,8 @@ async function prettyStream(
   const format = prettyFactory({
     colorize: options.colours ?? options.isTerminal,
     translateTime: 'SYS:HH:MM:ss.l',
+    // One event, one line: what people read at a terminal scrolls by.
+    singleLine: true,
   });
   // The formatter is called in place: pino-pretty's own stream passes lines on
   // later, and the last ones would be lost when the process ends.
@@ -113,12 +115,17 @@ function warnOfLoss(logger: Logger, { count, reason }: LostLines): void {
   );
 }
 
-function wrap(target: PinoLogger, clean: (text: string) => string): Logger {
+/** `clean` is for sentences; those of errors may have lines of their own, because they say what to do. */
+function wrap(
+  target: PinoLogger,
+  clean: (text: string) => string,
+  cleanError: (text: string) => string = clean,
+): Logger {
   return {
-    error: (fields, message) => target.error(fields, clean(message)),
+    error: (fields, message) => target.error(fields, cleanError(message)),
     warn: (fields, message) => target.warn(fields, clean(message)),
     info: (fields, message) => target.info(fields, clean(message)),
     debug: (fields, message) => target.debug(fields, clean(message)),
-    child: (fields) => wrap(target.child(fields), clean),
+    child: (fields) => wrap(target.child(fields), clean, cleanError),
   };
 }

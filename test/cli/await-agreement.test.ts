@@ -73,3 +73,34 @@ describe('a conflict', () => {
     stage.expectNothingLeft();
   });
 });
+
+it('says every five seconds whom it waits for, and nothing more once it has its answer', async () => {
+  const clock = new FakeClock();
+  const feed = new FakeFeed();
+  const said: string[] = [];
+  const { signal } = new AbortController();
+  const options: WaitOptions = { timeoutMs: 12_000, group: undefined, frontendUses: 'observed' };
+  const outcome = awaitAgreement(feed, options, {
+    clock,
+    signal,
+    progress: undefined,
+    onWaiting: (text) => void said.push(text),
+  });
+  feed.say(
+    Agreement.fromPartial({
+      group: 'tiny',
+      state: AgreementState.AGREEMENT_STATE_COLLECTING,
+      reasons: [{ text: 'waiting for w-2:\nit cannot be reached' }],
+    }),
+  );
+  await clock.advanceMs(4_999);
+  expect(said).toEqual([]);
+  await clock.advanceMs(5_001);
+  expect(said).toEqual([expect.stringContaining('w-2'), expect.stringContaining('w-2')]);
+  expect(said.join('')).not.toContain('\n');
+  await clock.advanceMs(2_000);
+  expect((await outcome).type).toBe('timed_out');
+  await clock.advanceMs(20_000);
+  expect(said).toHaveLength(2);
+  expect([feed.watchers.size, clock.pendingTimers]).toEqual([0, 0]);
+});

@@ -35,7 +35,17 @@ describe('the logger', () => {
     const out = recorder();
     const logger = await createLogger({ isTerminal: true, colours: false }, { destination: out });
     logger.warn({ worker: 'w-1' }, 'Waiting');
-    expect(out.lines.join('')).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: Waiting\n {4}worker: "w-1"\n$/);
+    expect(out.lines.join('')).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: Waiting \{"worker":"w-1"\}\n$/);
+  });
+
+  test('writes one line for an event on a terminal, and more only for an error that says what to do', async () => {
+    const out = recorder();
+    const logger = await createLogger({ isTerminal: true, colours: false }, { destination: out });
+    logger.warn({ worker: 'w-1', epoch: 1 }, 'first\nsecond');
+    expect(out.lines.join('').split('\n')).toHaveLength(2);
+    logger.error({ worker: 'w-1' }, 'what is wrong\nwhat to do');
+    expect(out.lines.join('')).toContain('what is wrong\n');
+    expect(out.lines.join('')).toContain('what to do');
   });
 
   test('writes JSON on a terminal when told to, and pretty lines to a pipe when told to', async () => {

@@ -122,6 +122,11 @@ export const sidecarSettings = {
     group: 'Topology',
     help: 'Read the GPUs of this host, or none, or a recorded topology.',
   },
+  'engine-devices': {
+    kind: 'file',
+    group: 'Topology',
+    help: "File in which the engine's container says which GPUs it has: what nvidia-smi -L prints there, or lines such as NVIDIA_VISIBLE_DEVICES=….",
+  },
   'host-root': {
     kind: 'file',
     mustBe: 'folder',

@@ -242,7 +242,11 @@ async function openTopology(
   settings: Settings,
   { clock, environment }: Context,
 ): Promise<((signal: AbortSignal) => Promise<Topology>) | undefined> {
-  const { topology, hostRoot } = settings;
+  const { topology, hostRoot, engineDevices } = settings;
+  const readDevices =
+    engineDevices === undefined
+      ? {}
+      : { readDevices: () => readSettingFile('--engine-devices', engineDevices, MAX_DECLARE_BYTES) };
   if (topology === 'off') return undefined;
   const load = async () => {
     const [{ openHost }, { readTopology }] = await Promise.all([
@@ -256,7 +260,7 @@ async function openTopology(
     return async (signal) => {
       const { host, readTopology } = await load();
       const { topologyReaders } = await import('../sidecar/topology/readers.js');
-      return readTopology({ readers: topologyReaders, host, clock }, signal);
+      return readTopology({ readers: topologyReaders, host, clock, ...readDevices }, signal);
     };
   }
   const { topologyFileReader } = await import('../sidecar/topology/topology-file.js');

@@ -1,4 +1,5 @@
 import { engineKindName, engineRoleName, engineStateName, evidenceSourceName } from '../contract/names.js';
+import { UNKNOWN_SHARE } from '../contract/unknown-share.js';
 import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineKind, EngineRole, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
@@ -145,6 +146,7 @@ function renderReport(report: CapabilityReport): string {
         `conflict: ${field} is ${keptValue} (${evidenceSourceName(keptSource)}), but ${evidenceSourceName(otherSource)} says ${otherValue}`,
     ),
     ...report.warnings.map((warning) => `warning: ${warning}`),
+    ...(report.topology?.notes ?? []).map((note) => `topology: ${note}`),
   ].map((note) => onOneLine(note));
   return `${[trimLines(table.toString()), ...notes].join('\n')}\n`;
 }
@@ -186,5 +188,6 @@ function gpusOf(topology: Topology | undefined): string {
   const gpus = topology?.gpus ?? [];
   if (gpus.length === 0) return '-';
   const names = [...new Set(gpus.map(({ productName }) => productName))].join(', ');
-  return `${gpus.length} x ${names}`;
+  const isUnknown = topology?.notes.some((note) => note.startsWith(UNKNOWN_SHARE)) === true;
+  return `${isUnknown ? 'some of ' : ''}${gpus.length} x ${names}`;
 }

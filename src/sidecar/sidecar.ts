@@ -88,6 +88,7 @@ export class Sidecar {
   /** Ranks whose publishers began anew with the current instance: each does once for one engine start. */
   #restartedRanks = new Set<number>();
   #hasLooked = false;
+  #wasReady = false;
   #model: string | undefined;
   #fingerprintWarning: string | undefined;
   #stop = new AbortController();
@@ -196,8 +197,11 @@ export class Sidecar {
     this.#server.health.setStatus(ENGINE_HEALTH, isReady ? 'SERVING' : 'NOT_SERVING');
     this.#log.tell(this.#store.current, view.restart);
     // Not before the first look at the engine: reading starts other programs, and the gate waits for the engine's answer.
-    if (view.restart !== undefined || !this.#hasLooked) void this.#readTopology();
+    // Again when the engine is ready for the first time: its container may say only then which GPUs it has.
+    const isFirstReady = isReady && !this.#wasReady;
+    if (view.restart !== undefined || !this.#hasLooked || isFirstReady) void this.#readTopology();
     this.#hasLooked = true;
+    this.#wasReady ||= isReady;
     void this.#fingerprint(view.instanceId);
   }
 

@@ -56,6 +56,10 @@ export function sidecarContainer(engine: Engine, { image, sidecarKind, transport
     env: [
       { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
       { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      // A label that the pod does not have is an empty text, which says nothing.
+      labelled('TOPOLOGY_ZONE', 'topology.kubernetes.io/zone'),
+      labelled('TOPOLOGY_REGION', 'topology.kubernetes.io/region'),
+      labelled('KV_ACCORD_GPU_CLIQUE', 'nvidia.com/gpu.clique'),
     ],
     ports: [
       { name: 'kva-grpc', containerPort: GRPC_PORT },
@@ -152,4 +156,9 @@ function mounts(
     ...(transport.type === 'tls' ? [{ name: TLS_VOLUME, mountPath: TLS_FOLDER, readOnly: true }] : []),
   ];
   return all.length === 0 ? {} : { volumeMounts: all };
+}
+
+/** A variable with a label of the pod, by the downward API. */
+function labelled(name: string, label: string): Written {
+  return { name, valueFrom: { fieldRef: { fieldPath: `metadata.labels['${label}']` } } };
 }

@@ -10,6 +10,11 @@ const DYNAMO_FOLDER = '/etc/dynamo/topology';
 const PODINFO_LABELS = '/etc/podinfo/labels';
 /** Labels of nodes, and of pods since Kubernetes copies them (KEP-4742), that name a domain. */
 const LABEL_DOMAIN = /^topology\.kubernetes\.io\/(.+)$/;
+/** NVLink fabric and clique of a node, which GPU feature discovery puts on nodes and a pod may carry. */
+const CLIQUE_LABEL = 'nvidia.com/gpu.clique';
+const PODINFO_ANNOTATIONS = '/etc/podinfo/annotations';
+const REGION = 'region';
+const CLIQUE = 'gpu.clique';
 const ZONE = 'zone';
 const RACK = 'rack';
 
@@ -36,8 +41,10 @@ export function parseLabels(text: string): Map<string, string> {
  * wins: `KV_ACCORD_ZONE`, `KV_ACCORD_RACK`, `KV_ACCORD_NODE_NAME`; the folder
  * `DYN_TOPOLOGY_MOUNT_PATH` (one file for each domain, its name the domain and
  * its text the value, hidden files left out); pod labels
- * `topology.kubernetes.io/…` in `/etc/podinfo/labels`; and `NODE_NAME`,
- * `TOPOLOGY_ZONE`, `TOPOLOGY_RACK` as manifests set them from the downward API.
+ * `topology.kubernetes.io/…` and `nvidia.com/gpu.clique` in
+ * `/etc/podinfo/labels`, else annotations of these names beside it; and
+ * `NODE_NAME`, `TOPOLOGY_ZONE`, `TOPOLOGY_REGION`, `TOPOLOGY_RACK`,
+ * `KV_ACCORD_GPU_CLIQUE` as manifests set them from the downward API.
  */
 export const placementReader: TopologyReader = {
   name: 'placement',
@@ -47,10 +54,18 @@ export const placementReader: TopologyReader = {
       names.map((name) => plainText(environment[name] ?? '')).find((text) => text !== '');
 
     const domains = new Map<string, string>();
-    const labels = parseLabels((await host.readFile(PODINFO_LABELS)) ?? '');
-    for (const [label, text] of labels) {
-      const domain = LABEL_DOMAIN.exec(label)?.[1];
-      if (domain !== undefined && text !== '') domains.set(domain, text);
+    for (const path of [PODINFO_ANNOTATIONS, PODINFO_LABELS]) {
+      for (const [label, text] of parseLabels((await host.readFile(path)) ?? '')) {
+        const domain = label === CLIQUE_LABEL ? CLIQUE : LABEL_DOMAIN.exec(label)?.[1];
+        if (domain !== undefined && text !== '') domains.set(domain, text);
+      }
+    }
+    // As environment, where no file is mounted: a label that the pod does not have is an empty text.
+    for (const [domain, text] of [
+      [REGION, value('KV_ACCORD_REGION', 'TOPOLOGY_REGION')],
+      [CLIQUE, value('KV_ACCORD_GPU_CLIQUE')],
+    ] as const) {
+      if (text !== undefined) domains.set(domain, text);
     }
     const folder = value('DYN_TOPOLOGY_MOUNT_PATH') ?? DYNAMO_FOLDER;
     for (const [domain, text] of await domainFilesOf(host, folder)) domains.set(domain, text);

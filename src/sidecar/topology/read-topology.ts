@@ -1,6 +1,13 @@
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Clock } from '../../platform/clock.js';
 import type { CommandOutput, Host } from '../../platform/host.js';
+import {
+  type EngineDevices,
+  environmentOf,
+  listedGpus,
+  parseEngineDevices,
+  unknownShareOf,
+} from './engine-devices.js';
 import { MAX_NOTE_CHARS, MAX_NOTES, plainText } from './limits.js';
 import { mergeTopology, type NamedPart } from './merge-topology.js';
 import type { TopologyReader } from './reader.js';
@@ -22,6 +29,11 @@ export interface ReadTopologyOptions {
    * true; false for a recorded topology, which is already the worker's own.
    */
   readonly onlyVisible?: boolean;
+  /**
+   * Reads the file that the engine's container shares with its GPUs; absent
+   * where none is named. Rejects when it cannot be read, which becomes a note.
+   */
+  readonly readDevices?: () => Promise<string>;
 }
 
 /**
@@ -65,22 +77,50 @@ export async function readTopology(options: ReadTopologyOptions, signal: AbortSi
     }),
   );
   over.abort();
+  const devices = await devicesOf(options, failures);
   return finished(
     parts.filter((part) => part !== undefined),
     failures,
+    devices,
     options,
   );
+}
+
+/** What the engine's container shares; undefined, with the reason among the failures, where that is nothing yet. */
+async function devicesOf(
+  { readDevices }: ReadTopologyOptions,
+  failures: string[],
+): Promise<EngineDevices | undefined> {
+  if (readDevices === undefined) return undefined;
+  try {
+    const devices = parseEngineDevices(await readDevices());
+    if (devices.listed.length > 0 || Object.keys(devices.variables).length > 0) return devices;
+    failures.push(
+      '--engine-devices: names no GPU; what nvidia-smi -L prints is expected, or NVIDIA_VISIBLE_DEVICES=…',
+    );
+  } catch (error) {
+    failures.push(`--engine-devices: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return undefined;
 }
 
 function finished(
   parts: readonly NamedPart[],
   failures: readonly string[],
+  devices: EngineDevices | undefined,
   options: ReadTopologyOptions,
 ): Topology {
-  const merged = mergeTopology(parts);
-  const topology = options.onlyVisible === false ? merged : visibleGpus(merged, options.host.environment);
+  const read = mergeTopology(parts);
+  const isBlind = read.gpus.length === 0 && devices !== undefined;
+  const merged = isBlind ? { ...read, gpus: [...listedGpus(devices)] } : read;
+  const environment = environmentOf(options.host.environment, devices);
+  const topology = options.onlyVisible === false ? merged : visibleGpus(merged, environment);
+  const unknown =
+    options.onlyVisible === false ? undefined : unknownShareOf(topology, options.host.environment, devices);
   const facts = merged.gpus.length === 0 ? absences(parts) : wholeHostNotes(parts);
-  const notes = [...facts, ...failures, ...topology.notes].map((note) => plainText(note, MAX_NOTE_CHARS));
+  const notes = [...(unknown === undefined ? [] : [unknown]), ...facts, ...failures, ...topology.notes].map(
+    (note) => plainText(note, MAX_NOTE_CHARS),
+  );
   return { ...topology, notes: [...new Set(notes)].slice(0, MAX_NOTES) };
 }
 

@@ -91,6 +91,7 @@ describe.each(SHELLS)('%s', (shell) => {
       const engine = [
         '--engine',
         '--engine-api-key-file',
+        '--engine-devices',
         '--engine-grpc',
         '--engine-kind',
         '--engine-tls-ca',

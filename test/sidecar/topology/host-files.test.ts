@@ -235,6 +235,22 @@ describe('placement', () => {
     });
   });
 
+  it('knows the NVLink clique by label or annotation, and region and clique by variables', async () => {
+    const files = {
+      '/etc/podinfo/annotations': 'nvidia.com/gpu.clique="old.1"\ntopology.kubernetes.io/rack="r1"\n',
+      '/etc/podinfo/labels': 'nvidia.com/gpu.clique="7a3c.32766"\n',
+    };
+    expect((await placementReader.read(madeHost({ files }), never)).topology.placement).toMatchObject({
+      rack: 'r1',
+      topologyDomains: { 'gpu.clique': '7a3c.32766', rack: 'r1' },
+    });
+    const environment = { TOPOLOGY_REGION: 'eu-west', TOPOLOGY_ZONE: '', KV_ACCORD_GPU_CLIQUE: '7a3c.1' };
+    expect((await placementReader.read(madeHost({ environment }), never)).topology.placement).toMatchObject({
+      zone: undefined,
+      topologyDomains: { region: 'eu-west', 'gpu.clique': '7a3c.1' },
+    });
+  });
+
   it("reads the pod's own labels", async () => {
     const labels =
       'app="vllm"\ntopology.kubernetes.io/region="eu-west"\ntopology.kubernetes.io/zone="eu-west-1b"\nnot a label\n';

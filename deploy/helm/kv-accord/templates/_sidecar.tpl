@@ -76,6 +76,18 @@ ordinary container, for containers. Further keys:
       valueFrom:
         fieldRef:
           fieldPath: spec.nodeName
+    - name: TOPOLOGY_ZONE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['topology.kubernetes.io/zone']
+    - name: TOPOLOGY_REGION
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['topology.kubernetes.io/region']
+    - name: KV_ACCORD_GPU_CLIQUE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['nvidia.com/gpu.clique']
     {{- with .extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -138,7 +138,7 @@ export class Inference {
   async #addTokens(
     { found, route }: Prepared,
     kind: Prompt['kind'],
-    { value, model }: AskedBody,
+    { value, model, losesNumbers }: AskedBody,
     response: ServerResponse,
   ): Promise<Prepared> {
     const { group } = found;
@@ -146,7 +146,7 @@ export class Inference {
     const leave = (): void => gone.abort();
     response.once('close', leave);
     const { tokens, reason } = await this.#modules.tokens.tokensOf(
-      { kind, body: value },
+      { kind, body: value, losesNumbers },
       model,
       group,
       gone.signal,

@@ -78,7 +78,8 @@ function withoutFields(body: Buffer, fields: readonly ScannedField[]): string {
 /** Longest key, as it is written, that is compared with a field's name: each character may be six. */
 const MAX_KEY_BYTES = 64;
 
-function keyOf(body: Buffer, { keyStart, keyEnd }: ScannedField): unknown {
+/** The name of a field; undefined for one that is longer than any that is looked for. */
+export function keyOf(body: Buffer, { keyStart, keyEnd }: ScannedField): unknown {
   if (keyEnd - keyStart > MAX_KEY_BYTES) return undefined;
   try {
     return JSON.parse(body.toString('utf8', keyStart, keyEnd));

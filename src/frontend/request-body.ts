@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonScan } from '../platform/json-scan.js';
 import { findJsonExcess, MAX_JSON_DEPTH } from './json-bounds.js';
-import { type LightJson, parseLightJson } from './light-json.js';
+import { keyOf, type LightJson, parseLightJson } from './light-json.js';
+import { losesNumber } from './number-loss.js';
 import { OpenAiError } from './openai-error.js';
 
 /** Bodies that are held at a time, in whole ones of the greatest length. */
@@ -121,7 +122,12 @@ export interface AskedBody {
   readonly value: Readonly<Record<string, unknown>>;
   /** Whether something was too heavy. */
   readonly isCut: boolean;
+  /** Whether what a template may print has a number that JavaScript does not keep: 1.0 became 1. */
+  readonly losesNumbers: boolean;
 }
+
+/** Outermost fields whose numbers a template may print. */
+const PRINTED_FIELDS: ReadonlySet<unknown> = new Set(['tools', 'documents', 'chat_template_kwargs']);
 
 /** Longest name of a model, as in reports. */
 const MAX_MODEL_CHARS = 1_024;
@@ -146,6 +152,11 @@ export function parseBody(body: ReadBody): AskedBody {
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
     value: value as Record<string, unknown>,
     isCut,
+    losesNumbers: body.scan.fields.some(
+      (field) =>
+        PRINTED_FIELDS.has(keyOf(body.bytes, field)) &&
+        losesNumber(body.bytes, field.valueStart, field.valueEnd),
+    ),
   };
 }
 

@@ -1,3 +1,4 @@
+import { losesNumber } from '../number-loss.js';
 import { isGiven, isRecord } from './read-prompt.js';
 
 /**
@@ -45,13 +46,21 @@ export function templateTools(tools: unknown): Json[] | undefined {
 
 /**
  * Whether a value is the same in a template here and there: JavaScript puts
- * keys that are whole numbers first, and cannot tell 1.0 from 1.
+ * keys that are whole numbers first, and has no integers beyond 2^53. Floats
+ * that are whole numbers are found before a text is parsed.
  */
 export function isExact(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isSafeInteger(value);
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
   if (Array.isArray(value)) return value.every(isExact);
   if (!isRecord(value)) return true;
   return Object.entries(value).every(([key, item]) => !/^\d+$/.test(key) && isExact(item));
+}
+
+/** Numbers in arguments that are no text: how they were written is not known. */
+function hasNumbers(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(hasNumbers);
+  return typeof value === 'number';
 }
 
 function templateMessage(message: Json, format: ContentFormat): Json | undefined {
@@ -133,9 +142,10 @@ function toolCalls(calls: readonly unknown[]): Json[] | undefined {
 
 function argumentsOf(value: unknown): Json | undefined {
   if (!isGiven(value) || value === '') return {};
-  if (typeof value !== 'string') return isRecord(value) && isExact(value) ? value : undefined;
-  // The engine would take a number's own writing further than a double can.
-  if (/[\d][.eE]\d|\d{16}/.test(value)) return undefined;
+  if (typeof value !== 'string')
+    return isRecord(value) && isExact(value) && !hasNumbers(value) ? value : undefined;
+  const bytes = Buffer.from(value);
+  if (losesNumber(bytes, 0, bytes.length)) return undefined;
   let parsed: unknown;
   try {
     parsed = JSON.parse(value);

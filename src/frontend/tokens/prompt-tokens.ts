@@ -3,7 +3,12 @@ import type { CatalogueGroup } from '../catalogue.js';
 /** What a request asks to be computed, as it stands in its body. */
 export type Prompt =
   /** `/v1/chat/completions`: the whole body, since more than the messages goes into the template. */
-  | { readonly kind: 'chat'; readonly body: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: 'chat';
+      readonly body: Readonly<Record<string, unknown>>;
+      /** Whether a number stands in it that was not kept when it was parsed: a template would print another text. */
+      readonly losesNumbers?: boolean;
+    }
   /** `/v1/completions`: the body, of which `prompt` is text, token ids (a long list of them as `Uint32Array`), or several of either. */
   | { readonly kind: 'completion'; readonly body: Readonly<Record<string, unknown>> };
 

@@ -52,6 +52,7 @@ export type TextPrompt = Extract<ReadPrompt, { readonly kind: 'completion' | 'ch
 
 /** Looks at a prompt from outside. Never throws, whatever it is. */
 export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
+  if (prompt.kind === 'chat' && prompt.losesNumbers === true) return none('no_tokenizer');
   return prompt.kind === 'chat' ? readChat(prompt.body, limits) : readCompletion(prompt.body, limits);
 }
 

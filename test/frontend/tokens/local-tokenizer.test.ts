@@ -74,7 +74,7 @@ describe('a tokenizer of a folder', () => {
       { prompt: 'hello', add_special_tokens: 'yes' },
       { messages: user, chat_template: '{{ messages }}' },
       { messages: user, chat_template_kwargs: { tokenize: true } },
-      { messages: user, chat_template_kwargs: { scale: 1.5 } },
+      { messages: user, chat_template_kwargs: { scale: 2 ** 60 } },
       { messages: user, input_ids: [1, 2] },
       { messages: user, kv_transfer_params: { prompt_token_ids: [1] } },
       { messages: [{ role: 'developer', content: 'Be brief.' }] },

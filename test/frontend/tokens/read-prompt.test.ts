@@ -82,3 +82,11 @@ describe('a prompt', () => {
     );
   });
 });
+
+it('gives no tokens for a conversation with a number that was not kept', () => {
+  const body = { messages: [{ role: 'user', content: 'hi' }] };
+  expect(readPrompt({ kind: 'chat', body, losesNumbers: true }, LIMITS)).toEqual({
+    kind: 'none',
+    reason: 'no_tokenizer',
+  });
+});

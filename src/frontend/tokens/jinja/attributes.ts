@@ -35,7 +35,10 @@ const NUMBER_ATTRIBUTES =
 /** `value.name`: first what Python's type has under that name, then the item of it. */
 export function getAttribute(value: Value, name: string): Value {
   if (value instanceof PyUndefined) return value.fail();
-  return attributeOf(value, name) ?? (value instanceof PyDict ? value.get(name) : undefined) ?? missing(name);
+  // None is a value, so `??` would not do.
+  let found = attributeOf(value, name);
+  if (found === undefined && value instanceof PyDict) found = value.get(name);
+  return found === undefined ? missing(name) : found;
 }
 
 /** `value[item]`: first the item, then what Python's type has under that name. */
@@ -52,7 +55,7 @@ export function getItem(value: Value, item: Value): Value {
   }
   const name = item instanceof PyMarkup ? item.text : item;
   const attribute = typeof name === 'string' ? attributeOf(value, name) : undefined;
-  return attribute ?? missing(typeof name === 'string' ? name : 'that item');
+  return attribute === undefined ? missing(typeof name === 'string' ? name : 'that item') : attribute;
 }
 
 /** `value[start:stop:step]`; what cannot be cut has no such item. */
@@ -137,7 +140,8 @@ function dictMethod(dict: PyDict, name: string): ((args: CallArguments) => Value
       return (args) => {
         if (args.named.size > 0) return refuse('get() takes no keyword arguments');
         const given = new Arguments(args, ['key', 'default']);
-        return dict.get(given.value('key')) ?? given.value('default', null);
+        const found = dict.get(given.value('key'));
+        return found === undefined ? given.value('default', null) : found;
       };
     case 'items':
     case 'keys':

@@ -135,7 +135,8 @@ const FILTERS: Readonly<Record<string, readonly [Signature, Filter]>> = {
     [],
     (value) => {
       if (value instanceof PyIterator) return refuse('it is not reversible');
-      return [...iterate(value)].at(-1) ?? new PyUndefined('No last item, sequence was empty.');
+      const last = [...iterate(value)].at(-1);
+      return last === undefined ? new PyUndefined('No last item, sequence was empty.') : last;
     },
   ],
   length: [[], (value) => length(value)],

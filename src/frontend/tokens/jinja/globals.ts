@@ -165,9 +165,11 @@ export function makeLoop(state: {
       case 'revindex0':
         return state.items() - state.index0 - 1;
       case 'previtem':
-        return state.previous ?? outside('previous');
-      case 'nextitem':
-        return state.peek() ?? outside('next');
+        return state.previous === undefined ? outside('previous') : state.previous;
+      case 'nextitem': {
+        const next = state.peek();
+        return next === undefined ? outside('next') : next;
+      }
       case 'depth':
         return 1;
       case 'depth0':

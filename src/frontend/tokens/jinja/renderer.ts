@@ -195,7 +195,8 @@ export class Renderer {
         }
         if (value === undefined && parameter.byDefault !== undefined)
           value = this.#in.value(parameter.byDefault, inner);
-        inner.set(parameter.name, value ?? new PyUndefined(`parameter '${parameter.name}' was not provided`));
+        if (value === undefined) value = new PyUndefined(`parameter '${parameter.name}' was not provided`);
+        inner.set(parameter.name, value);
       });
       if (takesCaller) {
         inner.set('caller', rest.get('caller') ?? new PyUndefined('No caller defined'));

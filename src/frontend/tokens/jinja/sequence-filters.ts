@@ -44,7 +44,7 @@ export function extreme(value: Value, args: Arguments, sign: number): Value {
   for (const item of iterate(value)) {
     if (best === undefined || compare(keyOf(item), keyOf(best)) * sign > 0) best = item;
   }
-  return best ?? new PyUndefined('No aggregated item, sequence was empty.');
+  return best === undefined ? new PyUndefined('No aggregated item, sequence was empty.') : best;
 }
 
 /** The filter `join`. */

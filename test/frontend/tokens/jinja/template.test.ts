@@ -59,4 +59,13 @@ describe('a template', () => {
   ])('does not render %s', (_, template) => {
     expect([null, 'declined']).toContain(render(template, { x: '\ud83d' }));
   });
+
+  it.each([
+    ['{{ x.a }}{{ x["a"] }}{{ x.get("a", 5) }}', 'NoneNoneNone'],
+    ['{% macro m(v) %}{{ v }}{% endmacro %}{{ m(none) }}', 'None'],
+    ['{% set ns = namespace(v=none) %}{{ ns.v }}{{ ns.v is defined }}', 'NoneTrue'],
+    ['{{ [none]|last }}{{ [none]|first }}', 'NoneNone'],
+  ])('takes None for a value: %s', (template, expected) => {
+    expect(render(template, { x: { a: null } })).toBe(expected);
+  });
 });

@@ -5,7 +5,7 @@ import type { AgreementState, Group, Member } from './state.js';
 import { countWorkers, nameSome } from './words.js';
 
 /** Whether a member neither decides nor drains, and may be of `group`: it is in it, or in none yet. */
-export function isMissingFrom(group: Group, member: Member): boolean {
+function isMissingFrom(group: Group, member: Member): boolean {
   if (drains(member) || member.tally !== undefined || member.turnedAway !== '') return false;
   return member.group === undefined || member.group === group;
 }
@@ -29,7 +29,7 @@ function silentVoters(state: AgreementState, group: Group): number {
  * A12: whether those who reported are at least half of all that may have a
  * value: then no majority can come to stand against them.
  */
-export function isQuorum(state: AgreementState, group: Group): boolean {
+function isQuorum(state: AgreementState, group: Group): boolean {
   const { deciding } = group.tallies;
   return deciding > 0 && deciding >= silentVoters(state, group);
 }

@@ -29,7 +29,7 @@ export class JsonBoundsError extends RangeError {
 }
 
 /** Why a text is not parsed; undefined when it is within its bounds. */
-export function findJsonExcess(scan: JsonScan, bounds: JsonBounds): string | undefined {
+function findJsonExcess(scan: JsonScan, bounds: JsonBounds): string | undefined {
   if (scan.bytes > bounds.maxBytes) return `has more than ${bounds.maxBytes} bytes`;
   if (scan.depth > bounds.maxDepth) return `is nested deeper than ${bounds.maxDepth} levels`;
   if (scan.values > bounds.maxValues) return `has more than ${bounds.maxValues} JSON values`;

@@ -195,6 +195,6 @@ export function fromJson(value: unknown): Value {
 }
 
 /** Whether a text has no half of a surrogate pair, which Python keeps apart and JavaScript may join. */
-export function isWellFormed(text: string): boolean {
+function isWellFormed(text: string): boolean {
   return !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
 }

@@ -43,7 +43,7 @@ const openBare: Opener = (address, count, onReport) => {
       'grpc.enable_retries': 0,
       'grpc.service_config_disable_resolution': 1,
     });
-    const stream = client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n });
+    const stream = client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n, frontendId: '' });
     stream.on('data', ({ payload }) => {
       if (payload?.$case === 'report') onReport();
     });

@@ -23,7 +23,7 @@ servePart({
       path,
       requestSerialize,
       WatchCapabilitiesResponse.decode,
-      { lastInstanceId: '', lastRevision: 0n },
+      { lastInstanceId: '', lastRevision: 0n, frontendId: '' },
     );
     source.on('data', ({ payload }: WatchCapabilitiesResponse) => {
       const [member] = message.members;

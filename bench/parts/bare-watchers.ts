@@ -27,7 +27,7 @@ servePart({
         path,
         requestSerialize,
         WatchCapabilitiesResponse.decode,
-        { lastInstanceId: '', lastRevision: 0n },
+        { lastInstanceId: '', lastRevision: 0n, frontendId: '' },
       );
       stream.on('error', () => {});
       stream.on('data', ({ payload }: WatchCapabilitiesResponse) => {

@@ -13,6 +13,7 @@ import { fleetRoutes, fleetStatus } from './fleet-pages.js';
 import type { CreateFleetPart, FleetPart } from './fleet-part.js';
 import { createFleetService } from './fleet-service.js';
 import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
+import { OfferReporter } from './offer-reporter.js';
 import { readinessChecks } from './readiness.js';
 
 /** Name under which gRPC health follows the gate. */
@@ -64,8 +65,12 @@ export class Aggregator {
   constructor(options: AggregatorOptions, modules: AggregatorModules) {
     const { clock, logger, random, security, registry, httpSecurity } = modules;
     const { title = 'kv-accord aggregator' } = options;
-    this.fleet = new FleetWatch(options.agreement, modules);
+    const frontendId = random.uniqueId();
+    this.fleet = new FleetWatch(options.agreement, { ...modules, frontendId });
     const { runner, board } = this.fleet;
+    const offers = new OfferReporter({ frontendId }, { clock });
+    this.fleet.accompany(offers);
+    runner.listen(offers);
     this.#metrics = new FleetMetrics(
       { expectedModels: options.expectedModels ?? [] },
       { registry, clock, view: () => runner.view, sources: () => this.fleet.sources },

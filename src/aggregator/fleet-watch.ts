@@ -22,6 +22,8 @@ export interface FleetWatchModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** See `WorkerSessionModules`. */
+  readonly frontendId?: string;
 }
 
 /** Different troubles of discovery that are logged until it gives a list again. */
@@ -69,6 +71,7 @@ export class FleetWatch implements AgreementFeed {
         logger,
         dialer,
         refusals: this.refusals,
+        frontendId: modules.frontendId,
         listener: {
           onReport: reported,
           onAlive: (target) => this.runner.alive(target),

@@ -24,6 +24,7 @@ export interface SessionPoolModules {
   readonly listener: SessionListener;
   readonly logger: Logger;
   /** See `WorkerSessionModules`. */
+  readonly frontendId?: string | undefined;
   readonly refusals: StreamRefusals;
 }
 

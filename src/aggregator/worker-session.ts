@@ -52,6 +52,8 @@ export interface WorkerSessionModules {
   readonly unreachable: Set<WorkerSession>;
   readonly listener: SessionListener;
   readonly logger: Logger;
+  /** The name of the frontend that reports to sidecars whether it offers them; default: it does not. */
+  readonly frontendId?: string | undefined;
   /** Counts and logs streams that are ended for what came on them. */
   readonly refusals: StreamRefusals;
 }
@@ -156,7 +158,11 @@ export class WorkerSession {
   }
 
   #watch(channel: RpcChannel): void {
-    const request = { lastInstanceId: this.#lastInstanceId, lastRevision: this.#lastRevision };
+    const request = {
+      lastInstanceId: this.#lastInstanceId,
+      lastRevision: this.#lastRevision,
+      frontendId: this.#modules.frontendId ?? '',
+    };
     const { path, requestSerialize } = CapabilitiesService.watchCapabilities;
     const stream = channel
       .createClient(Client)

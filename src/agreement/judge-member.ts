@@ -63,9 +63,23 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
         `the explicit override is ${agreed}: the override is used, ` +
         `the worker's KV events are not applied, and it is ${fate}.`,
     );
-  } else {
+  } else if (isFirstOfItsKind(state, group, member)) {
     log('error', 'worker_dissents', dissentWords(member, phase, comparedFields(state.options), loadOnly));
   }
+}
+
+/**
+ * A7: whether nobody else of the group differs by the same contract. In a
+ * rolling change the first is told; what is said of it holds for those that
+ * follow, which are counted and shown by state.
+ */
+function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): boolean {
+  const key = member.report?.contractKey;
+  for (const other of group.members.values()) {
+    if (other === member || other.report?.contractKey !== key) continue;
+    if (other.report?.instanceId === other.toldDissent && !conforms(state, other)) return false;
+  }
+  return true;
 }
 
 /** What is worth a WARN although the member conforms, once per instance. */

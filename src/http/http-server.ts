@@ -144,7 +144,8 @@ export class HttpServer {
   }
 
   #answerProbe(probe: Probe, url: URL): HttpAnswer {
-    return this.#modules.probes.answer(probe, url.searchParams.has('verbose'));
+    const { searchParams } = url;
+    return this.#modules.probes.answer(probe, searchParams.has('verbose'), searchParams.has('offered'));
   }
 }
 

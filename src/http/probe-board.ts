@@ -19,6 +19,8 @@ const MAX_CHECKS = 100;
 /** Characters of one check's text. */
 const MAX_TEXT_LENGTH = 512;
 
+const NOT_STARTED: readonly ProbeCheck[] = [{ name: 'start', ok: false, text: 'not done yet' }];
+
 interface Prepared {
   readonly passed: boolean;
   readonly brief: HttpAnswer;
@@ -35,9 +37,12 @@ export class ProbeBoard {
   readonly #prepared: Record<Probe, Prepared> = {
     // A process that can answer at all is alive until it says otherwise.
     livez: prepare('livez', [{ name: 'process', ok: true }]),
-    readyz: prepare('readyz', [{ name: 'start', ok: false, text: 'not done yet' }]),
-    startupz: prepare('startupz', [{ name: 'start', ok: false, text: 'not done yet' }]),
+    readyz: prepare('readyz', NOT_STARTED),
+    startupz: prepare('startupz', NOT_STARTED),
   };
+
+  #readyChecks: readonly ProbeCheck[] = NOT_STARTED;
+  #offered: (() => ProbeCheck) | undefined;
 
   /**
    * Sets what a probe answers from now on; it passes when every check does.
@@ -46,7 +51,13 @@ export class ProbeBoard {
    */
   set(probe: Probe, checks: readonly ProbeCheck[]): void {
     if (probe === 'startupz' && this.#prepared.startupz.passed) return;
+    if (probe === 'readyz') this.#readyChecks = checks;
     this.#prepared[probe] = prepare(probe, checks);
+  }
+
+  /** What `/readyz?offered` asks beside the checks of `readyz`, each time: it depends on time. */
+  setOffered(check: () => ProbeCheck): void {
+    this.#offered = check;
   }
 
   /** Whether a probe passes now. */
@@ -54,9 +65,15 @@ export class ProbeBoard {
     return this.#prepared[probe].passed;
   }
 
-  /** 200 or 503. A refusal always tells its reasons, a success only when asked. */
-  answer(probe: Probe, isVerbose: boolean): HttpAnswer {
-    const prepared = this.#prepared[probe];
+  /**
+   * 200 or 503. A refusal always tells its reasons, a success only when asked.
+   * `isOffered`: of `readyz`, passes only where `setOffered` says so too;
+   * without meaning where that was not called.
+   */
+  answer(probe: Probe, isVerbose: boolean, isOffered = false): HttpAnswer {
+    const asked = probe === 'readyz' && isOffered ? this.#offered : undefined;
+    const prepared =
+      asked === undefined ? this.#prepared[probe] : prepare(probe, [...this.#readyChecks, asked()]);
     return isVerbose ? prepared.verbose : prepared.brief;
   }
 }

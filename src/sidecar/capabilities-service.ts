@@ -1,12 +1,16 @@
-import type {
-  CapabilitiesServer,
-  GetCapabilitiesResponse,
-  WatchCapabilitiesRequest,
-  WatchCapabilitiesResponse,
+import {
+  type CapabilitiesServer,
+  type GetCapabilitiesResponse,
+  ReportOfferRequest_Offer as Offer,
+  type ReportOfferRequest,
+  type ReportOfferResponse,
+  type WatchCapabilitiesRequest,
+  type WatchCapabilitiesResponse,
 } from '../gen/kvaccord/v1/capabilities.js';
 import { RpcError } from '../rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../rpc/handlers.js';
 import type { ServerStream } from '../rpc/server-stream.js';
+import type { OfferBoard } from './offer-board.js';
 import type { ReportStore } from './report-store.js';
 
 /**
@@ -19,8 +23,10 @@ const HEARTBEAT_INTERVAL_MS = 5_000;
  * zone; a thousand cost some tens of megabytes at most.
  */
 const MAX_WATCHERS = 1_000;
-/** Longest `last_instance_id` that is read; ours have 32 characters. */
+/** Longest id that is read; ours have 32 characters. */
 const MAX_INSTANCE_ID_CHARS = 512;
+
+const OFFERS: readonly Offer[] = [Offer.OFFER_UNDECIDED, Offer.OFFER_KEPT_OUT, Offer.OFFER_OFFERED];
 
 export interface CapabilitiesServiceOptions {
   /** Default 5,000. */
@@ -33,11 +39,16 @@ export interface CapabilitiesServiceOptions {
 export class CapabilitiesEndpoint {
   readonly #options: CapabilitiesServiceOptions;
   readonly #store: ReportStore;
+  readonly #offers: OfferBoard;
   #watchers = 0;
 
-  constructor(options: CapabilitiesServiceOptions, modules: { readonly store: ReportStore }) {
+  constructor(
+    options: CapabilitiesServiceOptions,
+    modules: { readonly store: ReportStore; readonly offers: OfferBoard },
+  ) {
     this.#options = options;
     this.#store = modules.store;
+    this.#offers = modules.offers;
   }
 
   /** Streams that are open now. */
@@ -49,6 +60,7 @@ export class CapabilitiesEndpoint {
   createHandlers(edge: RpcEdge): CapabilitiesServer {
     return {
       getCapabilities: wrapUnary(edge, (): GetCapabilitiesResponse => ({ report: this.#store.current })),
+      reportOffer: wrapUnary(edge, (request: ReportOfferRequest) => this.#reportOffer(request)),
       watchCapabilities: wrapServerStream(
         edge,
         {
@@ -65,17 +77,24 @@ export class CapabilitiesEndpoint {
     };
   }
 
+  #reportOffer(request: ReportOfferRequest): ReportOfferResponse {
+    const { offer, instanceId } = request;
+    if (!OFFERS.includes(offer))
+      throw new RpcError('invalid_argument', `offer is ${offer}, it must be from 1 to 3`);
+    checkId('instance_id', instanceId);
+    if (this.#offers.report(request)) return {};
+    throw new RpcError('not_found', 'no watch with this frontend_id is open: WatchCapabilities comes first', {
+      reason: 'unknown_frontend',
+    });
+  }
+
   #watch(
-    { lastInstanceId, lastRevision }: WatchCapabilitiesRequest,
+    { lastInstanceId, lastRevision, frontendId }: WatchCapabilitiesRequest,
     stream: ServerStream<WatchCapabilitiesResponse>,
     edge: RpcEdge,
   ): void {
-    if (lastInstanceId.length > MAX_INSTANCE_ID_CHARS) {
-      throw new RpcError(
-        'invalid_argument',
-        `last_instance_id has ${lastInstanceId.length} characters, at most ${MAX_INSTANCE_ID_CHARS} are taken`,
-      );
-    }
+    checkId('last_instance_id', lastInstanceId);
+    checkId('frontend_id', frontendId);
     const maxWatchers = this.#options.maxWatchers ?? MAX_WATCHERS;
     if (this.#watchers >= maxWatchers) {
       throw new RpcError(
@@ -84,12 +103,14 @@ export class CapabilitiesEndpoint {
       );
     }
     this.#watchers += 1;
+    const leave = frontendId === '' ? undefined : this.#offers.watch(frontendId);
     const unsubscribe = this.#store.subscribe(() => stream.send(this.#report()));
     stream.signal.addEventListener(
       'abort',
       () => {
         this.#watchers -= 1;
         unsubscribe();
+        leave?.();
       },
       { once: true },
     );
@@ -109,4 +130,12 @@ export class CapabilitiesEndpoint {
       payload: { $case: 'heartbeat', value: { sentAt: new Date(clock.wallMs()), instanceId, revision } },
     };
   }
+}
+
+function checkId(field: string, id: string): void {
+  if (id.length <= MAX_INSTANCE_ID_CHARS) return;
+  throw new RpcError(
+    'invalid_argument',
+    `${field} has ${id.length} characters, at most ${MAX_INSTANCE_ID_CHARS} are taken`,
+  );
 }

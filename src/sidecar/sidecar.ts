@@ -1,6 +1,11 @@
 import type { Registry } from 'prom-client';
 import { type ObservedSize, observedFacts, withObserved } from '../contract/observed-size.js';
-import { CapabilitiesService, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  CapabilitiesService,
+  Completeness_State,
+  EngineState,
+  type Topology,
+} from '../gen/kvaccord/v1/capabilities.js';
 import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
@@ -18,6 +23,7 @@ import {
 } from './engine-watch.js';
 import { type EventReading, KvEventsIntake } from './kv-events-intake.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
+import { OfferBoard } from './offer-board.js';
 import { ReportLog } from './report-log.js';
 import { ReportStore } from './report-store.js';
 import { SidecarMetrics } from './sidecar-metrics.js';
@@ -79,6 +85,7 @@ export class Sidecar {
   readonly #server: RpcServer;
   readonly #http: HttpServer;
   readonly #probes = new ProbeBoard();
+  readonly #offers: OfferBoard;
   readonly #log: ReportLog;
   readonly #events: KvEventsIntake;
   /** What the events of the current instance showed. */
@@ -108,7 +115,8 @@ export class Sidecar {
       { workerId: options.workerId, sidecarVersion: options.version },
       { clock, view: this.#watch.firstView },
     );
-    const endpoint = new CapabilitiesEndpoint({}, { store: this.#store });
+    this.#offers = new OfferBoard({ clock });
+    const endpoint = new CapabilitiesEndpoint({}, { store: this.#store, offers: this.#offers });
     this.#events = new KvEventsIntake(
       { reading: modules.eventReading, instanceId: this.#store.current.instanceId },
       {
@@ -141,7 +149,8 @@ export class Sidecar {
       },
     );
     // Every change, also those that no round brings: topology, the drain.
-    this.#store.subscribe(() => setProbes(this.#probes, this.#store));
+    this.#store.subscribe(() => this.#tellProbes());
+    this.#probes.setOffered(() => this.#offers.check());
   }
 
   /** Takes its ports; rejects with a `ListenError`, and then nothing is left open. */
@@ -149,7 +158,7 @@ export class Sidecar {
     const grpc = await this.#server.start();
     try {
       const http = await this.#http.start();
-      setProbes(this.#probes, this.#store);
+      this.#tellProbes();
       return { grpc, http };
     } catch (error) {
       await this.#server.stop(0);
@@ -165,6 +174,15 @@ export class Sidecar {
     await this.#watch.run(this.#stop.signal);
     signal.removeEventListener('abort', onAbort);
     await this.#drain();
+  }
+
+  #tellProbes(): void {
+    const { instanceId, completeness } = this.#store.current;
+    this.#offers.setReport({
+      instanceId,
+      isComplete: completeness?.state === Completeness_State.STATE_COMPLETE,
+    });
+    setProbes(this.#probes, this.#store);
   }
 
   async #drain(): Promise<void> {

@@ -19,7 +19,7 @@ describe('a session', () => {
     expect(recorder.events).toEqual(['report w-1 32', 'report w-1 64', 'alive w-1']);
     expect(recorder.reports[0]).toEqual(makeWireReport('w-1'));
     expect(recorder.receivedAtMs[0]).toBe(clock.wallMs());
-    expect(sidecar.requests).toEqual([{ lastInstanceId: '', lastRevision: 0n }]);
+    expect(sidecar.requests).toEqual([{ lastInstanceId: '', lastRevision: 0n, frontendId: '' }]);
   });
 
   it('comes back after a break and asks only for what it does not have', async () => {
@@ -31,7 +31,7 @@ describe('a session', () => {
     await recorder.until(() => recorder.count('broken') === 1);
     await clock.advanceMs(250);
     await recorder.until(() => recorder.events.at(-1) === 'alive w-1');
-    expect(sidecar.requests[1]).toEqual({ lastInstanceId: 'w-1-1', lastRevision: 1n });
+    expect(sidecar.requests[1]).toEqual({ lastInstanceId: 'w-1-1', lastRevision: 1n, frontendId: '' });
     expect(recorder.reports).toHaveLength(1);
     expect(recorder.brokenReasons('w-1')[0]).toMatch(/the connection broke or the sidecar is going away/);
   });
@@ -88,7 +88,7 @@ describe('a session', () => {
     await recorder.until(() => recorder.count('broken') === 1);
     await clock.advanceMs(250);
     await recorder.until(() => recorder.reports.length === 2);
-    expect(sidecar.requests[1]).toEqual({ lastInstanceId: '', lastRevision: 0n });
+    expect(sidecar.requests[1]).toEqual({ lastInstanceId: '', lastRevision: 0n, frontendId: '' });
   });
 
   it('says that a sidecar ended the stream in order', async () => {
@@ -157,7 +157,7 @@ describe('a session', () => {
     expect(recorder.brokenReasons('w-1')[0]).toMatch(/heartbeats name another report/);
     await clock.advanceMs(250);
     await recorder.until(() => recorder.reports.length === 2);
-    expect(sidecar.requests[1]).toEqual({ lastInstanceId: '', lastRevision: 0n });
+    expect(sidecar.requests[1]).toEqual({ lastInstanceId: '', lastRevision: 0n, frontendId: '' });
   });
 
   it('counts a message of a kind that it does not know as a sign of life', async () => {
@@ -263,8 +263,8 @@ describe('a pool', () => {
     pool.setEndpoints([{ target: 'w-1', address: sidecar.address, identity: 'two' }]);
     await recorder.until(() => recorder.reports.length === 2);
     expect(sidecar.requests).toEqual([
-      { lastInstanceId: '', lastRevision: 0n },
-      { lastInstanceId: '', lastRevision: 0n },
+      { lastInstanceId: '', lastRevision: 0n, frontendId: '' },
+      { lastInstanceId: '', lastRevision: 0n, frontendId: '' },
     ]);
   });
 

@@ -367,6 +367,22 @@ describe('after agreement', () => {
     ]);
   });
 
+  it('A7: late joiners that differ by the same contract are one ERROR together, and another contract is another', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd', 'e', 'f');
+    fleet.report('d', { size: 64 });
+    fleet.report('e', { size: 64 });
+    expect(fleet.logs('worker_dissents')).toHaveLength(1);
+    expect(fleet.effects.filter(({ type }) => type === 'mismatch')).toHaveLength(2);
+    fleet.report('f', { size: 16 });
+    expect(fleet.logs('worker_dissents')).toHaveLength(2);
+    fleet.list('a', 'b', 'c');
+    fleet.list('a', 'b', 'c', 'g');
+    fleet.report('g', { size: 64 });
+    // Nobody else has it now: it is news again.
+    expect(fleet.logs('worker_dissents')).toHaveLength(3);
+  });
+
   it('A7: mismatched-workers=load-only offers it without cache knowledge', () => {
     const fleet = agreedFleet({ mismatchedWorkers: 'load-only' });
     fleet.list('a', 'b', 'c', 'd');

@@ -12,6 +12,7 @@ import { ServerReflectionService as AlphaReflectionService } from '../../src/gen
 import {
   CapabilitiesService,
   CapabilityReport,
+  ReportOfferRequest,
   WatchCapabilitiesRequest,
   WatchCapabilitiesResponse,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
@@ -45,6 +46,7 @@ import { RpcDialer } from '../../src/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/rpc/security.js';
 import { CapabilitiesEndpoint } from '../../src/sidecar/capabilities-service.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../src/sidecar/kv-events-service.js';
+import { OfferBoard } from '../../src/sidecar/offer-board.js';
 import { ReportStore } from '../../src/sidecar/report-store.js';
 import { createTestServer } from '../rpc/rpc-test-server.js';
 import { exactRank, FakeFeed } from '../sidecar/support/fake-feed.js';
@@ -169,17 +171,23 @@ describe('the servers of a sidecar', () => {
     relay.ranks = [exactRank()];
     const { server, logger } = createTestServer();
     server.addService(CapabilitiesService, {
-      ...new CapabilitiesEndpoint({}, { store }).createHandlers(server.edge),
+      ...new CapabilitiesEndpoint(
+        {},
+        { store, offers: new OfferBoard({ clock: systemClock }) },
+      ).createHandlers(server.edge),
     });
     const events = new KvEventsEndpoint({ workerId: 'w-1' }, { relay, store });
     server.addService(ENCODED_KV_EVENTS_SERVICE, { ...events.createHandlers(server.edge) });
     const { text } = await server.start();
-    const watch = { lastInstanceId: 'i-1', lastRevision: 7n };
+    const watch = { lastInstanceId: 'i-1', lastRevision: 7n, frontendId: '' };
     await fuzzService(
       text,
       CapabilitiesService,
       {
         getCapabilities: [Buffer.alloc(0)],
+        reportOffer: [
+          ReportOfferRequest.encode({ frontendId: 'f', instanceId: 'i-1', offer: 2, reason: 'why' }).finish(),
+        ],
         watchCapabilities: [WatchCapabilitiesRequest.encode(watch).finish()],
       },
       REQUESTS,

@@ -16,6 +16,7 @@ import {
   CapabilitiesEndpoint,
   type CapabilitiesServiceOptions,
 } from '../../src/sidecar/capabilities-service.js';
+import { OfferBoard } from '../../src/sidecar/offer-board.js';
 import { ReportStore } from '../../src/sidecar/report-store.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { blockSize, servedModel } from './support/scripted-probe.js';
@@ -38,7 +39,8 @@ async function serve(options: CapabilitiesServiceOptions = {}): Promise<Served> 
     { workerId: 'w-1', sidecarVersion: '1.2.3' },
     { clock: systemClock, view: readyView() },
   );
-  const endpoint = new CapabilitiesEndpoint(options, { store });
+  const offers = new OfferBoard({ clock: systemClock });
+  const endpoint = new CapabilitiesEndpoint(options, { store, offers });
   const server = new RpcServer(
     { listen: LOOPBACK },
     {
@@ -66,7 +68,7 @@ class Watch {
   readonly cancel: () => void;
 
   constructor(client: CapabilitiesClient, lastInstanceId = '', lastRevision = 0n) {
-    const call = client.watchCapabilities({ lastInstanceId, lastRevision });
+    const call = client.watchCapabilities({ lastInstanceId, lastRevision, frontendId: '' });
     this.#messages = call[Symbol.asyncIterator]();
     this.cancel = () => call.cancel();
   }

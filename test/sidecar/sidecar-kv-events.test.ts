@@ -145,7 +145,7 @@ class Pod {
     });
     const client = new CapabilitiesClient(this.grpc, credentials.createInsecure());
     open.push(() => client.close());
-    const watch = client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n });
+    const watch = client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n, frontendId: '' });
     watch.on('error', () => undefined);
     this.reports = new Stream(reportsOf(watch));
   }

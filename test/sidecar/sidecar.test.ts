@@ -93,7 +93,7 @@ class Running {
     this.http = http;
     this.#ended = sidecar.run(this.#stop.signal);
     this.#client = new CapabilitiesClient(grpc, credentials.createInsecure());
-    const call = this.#client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n });
+    const call = this.#client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n, frontendId: '' });
     this.#messages = call[Symbol.asyncIterator]();
   }
 

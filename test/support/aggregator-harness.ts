@@ -37,6 +37,8 @@ interface Places {
   readonly httpListen?: Address | undefined;
   readonly indexing?: FleetIndexingOptions;
   readonly routing?: Partial<FleetRoutingOptions>;
+  /** A file that lists the workers, in place of a fixed list. */
+  readonly workersFile?: string;
 }
 
 /** A real aggregator on free ports, and what a test needs to watch it. */
@@ -113,10 +115,10 @@ export class AggregatorHarness {
     places: Places = {},
   ): Promise<AggregatorHarness> {
     const source =
-      workers.length === 0
+      workers.length === 0 && places.workersFile === undefined
         ? new StaticSource({ addresses: [] })
         : await createDiscoverySource(
-            { workers },
+            places.workersFile === undefined ? { workers } : { workers, workersFile: places.workersFile },
             {
               clock: systemClock,
               random: systemRandom,

@@ -329,6 +329,57 @@ export interface WatchCapabilitiesRequest {
   /** What the caller already has; empty and 0 when it has nothing. */
   lastInstanceId: string;
   lastRevision: bigint;
+  /**
+   * Names a frontend that reports with ReportOffer whether it offers the
+   * worker; new at every start of its process. Empty for all other watchers.
+   */
+  frontendId: string;
+}
+
+export interface ReportOfferRequest {
+  /** As in WatchCapabilitiesRequest. */
+  frontendId: string;
+  /** The engine start that is spoken of, as in CapabilityReport. */
+  instanceId: string;
+  offer: ReportOfferRequest_Offer;
+  /** Why it is kept out, for an operator; empty otherwise. */
+  reason: string;
+}
+
+export const ReportOfferRequest_Offer = {
+  OFFER_UNSPECIFIED: 0,
+  /** OFFER_UNDECIDED - The gate of its group is shut, or the worker has not been judged yet. */
+  OFFER_UNDECIDED: 1,
+  /** OFFER_KEPT_OUT - The gate is open, and this worker gets no requests because it differs. */
+  OFFER_KEPT_OUT: 2,
+  OFFER_OFFERED: 3,
+} as const;
+
+export type ReportOfferRequest_Offer = typeof ReportOfferRequest_Offer[keyof typeof ReportOfferRequest_Offer];
+
+export namespace ReportOfferRequest_Offer {
+  export type OFFER_UNSPECIFIED = typeof ReportOfferRequest_Offer.OFFER_UNSPECIFIED;
+  export type OFFER_UNDECIDED = typeof ReportOfferRequest_Offer.OFFER_UNDECIDED;
+  export type OFFER_KEPT_OUT = typeof ReportOfferRequest_Offer.OFFER_KEPT_OUT;
+  export type OFFER_OFFERED = typeof ReportOfferRequest_Offer.OFFER_OFFERED;
+}
+
+export function reportOfferRequest_OfferToJSON(object: ReportOfferRequest_Offer): string {
+  switch (object) {
+    case ReportOfferRequest_Offer.OFFER_UNSPECIFIED:
+      return "OFFER_UNSPECIFIED";
+    case ReportOfferRequest_Offer.OFFER_UNDECIDED:
+      return "OFFER_UNDECIDED";
+    case ReportOfferRequest_Offer.OFFER_KEPT_OUT:
+      return "OFFER_KEPT_OUT";
+    case ReportOfferRequest_Offer.OFFER_OFFERED:
+      return "OFFER_OFFERED";
+    default:
+      return object as unknown as string;
+  }
+}
+
+export interface ReportOfferResponse {
 }
 
 export interface WatchCapabilitiesResponse {
@@ -757,7 +808,7 @@ export const GetCapabilitiesResponse: MessageFns<GetCapabilitiesResponse> = {
 };
 
 function createBaseWatchCapabilitiesRequest(): WatchCapabilitiesRequest {
-  return { lastInstanceId: "", lastRevision: 0n };
+  return { lastInstanceId: "", lastRevision: 0n, frontendId: "" };
 }
 
 export const WatchCapabilitiesRequest: MessageFns<WatchCapabilitiesRequest> = {
@@ -770,6 +821,9 @@ export const WatchCapabilitiesRequest: MessageFns<WatchCapabilitiesRequest> = {
         throw new globalThis.Error("value provided for field message.lastRevision of type uint64 too large");
       }
       writer.uint32(16).uint64(message.lastRevision);
+    }
+    if (message.frontendId !== "") {
+      writer.uint32(26).string(message.frontendId);
     }
     return writer;
   },
@@ -803,6 +857,14 @@ export const WatchCapabilitiesRequest: MessageFns<WatchCapabilitiesRequest> = {
             message.lastRevision = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.frontendId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -823,6 +885,9 @@ export const WatchCapabilitiesRequest: MessageFns<WatchCapabilitiesRequest> = {
     if (message.lastRevision !== 0n) {
       obj.lastRevision = message.lastRevision.toString();
     }
+    if (message.frontendId !== "") {
+      obj.frontendId = message.frontendId;
+    }
     return obj;
   },
 
@@ -835,6 +900,163 @@ export const WatchCapabilitiesRequest: MessageFns<WatchCapabilitiesRequest> = {
     message.lastRevision = (object.lastRevision !== undefined && object.lastRevision !== null)
       ? BigInt(object.lastRevision)
       : 0n;
+    message.frontendId = object.frontendId ?? "";
+    return message;
+  },
+};
+
+function createBaseReportOfferRequest(): ReportOfferRequest {
+  return { frontendId: "", instanceId: "", offer: 0, reason: "" };
+}
+
+export const ReportOfferRequest: MessageFns<ReportOfferRequest> = {
+  encode(message: ReportOfferRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.frontendId !== "") {
+      writer.uint32(10).string(message.frontendId);
+    }
+    if (message.instanceId !== "") {
+      writer.uint32(18).string(message.instanceId);
+    }
+    if (message.offer !== 0) {
+      writer.uint32(24).int32(message.offer);
+    }
+    if (message.reason !== "") {
+      writer.uint32(34).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportOfferRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportOfferRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.frontendId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.offer = reader.int32() as any;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ReportOfferRequest): unknown {
+    const obj: any = {};
+    if (message.frontendId !== "") {
+      obj.frontendId = message.frontendId;
+    }
+    if (message.instanceId !== "") {
+      obj.instanceId = message.instanceId;
+    }
+    if (message.offer !== 0) {
+      obj.offer = reportOfferRequest_OfferToJSON(message.offer);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ReportOfferRequest>): ReportOfferRequest {
+    return ReportOfferRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReportOfferRequest>): ReportOfferRequest {
+    const message = createBaseReportOfferRequest();
+    message.frontendId = object.frontendId ?? "";
+    message.instanceId = object.instanceId ?? "";
+    message.offer = object.offer ?? 0;
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
+
+function createBaseReportOfferResponse(): ReportOfferResponse {
+  return {};
+}
+
+export const ReportOfferResponse: MessageFns<ReportOfferResponse> = {
+  encode(_: ReportOfferResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportOfferResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportOfferResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(_: ReportOfferResponse): unknown {
+    const obj: any = {};
+    return obj;
+  },
+
+  create(base?: DeepPartial<ReportOfferResponse>): ReportOfferResponse {
+    return ReportOfferResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ReportOfferResponse>): ReportOfferResponse {
+    const message = createBaseReportOfferResponse();
     return message;
   },
 };
@@ -3913,6 +4135,20 @@ export const CapabilitiesService = {
       Buffer.from(WatchCapabilitiesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchCapabilitiesResponse => WatchCapabilitiesResponse.decode(value),
   },
+  /**
+   * A frontend reports whether it offers this worker to requests: at every
+   * change, and every 20 seconds. Only of a frontend that has a watch open
+   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   */
+  reportOffer: {
+    path: "/kvaccord.v1.Capabilities/ReportOffer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReportOfferRequest): Buffer => Buffer.from(ReportOfferRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReportOfferRequest => ReportOfferRequest.decode(value),
+    responseSerialize: (value: ReportOfferResponse): Buffer => Buffer.from(ReportOfferResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReportOfferResponse => ReportOfferResponse.decode(value),
+  },
 } as const;
 
 export interface CapabilitiesServer extends UntypedServiceImplementation {
@@ -3927,6 +4163,12 @@ export interface CapabilitiesServer extends UntypedServiceImplementation {
    * the caller can tell a dead sidecar from a quiet one.
    */
   watchCapabilities: handleServerStreamingCall<WatchCapabilitiesRequest, WatchCapabilitiesResponse>;
+  /**
+   * A frontend reports whether it offers this worker to requests: at every
+   * change, and every 20 seconds. Only of a frontend that has a watch open
+   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   */
+  reportOffer: handleUnaryCall<ReportOfferRequest, ReportOfferResponse>;
 }
 
 export interface CapabilitiesClient extends Client {
@@ -3963,6 +4205,26 @@ export interface CapabilitiesClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchCapabilitiesResponse>;
+  /**
+   * A frontend reports whether it offers this worker to requests: at every
+   * change, and every 20 seconds. Only of a frontend that has a watch open
+   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   */
+  reportOffer(
+    request: ReportOfferRequest,
+    callback: (error: ServiceError | null, response: ReportOfferResponse) => void,
+  ): ClientUnaryCall;
+  reportOffer(
+    request: ReportOfferRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReportOfferResponse) => void,
+  ): ClientUnaryCall;
+  reportOffer(
+    request: ReportOfferRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReportOfferResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const CapabilitiesClient = makeGenericClientConstructor(

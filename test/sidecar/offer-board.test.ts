@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { ReportOfferRequest_Offer as Offer } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { OfferBoard } from '../../src/sidecar/offer-board.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+function make() {
+  const clock = new FakeClock();
+  const board = new OfferBoard({ clock });
+  board.setReport({ instanceId: 'i-1', isComplete: true });
+  return {
+    clock,
+    board,
+    say: (frontendId: string, offer: Offer, instanceId = 'i-1', reason = 'it has 64, the fleet 32') =>
+      board.report({ frontendId, instanceId, offer, reason }),
+  };
+}
+
+describe('whether a worker may take the place of another', () => {
+  it('is no until its report is complete', () => {
+    const { board } = make();
+    board.setReport({ instanceId: 'i-1', isComplete: false });
+    expect(board.check()).toMatchObject({ ok: false, text: expect.stringContaining('not complete') });
+  });
+
+  it('is yes when a frontend offers it, and no with the reason when one keeps it out', () => {
+    const { board, say } = make();
+    board.watch('a');
+    board.watch('b');
+    say('a', Offer.OFFER_OFFERED);
+    expect(board.check()).toEqual({ name: 'offered', ok: true, text: 'by 1 frontends' });
+    say('b', Offer.OFFER_KEPT_OUT);
+    expect(board.check()).toEqual({
+      name: 'offered',
+      ok: false,
+      text: '1 of 2 frontends keep this worker out: it has 64, the fleet 32',
+    });
+    say('b', Offer.OFFER_OFFERED);
+    expect(board.check().ok).toBe(true);
+  });
+
+  it('waits a minute for a frontend to decide, and then is yes: nobody is offered where no gate is open', async () => {
+    const { board, clock, say } = make();
+    board.watch('a');
+    say('a', Offer.OFFER_UNDECIDED);
+    await clock.advanceMs(59_999);
+    expect(board.check().ok).toBe(false);
+    await clock.advanceMs(1);
+    expect(board.check().ok).toBe(true);
+  });
+
+  it('does not become yes because a frontend restarts: its decision stands for a minute', async () => {
+    const { board, clock, say } = make();
+    const leave = board.watch('a');
+    await clock.advanceMs(90_000);
+    say('a', Offer.OFFER_KEPT_OUT);
+    leave();
+    board.watch('a-again');
+    say('a-again', Offer.OFFER_UNDECIDED);
+    await clock.advanceMs(59_000);
+    expect(board.check().ok).toBe(false);
+    await clock.advanceMs(1_001);
+    expect(board.check().ok).toBe(true);
+  });
+
+  it('speaks of the running engine alone, and begins again with the next one', () => {
+    const { board, say } = make();
+    board.watch('a');
+    say('a', Offer.OFFER_OFFERED);
+    board.setReport({ instanceId: 'i-2', isComplete: true });
+    expect(board.check().ok).toBe(false);
+    say('a', Offer.OFFER_OFFERED, 'i-2');
+    expect(board.check().ok).toBe(true);
+  });
+
+  it('takes no word of who does not watch', () => {
+    const { board, say } = make();
+    expect(say('stranger', Offer.OFFER_KEPT_OUT)).toBe(false);
+    board.watch('a')();
+    expect(say('a', Offer.OFFER_KEPT_OUT)).toBe(false);
+    expect(board.check().text).toContain('no frontend has decided yet');
+  });
+});

@@ -109,7 +109,7 @@ describe.skipIf(lacks('vllm'))("the README's walk over two engines on one host",
     const sidecars = of('kv-accord sidecar').map((block, at) => start(`sidecar-${at}`, block));
     const [block = ''] = of('kv-accord frontend');
     const frontend = start('frontend', block);
-    await until('exact caches', () => frontend.log.includes('"demo" is now exact'), {
+    await until('the frontend to be ready', () => answersOk('http://127.0.0.1:8000/readyz'), {
       timeoutMs: 120_000,
       needs: [frontend, ...sidecars],
     });

@@ -1,8 +1,8 @@
 // Completes package-lock.json for every platform.
 //
 //   node scripts/complete-lock.mjs [LOCK]            adds what is missing, and hashes that the registry knows now
-//   node scripts/complete-lock.mjs --check [LOCK]    exits 1 when something is missing, or a package of production has
-//                                                    no hash; needs no network
+//   node scripts/complete-lock.mjs --check [LOCK]    exits 1 when something is missing, or a package has no hash;
+//                                                    needs no network
 //
 // Tools ship their binaries as optional packages, one for each platform. When
 // npm cannot look one of them up, as behind a mirror that carries some
@@ -90,10 +90,11 @@ if (isCheck) {
     console.error(`${file} lacks other platforms, run "node scripts/complete-lock.mjs": ${names}`);
     process.exitCode = 1;
   }
-  // Only platform packages of tools may lack one, where the registry of whoever wrote the file has them not.
-  for (const [key, { version, dev, optional }] of unhashed) {
-    if (dev === true && optional === true) continue;
-    console.error(`${file}: ${key.replace('node_modules/', '')} ${version} has no integrity`);
+  for (const [key, { version }] of unhashed) {
+    console.error(
+      `${file}: ${key.replace('node_modules/', '')} ${version} has no integrity: run "node scripts/complete-lock.mjs", ` +
+        'or take a version whose packages of all platforms the registry has',
+    );
     process.exitCode = 1;
   }
 } else {

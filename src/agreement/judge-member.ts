@@ -47,7 +47,8 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   if (isObserved(report) && report.values.tokens_per_block !== agreed) {
     if (member.toldMismatch === report.instanceId) return;
     member.toldMismatch = report.instanceId;
-    log('error', 'block_size_mismatch', mismatchWords(member, phase));
+    const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchTold(state, group, member);
+    if (!isFolded) log('error', 'block_size_mismatch', mismatchWords(member, phase));
     return;
   }
   if (!isNews) return;
@@ -80,6 +81,22 @@ function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): 
     if (other.report?.instanceId === other.toldDissent && !conforms(state, other)) return false;
   }
   return true;
+}
+
+/** Whether a worker's own report has the size that its events show, and nothing was declared otherwise. */
+function isTrueToItself({ told, report }: Member): boolean {
+  const isReported = told?.values.tokens_per_block === report?.values.tokens_per_block;
+  return isReported && report?.declared === undefined;
+}
+
+/** V3 in a change under way: whether the ERROR of another worker with the same contract speaks for this one. */
+function isMismatchTold(state: AgreementState, group: Group, member: Member): boolean {
+  const key = member.report?.contractKey;
+  for (const other of group.members.values()) {
+    if (other === member || other.report?.contractKey !== key) continue;
+    if (other.report?.instanceId === other.toldMismatch && !conforms(state, other)) return true;
+  }
+  return false;
 }
 
 /** What is worth a WARN although the member conforms, once per instance. */

@@ -671,6 +671,37 @@ describe('live verification', () => {
     expect(fleet.logs('block_size_mismatch')).toHaveLength(2);
   });
 
+  it('V3: in a change under way the ERROR of the first worker of a contract speaks for those that follow', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd', 'e', 'f');
+    fleet.report('d', { size: 64, source: OBSERVED });
+    fleet.report('e', { size: 64 });
+    fleet.mismatched('e', 64);
+    fleet.report('f', { size: 64 });
+    fleet.report('f', { size: 64, revision: 2, source: OBSERVED });
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(1);
+    expect(fleet.logs('block_size_mismatch')[0]).toContain('Worker d cuts 64');
+    expect(fleet.logs('worker_dissents')).toEqual([]);
+    const counted = fleet.effects.flatMap((effect) => (effect.type === 'mismatch' ? [effect.worker] : []));
+    expect(new Set(counted)).toEqual(new Set(['d', 'e', 'f']));
+    // Another size is news, and so is this one once nobody has it any more.
+    fleet.report('f', { size: 16, instance: 'f-2', source: OBSERVED });
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(2);
+    fleet.list('a', 'b', 'c');
+    fleet.list('a', 'b', 'c', 'g');
+    fleet.report('g', { size: 64, source: OBSERVED });
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(3);
+  });
+
+  it('V3: a worker whose own report or declaration is not what its events show has an ERROR of its own', () => {
+    const fleet = agreedFleet();
+    fleet.list('a', 'b', 'c', 'd', 'e');
+    fleet.report('d', { size: 64, source: OBSERVED });
+    fleet.report('e', { size: 64, declares: 32, source: OBSERVED });
+    fleet.mismatched('a', 64);
+    expect(fleet.logs('block_size_mismatch')).toHaveLength(3);
+  });
+
   it('V3: what the index holds of a worker is dropped once when it becomes dissenting', () => {
     const fleet = agreedFleet();
     fleet.pictured('a', 'exact');

@@ -47,24 +47,3 @@ describe('the check of licences', () => {
     expect(owned.status).toBe(0);
   });
 });
-
-describe('the check of hashes', () => {
-  const hashes = [script('complete-lock.mjs'), '--check'];
-
-  it('finds one for everything that production installs', () => {
-    expect(check(hashes)).toMatchObject({ status: 0, stderr: '' });
-  });
-
-  it('refuses a package without one, but for binaries of tools for other platforms', () => {
-    const optional = { version: '1.0.0', optional: true, dev: true };
-    expect(check(hashes, { 'node_modules/a-win32-x64': optional }).status).toBe(0);
-    for (const entry of [
-      { version: '1.0.0' },
-      { version: '1.0.0', dev: true },
-      { version: '1.0.0', optional: true },
-    ]) {
-      const { status, stderr } = check(hashes, { 'node_modules/a': entry });
-      expect([status, stderr]).toEqual([1, expect.stringContaining('a 1.0.0 has no integrity')]);
-    }
-  });
-});

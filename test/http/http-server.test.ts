@@ -5,7 +5,7 @@ import { request as tlsRequest } from 'node:https';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { Counter, Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError, type ApiRoute } from '../../src/http/api.js';
@@ -14,6 +14,7 @@ import { ProbeBoard } from '../../src/http/probe-board.js';
 import type { StatusContent } from '../../src/http/status-page.js';
 import { type Address, parseAddress } from '../../src/platform/address.js';
 import { systemClock } from '../../src/platform/clock.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 const status: StatusContent = {
@@ -381,6 +382,48 @@ describe('HTTPS', () => {
     const { port } = await start({}, { access, tls: { current: () => first, clientAuth: 'request' } });
     for (const tls of [client, stranger, { ca }]) await ask('/', { port, tls });
     expect(seen).toEqual([true, false, false]);
+  });
+
+  test.each([
+    ['sends nothing', 0],
+    ['sends a byte a second', 1],
+  ])('closes a client that %s in its handshake after ten seconds', async (_, bytes) => {
+    const clock = new FakeClock();
+    const { server, port } = await start({}, { clock, tls: { current: () => first, clientAuth: 'none' } });
+    const slow = connect(port, '127.0.0.1');
+    sockets.push(slow);
+    slow.on('error', () => undefined).resume();
+    const closed = new Promise((resolve) => slow.once('close', resolve));
+    // The head of a record of 512 bytes.
+    if (bytes > 0) slow.write(Buffer.from([22, 3, 1, 2, 0]));
+    await expect.poll(() => server.openConnections).toBe(1);
+    for (let second = 1; second <= 10; second += 1) {
+      expect(server.openConnections).toBe(1);
+      if (bytes > 0) slow.write(Buffer.alloc(bytes, 1));
+      await clock.advanceMs(1_000);
+    }
+    await closed;
+    await expect.poll(() => server.openConnections).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test.each([
+    ['sends nothing', ''],
+    ['begins a request and does not end it', 'GET / HTTP/1.1\r\nhost'],
+  ])('closes a client that %s after its handshake, at the bound of the first request', async (_, text) => {
+    const clock = new FakeClock();
+    const tls = { current: () => first, clientAuth: 'none' as const };
+    // Node looks at its own clock for this bound: nothing here depends on how soon it does.
+    const { server, port } = await start({ limits: { headersTimeoutMs: 100 } }, { clock, tls });
+    const mute = connectTls({ host: '127.0.0.1', port, ca });
+    sockets.push(mute);
+    const closed = new Promise((resolve) => mute.once('close', resolve));
+    mute.on('error', () => undefined).resume();
+    await new Promise((resolve) => mute.once('secureConnect', resolve));
+    if (text !== '') mute.write(text);
+    await closed;
+    await expect.poll(() => server.openConnections).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('does not speak TLS 1.1, and does not speak plainly', async () => {

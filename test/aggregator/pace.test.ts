@@ -13,8 +13,8 @@ describe('the wait before an attempt', () => {
     expect(waits(0)).toEqual([125, 250, 500, 7_500, 7_500, 7_500]);
   });
 
-  it('at a peer that is gone is at most a second, two with a thousand gone, and more only with more', () => {
-    expect([1, 500, 1_000, 4_000, 100_000].map(returnWaitMs)).toEqual([1_000, 1_000, 2_000, 8_000, 15_000]);
+  it('at a peer that is gone is at most a second, two with a third of a thousand gone, and more only with more', () => {
+    expect([1, 166, 333, 1_000, 100_000].map(returnWaitMs)).toEqual([1_000, 1_000, 1_998, 6_000, 15_000]);
     const random = { fraction: () => 1, uniqueId: () => '' };
     expect([1, 3, 99].map((attempt) => backoffMs(attempt, random, returnWaitMs(1)))).toEqual([
       250, 1_000, 1_000,

@@ -74,6 +74,7 @@ async function serveAsFirst(
     {
       threads,
       port: openAi.port,
+      statusAddress: http.text,
       maxRequests: connectionsOfEach(settings, threads),
       drainTimeoutMs: settings.drainTimeoutMs,
     },
@@ -133,7 +134,7 @@ async function serveAsThread(
     { clock, turns: systemTurns, registry, link: insideCrew },
   );
   closing.push(() => link.close());
-  const { thread, port } = await link.begun;
+  const { thread, port, statusAddress } = await link.begun;
   const logger = context.logger.child({ thread });
   registerThreadMetrics(registry, thread);
   try {
@@ -148,6 +149,7 @@ async function serveAsThread(
       tls: httpSecurityOf(security, settings).tls,
       catalogue: () => link.catalogue,
       metricsPage: { answer: (accept) => link.page(accept) },
+      statusAddress,
       port,
       sharers: threads,
     });

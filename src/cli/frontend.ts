@@ -49,14 +49,15 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
   const { runner } = aggregator.fleet;
   show(runner.view);
   closing.push(runner.listen({ onView: show }));
+  const { grpc, http } = await startOrExplain(aggregator);
   const gateway = createGateway(settings, context, parts, {
     registry,
     routing,
     probes,
     tls,
+    statusAddress: http.text,
     catalogue: () => catalogue,
   });
-  const { grpc, http } = await startOrExplain(aggregator);
   // Before the aggregator: what runs needs its router to the end.
   closing.push(() => gateway.drain(settings.drainTimeoutMs));
   const openAi = await startOrExplain(gateway);

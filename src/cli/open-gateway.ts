@@ -107,6 +107,8 @@ export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'>
   readonly probes: ProbeBoard;
   readonly tls: HttpTls | undefined;
   readonly catalogue: () => Catalogue;
+  /** Where the status page is; not the setting, whose port may be 0. */
+  readonly statusAddress: string;
   /** Where to listen, where it is not as the settings say. */
   readonly port?: number;
   /** How many processes listen there. Default 1. */
@@ -118,14 +120,14 @@ export function createGateway(
   settings: Settings,
   { clock, logger, version }: Pick<Context, 'clock' | 'logger'> & { readonly version?: string },
   { keys, tokens, tracer, proxy }: GatewayParts,
-  { tls, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
+  { tls, statusAddress, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
 ): Gateway {
   return new Gateway(
     {
       listen: openAiAddress({ ...settings, httpPort: port }) as Address,
       listenField: OPENAI_LISTEN_FIELD,
       ...(version === undefined ? {} : { version }),
-      ...(settings.httpListen === undefined ? {} : { statusAddress: settings.httpListen.text }),
+      statusAddress,
       sharesPort: sharers > 1,
       wantsTokens: settings.routerMode === 'kv',
       bodyLimitBytes: settings.httpBodyLimitBytes,

@@ -50,7 +50,7 @@ describe('a request for a chat completion', () => {
     expect(served?.body.toString()).toBe(body);
     expect(served).toMatchObject({ method: 'POST', path: '/v1/chat/completions?x=1', group: 'tiny' });
     expect(served?.headers['x-own']).toBe('y');
-    expect(harness.prompts).toEqual([{ kind: 'chat', body: JSON.parse(body) }]);
+    expect(harness.prompts).toEqual([{ kind: 'chat', body: JSON.parse(body), losesNumbers: false }]);
     expect(harness.routed).toEqual([
       { group: 'tiny', tokens: new Uint32Array([1, 2, 3]), loraName: '', cacheSalt: 's', excluded: [] },
     ]);
@@ -158,8 +158,32 @@ describe('other requests', () => {
     const harness = await start();
     await harness.post('/v1/completions', { model: 'tiny', prompt: [1, 2] });
     await harness.post('/v1/embeddings', { model: 'tiny', input: 'x' });
-    expect(harness.prompts).toEqual([{ kind: 'completion', body: { model: 'tiny', prompt: [1, 2] } }]);
+    expect(harness.prompts).toEqual([
+      { kind: 'completion', body: { model: 'tiny', prompt: [1, 2] }, losesNumbers: false },
+    ]);
     expect(harness.routed.map(({ tokens }) => tokens !== undefined)).toEqual([true, false]);
+  });
+
+  it('for / get a page in the form that they ask for, and HEAD gets its head alone', async () => {
+    const harness = await start({ statusAddress: '127.0.0.1:9463', version: '1.2.3' });
+    const forms = [
+      ['text/html,application/xhtml+xml,*/*;q=0.8', 'text/html; charset=utf-8'],
+      ['application/json', 'application/json'],
+      ['*/*', 'text/plain; charset=utf-8'],
+    ] as const;
+    for (const [accept, type] of forms) {
+      const response = await harness.ask('/', { headers: { accept } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toBe(type);
+      const text = await response.text();
+      expect(text).toContain('127.0.0.1:9463');
+      expect(text).toContain('POST /v1/chat/completions');
+      const head = await harness.ask('/', { method: 'HEAD', headers: { accept } });
+      expect(head.status).toBe(200);
+      expect(head.headers.get('content-type')).toBe(type);
+      expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+      expect(await head.text()).toBe('');
+    }
   });
 
   it('list the models that are served now, adapters with their parent', async () => {

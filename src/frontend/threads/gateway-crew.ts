@@ -23,6 +23,8 @@ export interface GatewayCrewOptions {
   readonly threads: number;
   /** Of the OpenAI server; not 0. */
   readonly port: number;
+  /** Of the status page: `127.0.0.1:9463`. */
+  readonly statusAddress: string;
   /** Requests that each of them has at a time. */
   readonly maxRequests: number;
   /** How long each lets its running requests go on at its end. */
@@ -158,13 +160,13 @@ export class GatewayCrew {
 
   #occupy(seat: Seat): void {
     const { thread } = seat;
-    const { port, maxRequests } = this.#options;
+    const { port, statusAddress, maxRequests } = this.#options;
     seat.timer = undefined;
     seat.inability = undefined;
     seat.startedMs = this.#modules.clock.monotonicMs();
     seat.session = new ThreadSession(
       // A request has one route; another one may still be on its way to somebody who does not wait any longer.
-      { thread, port, maxRoutes: 2 * maxRequests },
+      { thread, port, statusAddress, maxRoutes: 2 * maxRequests },
       { ...this.#modules, board: this.#board, page: (accept) => this.#page.answer(accept) },
       {
         onListening: (address) => this.#onListening(seat, address),

@@ -16,6 +16,9 @@ import type { Inability } from './thread-session.js';
 /** Longest wait for the page of `/metrics`: longer than the first process waits for its parts. */
 const PAGE_TIMEOUT_MS = 5_000;
 
+/** What a process needs to know before it serves. */
+type Begun = Pick<Extract<ThreadOrder, { readonly type: 'start' }>, 'thread' | 'port' | 'statusAddress'>;
+
 export interface GatewayThreadModules {
   readonly clock: Clock;
   readonly turns: Turns;
@@ -31,8 +34,8 @@ export interface GatewayThreadModules {
  */
 export class GatewayThread {
   readonly probes: ProbeBoard = new ProbeBoard();
-  /** Resolves with its number and its port when the first process has told them. */
-  readonly begun: Promise<{ readonly thread: number; readonly port: number }>;
+  /** Resolves with its number, its port and where the status page is when the first process has reported them. */
+  readonly begun: Promise<Begun>;
   /** Resolves when it is to end. */
   readonly drained: Promise<void>;
   readonly #modules: GatewayThreadModules;
@@ -45,7 +48,7 @@ export class GatewayThread {
   #lastId = 0;
   #catalogue: Catalogue = { models: [], groups: [], reasons: [] };
   #onCatalogue: ((catalogue: Catalogue) => void) | undefined;
-  #begin: (order: { thread: number; port: number }) => void = () => {};
+  #begin: (order: Begun) => void = () => {};
   #drain: () => void = () => {};
 
   constructor(options: RemoteRoutingOptions, modules: GatewayThreadModules) {

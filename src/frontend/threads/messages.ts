@@ -47,8 +47,14 @@ export type ThreadMessage =
 /** All that a process that serves HTTP is told. */
 export type ThreadOrder =
   | RouteAnswer
-  /** `served` is the JSON of a `Served`. `port` is that of the OpenAI server. */
-  | { readonly type: 'start'; readonly thread: number; readonly port: number; readonly served: string }
+  /** `served` is the JSON of a `Served`. `port` is that of the OpenAI server, `statusAddress` that of the status page. */
+  | {
+      readonly type: 'start';
+      readonly thread: number;
+      readonly port: number;
+      readonly statusAddress: string;
+      readonly served: string;
+    }
   | { readonly type: 'served'; readonly served: string }
   | { readonly type: 'ask_metrics'; readonly id: number }
   | { readonly type: 'page'; readonly id: number; readonly answer: HttpAnswer }

@@ -35,6 +35,8 @@ export interface ThreadSessionOptions {
   readonly thread: number;
   /** Of the OpenAI server. */
   readonly port: number;
+  /** Of the status page: `127.0.0.1:9463`. */
+  readonly statusAddress: string;
   /** Routes that it may have at a time. */
   readonly maxRoutes: number;
 }
@@ -185,9 +187,9 @@ export class ThreadSession {
   }
 
   #begin(): void {
-    const { thread, port } = this.#options;
+    const { thread, port, statusAddress } = this.#options;
     this.#hasBegun = true;
-    this.#outbox.post({ type: 'start', thread, port, served: this.#modules.board.json });
+    this.#outbox.post({ type: 'start', thread, port, statusAddress, served: this.#modules.board.json });
   }
 
   async #sendPage(id: number, accept: string): Promise<void> {

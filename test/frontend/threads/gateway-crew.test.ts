@@ -59,58 +59,68 @@ function makeCrew(): Crew {
   const registry = new Registry();
   const members: FakeMember[] = [];
   const held = new Set<string>();
-  const crew = new GatewayCrew({ threads: 2, port: 8000, maxRequests: 8, drainTimeoutMs: 30_000 }, SERVED, {
-    clock,
-    logger,
-    registry,
-    random: { fraction: () => 0, uniqueId: () => '' },
-    turns: {
-      soon: (run) => {
-        queueMicrotask(run);
-        return { clear: () => {} };
-      },
+  const crew = new GatewayCrew(
+    {
+      threads: 2,
+      port: 8000,
+      statusAddress: '127.0.0.1:9463',
+      maxRequests: 8,
+      drainTimeoutMs: 30_000,
     },
-    routing: {
-      route: async ({ group }) => {
-        const name = `${group} ${held.size}`;
-        held.add(name);
+    SERVED,
+    {
+      clock,
+      logger,
+      registry,
+      random: { fraction: () => 0, uniqueId: () => '' },
+      turns: {
+        soon: (run) => {
+          queueMicrotask(run);
+          return { clear: () => {} };
+        },
+      },
+      routing: {
+        route: async ({ group }) => {
+          const name = `${group} ${held.size}`;
+          held.add(name);
+          return {
+            decision: {
+              group: 'tiny',
+              target: 'w-2:50061',
+              workerId: 'w-2',
+              instanceId: 'w-2-1',
+              rank: 0,
+              rankCount: 1,
+              epoch: 1,
+              tokensPerBlock: 32,
+              promptTokens: undefined,
+              promptBlocks: 0,
+              cachedBlocks: 0,
+              isExact: true,
+              routingMode: 'exact',
+            },
+            prefillDone: () => {},
+            progress: () => {},
+            release: () => void held.delete(name),
+          };
+        },
+      },
+      startMember: (events) => {
+        const member = new FakeMember(events);
+        members.push(member);
         return {
-          decision: {
-            group: 'tiny',
-            target: 'w-2:50061',
-            workerId: 'w-2',
-            instanceId: 'w-2-1',
-            rank: 0,
-            rankCount: 1,
-            epoch: 1,
-            tokensPerBlock: 32,
-            promptTokens: undefined,
-            promptBlocks: 0,
-            cachedBlocks: 0,
-            isExact: true,
-            routingMode: 'exact',
+          send: (batch, onWritten) => {
+            member.orders.push(...(structuredClone(batch) as ThreadOrder[]));
+            onWritten();
           },
-          prefillDone: () => {},
-          progress: () => {},
-          release: () => void held.delete(name),
+          kill: () => {
+            member.isKilled = true;
+            queueMicrotask(() => member.end());
+          },
         };
       },
     },
-    startMember: (events) => {
-      const member = new FakeMember(events);
-      members.push(member);
-      return {
-        send: (batch, onWritten) => {
-          member.orders.push(...(structuredClone(batch) as ThreadOrder[]));
-          onWritten();
-        },
-        kill: () => {
-          member.isKilled = true;
-          queueMicrotask(() => member.end());
-        },
-      };
-    },
-  });
+  );
   return { crew, members, clock, logger, registry, held };
 }
 
@@ -145,7 +155,15 @@ describe('the processes that serve HTTP', () => {
     await settled();
     expect(address).toBe('127.0.0.1:8000');
     expect(members.map(({ orders }) => orders)).toEqual(
-      [1, 2].map((thread) => [{ type: 'start', thread, port: 8000, served: JSON.stringify(SERVED) }]),
+      [1, 2].map((thread) => [
+        {
+          type: 'start',
+          thread,
+          port: 8000,
+          statusAddress: '127.0.0.1:9463',
+          served: JSON.stringify(SERVED),
+        },
+      ]),
     );
   });
 

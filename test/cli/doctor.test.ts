@@ -261,7 +261,7 @@ describe('the report', () => {
     const output = join(folder(), 'no/such/folder/report.txt');
     const { code, stderr } = await run([...HEALTHY, '--output', output]);
     expect(code).toBe(2);
-    expect(stderr).toContain('cannot be written: it does not exist');
+    expect(stderr).toContain('cannot be written: it is in a folder that does not exist');
     expect(existsSync(output)).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Completeness_State } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { type CapabilityReport, Completeness_State } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { CliProcess, type CliTerminal } from '../support/cli-process.js';
 import { OpenThings, workersOf } from '../support/open-things.js';
 import { makeWireReport } from '../support/reports.js';
@@ -25,6 +25,11 @@ async function run(
   const cli = begin(args, terminal);
   const code = await cli.ended;
   return { code, stdout: cli.stdout.text, stderr: cli.stderr.text, log: cli.log.text };
+}
+
+/** The report with `origin` as the place where its values were found. */
+function withOrigin(report: CapabilityReport, origin: string): CapabilityReport {
+  return { ...report, evidence: report.evidence.map((evidence) => ({ ...evidence, origin })) };
 }
 
 /** A port on which nobody listens. */
@@ -196,11 +201,11 @@ describe('wait on a terminal', () => {
         completeness: { state: Completeness_State.STATE_INCOMPLETE, reasons: [`owned ${EVIL}`] },
       },
     ],
-    ['of a conflict', 4, makeWireReport('a', { size: 64, model: `owned ${EVIL}` })],
+    ['of a conflict', 4, withOrigin(makeWireReport('a', { size: 64 }), `owned ${EVIL}`)],
   ])('lets no escape sequence of a worker reach it %s', async (_, code, report) => {
     const one = await open.sidecar('a');
     one.setReportSilently(report);
-    const other = await open.sidecar('b', { model: `owned ${EVIL}` });
+    const other = await open.sidecar('b');
     const args = [...workersOf(one, other), '--timeout', '300ms', '--log-level', 'error'];
     const cli = begin(args, { isTerminal: true, columns: 500 });
     expect(await cli.ended).toBe(code);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MAX_NAME_BYTES } from '../../src/blocks/name-limits.js';
 import { BatchDecoder, type BatchHead } from '../../src/kv-events/decode-batch.js';
 import type { EngineEvent } from '../../src/kv-events/engine-event.js';
 import { batchOf, encode } from './support/engine-payloads.js';
@@ -234,8 +235,8 @@ describe('a store', () => {
     expect(pairs([])).toMatchObject({ tokens: [], bigram: false });
   });
 
-  it('with a LoRA name or salt of more than 1,024 bytes says so', () => {
-    const long = 'x'.repeat(1_025);
+  it('with a LoRA name or salt of more bytes than a prompt can name says so', () => {
+    const long = 'x'.repeat(MAX_NAME_BYTES + 1);
     for (const name of ['lora_name', 'cache_salt']) {
       expect(only({ type: 'BlockStored', [name]: long }).nameTooLong).toBe(true);
       expect(only({ type: 'BlockStored', [name]: long.slice(1) }).nameTooLong).toBe(false);

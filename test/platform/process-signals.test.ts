@@ -8,7 +8,7 @@ test('the first stop signal aborts with its name, the second ends the process at
   const controller = new AbortController();
   const stop = abortOnStopSignals(controller, {
     listenForSignals: (signals, onSignal) => {
-      expect(signals).toEqual(['SIGTERM', 'SIGINT']);
+      expect(signals).toEqual(['SIGTERM', 'SIGINT', 'SIGHUP']);
       send = onSignal;
       return () => {
         isListening = false;

@@ -1,4 +1,5 @@
 import type { Environment } from '../../platform/environment.js';
+import { PLACEMENT_VARIABLES } from '../../sidecar/topology/placement-variables.js';
 import { ENVIRONMENT_PREFIX, environmentName } from './setting.js';
 import { nearest, quote } from './setting-error.js';
 
@@ -20,7 +21,7 @@ const MAX_WARNINGS = 20;
  * environments are shared. Values are never told.
  */
 export function warnOfUnknownEnvironment(environment: Environment, knownNames: Iterable<string>): string[] {
-  const known = [...new Set(knownNames)].map(environmentName);
+  const known = [...[...new Set(knownNames)].map(environmentName), ...Object.values(PLACEMENT_VARIABLES)];
   return Object.keys(environment)
     .filter((variable) => variable.startsWith(ENVIRONMENT_PREFIX))
     .filter((variable) => !known.includes(variable) && !SERVICE_LINK.test(variable))

@@ -1,6 +1,7 @@
 import { Placement, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Host } from '../../platform/host.js';
 import { MAX_TOPOLOGY_DOMAINS, MAX_VALUE_CHARS, plainText } from './limits.js';
+import { PLACEMENT_VARIABLES } from './placement-variables.js';
 import type { TopologyPart, TopologyReader } from './reader.js';
 import { TopologyError } from './reader.js';
 
@@ -62,8 +63,8 @@ export const placementReader: TopologyReader = {
     }
     // As environment, where no file is mounted: a label that the pod does not have is an empty text.
     for (const [domain, text] of [
-      [REGION, value('KV_ACCORD_REGION', 'TOPOLOGY_REGION')],
-      [CLIQUE, value('KV_ACCORD_GPU_CLIQUE')],
+      [REGION, value(PLACEMENT_VARIABLES.region, 'TOPOLOGY_REGION')],
+      [CLIQUE, value(PLACEMENT_VARIABLES.gpuClique)],
     ] as const) {
       if (text !== undefined) domains.set(domain, text);
     }
@@ -75,9 +76,9 @@ export const placementReader: TopologyReader = {
       );
 
     const placement = Placement.create({
-      nodeName: value('KV_ACCORD_NODE_NAME', 'NODE_NAME', 'K8S_NODE_NAME') ?? domains.get('hostname'),
-      zone: value('KV_ACCORD_ZONE') ?? domains.get(ZONE) ?? value('TOPOLOGY_ZONE'),
-      rack: value('KV_ACCORD_RACK') ?? domains.get(RACK) ?? value('TOPOLOGY_RACK'),
+      nodeName: value(PLACEMENT_VARIABLES.nodeName, 'NODE_NAME', 'K8S_NODE_NAME') ?? domains.get('hostname'),
+      zone: value(PLACEMENT_VARIABLES.zone) ?? domains.get(ZONE) ?? value('TOPOLOGY_ZONE'),
+      rack: value(PLACEMENT_VARIABLES.rack) ?? domains.get(RACK) ?? value('TOPOLOGY_RACK'),
       topologyDomains: Object.fromEntries(domains),
     });
     const known = placement.nodeName ?? placement.zone ?? placement.rack ?? [...domains.keys()][0];

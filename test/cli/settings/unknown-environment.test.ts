@@ -25,6 +25,11 @@ test('what Kubernetes sets for a Service of that name is not told', () => {
   expect(warnOfUnknownEnvironment(environment, known)).toEqual([]);
 });
 
+test('a variable of the placement of a worker is known, although it is no setting', () => {
+  const environment = { KV_ACCORD_ZONE: 'a', KV_ACCORD_NODE_NAME: 'n', KV_ACCORD_GPU_CLIQUE: 'c' };
+  expect(warnOfUnknownEnvironment(environment, known)).toEqual([]);
+});
+
 test('a thousand unknown variables do not fill the log', () => {
   const environment = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`KV_ACCORD_X${i}`, '1']));
   expect(warnOfUnknownEnvironment(environment, known)).toHaveLength(20);

@@ -8,9 +8,16 @@ const MAX_PAYLOAD_BYTES = 67_108_864;
 const MAX_WORD_BYTES = 256;
 /**
  * Events of one batch that are read: twice what an engine that evicts a million tokens in one step tells, each block in
- * an event of its own. A batch is worked off in one turn of the event loop.
+ * an event of its own.
  */
 const MAX_EVENTS = 131_072;
+/**
+ * Blocks of one event that are read, and items of its `extra_keys`: a prompt of two million tokens in blocks of 16. An
+ * event is the smallest step of work.
+ */
+const MAX_EVENT_BLOCKS = 131_072;
+/** Work of one step: an event counts one, and one more for each of its blocks. About a quarter of a millisecond. */
+const STEP_WORK = 256;
 /** Unreadable events after which the rest of a batch is given up. */
 const MAX_UNREADABLE_EVENTS = 64;
 /** More positions than this after `extra_keys` are not looked at. */
@@ -44,6 +51,18 @@ export class BatchDecoder {
 
   /** Calls `onEvent` for each event, and `onUnreadable` for each, and for each rest, that cannot be read. */
   decode(payload: Uint8Array, onEvent: (event: EngineEvent) => void, onUnreadable: () => void): BatchHead {
+    return toTheEnd(this.decodeInSteps(payload, onEvent, onUnreadable));
+  }
+
+  /**
+   * The same in steps of bounded work, a whole number of events each. The payload must not change meanwhile, and no other
+   * may be decoded. A caller that stops before the end calls `return`.
+   */
+  *decodeInSteps(
+    payload: Uint8Array,
+    onEvent: (event: EngineEvent) => void,
+    onUnreadable: () => void,
+  ): Generator<undefined, BatchHead, undefined> {
     this.#publishedAtMs = undefined;
     this.#rank = undefined;
     this.#problem = undefined;
@@ -53,7 +72,7 @@ export class BatchDecoder {
         throw new UnreadableError(`a payload of ${payload.length} bytes`);
       }
       this.reader.open(payload);
-      this.#batch(onEvent, onUnreadable);
+      yield* this.#batch(onEvent, onUnreadable);
     } catch (error) {
       this.#problem ??= problemOf(error);
       onUnreadable();
@@ -68,7 +87,10 @@ export class BatchDecoder {
     };
   }
 
-  #batch(onEvent: (event: EngineEvent) => void, onUnreadable: () => void): void {
+  *#batch(
+    onEvent: (event: EngineEvent) => void,
+    onUnreadable: () => void,
+  ): Generator<undefined, void, undefined> {
     const { reader } = this;
     if (reader.kind === 'map') {
       const keys = reader.readMapHeader();
@@ -77,7 +99,7 @@ export class BatchDecoder {
         const key = this.#key();
         hasEvents ||= key === 'events';
         if (key === 'ts') this.#time();
-        else if (key === 'events') this.#events(onEvent, onUnreadable);
+        else if (key === 'events') yield* this.#events(onEvent, onUnreadable);
         else if (key === 'data_parallel_rank') this.#dataParallelRank();
         else reader.skip();
       }
@@ -88,7 +110,7 @@ export class BatchDecoder {
     if (items < 2) throw new UnreadableError('a batch without events');
     for (let i = 0; i < items; i++) {
       if (i === 0) this.#time();
-      else if (i === 1) this.#events(onEvent, onUnreadable);
+      else if (i === 1) yield* this.#events(onEvent, onUnreadable);
       else if (i === 2) this.#dataParallelRank();
       else reader.skip();
     }
@@ -106,22 +128,30 @@ export class BatchDecoder {
     if (!this.reader.readNil()) this.#rank = this.reader.readUint32();
   }
 
-  #events(onEvent: (event: EngineEvent) => void, onUnreadable: () => void): void {
+  *#events(
+    onEvent: (event: EngineEvent) => void,
+    onUnreadable: () => void,
+  ): Generator<undefined, void, undefined> {
     const { reader } = this;
     const count = reader.readArrayHeader();
     if (count > MAX_EVENTS)
       throw new UnreadableError(`a batch of ${count} events, at most ${MAX_EVENTS} are read`);
+    let work = 0;
     for (let i = 0; i < count; i++) {
       const start = reader.offset;
-      if (!this.#readable()) {
+      if (this.#readable()) {
+        const end = reader.offset;
+        onEvent(this.#event);
+        reader.offset = end;
+      } else {
         reader.offset = start;
         reader.skip();
         onUnreadable();
-        continue;
       }
-      const end = reader.offset;
-      onEvent(this.#event);
-      reader.offset = end;
+      work += 1 + this.#event.hashCount;
+      if (work < STEP_WORK) continue;
+      work = 0;
+      yield;
     }
   }
 
@@ -247,6 +277,7 @@ export class BatchDecoder {
     const { reader } = this;
     const event = this.#event;
     const count = reader.readArrayHeader();
+    if (count > MAX_EVENT_BLOCKS) throw new UnreadableError(`an event of ${count} blocks`);
     event.reserveHashes(count);
     const { hashes } = event;
     for (let i = 0; i < count; i++) {
@@ -310,6 +341,8 @@ export class BatchDecoder {
     const { reader } = this;
     const start = reader.offset;
     let left = reader.readArrayHeader();
+    if (left > MAX_EVENT_BLOCKS)
+      throw new UnreadableError(`a list of ${left} items for the blocks of an event`);
     while (left > 0 && reader.readNil()) left -= 1;
     if (left === 0) return -1;
     while (left > 0) {
@@ -429,4 +462,12 @@ function typeOf(tag: string): EngineEventType {
 
 function problemOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Runs steps to their end in one turn, and gives their result. */
+export function toTheEnd<Result>(steps: Generator<undefined, Result, undefined>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }

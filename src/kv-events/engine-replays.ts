@@ -14,7 +14,7 @@ export type ReplayResult =
 
 /** What happens with what a replay gives. */
 export interface ReplayTarget {
-  apply(sequence: number, digest: number, payload: Uint8Array): void;
+  apply(sequence: number, digest: number, payload: Uint8Array): Promise<void>;
   /** The picture is built anew from here; all that was in it is dropped. */
   begin(): void;
   /** The picture begins with this batch. */
@@ -152,7 +152,7 @@ export class EngineReplays {
   async #catchUpOnce(from: number, proof: number): Promise<Round> {
     const { watch } = this.#modules;
     let isConfirmed = watch.last === -1;
-    const round = await this.#ask(from, (sequence, digest, payload) => {
+    const round = await this.#ask(from, async (sequence, digest, payload) => {
       const judgement = watch.judge(sequence, digest);
       if (judgement === 'restart') return { outcome: 'restarted' };
       if (judgement === 'duplicate') {
@@ -160,7 +160,7 @@ export class EngineReplays {
         else if (!isConfirmed) return { outcome: 'lost' };
       } else if (judgement === 'first' || (judgement !== 'past' && !isConfirmed)) return { outcome: 'lost' };
       else if (judgement === 'gap') return 'hole';
-      else if (judgement === 'next') this.#target.apply(sequence, digest, payload);
+      else if (judgement === 'next') await this.#target.apply(sequence, digest, payload);
       return undefined;
     });
     const isOpen = round.end === undefined && round.answers > 0 && !isConfirmed;
@@ -170,7 +170,7 @@ export class EngineReplays {
   #rebuildOnce(from: number, isHeal: boolean, state: { isBegun: boolean }): Promise<Round> {
     const { watch } = this.#modules;
     const target = this.#target;
-    return this.#ask(from, (sequence, digest, payload) => {
+    return this.#ask(from, async (sequence, digest, payload) => {
       // What it keeps begins no earlier than what is known: nothing would be won.
       if (!state.isBegun && isHeal && sequence >= target.knownFrom()) return { outcome: 'caught_up' };
       const isOther = watch.judge(sequence, digest) === 'restart';
@@ -184,7 +184,7 @@ export class EngineReplays {
       state.isBegun = true;
       const judgement = watch.judge(sequence, digest);
       if (judgement === 'first') target.beginWith(sequence);
-      if (judgement === 'first' || judgement === 'next') target.apply(sequence, digest, payload);
+      if (judgement === 'first' || judgement === 'next') await target.apply(sequence, digest, payload);
       return judgement === 'gap' ? 'hole' : undefined;
     });
   }
@@ -192,7 +192,11 @@ export class EngineReplays {
   /** One conversation; `take` ends it early with a result. */
   async #ask(
     from: number,
-    take: (sequence: number, digest: number, payload: Uint8Array) => ReplayResult | 'hole' | undefined,
+    take: (
+      sequence: number,
+      digest: number,
+      payload: Uint8Array,
+    ) => Promise<ReplayResult | 'hole' | undefined>,
   ): Promise<Round> {
     const { rest, signal } = this.#modules;
     let answers = 0;
@@ -202,7 +206,7 @@ export class EngineReplays {
         if (signal.aborted) return { answers, hasHole, end: { outcome: 'caught_up' } };
         answers += 1;
         this.#hasGiven = true;
-        const result = take(batch.sequence, digestOf(batch.payload), batch.payload);
+        const result = await take(batch.sequence, digestOf(batch.payload), batch.payload);
         if (result === 'hole') hasHole = true;
         else if (result !== undefined) return { answers, hasHole, end: result };
         await rest();

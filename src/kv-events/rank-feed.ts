@@ -5,7 +5,7 @@ import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts, GapOutcome } from './feed-counts.js';
 import { FeedLink, type FeedLinkOptions } from './feed-link.js';
 import type { ZmqSource } from './feed-source.js';
-import type { RankPicture } from './rank-picture.js';
+import type { AppliedBatch, RankPicture } from './rank-picture.js';
 import { RankStanding } from './rank-standing.js';
 import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
@@ -31,7 +31,7 @@ export interface RankFeedModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sockets: Sockets;
-  readonly picture: Pick<RankPicture, 'apply' | 'clear' | 'size' | 'flaw'>;
+  readonly picture: Pick<RankPicture, 'applyInSteps' | 'clear' | 'size' | 'flaw'>;
   readonly counts: FeedCounts;
   readonly listener: FeedListener;
   /** Runs one replay at a time for all ranks of an engine. */
@@ -51,6 +51,9 @@ const RECOVERY_MS = 1_000;
 
 /** Milliseconds of work after which others get their turn. */
 const WORK_SLICE_MS = 5;
+
+/** What is left of a batch of which nothing counts. */
+const NOTHING_APPLIED: AppliedBatch = { changes: [], orphans: 0 };
 
 /** A publisher that was never heard gives no batch. Its first one proves which it is. */
 const NOTHING_GIVEN = 'the engine has published nothing yet, or keeps nothing of it';
@@ -92,7 +95,13 @@ export class RankFeed implements Feed {
   #restartToldAtMs = Number.NEGATIVE_INFINITY;
   #hasToldRank = false;
   #busySinceMs = 0;
+  /** How often the picture was dropped: what is being applied is of the picture before then. */
+  #drops = 0;
+  /** What spoke against the picture before the batch that is being applied: readers have nothing of that batch yet. */
+  #flawBefore: string | undefined;
   #auditTimer: Timer | undefined;
+  /** When `#auditTimer` fires, by the monotonic clock. */
+  #auditAtMs = 0;
   #healTimer: Timer | undefined;
 
   constructor(source: ZmqSource, options: RankFeedOptions, modules: RankFeedModules) {
@@ -133,7 +142,7 @@ export class RankFeed implements Feed {
       onNothingPublished: (isProved) => {
         this.#watch.acceptNone();
         if (isProved) this.#standing.complete();
-        else this.#standing.limit(NOTHING_GIVEN);
+        else this.#standing.awaitFirstBatch(NOTHING_GIVEN);
       },
       onRestart: () => this.#onRestart(),
       isDoubted: () => this.#doubt !== undefined,
@@ -152,7 +161,7 @@ export class RankFeed implements Feed {
     const { picture } = this.#modules;
     return {
       rank: this.#rank,
-      ...this.#standing.describe(this.#doubt, picture.flaw),
+      ...this.#standing.describe(this.#doubt, this.#flawBefore ?? picture.flaw),
       ...(this.#appliedSequence === undefined ? {} : { engineSequence: this.#appliedSequence }),
       blockCount: picture.size,
     };
@@ -344,7 +353,7 @@ export class RankFeed implements Feed {
     // It may be of the publisher before; what was missed is asked for.
     if (this.#isClosed || linkChanges !== this.#linkChanges) return;
     if (judgement === 'first') this.#standing.beginWith(sequence);
-    this.#apply(sequence, digest, payload, true);
+    await this.#apply(sequence, digest, payload, true);
   }
 
   /**
@@ -416,7 +425,7 @@ export class RankFeed implements Feed {
     const isAgain = this.#suspicion !== undefined;
     const reason = `${isAgain ? `${this.#interrupted}, and ` : ''}the source has no replay endpoint`;
     this.#drop(reason);
-    this.#standing.limit(reason);
+    this.#standing.awaitFirstBatch(reason);
     this.#modules.listener.onStatus();
   }
 
@@ -466,11 +475,12 @@ export class RankFeed implements Feed {
     this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
   }
 
-  #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): void {
-    const { clock, counts, listener, logger, picture } = this.#modules;
+  async #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): Promise<void> {
+    const { clock, counts, listener, logger } = this.#modules;
+    const applied = await this.#applyInTurns(payload);
+    if (applied === undefined) return;
     // All that the publisher stored is known from its first batch on.
     if (sequence === 0) this.#standing.beginWith(0);
-    const applied = picture.apply(payload);
     this.#watch.accept(sequence, digest);
     this.#appliedSequence = sequence;
     counts.batches += 1;
@@ -490,7 +500,27 @@ export class RankFeed implements Feed {
       if (isLive && this.#standing.isWhole) this.#healLater(true);
     }
     listener.onApplied(applied);
+    this.#flawBefore = undefined;
     listener.onStatus();
+  }
+
+  /**
+   * Applies a batch in as many turns of the event loop as it takes. Undefined when the picture was dropped meanwhile, or
+   * this feed closed: the rest counts for nothing then.
+   */
+  async #applyInTurns(payload: Uint8Array): Promise<AppliedBatch | undefined> {
+    const { picture } = this.#modules;
+    const drops = this.#drops;
+    this.#flawBefore = picture.flaw;
+    const steps = picture.applyInSteps(payload);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      await this.#rest();
+      if (drops === this.#drops && !this.#isClosed) continue;
+      steps.return(NOTHING_APPLIED);
+      return undefined;
+    }
   }
 
   #tellRank(named: number): void {
@@ -519,10 +549,16 @@ export class RankFeed implements Feed {
     });
   }
 
+  /** A look at the replay socket after `delayMs`, or before when one is due earlier: no number of causes postpones it. */
   #auditSoon(delayMs: number): void {
     if (!this.#replays.isPossible || this.#isClosed) return;
+    const { clock } = this.#modules;
+    const atMs = clock.monotonicMs() + delayMs;
+    if (this.#auditTimer !== undefined && this.#auditAtMs <= atMs) return;
     this.#auditTimer?.clear();
-    this.#auditTimer = this.#modules.clock.setTimer(delayMs, () => {
+    this.#auditAtMs = atMs;
+    this.#auditTimer = clock.setTimer(delayMs, () => {
+      this.#auditTimer = undefined;
       if (this.#link.isUp && !this.#standing.isNone) this.#isCheckDue = true;
       this.#auditSoon(this.#options.auditIntervalMs ?? AUDIT_INTERVAL_MS);
       this.#wakeUp();
@@ -552,6 +588,8 @@ export class RankFeed implements Feed {
     const { listener, picture } = this.#modules;
     const hadSomething = this.#appliedSequence !== undefined || picture.size > 0;
     picture.clear();
+    this.#drops += 1;
+    this.#flawBefore = undefined;
     this.#watch.forgetPlace();
     this.#appliedSequence = undefined;
     this.#anchor = undefined;

@@ -4,7 +4,7 @@ import type { HashWords } from '../blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import { ChangeWriter } from './change-writer.js';
-import { BatchDecoder } from './decode-batch.js';
+import { BatchDecoder, type BatchHead, toTheEnd } from './decode-batch.js';
 import type { EngineEvent } from './engine-event.js';
 import type { EventCounts, EventResult, EventType } from './event-counts.js';
 import { EventFilter, tierOfMedium } from './event-filter.js';
@@ -116,22 +116,26 @@ export class RankPicture {
 
   /** Applies one batch of an engine that speaks MessagePack. Never throws, whatever the bytes. */
   apply(payload: Uint8Array): AppliedBatch {
-    const head = this.#decoder.decode(
-      payload,
-      (event) => this.#applyEvent(event),
-      () => this.#distrust(),
-    );
+    return toTheEnd(this.applyInSteps(payload));
+  }
+
+  /**
+   * The same in steps of bounded work, between which others may read what is held, and clear it. The changes are given
+   * whole, at the end; a caller that stops before calls `return`, and clears.
+   */
+  *applyInSteps(payload: Uint8Array): Generator<undefined, AppliedBatch, undefined> {
+    let head: BatchHead | undefined;
+    try {
+      head = yield* this.#decoder.decodeInSteps(payload, this.#onEvent, this.#onUnreadable);
+    } finally {
+      if (head === undefined) this.#takeApplied();
+    }
     return { ...head, ...this.#takeApplied() };
   }
 
   /** Applies TensorRT-LLM's JSON events, parsed without loss; see `TrtllmReader`. Never throws. */
   applyTrtllm(events: unknown, options: TrtllmOptions = {}): AppliedBatch {
-    const head = this.#trtllm.read(
-      events,
-      options,
-      (event) => this.#applyEvent(event),
-      () => this.#distrust(),
-    );
+    const head = this.#trtllm.read(events, options, this.#onEvent, this.#onUnreadable);
     return { ...head, ...this.#takeApplied() };
   }
 
@@ -152,6 +156,10 @@ export class RankPicture {
   } {
     return this.#mirror.pieces(maxHashesPerPiece);
   }
+
+  readonly #onEvent = (event: EngineEvent): void => this.#applyEvent(event);
+
+  readonly #onUnreadable = (): void => this.#distrust();
 
   #takeApplied(): Pick<AppliedBatch, 'changes' | 'observed' | 'orphans'> {
     const observed = this.#observed;

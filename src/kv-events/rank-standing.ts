@@ -3,7 +3,12 @@ import type { RankStatus } from './relay.js';
 /** What is known of a rank from its batches alone. */
 type Knowledge =
   | { readonly picture: 'exact' }
-  | { readonly picture: 'partial'; readonly reason: string; readonly unknownBefore?: number }
+  | {
+      readonly picture: 'partial';
+      readonly reason: string;
+      readonly unknownBefore?: number;
+      readonly awaitsFirstBatch?: boolean;
+    }
   | { readonly picture: 'none'; readonly reason: string };
 
 /** What one rank's picture is worth, and why not more, in words for an operator. */
@@ -48,6 +53,11 @@ export class RankStanding {
     this.#knowledge = { picture: 'partial', reason };
   }
 
+  /** Nothing was heard yet, and the first batch shows what is known. */
+  awaitFirstBatch(reason: string): void {
+    this.#knowledge = { picture: 'partial', reason, awaitsFirstBatch: true };
+  }
+
   /** Every block of the engine is in the picture. */
   complete(): void {
     this.#knowledge = { picture: 'exact' };
@@ -87,16 +97,17 @@ export class RankStanding {
   describe(
     doubt: string | undefined,
     flaw: string | undefined,
-  ): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence'> {
+  ): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence' | 'awaitsFirstBatch'> {
     const known = this.#knowledge;
     if (known.picture === 'none') return known;
     if (doubt !== undefined) return { picture: 'stale', reason: doubt };
     if (known.picture === 'partial') {
-      const { picture, reason, unknownBefore } = known;
+      const { picture, reason, unknownBefore, awaitsFirstBatch } = known;
       return {
         picture,
         reason,
         ...(unknownBefore === undefined ? {} : { unknownBeforeSequence: unknownBefore }),
+        ...(awaitsFirstBatch === undefined ? {} : { awaitsFirstBatch }),
       };
     }
     const reason = this.#isBuilding

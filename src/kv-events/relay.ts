@@ -27,6 +27,11 @@ export interface RankStatus {
   readonly reason: string;
   /** Blocks in the picture, all tiers. */
   readonly blockCount: number;
+  /**
+   * True when nothing but a first batch is missing: nothing is known to be wrong, and an idle engine stays like this.
+   * Not sent to readers.
+   */
+  readonly awaitsFirstBatch?: boolean;
 }
 
 /**

@@ -86,6 +86,47 @@ describe('a batch', () => {
     expect(decode(new Uint8Array(0)).problem).toBe('the payload ends too early');
   });
 
+  it('is decoded in steps of whole events, with the same outcome as in one', () => {
+    const decoder = new BatchDecoder();
+    const clear = Buffer.from([0x91, 0xb0, ...Buffer.from('AllBlocksCleared')]);
+    const payload = Buffer.concat([
+      Buffer.from([0x93, 0x07, 0xdc, 0x10, 0x00]),
+      Buffer.alloc(4_096 * clear.length, clear),
+      Buffer.from([0x03]),
+    ]);
+    let events = 0;
+    const perStep: number[] = [];
+    const steps = decoder.decodeInSteps(
+      payload,
+      () => (events += 1),
+      () => {},
+    );
+    let head = steps.next();
+    for (; head.done !== true; head = steps.next()) perStep.push(events);
+    expect(perStep.length).toBeGreaterThan(8);
+    expect(Math.max(...perStep.map((at, step) => at - (perStep[step - 1] ?? 0)))).toBeLessThanOrEqual(256);
+    expect([events, head.value]).toEqual([4_096, { publishedAtMs: 7_000, rank: 3 }]);
+  });
+
+  it('names no event of more than 131,072 blocks', () => {
+    const decoder = new BatchDecoder();
+    /** `[0, [["BlockRemoved", [1, …]]]]` as MessagePack. */
+    const removal = (count: number): Buffer => {
+      const head = Buffer.from([0xdd, 0, 0, 0, 0]);
+      head.writeUInt32BE(count, 1);
+      const tag = Buffer.from([0x92, 0x00, 0x91, 0x92, 0xac, ...Buffer.from('BlockRemoved')]);
+      return Buffer.concat([tag, head, Buffer.alloc(count, 1)]);
+    };
+    const problemOf = (count: number): string | undefined =>
+      decoder.decode(
+        removal(count),
+        () => {},
+        () => {},
+      ).problem;
+    expect(problemOf(131_072)).toBeUndefined();
+    expect(problemOf(131_073)).toBe('an event of 131073 blocks');
+  });
+
   it('of more than 64 MiB is not looked into', () => {
     const { problem, events } = decode(new Uint8Array(67_108_865));
     expect(problem).toContain('67108865');

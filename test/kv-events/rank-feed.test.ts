@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EngineFeed } from '../../src/kv-events/engine-feed.js';
+import type { Timer } from '../../src/platform/clock.js';
 import { systemRandom } from '../../src/platform/random.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { OpenThings } from '../support/open-things.js';
@@ -25,11 +26,12 @@ interface Followed {
 async function follow({
   onObserved = () => {},
   hasReplay = true,
+  clock = new FakeClock(),
 }: {
   onObserved?: () => void;
   hasReplay?: boolean;
+  clock?: FakeClock;
 } = {}): Promise<Followed> {
-  const clock = new FakeClock();
   const publisher = new ScriptedPublisher();
   const feed = new EngineFeed(
     {},
@@ -284,3 +286,151 @@ describe('the feed of a rank whose connection broke', () => {
     expect(feed.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 0 });
   });
 });
+
+/** Time passes with every look at this clock, so that all work takes some. */
+class WorkingClock extends FakeClock {
+  /** Runs whenever others get their turn. */
+  onTurn: () => void = () => {};
+  #looks = 0;
+
+  override monotonicMs(): number {
+    this.#looks += 1;
+    return super.monotonicMs() + this.#looks;
+  }
+
+  override setTimer(delayMs: number, fire: () => void): Timer {
+    return super.setTimer(delayMs, () => {
+      if (delayMs === 0) this.onTurn();
+      fire();
+    });
+  }
+}
+
+describe('the feed of a rank with a batch that takes long', () => {
+  const clears = Array.from({ length: 20_000 }, () => ['AllBlocksCleared']);
+
+  /** A feed that holds a block and is in the middle of a batch that clears, stores and removes. */
+  async function inTheMiddle(): Promise<Followed & { readonly clock: WorkingClock }> {
+    const clock = new WorkingClock();
+    const followed = await follow({ clock });
+    const { publisher, replica, feed, advance } = followed;
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+    publisher.publish(batchOf(...clears, stored(20), ...clears, stored(30)));
+    await settled();
+    expect(feed.ranks[0]?.engineSequence).toBe(0);
+    return { ...followed, clock };
+  }
+
+  it('gives others their turn many times, and its readers all of the batch in one piece', async () => {
+    const { publisher, replica, feed, clock, advance } = await inTheMiddle();
+    const before = replica.blocks;
+    let turns = 0;
+    clock.onTurn = () => {
+      if (feed.ranks[0]?.engineSequence !== 0) return;
+      turns += 1;
+      expect(replica.blocks).toEqual(before);
+    };
+    await advance(500);
+    expect(turns).toBeGreaterThan(10);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 1, blockCount: 1 });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('gives whoever begins to read in the middle what the engine holds in the end', async () => {
+    const { publisher, feed, advance } = await inTheMiddle();
+    const late = new Replica(feed);
+    await advance(500);
+    expect(late.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('leaves the rest of it when another engine start is reported, and takes nothing of it over', async () => {
+    const { publisher, replica, feed, advance } = await inTheMiddle();
+    publisher.payloads = [batchOf(stored(40))];
+    feed.setInstance('i-2');
+    expect(replica.blocks).toEqual([]);
+    await advance(20_000);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', blockCount: 1 });
+    expect(replica.blocks).toEqual(truthOf(publisher.payloads));
+  });
+
+  it('does not call exact what its readers hold before a clear of all blocks has reached them', async () => {
+    const clock = new WorkingClock();
+    const { publisher, replica, feed, advance } = await follow({ clock });
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    publisher.publish(new Uint8Array([0xc1]));
+    publisher.publish(batchOf(stored(20)));
+    await advance(500);
+    expect(replica.statuses.get(0)?.picture).toBe('partial');
+    const seen = new Set<string | undefined>();
+    clock.onTurn = () => {
+      if (feed.ranks[0]?.engineSequence === 2) seen.add(feed.ranks[0].picture);
+    };
+    publisher.publish(batchOf(...clears, stored(30), ...clears));
+    await advance(500);
+    expect([...seen]).toEqual(['partial']);
+    expect(replica.statuses.get(0)?.picture).toBe('exact');
+    expect(replica.blocks).toEqual([]);
+  });
+
+  it('ends in the middle of it', async () => {
+    const { feed, clock } = await inTheMiddle();
+    await feed.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('the feed of a rank whose connection comes and goes faster than it looks at the replay socket', () => {
+  it('looks all the same', async () => {
+    const { publisher, advance } = await follow();
+    publisher.connect();
+    publisher.publish(batchOf(stored(10)));
+    await advance(500);
+    publisher.refuses = true;
+    publisher.asked = 0;
+    const returns = 20;
+    for (let at = 0; at < returns; at += 1) {
+      publisher.disconnect();
+      publisher.connect();
+      await advance(500);
+    }
+    // One look for each return, and those of every second.
+    expect(publisher.asked).toBeGreaterThan(returns + 5);
+  });
+});
+
+describe('the feed of a rank that has heard nothing', () => {
+  it.each([true, false])(
+    'says that only a first batch is missing (a replay endpoint: %s)',
+    async (hasReplay) => {
+      const { publisher, feed, advance } = await follow({ hasReplay });
+      expect(feed.ranks[0]?.awaitsFirstBatch).toBeUndefined();
+      publisher.connect();
+      await advance(500);
+      expect(feed.ranks[0]).toMatchObject({ picture: 'partial', awaitsFirstBatch: true });
+      publisher.publish(batchOf(stored(10)));
+      await advance(500);
+      expect(feed.ranks[0]).toMatchObject({ picture: 'exact' });
+      expect(feed.ranks[0]?.awaitsFirstBatch).toBeUndefined();
+    },
+  );
+
+  it('does not say so of a batch in the middle, nor of a replay endpoint that does not answer', async () => {
+    const { publisher, feed, advance, arrive } = await follow();
+    publisher.answers = false;
+    publisher.connect();
+    await advance(10_000);
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial' });
+    expect(feed.ranks[0]?.awaitsFirstBatch).toBeUndefined();
+    await arrive(5, batchOf(stored(10)));
+    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 5 });
+    expect(feed.ranks[0]?.awaitsFirstBatch).toBeUndefined();
+  });
+});
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -38,6 +38,10 @@ export class ScriptedPublisher implements Sockets {
   bufferSteps = 10_000;
   /** Whether replays are answered at all. */
   answers = true;
+  /** Whether a replay socket cannot even be opened. */
+  refuses = false;
+  /** How often a replay was begun. */
+  asked = 0;
   /** Whether the end marker of a replay is lost on the way. */
   dropsEnd = false;
   isUp = false;
@@ -52,6 +56,8 @@ export class ScriptedPublisher implements Sockets {
   }
 
   ask(): ReplaySocket {
+    this.asked += 1;
+    if (this.refuses) throw new Error('no such host');
     const line = new Line();
     return {
       receive: () => line.receive(),

@@ -14,6 +14,7 @@ import type { KvEventsIntake } from './kv-events-intake.js';
  * | `kv_publisher_restarts_total` | times that a publisher began to count anew |
  * | `kv_disconnects_total` | connections to publishers that were lost |
  * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `stale`, `none` |
+ * | `kv_awaits_first_batch{rank}` | 1 while nothing but the first batch of an engine is missing |
  * | `kv_blocks{rank}` | blocks in the picture of the rank, all tiers |
  *
  * The numbers are kept where the events are read and taken over when somebody
@@ -86,6 +87,18 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsIntake)
     collect() {
       this.reset();
       for (const { rank, picture } of intake.relay.ranks) this.set({ rank, picture }, 1);
+    },
+  });
+  new Gauge({
+    name: 'kv_accord_kv_awaits_first_batch',
+    help: 'Whether the picture is not exact only because the engine has published nothing since it is followed.',
+    labelNames: ['rank'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, awaitsFirstBatch } of intake.relay.ranks) {
+        this.set({ rank }, awaitsFirstBatch === true ? 1 : 0);
+      }
     },
   });
   new Gauge({

@@ -90,6 +90,10 @@ const EVENTS_SCHEMA: JsonSchema = {
           blockCount: { type: 'integer', description: 'Blocks in the picture, all tiers.' },
           engineSequence: { type: 'integer' },
           unknownBeforeSequence: { type: 'integer' },
+          awaitsFirstBatch: {
+            type: 'boolean',
+            description: 'True while nothing but a first batch is missing; absent otherwise.',
+          },
         },
       },
     },

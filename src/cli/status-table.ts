@@ -26,6 +26,27 @@ const OFFERS: Readonly<Record<number, string>> = {
   [MemberOffer.MEMBER_OFFER_FULL]: 'yes',
 };
 
+/** Worst first, as on the aggregator's page: what a person has to act on. */
+const STATE_ORDER: readonly MemberState[] = [
+  MemberState.MEMBER_STATE_DISSENTING,
+  MemberState.MEMBER_STATE_INCOMPLETE,
+  MemberState.MEMBER_STATE_LOST,
+  MemberState.MEMBER_STATE_DISCOVERED,
+  MemberState.MEMBER_STATE_DRAINING,
+  MemberState.MEMBER_STATE_REPORTED,
+  MemberState.MEMBER_STATE_CONFORMING,
+  MemberState.MEMBER_STATE_VERIFIED,
+];
+
+/** Left out where they do not fit, the first one first. */
+const SPARE_COLUMNS: readonly string[] = ['GPUS', 'FROM', 'ENGINE', 'ROLE', 'PICTURE', 'TOKENS/BLOCK'];
+
+/** Spaces between two columns. */
+const GAP = 2;
+
+/** Before a reason that stands below its worker. */
+const INDENT = '    ';
+
 /** How much is known of a worker's cache; a fleet without an index tells nothing. */
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_UNSPECIFIED]: '-',
@@ -35,14 +56,28 @@ const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_EXACT]: 'exact',
 };
 
-/** The fleet, or one sidecar's report, for a person. */
-export function renderSnapshot(snapshot: FleetSnapshot): string {
-  return snapshot.type === 'sidecar'
-    ? renderReport(snapshot.report)
-    : renderFleet(snapshot.agreements, snapshot.workers);
+/**
+ * The fleet, or one sidecar's report, for a person. `columns` is the width that
+ * the fleet has to fit: spare columns are then left out, and reasons stand whole
+ * below their workers, wrapped; left out, each worker has one line.
+ */
+export function renderSnapshot(snapshot: FleetSnapshot, columns?: number): string {
+  const text =
+    snapshot.type === 'sidecar'
+      ? renderReport(snapshot.report)
+      : renderFleet(snapshot.agreements, snapshot.workers, columns);
+  if (columns === undefined) return text;
+  return text
+    .split('\n')
+    .map((line) => wrapLine(line, columns))
+    .join('\n');
 }
 
-function renderFleet(agreements: readonly Agreement[], workers: readonly Worker[]): string {
+function renderFleet(
+  agreements: readonly Agreement[],
+  workers: readonly Worker[],
+  columns: number | undefined,
+): string {
   const parts = agreements.map((agreement) => {
     const own = workers.filter(({ group }) => group === agreement.group);
     const others = agreement.group === '' ? [] : workers.filter(({ group }) => group === '');
@@ -50,7 +85,7 @@ function renderFleet(agreements: readonly Agreement[], workers: readonly Worker[
       headline(agreement),
       ...partialLines(agreement),
       ...reasonLines(agreement),
-      tableOf([...own, ...others]),
+      tableOf([...own, ...others].sort(byUrgency), columns),
     ]
       .filter((part) => part !== '')
       .join('\n');
@@ -78,38 +113,83 @@ function reasonLines(agreement: Agreement): string[] {
   return agreement.reasons.map(({ text }) => text.replace(/^/gm, '  '));
 }
 
-function tableOf(workers: readonly Worker[]): string {
+/** The same order as on the aggregator's page. */
+function byUrgency({ member: a }: Worker, { member: b }: Worker): number {
+  const rank = STATE_ORDER.indexOf(a?.state ?? 0) - STATE_ORDER.indexOf(b?.state ?? 0);
+  if (rank !== 0) return rank;
+  const offer = (a?.offer ?? 0) - (b?.offer ?? 0);
+  if (offer !== 0) return offer;
+  return (a?.target ?? '') < (b?.target ?? '') ? -1 : 1;
+}
+
+function tableOf(workers: readonly Worker[], columns: number | undefined): string {
   if (workers.length === 0) return '';
   // A column that would say the same of everybody is left out.
-  const showsRole = workers.some(({ report }) => isSplit(report));
-  const table = plainTable([
-    'WORKER',
-    'STATE',
+  const out = new Set<string>(workers.some(({ report }) => isSplit(report)) ? [] : ['ROLE']);
+  const isShown = ([title]: Column): boolean => !out.has(title);
+  if (columns === undefined) return trimLines(tableOfColumns(COLUMNS.filter(isShown), workers));
+  out.add('WHY');
+  const widths = COLUMNS.map(([title, cellOf]) =>
+    workers.reduce((most, worker) => Math.max(most, cellOf(worker).length), title.length),
+  );
+  const width = (): number =>
+    COLUMNS.reduce((sum, column, at) => sum + (isShown(column) ? (widths[at] ?? 0) + GAP : 0), -GAP);
+  for (const title of SPARE_COLUMNS) if (width() > columns) out.add(title);
+  const [head, ...rows] = trimLines(tableOfColumns(COLUMNS.filter(isShown), workers)).split('\n');
+  const lines = rows.flatMap((row, at) => {
+    const why = reasonOf(workers[at]);
+    return why === '' ? [row] : [row, `${INDENT}${onOneLine(why)}`];
+  });
+  return [head, ...lines].join('\n');
+}
+
+function tableOfColumns(columns: readonly Column[], workers: readonly Worker[]): string {
+  const table = plainTable(columns.map(([title]) => title));
+  for (const worker of workers)
+    pushRow(
+      table,
+      columns.map(([, cellOf]) => cellOf(worker)),
+    );
+  return table.toString();
+}
+
+/** A title, and what stands below it. */
+type Column = readonly [title: string, cellOf: (worker: Worker) => string];
+
+/** WHY is the last one, which is never cut. */
+const COLUMNS: readonly Column[] = [
+  ['WORKER', ({ member }) => member?.target ?? ''],
+  ['STATE', ({ member }) => STATES[member?.state ?? 0] ?? 'unknown'],
+  [
     'TOKENS/BLOCK',
-    'FROM',
-    'ENGINE',
-    ...(showsRole ? ['ROLE'] : []),
-    'GPUS',
-    'REQUESTS',
-    'PICTURE',
-    'WHY',
-  ]);
-  for (const { member, report } of workers) {
-    pushRow(table, [
-      member?.target ?? '',
-      STATES[member?.state ?? 0] ?? 'unknown',
-      member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock),
-      sourceOf(member?.source),
-      engineOf(report),
-      ...(showsRole ? [roleOf(report)] : []),
-      gpusOf(report?.topology),
-      OFFERS[member?.offer ?? 0] ?? 'unknown',
-      PICTURES[member?.picture ?? 0] ?? 'unknown',
-      // What keeps it from requests matters more than what is known of its cache.
-      member?.reason || member?.pictureReason || '',
-    ]);
+    ({ member }) => (member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock)),
+  ],
+  ['FROM', ({ member }) => sourceOf(member?.source)],
+  ['ENGINE', ({ report }) => engineOf(report)],
+  ['ROLE', ({ report }) => roleOf(report)],
+  ['GPUS', ({ report }) => gpusOf(report?.topology)],
+  ['REQUESTS', ({ member }) => OFFERS[member?.offer ?? 0] ?? 'unknown'],
+  ['PICTURE', ({ member }) => PICTURES[member?.picture ?? 0] ?? 'unknown'],
+  ['WHY', (worker) => reasonOf(worker)],
+];
+
+/** What keeps it from requests matters more than what is known of its cache. */
+function reasonOf(worker: Worker | undefined): string {
+  return worker?.member?.reason || worker?.member?.pictureReason || '';
+}
+
+/** Wraps a line at spaces, with the same indent for what follows; a word that is too long is split. */
+function wrapLine(line: string, columns: number): string {
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > columns) {
+    const space = rest.lastIndexOf(' ', columns);
+    const end = space > indent.length ? space : columns;
+    lines.push(rest.slice(0, end).trimEnd());
+    rest = indent + rest.slice(end).trimStart();
   }
-  return trimLines(table.toString());
+  return [...lines, rest].join('\n');
 }
 
 function renderReport(report: CapabilityReport): string {

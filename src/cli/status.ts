@@ -23,6 +23,9 @@ const WATCH_INTERVAL_MS = 1_000;
 /** Clears the screen and goes to its top, on a terminal. */
 const CLEAR_SCREEN = '\u001b[2J\u001b[H';
 
+/** Narrowest terminal that a table is fitted to, in characters. */
+const MIN_COLUMNS = 40;
+
 /** What one look at the fleet came to. */
 type Look = { readonly answer: string } | { readonly trouble: string };
 
@@ -41,7 +44,8 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       stderr.write(`kv-accord status: ${look.trouble}\n`);
       return EXIT_TRANSPORT;
     }
-    stdout.write(watch && stdout.isTerminal ? `${CLEAR_SCREEN}${look.answer}` : look.answer);
+    if (watch && stdout.isTerminal) show(look);
+    else stdout.write(look.answer);
     while (watch) {
       await sleep(clock, WATCH_INTERVAL_MS, signal);
       await stdout.taken(signal);
@@ -75,7 +79,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
   function show(look: Look): void {
     const text = textOf(look);
     // On a terminal each look replaces the one before; elsewhere troubles are no data.
-    if (stdout.isTerminal) stdout.write(`${CLEAR_SCREEN}${text}`);
+    if (stdout.isTerminal) stdout.write(`${CLEAR_SCREEN}${fitRows(text, stdout.rows)}`);
     else ('answer' in look ? stdout : stderr).write(text);
   }
 
@@ -85,7 +89,10 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       channel ??= dialer.dial(address);
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
-      return { answer: withoutControls(renderSnapshot(snapshot)) };
+      // A terminal that nobody has given a size yet says 0.
+      const columns = watch && stdout.isTerminal ? stdout.columns || undefined : undefined;
+      const fit = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS);
+      return { answer: withoutControls(renderSnapshot(snapshot, fit)) };
     } catch (error) {
       channel?.close();
       channel = undefined;
@@ -98,6 +105,16 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
 /** What an operator is told in one line. */
 function isTrouble(error: unknown): error is SnapshotError | ConnectError {
   return error instanceof SnapshotError || error instanceof ConnectError;
+}
+
+/** As many lines as the terminal shows: what is worst comes first, and a watch has no way to scroll. */
+function fitRows(text: string, rows: number | undefined): string {
+  const lines = text.trimEnd().split('\n');
+  // The last row is the cursor's, the one before says what is left out.
+  const room = Math.max((rows || Number.POSITIVE_INFINITY) - 2, 1);
+  if (lines.length <= room + 1) return text;
+  const more = lines.length - room;
+  return `${lines.slice(0, room).join('\n')}\n... and ${more} more lines: kv-accord status shows all\n`;
 }
 
 function textOf(look: Look): string {

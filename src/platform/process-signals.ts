@@ -38,7 +38,7 @@ export function listenForSignals(
  * Keeps SIGUSR1 from opening the inspector, which is what Node does with it: a
  * debugger can read every secret of the process. A listener takes the place of
  * Node's own action; `node --inspect` still opens one. Node has a flag for it,
- * `--disable-sigusr1` (22.14 and later; 20 refuses to start with it), which also
+ * `--disable-sigusr1` (22.14, 23.7 and later; others refuse to start with it), which also
  * covers the moment before this call, and the image sets it.
  */
 export function keepInspectorShut(): void {

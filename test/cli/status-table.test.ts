@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toAgreement, toMember } from '../../src/aggregator/fleet-messages.js';
 import { renderSnapshot } from '../../src/cli/status-table.js';
 import { CapabilityReport, EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { Agreement, Worker } from '../../src/gen/kvaccord/v1/fleet.js';
+import { Agreement, MemberOffer, MemberState, Worker } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../support/fleet.js';
 
 /** What `status` prints of a fleet that a test drives by hand. */
@@ -17,6 +17,7 @@ function linesOf(fleet: TestFleet): string[] {
 }
 
 describe('the table of a fleet', () => {
+  // Worst first: w-2, which gets no requests, is on top.
   it('shows what is known of each cache, why it is not exact, and how requests are routed', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('w-0', 'w-1', 'w-2', 'w-3');
@@ -27,11 +28,53 @@ describe('the table of a fleet', () => {
     const [head, titles, ...rows] = linesOf(fleet);
     expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing mixed');
     expect(titles).toMatch(/ REQUESTS +PICTURE +WHY$/);
-    expect(rows[0]).toMatch(/^w-0 +conforming .* yes +exact$/);
-    expect(rows[1]).toMatch(/^w-1 +conforming .* yes +partial +unknown before sequence 12$/);
+    expect(rows[1]).toMatch(/^w-0 +conforming .* yes +exact$/);
+    expect(rows[2]).toMatch(/^w-1 +conforming .* yes +partial +unknown before sequence 12$/);
     // What keeps it from requests matters more than what is known of its cache.
-    expect(rows[2]).toMatch(/^w-2 +dissenting +16 +observed_event .* no +- +Worker w-2 has KV block size/);
+    expect(rows[0]).toMatch(/^w-2 +dissenting +16 +observed_event .* no +- +Worker w-2 has KV block size/);
     expect(rows[3]).toMatch(/^w-3 +conforming .* yes +-$/);
+  });
+});
+
+describe('the table of a fleet of many', () => {
+  const cure = `${'Its block size contradicts the fleet. '.repeat(20)}Restart it with --block-size 32.`;
+  const fleetOf = (count: number, bad: readonly string[]): Worker[] =>
+    Array.from({ length: count }, (_, at) => {
+      const target = `w-${String(at).padStart(3, '0')}`;
+      const isBad = bad.includes(target);
+      return Worker.fromPartial({
+        member: isBad
+          ? {
+              target,
+              state: MemberState.MEMBER_STATE_DISSENTING,
+              reason: cure,
+              offer: MemberOffer.MEMBER_OFFER_NONE,
+            }
+          : { target, state: MemberState.MEMBER_STATE_CONFORMING, offer: MemberOffer.MEMBER_OFFER_FULL },
+      });
+    });
+  const render = (columns?: number): string =>
+    renderSnapshot(
+      {
+        type: 'aggregator',
+        agreements: [Agreement.fromPartial({})],
+        workers: fleetOf(500, ['w-499', 'w-250']),
+      },
+      columns,
+    );
+
+  it('has those first that are kept out, and never cuts off what to do about it', () => {
+    const rows = render().trimEnd().split('\n').slice(2);
+    expect(rows).toHaveLength(500);
+    expect(rows.slice(0, 3).map((row) => row.split(' ')[0])).toEqual(['w-250', 'w-499', 'w-000']);
+    expect(rows[0]).toContain(cure);
+  });
+
+  it.each([40, 60, 80, 120])('fits %i columns, with the whole reason below its worker', (columns) => {
+    const lines = render(columns).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+    expect(lines[2]).toMatch(/^w-250 +dissenting/);
+    expect(lines.join(' ').replace(/\s+/g, ' ')).toContain(cure);
   });
 });
 

@@ -206,6 +206,19 @@ describe('status --watch', () => {
     expect(await cli.stop()).toBe(0);
   });
 
+  it('shows as many lines as the terminal has, and counts the rest', async () => {
+    const sidecars = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => open.sidecar(id)));
+    const aggregator = await open.aggregator(sidecars);
+    await aggregator.untilGate(true);
+    const cli = begin([aggregator.grpc, '--watch'], { isTerminal: true, columns: 60, rows: 7 });
+    await cli.stdout.until((text) => text.includes('more lines: kv-accord status shows all\n'));
+    expect(await cli.stop()).toBe(0);
+    for (const look of cli.stdout.text.split('\u001b[2J\u001b[H').slice(1)) {
+      expect(look.split('\n').length).toBeLessThanOrEqual(7);
+      for (const line of look.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
+    }
+  });
+
   it('keeps standard output data: troubles go to standard error, and it goes on', async () => {
     const sidecar = await open.sidecar('a');
     const aggregator = await open.aggregator([sidecar]);

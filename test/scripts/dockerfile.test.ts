@@ -30,6 +30,13 @@ describe('the Dockerfile', () => {
     ]);
   });
 
+  it('fails to build on a Node that does not know its options, in place of an image that never starts', () => {
+    const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    const options = lastStage.indexOf('ENV NODE_OPTIONS=--disable-sigusr1');
+    expect(options).toBeGreaterThan(0);
+    expect(lastStage.indexOf('node --eval')).toBeGreaterThan(options);
+  });
+
   it('copies out of the checkout nothing that .dockerignore keeps away', () => {
     const ignore = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
     const sent = ignore.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

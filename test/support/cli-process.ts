@@ -25,6 +25,7 @@ export interface CliTerminal {
   /** Whether all that it writes goes to a terminal. Default false. */
   readonly isTerminal?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 

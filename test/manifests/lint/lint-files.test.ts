@@ -293,11 +293,17 @@ describe('hostile input', () => {
       ),
     ],
     ['an anchor in itself', 'kind: Deployment\nspec: &a\n  template: *a\n  spec: *a\n  containers: [*a]\n'],
-  ])('takes many %s in its stride', (_name, text) => {
-    const started = performance.now();
-    lint([{ file: 'x.yaml', text }]);
-    expect(performance.now() - started).toBeLessThan(20_000);
-  });
+  ])(
+    'takes many %s in its stride',
+    (_name, text) => {
+      // The processor's time: that on the clock says more of what else runs on the machine.
+      const before = process.cpuUsage();
+      lint([{ file: 'x.yaml', text }]);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000).toBeLessThan(20_000);
+    },
+    120_000,
+  );
 
   it('reads no script that is beyond any measure', () => {
     expect(

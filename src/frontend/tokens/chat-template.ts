@@ -4,6 +4,7 @@ import { contentFormatOf } from './content-format.js';
 import { InexactError } from './jinja/errors.js';
 import { ChatTemplate } from './jinja/template.js';
 import { strip } from './jinja/text.js';
+import { UNSURE } from './jinja/values.js';
 import { isGiven, isRecord } from './read-prompt.js';
 
 /** The text that a chat becomes, or why there is none. */
@@ -101,6 +102,7 @@ export class ChatTemplates {
     // Without a word for it in the template, the engine makes system messages of them and moves them.
     if (messages.some(({ role }) => role === 'developer') && !/["']developer["']/.test(compiled.source))
       return none('unsure');
+    const shown = messages.map(withUnsure);
     const variables = {
       ...this.#specialTokens,
       documents: null,
@@ -108,8 +110,8 @@ export class ChatTemplates {
       tools,
       add_generation_prompt: isAdding,
     };
-    if (!isContinuing) return { text: compiled.template.render({ ...variables, messages }) };
-    return renderContinued(compiled, variables, messages);
+    if (!isContinuing) return { text: compiled.template.render({ ...variables, messages: shown }) };
+    return renderContinued(compiled, variables, shown);
   }
 }
 
@@ -151,6 +153,11 @@ function kwargsOf(body: Readonly<Record<string, unknown>>): Record<string, unkno
     if (value !== null && value !== 'auto') kept[name] = value;
   }
   return kept;
+}
+
+/** transformers 5.23 gives a message's reasoning as `thinking` too, which 5.19 (vLLM 0.32, SGLang 0.5.23) does not. */
+function withUnsure(message: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return isGiven(message['reasoning_content']) ? { ...message, thinking: UNSURE } : message;
 }
 
 function none(reason: 'unsure' | 'bad_prompt'): Rendered {

@@ -6,6 +6,14 @@ import { isRecord } from './read-prompt.js';
 /** What a remembered piece costs beside its text and its tokens. */
 const ENTRY_BYTES = 128;
 
+/**
+ * Characters that JavaScript and Hugging Face's library split or normalise
+ * differently: blanks of one of them alone, and those whose kind or normal form
+ * came with a Unicode (12.1 to 17) that the tables of one of them lack.
+ */
+const UNSURE_CHARACTERS =
+  /[\u0085\ufeff\u32ff\ua7f1-\ua7f4\uab69\u{10780}-\u{107ba}\u{11380}-\u{113ff}\u{11de0}-\u{11de9}\u{16100}-\u{1613f}\u{16d40}-\u{16d7f}\u{16ff4}-\u{16ff6}\u{1ccd6}-\u{1ccf9}\u{1e030}-\u{1e06d}\u{1f16c}\u{1fbf0}-\u{1fbf9}]/u;
+
 /** A token that is found in a text before anything else is done with it. */
 interface AddedToken {
   readonly content: string;
@@ -57,6 +65,8 @@ export class TextTokenizer {
 
   /** The tokens of a text, with those that the tokenizer puts around it or without. Throws when it has none for a part. */
   encode(text: string, addSpecialTokens: boolean): Uint32Array {
+    if (UNSURE_CHARACTERS.test(text))
+      throw new InexactError('a character that is not split alike everywhere');
     return addSpecialTokens || this.#pieces === undefined
       ? this.#encodeWhole(text, addSpecialTokens)
       : this.#encodePieces(text, this.#pieces);

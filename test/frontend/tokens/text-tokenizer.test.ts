@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { InexactError } from '../../../src/frontend/tokens/jinja/errors.js';
 import { TextTokenizer } from '../../../src/frontend/tokens/text-tokenizer.js';
 import { readFixture, TOKENIZERS, type TokenizerName } from './support/tokenizers.js';
 
@@ -43,6 +45,16 @@ function texts(name: TokenizerName): fc.Arbitrary<string> {
   return fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join(''));
 }
 
+/** The tokens, or that there are none because an engine may make others. */
+function outcome(tokenizer: TextTokenizer, text: string): number[] | 'declined' {
+  try {
+    return [...tokenizer.encode(text, false)];
+  } catch (error) {
+    if (error instanceof InexactError) return 'declined';
+    throw error;
+  }
+}
+
 describe('a tokenizer that remembers pieces', () => {
   for (const name of TOKENIZERS) {
     it(`makes the same tokens as one that does not, with ${name}`, () => {
@@ -54,7 +66,7 @@ describe('a tokenizer that remembers pieces', () => {
           let text = '';
           for (const turn of turns) {
             text += turn;
-            expect([...remembering.encode(text, false)]).toEqual([...forgetting.encode(text, false)]);
+            expect(outcome(remembering, text)).toEqual(outcome(forgetting, text));
           }
         }),
         { numRuns: 150 },
@@ -78,7 +90,7 @@ describe('a tokenizer that remembers pieces', () => {
     const forgetting = load('chatml', 0, change);
     fc.assert(
       fc.property(texts('chatml'), (text) => {
-        expect([...remembering.encode(text, false)]).toEqual([...forgetting.encode(text, false)]);
+        expect(outcome(remembering, text)).toEqual(outcome(forgetting, text));
       }),
       { numRuns: 200 },
     );
@@ -93,4 +105,30 @@ describe('a tokenizer that remembers pieces', () => {
     expect([...tokenizer.encode('hello', false)]).toEqual([0]);
     expect(() => tokenizer.encode('hello world', false)).toThrow('not in the vocabulary');
   });
+});
+
+describe('a tokenizer that is not sure', () => {
+  it('gives the tokens of a Unigram vocabulary that falls back to bytes, or none', () => {
+    const read = (file: string): unknown =>
+      JSON.parse(readFileSync(new URL(`../../fixtures/unigram/${file}`, import.meta.url), 'utf8'));
+    const files = { tokenizer: read('tokenizer.json'), config: { unk_token: '<unk>' } };
+    const tokenizer = new TextTokenizer(files, { maxRememberedBytes: MIB });
+    let exact = 0;
+    for (const [text, tokens] of read('golden.json') as [string, number[]][]) {
+      const made = outcome(tokenizer, text);
+      if (made === 'declined') continue;
+      expect([text, made]).toEqual([text, tokens]);
+      exact += 1;
+    }
+    expect(exact).toBeGreaterThanOrEqual(6);
+    expect(() => tokenizer.encode('Zürich 你好', false)).toThrow(InexactError);
+  });
+
+  it.each(['\u0085', '\ufeff', '\u32ff', '\ua7f2', '\u{10785}', '\u{1ccd6}', '\u{1fbf1}', '\u{11de3}'])(
+    'declines a character that other libraries split otherwise: %j',
+    (character) => {
+      for (const name of TOKENIZERS)
+        expect(() => load(name, MIB).encode(`x${character} y`, false)).toThrow(InexactError);
+    },
+  );
 });

@@ -9,13 +9,16 @@ A result is {text, tokens}, or {error} where Python raises.
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from tokenizers import Tokenizer
+from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 folder = Path(sys.argv[1])
 SPECIAL = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+# The last one alone: each takes hundreds of megabytes, and requests come sorted by it.
 loaded = {}
 
 
@@ -29,18 +32,24 @@ def load(name):
             value = value.get("content") if isinstance(value, dict) else value
             if isinstance(value, str):
                 special[f"{kind}_token"] = value
+        loaded.clear()
         raw = Tokenizer.from_file(str(folder / "tokenizers" / name / "tokenizer.json"))
-        loaded[name] = (raw, PreTrainedTokenizerFast(tokenizer_object=raw, **special))
+        # A template sees the special tokens alone; with the vocabulary this would take ten times as long.
+        loaded[name] = (raw, PreTrainedTokenizerFast(tokenizer_object=Tokenizer(BPE()), **special))
     return loaded[name]
+
+
+@cache
+def template_of(name):
+    return (folder / "templates" / name).read_text(encoding="utf-8")
 
 
 def answer(request):
     raw, tokenizer = load(request["tokenizer"])
-    template = (folder / "templates" / request["template"]).read_text(encoding="utf-8")
     text = tokenizer.apply_chat_template(
         request["messages"],
         tools=request["tools"],
-        chat_template=template,
+        chat_template=template_of(request["template"]),
         tokenize=False,
         **request["kwargs"],
     )
@@ -52,4 +61,4 @@ for line in sys.stdin:
         result = answer(json.loads(line))
     except Exception as error:
         result = {"error": f"{type(error).__name__}: {error}"[:200]}
-    print(json.dumps(result), flush=True)
+    print(json.dumps(result))

@@ -239,7 +239,9 @@ export function runFilter(name: string, value: Value, args: CallArguments): Valu
   return refuse(`No filter named ${name}`);
 }
 
+/** As `select` and `reject`, it makes nothing of what is false: None and 0 too, which cannot be gone through. */
 function* mapped(value: Value, { positional, named }: CallArguments): Generator<Value> {
+  if (!isTrue(value)) return;
   const [name, ...rest] = positional;
   if (name === undefined) {
     const args = new Arguments({ positional, named }, ['attribute', 'default']);
@@ -252,6 +254,7 @@ function* mapped(value: Value, { positional, named }: CallArguments): Generator<
 }
 
 function* selected(filter: string, value: Value, { positional, named }: CallArguments): Generator<Value> {
+  if (!isTrue(value)) return;
   const isKept = filter.startsWith('select');
   const rest = [...positional];
   const field = filter.endsWith('attr')

@@ -29,11 +29,11 @@ export function isTrue(value: Value): boolean {
   if (typeof value === 'string') return value !== '';
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof PyUndefined) return false;
-  if (value instanceof PyDict) return value.size > 0;
+  if (value instanceof PyDict) return !value.isEmpty;
   if (value instanceof PyFloat) return value.value !== 0;
   if (value instanceof PyMarkup) return value.text !== '';
   if (value instanceof PyTuple || value instanceof PyRange) return value.items.length > 0;
-  if (value instanceof PyView) return value.dict.size > 0;
+  if (value instanceof PyView) return !value.dict.isEmpty;
   return true;
 }
 

@@ -135,31 +135,52 @@ export class PyFunction {
   }
 }
 
+/** Stands in JSON for a field that some engines have there and others do not. */
+export const UNSURE: unique symbol = Symbol('unsure');
+
 /** A dict in the order of insertion. Keys that are equal in Python (1, 1.0, True) are one. */
 export class PyDict {
   readonly #entries = new Map<unknown, [Value, Value]>();
+  /** A key that may be there or not: whatever depends on it throws an `InexactError`. */
+  #unsureKey: string | undefined;
 
   get size(): number {
+    if (this.#unsureKey !== undefined) return inexact('the size of such a dict');
     return this.#entries.size;
   }
 
+  get isEmpty(): boolean {
+    return this.#entries.size === 0 && this.size === 0;
+  }
+
   get(key: Value): Value | undefined {
-    return this.#entries.get(hashable(key))?.[1];
+    return this.#entries.get(this.#sure(key))?.[1];
   }
 
   set(key: Value, value: Value): void {
-    const hash = hashable(key);
+    const hash = this.#sure(key);
     const entry = this.#entries.get(hash);
     if (entry === undefined) this.#entries.set(hash, [key, value]);
     else entry[1] = value;
   }
 
   has(key: Value): boolean {
-    return this.#entries.has(hashable(key));
+    return this.#entries.has(this.#sure(key));
   }
 
   entries(): Iterable<[Value, Value]> {
+    if (this.#unsureKey !== undefined) return inexact('all fields of such a dict');
     return this.#entries.values();
+  }
+
+  /** Leaves open whether there is such a key. */
+  setUnsure(key: string): void {
+    this.#unsureKey = key;
+  }
+
+  #sure(key: Value): unknown {
+    const hash = hashable(key);
+    return hash === this.#unsureKey ? inexact(`the field "${this.#unsureKey}"`) : hash;
   }
 }
 
@@ -173,7 +194,7 @@ function hashable(key: Value): unknown {
   return inexact('a key of that type');
 }
 
-/** JSON as it is parsed by JavaScript. Throws an `InexactError` for what Python's parser makes something else of. */
+/** JSON as it is parsed by JavaScript, with at most one `UNSURE` field in an object. Throws an `InexactError` for what Python's parser makes something else of. */
 export function fromJson(value: unknown): Value {
   if (value === undefined || value === null) return null;
   if (typeof value === 'boolean') return value;
@@ -189,7 +210,8 @@ export function fromJson(value: unknown): Value {
   for (const [key, item] of Object.entries(value)) {
     // JavaScript puts such keys first, wherever they stood.
     if (/^(?:0|[1-9]\d*)$/.test(key) || !isWellFormed(key)) return inexact('such a key');
-    dict.set(key, fromJson(item));
+    if (item === UNSURE) dict.setUnsure(key);
+    else dict.set(key, fromJson(item));
   }
   return dict;
 }

@@ -68,4 +68,24 @@ describe('a template', () => {
   ])('takes None for a value: %s', (template, expected) => {
     expect(render(template, { x: { a: null } })).toBe(expected);
   });
+
+  it.each(['none', '0', "''", '[]', 'missing', 'false'])('maps and selects nothing of %s', (nothing) => {
+    const filters = [
+      "selectattr('a')",
+      "rejectattr('a')",
+      'select',
+      "reject('odd')",
+      "map('upper')",
+      "map(attribute='a')",
+    ];
+    for (const filter of filters)
+      expect([filter, render(`{{ ${nothing}|${filter}|list }}`)]).toEqual([filter, '[]']);
+    expect(render(`{{ ${nothing}|map|list }}{{ ${nothing}|selectattr|list }}`)).toBe('[][]');
+  });
+
+  it('refuses to map and select what is true and cannot be gone through', () => {
+    for (const value of ['1', 'true', '0.5']) expect(render(`{{ ${value}|select|list }}`)).toBe(null);
+    for (const filter of ['list', 'join', 'first', 'sort', 'sum', 'length', 'unique|list', 'max'])
+      expect([filter, render(`{{ none|${filter} }}`)]).toEqual([filter, null]);
+  });
 });

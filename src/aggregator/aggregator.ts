@@ -73,7 +73,13 @@ export class Aggregator {
     runner.listen(offers);
     this.#metrics = new FleetMetrics(
       { expectedModels: options.expectedModels ?? [] },
-      { registry, clock, view: () => runner.view, sources: () => this.fleet.sources },
+      {
+        registry,
+        clock,
+        view: () => runner.view,
+        faults: () => runner.faults,
+        sources: () => this.fleet.sources,
+      },
     );
     countRefusals(registry, 'capabilities', this.fleet.refusals);
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });

@@ -6,6 +6,7 @@ import type { RoutingMode } from '../agreement/standings.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Clock } from '../platform/clock.js';
 import type { SourceHealth } from './discovery/source.js';
+import type { FleetFault } from './fleet-runner.js';
 import { MissedGroups, type MissedGroupsOptions } from './missed-groups.js';
 import { countMembers, WORKER_COUNTS } from './worker-counts.js';
 
@@ -44,6 +45,8 @@ export interface FleetMetricsModules {
   readonly clock: Clock;
   /** The answers as last prepared. */
   readonly view: () => FleetView;
+  /** Faults of this program that were contained, since the start. */
+  readonly faults: () => Readonly<Record<FleetFault, number>>;
   /** The sources of discovery, each with whether its last round went well. */
   readonly sources: () => readonly SourceHealth[];
 }
@@ -62,8 +65,18 @@ export class FleetMetrics {
   /** Label sets given to `#mismatches`, by worker, so that they can be taken back. */
   readonly #mismatchLabels = new Map<string, Array<{ group: string; worker: string; source: string }>>();
 
-  constructor(options: MissedGroupsOptions, { registry, clock, view, sources }: FleetMetricsModules) {
+  constructor(options: MissedGroupsOptions, { registry, clock, view, faults, sources }: FleetMetricsModules) {
     const registers = [registry];
+    new Counter({
+      name: 'kv_accord_fleet_faults_total',
+      help: 'Faults of this program on the state of the fleet, which were contained.',
+      labelNames: ['part'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [part, count] of Object.entries(faults())) this.inc({ part }, count);
+      },
+    });
     const missed = new MissedGroups(options, { clock });
     this.#missed = missed;
     this.#mismatches = new Counter({

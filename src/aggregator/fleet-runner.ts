@@ -22,6 +22,18 @@ const GATHER_MS = 50;
 /** Answers that are prepared together with a log line within one gathering's time; the rest are gathered. */
 const MAX_HURRIED = 10;
 
+/** After a fault in the agreement itself: its tick is due still, and fails perhaps again. */
+const FAULT_PAUSE_MS = 1_000;
+
+/** Where this program failed on the state of the fleet: in the `agreement` itself, or in a `listener` to it. */
+export type FleetFault = 'agreement' | 'listener';
+
+const FAULT_WORDS: Readonly<Record<FleetFault, string>> = {
+  agreement:
+    'The agreement met a fault of this program; it stays as it was and is tried again. Please report it.',
+  listener: 'A part of this program failed on the state of the fleet; the others go on. Please report it.',
+};
+
 /** What others may want to know as it happens. */
 export interface FleetListener {
   /** The prepared answers are new. */
@@ -44,6 +56,7 @@ export class FleetRunner {
   readonly #logger: Logger;
   readonly #state: AgreementState;
   readonly #listeners = new Set<FleetListener>();
+  readonly #faults: Record<FleetFault, number> = { agreement: 0, listener: 0 };
   /** Serialised, because thousands of reports as objects would cost several times as much memory. */
   readonly #reports = new Map<string, Uint8Array>();
   #view: FleetView;
@@ -65,6 +78,11 @@ export class FleetRunner {
   /** The answers as last prepared: constant time, whatever the fleet's size. */
   get view(): FleetView {
     return this.#view;
+  }
+
+  /** Faults of this program that were contained, since the start. */
+  get faults(): Readonly<Record<FleetFault, number>> {
+    return this.#faults;
   }
 
   /** The last report of a member, as its sidecar sent it; undefined until it has sent one. */
@@ -155,7 +173,16 @@ export class FleetRunner {
     if (this.#isClosed) return;
     const nowMs = this.#clock.monotonicMs();
     const { version, tickedAtMs } = this.#state;
-    const effects = reduce(this.#state, event, nowMs);
+    let effects: readonly AgreementEffect[];
+    try {
+      effects = reduce(this.#state, event, nowMs);
+    } catch (error) {
+      // From a timer there is nobody above to catch it; from a message the stream that it came on ends as well.
+      this.#fault('agreement', error);
+      this.#setDeadline(nowMs, FAULT_PAUSE_MS);
+      if (event.type === 'tick') return;
+      throw error;
+    }
     this.#setDeadline(nowMs);
     for (const effect of effects) this.#carryOut(effect);
     const has = (wanted: AgreementEffect['type']): boolean => effects.some(({ type }) => type === wanted);
@@ -190,7 +217,12 @@ export class FleetRunner {
     this.#gathering?.clear();
     this.#gathering = undefined;
     if (this.#isClosed) return;
-    this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+    try {
+      this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+    } catch (error) {
+      this.#fault('agreement', error);
+      return; // the answers stay those that were prepared last
+    }
     this.#tell((listener) => listener.onView?.(this.#view));
   }
 
@@ -200,16 +232,20 @@ export class FleetRunner {
       try {
         tell(listener);
       } catch (error) {
-        this.#logger.error(
-          { error },
-          'A part of this program failed on the state of the fleet; the others go on. Please report it.',
-        );
+        this.#fault('listener', error);
       }
     }
   }
 
-  #setDeadline(nowMs: number): void {
-    const { dueAtMs } = this.#state;
+  #fault(part: FleetFault, error: unknown): void {
+    this.#faults[part] += 1;
+    this.#logger.error({ error }, FAULT_WORDS[part]);
+  }
+
+  /** Sets the timer that the agreement asks for; after a fault not before `pauseMs`, so that it is tried again and not all the time. */
+  #setDeadline(nowMs: number, pauseMs = 0): void {
+    const asked = this.#state.dueAtMs;
+    const dueAtMs = asked === undefined ? undefined : Math.max(asked, nowMs + pauseMs);
     if (dueAtMs === this.#deadline?.atMs) return;
     this.#deadline?.timer.clear();
     this.#deadline = undefined;

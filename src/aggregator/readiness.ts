@@ -34,14 +34,31 @@ export function readinessChecks(view: FleetView): ReadinessCheck[] {
 /** Longest answer of a probe, whose body a kubelet and a load balancer read every few seconds. */
 const MAX_ANSWER_CHARS = 32_768;
 
-/** What is left of a check when the answer is full: 256 models may be shut, and each is still named. */
+/** What is left of one text when the answer is full: 256 models may be shut, and each is still named. */
 const MAX_SHORT_CHARS = 100;
 
+/** The texts of one answer cut so that it stays within a bound: those that come first have the room. */
+export class AnswerBudget {
+  #leftChars = MAX_ANSWER_CHARS;
+
+  clip(text: string): string {
+    const clipped = clip(text, Math.max(MAX_SHORT_CHARS, this.#leftChars));
+    this.#leftChars -= clipped.length;
+    return clipped;
+  }
+
+  /** The reasons of one model: none after the room is used up but the first. */
+  clipAll(texts: readonly string[]): string[] {
+    return texts
+      .slice(0, MAX_REASONS)
+      .flatMap((text, at) => (at === 0 || this.#leftChars > 0 ? [this.clip(text)] : []));
+  }
+}
+
+/** Reasons of one model in one answer; the agreement has fewer. */
+const MAX_REASONS = 16;
+
 function withinBudget(checks: readonly ReadinessCheck[]): ReadinessCheck[] {
-  let left = MAX_ANSWER_CHARS;
-  return checks.map((check) => {
-    const text = clip(check.text, Math.max(MAX_SHORT_CHARS, left));
-    left -= text.length;
-    return { ...check, text };
-  });
+  const budget = new AnswerBudget();
+  return checks.map((check) => ({ ...check, text: budget.clip(check.text) }));
 }

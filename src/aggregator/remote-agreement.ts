@@ -101,7 +101,7 @@ export class RemoteAgreement implements AgreementFeed {
       const { why, isFinal, isAnswer } = await this.#follow();
       if (signal.aborted) return;
       const text = `${this.#options.address.text}: ${why}`;
-      if (isAnswer === true) this.#take(nobodyServes(asked, text));
+      if (isAnswer === true) this.#tryTake(nobodyServes(asked, text));
       else if (!isFinal) this.#fail(text);
       else if (asked === this.#group) return this.#refuse(text);
       else logger.info({}, `The fleet has come to serve several models: "${this.#group}" is followed`);
@@ -200,7 +200,7 @@ export class RemoteAgreement implements AgreementFeed {
     this.#trouble = trouble;
     if (trouble !== this.#told) this.#modules.logger.warn({}, `Cannot follow the aggregator: ${trouble}`);
     this.#told = trouble;
-    this.#tell();
+    this.#tellSafely();
   }
 
   #refuse(refusal: string): void {
@@ -210,7 +210,19 @@ export class RemoteAgreement implements AgreementFeed {
     }
     this.#trouble = refusal;
     this.#refusal = refusal;
-    this.#tell();
+    this.#tellSafely();
+  }
+
+  /** Beside a stream there is nobody above to catch what a watcher throws: the aggregator is dialled again all the same. */
+  #tellSafely(): void {
+    try {
+      this.#tell();
+    } catch (error) {
+      this.#modules.logger.error(
+        { error },
+        'A trouble with the aggregator met a fault of this program; it is followed on. Please report it.',
+      );
+    }
   }
 
   #tell(): void {

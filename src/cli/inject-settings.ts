@@ -27,6 +27,11 @@ export const injectSettings = {
     group: 'What is added',
     help: 'The sidecar as an init container that stays (Kubernetes 1.29 and later), or as an ordinary container.',
   },
+  'ready-when-offered': {
+    kind: 'boolean',
+    group: 'What is added',
+    help: 'Give the sidecar a readiness probe on /readyz?offered: a pod takes the place of another in a rolling change only once a frontend offers its worker.',
+  },
   gate: {
     kind: 'enum',
     choices: ['wait', 'exec', 'none'],
@@ -46,9 +51,9 @@ export const injectSettings = {
     min: 1,
     max: 100_000,
     words: ['auto'],
-    defaultHelp: 'the replicas in these manifests; auto for graphs of Dynamo',
+    defaultHelp: 'half of the replicas in these manifests; auto for graphs of Dynamo',
     group: 'Fleet',
-    help: 'How many workers gates wait for.',
+    help: 'How many workers have to report before a gate opens. Listed ones that are missing are waited for as --on-missing of wait and exec says.',
   },
   'is-worker': {
     kind: 'list',

@@ -72,6 +72,7 @@ function optionsOf(settings: SettingsOf<WithCommon<typeof injectSettings>>, vers
   return {
     image: settings.image ?? `kv-accord:${version}`,
     sidecarKind: settings.sidecarKind,
+    readyWhenOffered: settings.readyWhenOffered === true,
     gate: settings.gate,
     transport:
       tlsSecret === undefined ? { type: 'plaintext' } : { type: 'tls', secret: tlsSecret, certificateName },

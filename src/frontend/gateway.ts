@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
+import { AnswerBudget } from '../aggregator/readiness.js';
+import type { Reason } from '../agreement/snapshot.js';
 import { type HttpAnswer, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
 import type { HttpLimits } from '../http/limits.js';
 import { type HttpTls, hasVerifiedCertificate, Listener } from '../http/listener.js';
@@ -316,14 +318,16 @@ export class Gateway {
   #health(): HttpAnswer {
     const { groups, reasons } = this.#modules.catalogue();
     const isReady = !this.#isDraining && groups.some(isServable);
+    const budget = new AnswerBudget();
+    const texts = (told: readonly Reason[]): string[] => budget.clipAll(told.map(({ text }) => text));
     return jsonAnswer(isReady ? 200 : 503, {
       status: isReady ? 'ready' : this.#isDraining ? 'draining' : 'not_ready',
-      reasons: reasons.map(({ text }) => text),
+      reasons: texts(reasons),
       models: groups.map((group) => ({
         model: group.group,
         ready: isServable(group),
         workers: group.workers.filter(({ isOffered }) => isOffered).length,
-        reasons: group.reasons.map(({ text }) => text),
+        reasons: texts(group.reasons),
       })),
     });
   }

@@ -24,7 +24,13 @@ class Stage {
     };
     this.#metrics = new FleetMetrics(
       { expectedModels },
-      { registry: this.#registry, clock, view: () => fleet.view(), sources: () => this.sources },
+      {
+        registry: this.#registry,
+        clock,
+        view: () => fleet.view(),
+        sources: () => this.sources,
+        faults: () => ({ agreement: 0, listener: 2 }),
+      },
     );
   }
 

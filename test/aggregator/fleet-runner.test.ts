@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FleetRunner } from '../../src/aggregator/fleet-runner.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
@@ -176,6 +176,25 @@ describe('FleetRunner', () => {
     expect(heard).toContain('gate');
     expect(runner.view.groups[0]?.gateOpen).toBe(true);
     expect(logger.messages('error')[0]).toContain('A part of this program failed');
+    expect(runner.faults.listener).toBeGreaterThan(0);
+    runner.close();
+  });
+
+  it('counts a fault of the agreement in its own timer, keeps the process, and tries again', async () => {
+    const { runner, clock, logger } = makeRunner();
+    runner.listed(list('a'));
+    runner.reported('a', makeWireReport('a'));
+    await clock.advanceMs(100);
+    const values = vi.spyOn(Map.prototype, 'values').mockImplementationOnce(() => {
+      throw new TypeError('not today');
+    });
+    // Only the tick meets it: nothing else happens until the settle time is over.
+    await clock.advanceMs(1_900);
+    values.mockRestore();
+    expect(runner.faults.agreement).toBe(1);
+    expect(logger.messages('error')[0]).toContain('The agreement met a fault of this program');
+    await clock.advanceMs(2_000);
+    expect(runner.view.groups[0]?.gateOpen).toBe(true);
     runner.close();
   });
 

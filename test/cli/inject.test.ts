@@ -44,7 +44,7 @@ describe('inject', () => {
     expect(stdout).toContain('\n+      - name: kv-accord-sidecar\n+        image: kv-accord:1.2.3\n');
     expect(stderr.split('\n')).toEqual([
       `${file}:5: Deployment vllm: sidecar beside vllm, at http://127.0.0.1:8001`,
-      `${file}:49: Deployment frontend: gate (wait) for --workers=dns:///vllm-kv-accord:50061 --min-workers=4`,
+      `${file}:49: Deployment frontend: gate (wait) for --workers=dns:///vllm-kv-accord:50061 --min-workers=2`,
       '',
     ]);
     expect(read()).toBe(before);

@@ -18,6 +18,7 @@ test('kv-accord inject and the component of Kustomize put the same sidecar in', 
   const { files } = injectManifests([{ file: WORKERS, text: repositoryFile(WORKERS) }], {
     image: `kv-accord:${packageJson.version}`,
     sidecarKind: 'native',
+    readyWhenOffered: false,
     gate: 'none',
     transport: { type: 'plaintext' },
     workers: [],
@@ -43,6 +44,7 @@ test('kv-accord inject leaves alone what has a sidecar and a gate already', () =
   const { files } = injectManifests([{ file, text: before }], {
     image: 'kv-accord:0.0.0',
     sidecarKind: 'native',
+    readyWhenOffered: false,
     gate: 'wait',
     transport: { type: 'plaintext' },
     workers: [],

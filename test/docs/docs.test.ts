@@ -60,7 +60,7 @@ describe('metrics.md', () => {
     const none = {} as never;
     new FleetMetrics(
       { expectedModels: [] },
-      { registry: aggregator, clock: none, view: () => none, sources: () => [] },
+      { registry: aggregator, clock: none, view: () => none, faults: () => none, sources: () => [] },
     );
     new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
     countRefusals(aggregator, 'capabilities', none);

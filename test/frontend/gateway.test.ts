@@ -224,6 +224,20 @@ describe('other requests', () => {
     expect((await harness.ask('/livez', { method: 'HEAD' })).status).toBe(200);
   });
 
+  it('for health stay within a bound with 256 models that are shut, and name each', async () => {
+    const harness = await start();
+    const [group] = makeCatalogue({
+      isReady: false,
+      reasons: Array.from({ length: 16 }, () => ({ code: 'conflict' as const, text: 'x'.repeat(8_192) })),
+    }).groups;
+    if (group === undefined) throw new Error('no group');
+    const groups = Array.from({ length: 256 }, (_, at) => ({ ...group, group: `model-${at}` }));
+    harness.catalogue = { models: [], groups, reasons: group.reasons };
+    const text = await (await harness.ask('/health')).text();
+    expect(text.length).toBeLessThan(3 * 32_768);
+    for (const { group: name } of groups) expect(text).toContain(`"${name}"`);
+  });
+
   it('for health tell what can be served', async () => {
     const harness = await start();
     const good = await harness.ask('/health');

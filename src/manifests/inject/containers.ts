@@ -35,7 +35,10 @@ const SECURITY_CONTEXT: Written = {
 };
 
 /** The sidecar of a worker. */
-export function sidecarContainer(engine: Engine, { image, sidecarKind, transport }: InjectOptions): Written {
+export function sidecarContainer(
+  engine: Engine,
+  { image, sidecarKind, transport, readyWhenOffered }: InjectOptions,
+): Written {
   const probe = sidecarProbe(transport);
   return {
     name: 'kv-accord-sidecar',
@@ -68,6 +71,7 @@ export function sidecarContainer(engine: Engine, { image, sidecarKind, transport
     // They ask the sidecar alone: one that waited for the engine would keep the engine from being started.
     startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 3 },
+    ...(readyWhenOffered ? { readinessProbe: offeredProbe(transport) } : {}),
     // 70 MB, and 33 bytes for each block that the engine holds.
     resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
     securityContext: SECURITY_CONTEXT,
@@ -80,6 +84,12 @@ function sidecarProbe(transport: Transport): Written {
   return transport.type === 'plaintext'
     ? { grpc: { port: GRPC_PORT, service: 'kvaccord.v1.Capabilities' } }
     : { httpGet: { path: '/livez', port: 'kva-http', scheme: 'HTTPS' } };
+}
+
+/** In a rolling change it has to pass soon after the frontend decides; a look costs nothing. */
+function offeredProbe({ type }: Transport): Written {
+  const scheme = type === 'plaintext' ? {} : { scheme: 'HTTPS' };
+  return { httpGet: { path: '/readyz?offered', port: 'kva-http', ...scheme }, periodSeconds: 2 };
 }
 
 /** An init container that ends when the workers agree. */

@@ -31,6 +31,15 @@ function isOneFleet(worker: PodSite, frontend: PodSite): boolean {
   return isGraph ? graphKey(worker) === graphKey(frontend) : worker.namespace === frontend.namespace;
 }
 
+/**
+ * A12, as `auto` has it: half of the workers. A number is never lowered, so that
+ * all of them as a number would let one bad worker hold every restart back. Who
+ * is listed is waited for all the same, within `--collect-timeout`.
+ */
+function enoughOf(replicas: number): number {
+  return Math.max(1, Math.ceil(replicas / 2));
+}
+
 /** Adds gates to frontends. */
 export class Gates {
   readonly #options: InjectOptions;
@@ -156,11 +165,11 @@ export class Gates {
       this.#draft.note(
         found,
         'advice',
-        `how many workers there are is not in the manifests: the gate waits for ${sum}; say it with --min-workers`,
+        `how many workers there are is not in the manifests: the gate goes by ${sum}; say with --min-workers how many have to be there`,
       );
     return [
       ...served.map(({ target }) => `--workers=${target}`),
-      `--min-workers=${minWorkers ?? Math.max(1, sum)}`,
+      `--min-workers=${minWorkers ?? enoughOf(sum)}`,
     ];
   }
 

@@ -15,6 +15,8 @@ export interface InjectOptions {
   readonly image: string;
   /** `native`: an init container that stays; `container`: an ordinary one beside the engine. */
   readonly sidecarKind: 'native' | 'container';
+  /** Gives the sidecar a readiness probe, so that a pod is Ready only once its worker is offered. */
+  readonly readyWhenOffered: boolean;
   /** `wait`: an init container; `exec`: the frontend runs under `kv-accord exec`; `none`: no gate. */
   readonly gate: 'wait' | 'exec' | 'none';
   readonly transport: Transport;

@@ -18,6 +18,7 @@ import { randomManifest } from './random-manifest.js';
 const DEFAULTS: InjectOptions = {
   image: 'kv-accord:1.2.3',
   sidecarKind: 'native',
+  readyWhenOffered: false,
   gate: 'wait',
   transport: { type: 'plaintext' },
   workers: [],
@@ -29,7 +30,7 @@ const DEFAULTS: InjectOptions = {
 
 const EVERY_WAY: readonly InjectOptions[] = [
   DEFAULTS,
-  { ...DEFAULTS, gate: 'exec', sidecarKind: 'container' },
+  { ...DEFAULTS, gate: 'exec', sidecarKind: 'container', readyWhenOffered: true },
   { ...DEFAULTS, transport: { type: 'tls', secret: 'certificates', certificateName: 'workers' } },
   {
     ...DEFAULTS,
@@ -240,7 +241,8 @@ describe('the gate', () => {
     expect(frontend.spec.template.spec.initContainers[0].args).toEqual([
       'wait',
       '--workers=dns:///vllm-kv-accord:50061',
-      '--min-workers=3',
+      // Half of three: one that never comes up does not hold a restart back.
+      '--min-workers=2',
       '--timeout=1h',
       '--insecure',
       '--frontend-uses=declared',
@@ -257,7 +259,7 @@ describe('the gate', () => {
     expect(router.spec.template.spec.initContainers[0].args.slice(1, 4)).toEqual([
       '--workers=dns:///sglang-kv-accord.serving:50061',
       '--workers=dns:///large-kv-accord.serving:50061',
-      '--min-workers=5',
+      '--min-workers=3',
     ]);
   });
 

@@ -13,8 +13,14 @@ export interface PodSpec extends PodName {
 }
 
 /** A pod as the API has it, as far as the tests look at it. */
-interface Pod extends KubeObject {
-  readonly spec: { readonly nodeName?: string };
+export interface Pod extends KubeObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly containers: readonly {
+      readonly env?: readonly { readonly name: string; readonly value: string }[];
+      readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: number } };
+    }[];
+  };
   readonly metadata: KubeObject['metadata'] & { readonly deletionTimestamp?: string };
 }
 
@@ -74,6 +80,12 @@ export class PodPlay {
   /** The end of a pod, terminating or not. */
   async finish(pod: PodName): Promise<void> {
     await this.#kube.ask('DELETE', `${pathOf(pod)}?gracePeriodSeconds=0`);
+  }
+
+  /** The pods of a namespace with this label `app`, terminating ones too. */
+  async of(namespace: string, app: string): Promise<readonly Pod[]> {
+    const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=app%3D${app}`;
+    return (await this.#kube.ask<{ items: readonly Pod[] }>('GET', path)).items;
   }
 
   /** The pods of a namespace that were not bound yet, such as those that a workload has made. */

@@ -73,6 +73,11 @@ export class PodNetwork {
     return `198.${18 + (value >> 16)}.${(value >> 8) & 255}.${value & 255}`;
   }
 
+  /** Where programs outside, such as the tests, listen for pods. */
+  get outside(): string {
+    return this.address(OUR_END);
+  }
+
   /** The command, to be run among the pods. */
   inside(command: readonly string[]): string[] {
     return ['nsenter', `--net=/proc/${this.#pid}/ns/net`, ...command];

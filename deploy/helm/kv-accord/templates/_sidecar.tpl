@@ -15,12 +15,13 @@ ordinary container, for containers. Further keys:
   kvEventSources, kvReplaySources  lists of ZeroMQ endpoints
   tlsSecretName   a Secret with tls.crt, tls.key, ca.crt; see kv-accord.sidecarVolumes
   engineTlsCaSecretName  a Secret whose ca.crt signs the engine's HTTPS certificate; see kv-accord.sidecarVolumes
+  readyWhenOffered  true gives it a readiness probe on /readyz?offered: a pod is Ready once a frontend offers its worker
   extraArgs, resources
   extraEnv, extraVolumeMounts  lists, as Kubernetes has them
   securityContext  goes over the default; null takes a field out (OpenShift: dict "runAsUser" nil "runAsGroup" nil)
 */}}
 {{- define "kv-accord.sidecar" -}}
-{{- $known := list "native" "image" "engine" "engineKind" "model" "tokensPerBlock" "kvEventSources" "kvReplaySources" "tlsSecretName" "engineTlsCaSecretName" "extraArgs" "extraEnv" "extraVolumeMounts" "resources" "securityContext" -}}
+{{- $known := list "native" "image" "engine" "engineKind" "model" "tokensPerBlock" "kvEventSources" "kvReplaySources" "tlsSecretName" "engineTlsCaSecretName" "readyWhenOffered" "extraArgs" "extraEnv" "extraVolumeMounts" "resources" "securityContext" -}}
 {{- range $key, $_ := . -}}
 {{- if not (has $key $known) -}}
 {{- fail (printf "kv-accord.sidecar: %q is not known; there are %s" $key (join ", " $known)) -}}
@@ -123,6 +124,16 @@ ordinary container, for containers. Further keys:
     {{- end }}
     periodSeconds: 10
     failureThreshold: 3
+  {{- if .readyWhenOffered }}
+  readinessProbe:
+    httpGet:
+      path: /readyz?offered
+      port: kva-http
+      {{- if .tlsSecretName }}
+      scheme: HTTPS
+      {{- end }}
+    periodSeconds: 2
+  {{- end }}
   resources:
     {{- if .resources }}
     {{- toYaml .resources | nindent 4 }}

@@ -29,7 +29,7 @@ export class JsonBoundsError extends RangeError {
 }
 
 /** Why a text is not parsed; undefined when it is within its bounds. */
-function findJsonExcess(scan: JsonScan, bounds: JsonBounds): string | undefined {
+function describeExcess(scan: JsonScan, bounds: JsonBounds): string | undefined {
   if (scan.bytes > bounds.maxBytes) return `has more than ${bounds.maxBytes} bytes`;
   if (scan.depth > bounds.maxDepth) return `is nested deeper than ${bounds.maxDepth} levels`;
   if (scan.values > bounds.maxValues) return `has more than ${bounds.maxValues} JSON values`;
@@ -57,5 +57,5 @@ export function findTextExcess(text: string | Uint8Array, bounds: JsonBounds): s
   // Text as a string has at least as many bytes as characters: no copy is made of what is too long anyway.
   if (text.length > bounds.maxBytes) scan.bytes = text.length;
   else scan.add(typeof text === 'string' ? Buffer.from(text) : text);
-  return findJsonExcess(scan, bounds);
+  return describeExcess(scan, bounds);
 }

@@ -13,7 +13,7 @@ const cases = repositoryFile('test/peers/support/alert-cases.yaml');
 describe.skipIf(lacks('prometheus'))('the alerts', () => {
   test('are rules that Prometheus takes', async () => {
     const { status, stdout } = await promtool('check', rules);
-    expect(stdout).toContain('SUCCESS: 20 rules found');
+    expect(stdout).toContain(`SUCCESS: ${alertNames().length} rules found`);
     expect(status).toBe(0);
   });
 
@@ -23,9 +23,8 @@ describe.skipIf(lacks('prometheus'))('the alerts', () => {
   });
 
   test('each have a case', () => {
-    const groups = nodesOf(asNode(parse(rules))?.['groups']);
-    const names = groups.flatMap((group) => nodesOf(group['rules']).map(({ alert }) => String(alert)));
-    for (const name of names) expect(cases).toContain(`alertname: ${name}\n`);
+    expect(alertNames()).not.toEqual([]);
+    for (const name of alertNames()) expect(cases).toContain(`alertname: ${name}\n`);
   });
 
   test('and the check can fail: a gate that is said to be shut after a minute', async () => {
@@ -34,6 +33,11 @@ describe.skipIf(lacks('prometheus'))('the alerts', () => {
     expect(stdout + stderr).toContain('KvAccordGateShut');
   });
 });
+
+function alertNames(): readonly string[] {
+  const groups = nodesOf(asNode(parse(rules))?.['groups']);
+  return groups.flatMap((group) => nodesOf(group['rules']).map(({ alert }) => String(alert)));
+}
 
 /** Checks the rules, or tries them on the cases. */
 function promtool(what: 'check' | 'test', text: string): Promise<Outcome> {

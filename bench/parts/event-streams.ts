@@ -83,7 +83,9 @@ function send(stream: Stream): void {
 
 function subscribe(call: Subscription, workerId: string): void {
   call.on('error', () => {});
-  const ranks = [{ dataParallelRank: 0, picture: Picture.PICTURE_EXACT, reason: '', blockCount: 0n }];
+  const ranks = [
+    { dataParallelRank: 0, picture: Picture.PICTURE_EXACT, reason: '', blockCount: 0n, cacheGroups: [] },
+  ];
   const instanceId = `${workerId}-1`;
   call.write({
     payload: {

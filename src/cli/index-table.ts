@@ -5,6 +5,8 @@ import { onOneLine } from '../text/printable.js';
 
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_DOUBTED]: 'doubted',
+  [Picture.PICTURE_APPROXIMATE]: 'approximate',
   [Picture.PICTURE_STALE]: 'stale',
   [Picture.PICTURE_PARTIAL]: 'partial',
   [Picture.PICTURE_EXACT]: 'exact',

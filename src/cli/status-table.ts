@@ -51,6 +51,8 @@ const INDENT = '    ';
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.PICTURE_UNSPECIFIED]: '-',
   [Picture.PICTURE_NONE]: 'none',
+  [Picture.PICTURE_DOUBTED]: 'doubted',
+  [Picture.PICTURE_APPROXIMATE]: 'approximate',
   [Picture.PICTURE_STALE]: 'stale',
   [Picture.PICTURE_PARTIAL]: 'partial',
   [Picture.PICTURE_EXACT]: 'exact',

@@ -118,6 +118,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
     },
     contract: {
       hashUnit: field('contract.hash_unit') ?? HashUnit.HASH_UNIT_UNSPECIFIED,
+      cacheGroups: [],
       ...optional('tokensPerBlock', resolved.tokensPerBlock),
       ...optional('hashAlgorithm', field('contract.hash_algorithm')),
       ...optional('hashSeed', field('contract.hash_seed')),

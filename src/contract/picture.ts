@@ -3,18 +3,22 @@ import { Picture as WirePicture } from '../gen/kvaccord/v1/kv_events.js';
 /**
  * How much is known of what a worker holds in its KV cache. `exact`: every
  * block that it holds, and no other. `partial`: no block that it does not
- * hold, but some may be missing. `stale`: what it held when it was last heard;
+ * hold, but some may be missing. `approximate`: the blocks are known, but not
+ * how the engine finds a hit among them. `doubted`: the engine's own counts
+ * contradict what was predicted. `stale`: what it held when it was last heard;
  * some of that may be gone, and some may be missing. `none`: nothing.
  */
-export type Picture = 'exact' | 'partial' | 'stale' | 'none';
+export type Picture = 'exact' | 'partial' | 'approximate' | 'doubted' | 'stale' | 'none';
 
 /** The best first. */
-export const PICTURES: readonly Picture[] = ['exact', 'partial', 'stale', 'none'];
+export const PICTURES: readonly Picture[] = ['exact', 'partial', 'approximate', 'doubted', 'stale', 'none'];
 
 /** Its number on the wire. */
 export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
   exact: WirePicture.PICTURE_EXACT,
   partial: WirePicture.PICTURE_PARTIAL,
+  approximate: WirePicture.PICTURE_APPROXIMATE,
+  doubted: WirePicture.PICTURE_DOUBTED,
   stale: WirePicture.PICTURE_STALE,
   none: WirePicture.PICTURE_NONE,
 };

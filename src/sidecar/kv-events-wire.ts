@@ -106,6 +106,7 @@ function rankStateOf(status: RankStatus): RankState {
     ...(engineSequence === undefined ? {} : { engineSequence }),
     reason: status.reason,
     blockCount: BigInt(status.blockCount),
+    cacheGroups: [],
   };
 }
 

@@ -307,7 +307,7 @@ describe('FindMatches', () => {
       ...one,
       source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
     }));
-    const contract = { tokensPerBlock: 32, hashUnit: HashUnit.HASH_UNIT_BIGRAM };
+    const contract = { tokensPerBlock: 32, hashUnit: HashUnit.HASH_UNIT_BIGRAM, cacheGroups: [] };
     worker.setReport({ ...report, contract, evidence });
     await expect.poll(() => matches(indexer, tokens(prompt))).toEqual([`${worker.address}/0 3,3,3,3 1`]);
   });

@@ -33,7 +33,7 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
       servingAddresses: [],
     },
     model: { servedNames: [model], loraAdapters: [] },
-    contract: { tokensPerBlock: size, hashUnit: HashUnit.HASH_UNIT_UNSPECIFIED },
+    contract: { tokensPerBlock: size, hashUnit: HashUnit.HASH_UNIT_UNSPECIFIED, cacheGroups: [] },
     blockSizes: [],
     evidence: [
       {

@@ -168,6 +168,51 @@ export function hashUnitToJSON(object: HashUnit): string {
   }
 }
 
+/** How an engine looks for a prefix hit in one of its KV cache groups. */
+export const CacheGroupKind = {
+  CACHE_GROUP_KIND_UNSPECIFIED: 0,
+  /** CACHE_GROUP_KIND_FULL_ATTENTION - All blocks from the first one on (full, MLA and sink attention). */
+  CACHE_GROUP_KIND_FULL_ATTENTION: 1,
+  /** CACHE_GROUP_KIND_SLIDING_WINDOW - The blocks that cover the last window before the end of the hit. */
+  CACHE_GROUP_KIND_SLIDING_WINDOW: 2,
+  /** CACHE_GROUP_KIND_CHUNKED_LOCAL - The blocks of the chunk in which the hit ends (Llama 4). */
+  CACHE_GROUP_KIND_CHUNKED_LOCAL: 3,
+  /** CACHE_GROUP_KIND_STATE - The state at the end of the hit (Mamba, linear attention). */
+  CACHE_GROUP_KIND_STATE: 4,
+  /** CACHE_GROUP_KIND_OTHER - Not understood: what is predicted for such an engine is approximate. */
+  CACHE_GROUP_KIND_OTHER: 5,
+} as const;
+
+export type CacheGroupKind = typeof CacheGroupKind[keyof typeof CacheGroupKind];
+
+export namespace CacheGroupKind {
+  export type CACHE_GROUP_KIND_UNSPECIFIED = typeof CacheGroupKind.CACHE_GROUP_KIND_UNSPECIFIED;
+  export type CACHE_GROUP_KIND_FULL_ATTENTION = typeof CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION;
+  export type CACHE_GROUP_KIND_SLIDING_WINDOW = typeof CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW;
+  export type CACHE_GROUP_KIND_CHUNKED_LOCAL = typeof CacheGroupKind.CACHE_GROUP_KIND_CHUNKED_LOCAL;
+  export type CACHE_GROUP_KIND_STATE = typeof CacheGroupKind.CACHE_GROUP_KIND_STATE;
+  export type CACHE_GROUP_KIND_OTHER = typeof CacheGroupKind.CACHE_GROUP_KIND_OTHER;
+}
+
+export function cacheGroupKindToJSON(object: CacheGroupKind): string {
+  switch (object) {
+    case CacheGroupKind.CACHE_GROUP_KIND_UNSPECIFIED:
+      return "CACHE_GROUP_KIND_UNSPECIFIED";
+    case CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION:
+      return "CACHE_GROUP_KIND_FULL_ATTENTION";
+    case CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW:
+      return "CACHE_GROUP_KIND_SLIDING_WINDOW";
+    case CacheGroupKind.CACHE_GROUP_KIND_CHUNKED_LOCAL:
+      return "CACHE_GROUP_KIND_CHUNKED_LOCAL";
+    case CacheGroupKind.CACHE_GROUP_KIND_STATE:
+      return "CACHE_GROUP_KIND_STATE";
+    case CacheGroupKind.CACHE_GROUP_KIND_OTHER:
+      return "CACHE_GROUP_KIND_OTHER";
+    default:
+      return object as unknown as string;
+  }
+}
+
 export const BlockSizeKind = {
   BLOCK_SIZE_KIND_UNSPECIFIED: 0,
   /** BLOCK_SIZE_KIND_REQUESTED - Asked for on the command line or in a file; the engine may run another. */
@@ -510,7 +555,41 @@ export interface Contract {
     | string
     | undefined;
   /** How the engine encodes its KV events, where it tells. */
-  eventSchema?: string | undefined;
+  eventSchema?:
+    | string
+    | undefined;
+  /**
+   * The engine's KV cache groups by index; empty for a model that has one
+   * group of full attention. Workers of one model must agree on them.
+   */
+  cacheGroups: CacheGroup[];
+  /**
+   * A prefix hit ends on a multiple of this many tokens; absent where every
+   * block of the main group may end one.
+   */
+  hitAlignmentTokens?:
+    | number
+    | undefined;
+  /** The engine takes the last block off every hit (EAGLE and MTP speculation). */
+  dropsLastHitBlock?: boolean | undefined;
+}
+
+/**
+ * Layers that share one table of KV cache blocks. A prefix hit is the longest
+ * prefix on which all groups of the engine agree.
+ */
+export interface CacheGroup {
+  /** The engine's own number (`group_idx` of its events). */
+  index: number;
+  kind: CacheGroupKind;
+  /** Width in tokens of this group's blocks, from 1 to 1,048,576. */
+  tokensPerBlock: number;
+  /** For SLIDING_WINDOW and CHUNKED_LOCAL. */
+  windowTokens?:
+    | number
+    | undefined;
+  /** The engine's own word, such as `sliding_window` (`kv_cache_spec_kind`). */
+  engineKind: string;
 }
 
 export interface BlockSize {
@@ -1969,6 +2048,9 @@ function createBaseContract(): Contract {
     hashAlgorithm: undefined,
     hashSeed: undefined,
     eventSchema: undefined,
+    cacheGroups: [],
+    hitAlignmentTokens: undefined,
+    dropsLastHitBlock: undefined,
   };
 }
 
@@ -1988,6 +2070,15 @@ export const Contract: MessageFns<Contract> = {
     }
     if (message.eventSchema !== undefined) {
       writer.uint32(42).string(message.eventSchema);
+    }
+    for (const v of message.cacheGroups) {
+      CacheGroup.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.hitAlignmentTokens !== undefined) {
+      writer.uint32(56).uint32(message.hitAlignmentTokens);
+    }
+    if (message.dropsLastHitBlock !== undefined) {
+      writer.uint32(64).bool(message.dropsLastHitBlock);
     }
     return writer;
   },
@@ -2045,6 +2136,30 @@ export const Contract: MessageFns<Contract> = {
             message.eventSchema = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.cacheGroups.push(CacheGroup.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.hitAlignmentTokens = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.dropsLastHitBlock = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2074,6 +2189,15 @@ export const Contract: MessageFns<Contract> = {
     if (message.eventSchema !== undefined) {
       obj.eventSchema = message.eventSchema;
     }
+    if (message.cacheGroups?.length) {
+      obj.cacheGroups = message.cacheGroups.map((e) => CacheGroup.toJSON(e));
+    }
+    if (message.hitAlignmentTokens !== undefined) {
+      obj.hitAlignmentTokens = Math.round(message.hitAlignmentTokens);
+    }
+    if (message.dropsLastHitBlock !== undefined) {
+      obj.dropsLastHitBlock = message.dropsLastHitBlock;
+    }
     return obj;
   },
 
@@ -2087,6 +2211,132 @@ export const Contract: MessageFns<Contract> = {
     message.hashAlgorithm = object.hashAlgorithm ?? undefined;
     message.hashSeed = object.hashSeed ?? undefined;
     message.eventSchema = object.eventSchema ?? undefined;
+    message.cacheGroups = object.cacheGroups?.map((e) => CacheGroup.fromPartial(e)) || [];
+    message.hitAlignmentTokens = object.hitAlignmentTokens ?? undefined;
+    message.dropsLastHitBlock = object.dropsLastHitBlock ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCacheGroup(): CacheGroup {
+  return { index: 0, kind: 0, tokensPerBlock: 0, windowTokens: undefined, engineKind: "" };
+}
+
+export const CacheGroup: MessageFns<CacheGroup> = {
+  encode(message: CacheGroup, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.index !== 0) {
+      writer.uint32(8).uint32(message.index);
+    }
+    if (message.kind !== 0) {
+      writer.uint32(16).int32(message.kind);
+    }
+    if (message.tokensPerBlock !== 0) {
+      writer.uint32(24).uint32(message.tokensPerBlock);
+    }
+    if (message.windowTokens !== undefined) {
+      writer.uint32(32).uint32(message.windowTokens);
+    }
+    if (message.engineKind !== "") {
+      writer.uint32(42).string(message.engineKind);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CacheGroup {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCacheGroup();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.index = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.kind = reader.int32() as any;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.tokensPerBlock = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.windowTokens = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.engineKind = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: CacheGroup): unknown {
+    const obj: any = {};
+    if (message.index !== 0) {
+      obj.index = Math.round(message.index);
+    }
+    if (message.kind !== 0) {
+      obj.kind = cacheGroupKindToJSON(message.kind);
+    }
+    if (message.tokensPerBlock !== 0) {
+      obj.tokensPerBlock = Math.round(message.tokensPerBlock);
+    }
+    if (message.windowTokens !== undefined) {
+      obj.windowTokens = Math.round(message.windowTokens);
+    }
+    if (message.engineKind !== "") {
+      obj.engineKind = message.engineKind;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<CacheGroup>): CacheGroup {
+    return CacheGroup.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CacheGroup>): CacheGroup {
+    const message = createBaseCacheGroup();
+    message.index = object.index ?? 0;
+    message.kind = object.kind ?? 0;
+    message.tokensPerBlock = object.tokensPerBlock ?? 0;
+    message.windowTokens = object.windowTokens ?? undefined;
+    message.engineKind = object.engineKind ?? "";
     return message;
   },
 };

@@ -18,7 +18,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Timestamp } from "../../google/protobuf/timestamp.js";
-import { Heartbeat } from "./capabilities.js";
+import { CacheGroup, Heartbeat } from "./capabilities.js";
 
 export const protobufPackage = "kvaccord.v1";
 
@@ -48,6 +48,16 @@ export const Picture = {
    * some may be missing. Readers that do not know this value take it for none.
    */
   PICTURE_STALE: 4,
+  /**
+   * PICTURE_APPROXIMATE - The blocks are known, and how the engine finds a hit among them is not:
+   * what is predicted may be more or less than the truth.
+   */
+  PICTURE_APPROXIMATE: 5,
+  /**
+   * PICTURE_DOUBTED - The engine's own counts of cached tokens contradict what was predicted. An
+   * aggregator says so, a sidecar never does.
+   */
+  PICTURE_DOUBTED: 6,
 } as const;
 
 export type Picture = typeof Picture[keyof typeof Picture];
@@ -58,6 +68,8 @@ export namespace Picture {
   export type PICTURE_PARTIAL = typeof Picture.PICTURE_PARTIAL;
   export type PICTURE_NONE = typeof Picture.PICTURE_NONE;
   export type PICTURE_STALE = typeof Picture.PICTURE_STALE;
+  export type PICTURE_APPROXIMATE = typeof Picture.PICTURE_APPROXIMATE;
+  export type PICTURE_DOUBTED = typeof Picture.PICTURE_DOUBTED;
 }
 
 export function pictureToJSON(object: Picture): string {
@@ -72,6 +84,10 @@ export function pictureToJSON(object: Picture): string {
       return "PICTURE_NONE";
     case Picture.PICTURE_STALE:
       return "PICTURE_STALE";
+    case Picture.PICTURE_APPROXIMATE:
+      return "PICTURE_APPROXIMATE";
+    case Picture.PICTURE_DOUBTED:
+      return "PICTURE_DOUBTED";
     default:
       return object as unknown as string;
   }
@@ -132,6 +148,7 @@ export interface SubscribeResponse {
     | { $case: "changes"; value: Changes }
     | { $case: "rankState"; value: RankState }
     | { $case: "heartbeat"; value: Heartbeat }
+    | { $case: "groupSnapshotPart"; value: GroupSnapshotPart }
     | undefined;
 }
 
@@ -174,6 +191,12 @@ export interface RankState {
   reason: string;
   /** Blocks in the picture, all tiers. */
   blockCount: bigint;
+  /**
+   * The KV cache groups that the rank's events have shown, by index; empty
+   * while it has shown one group of full attention alone. The first group of
+   * full attention, or where there is none the first group, is the main one.
+   */
+  cacheGroups: CacheGroup[];
 }
 
 export interface SnapshotPart {
@@ -182,6 +205,13 @@ export interface SnapshotPart {
   /** Width of these blocks, as the engine's events tell it. */
   tokensPerBlock: number;
   sequenceHashes: Buffer;
+}
+
+/** Blocks of a KV cache group other than the main one. */
+export interface GroupSnapshotPart {
+  /** `CacheGroup.index`. */
+  cacheGroup: number;
+  part: SnapshotPart | undefined;
 }
 
 export interface SnapshotEnd {
@@ -200,9 +230,15 @@ export interface Changes {
 }
 
 export interface Change {
-  change: { $case: "stored"; value: BlocksStored } | { $case: "removed"; value: BlocksRemoved } | //
-  /** Every block of the rank is gone, in all tiers. */
-  { $case: "cleared"; value: BlocksCleared } | undefined;
+  change:
+    | { $case: "stored"; value: BlocksStored }
+    | { $case: "removed"; value: BlocksRemoved }
+    | //
+    /** Every block of the rank is gone, in all tiers. */
+    { $case: "cleared"; value: BlocksCleared }
+    | { $case: "groupStored"; value: GroupBlocksStored }
+    | { $case: "groupRemoved"; value: GroupBlocksRemoved }
+    | undefined;
 }
 
 export interface BlocksStored {
@@ -217,6 +253,21 @@ export interface BlocksRemoved {
 }
 
 export interface BlocksCleared {
+}
+
+/**
+ * Blocks of a KV cache group other than the main one; their sequence hashes are
+ * chained over blocks of this group's own width.
+ */
+export interface GroupBlocksStored {
+  /** `CacheGroup.index`. */
+  cacheGroup: number;
+  stored: BlocksStored | undefined;
+}
+
+export interface GroupBlocksRemoved {
+  cacheGroup: number;
+  removed: BlocksRemoved | undefined;
 }
 
 function createBaseSubscribeRequest(): SubscribeRequest {
@@ -327,6 +378,9 @@ export const SubscribeResponse: MessageFns<SubscribeResponse> = {
       case "heartbeat":
         Heartbeat.encode(message.payload.value, writer.uint32(50).fork()).join();
         break;
+      case "groupSnapshotPart":
+        GroupSnapshotPart.encode(message.payload.value, writer.uint32(58).fork()).join();
+        break;
     }
     return writer;
   },
@@ -392,6 +446,14 @@ export const SubscribeResponse: MessageFns<SubscribeResponse> = {
             message.payload = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.payload = { $case: "groupSnapshotPart", value: GroupSnapshotPart.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -418,6 +480,8 @@ export const SubscribeResponse: MessageFns<SubscribeResponse> = {
       obj.rankState = RankState.toJSON(message.payload.value);
     } else if (message.payload?.$case === "heartbeat") {
       obj.heartbeat = Heartbeat.toJSON(message.payload.value);
+    } else if (message.payload?.$case === "groupSnapshotPart") {
+      obj.groupSnapshotPart = GroupSnapshotPart.toJSON(message.payload.value);
     }
     return obj;
   },
@@ -461,6 +525,12 @@ export const SubscribeResponse: MessageFns<SubscribeResponse> = {
       case "heartbeat": {
         if (object.payload?.value !== undefined && object.payload?.value !== null) {
           message.payload = { $case: "heartbeat", value: Heartbeat.fromPartial(object.payload.value) };
+        }
+        break;
+      }
+      case "groupSnapshotPart": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "groupSnapshotPart", value: GroupSnapshotPart.fromPartial(object.payload.value) };
         }
         break;
       }
@@ -615,6 +685,7 @@ function createBaseRankState(): RankState {
     engineSequence: undefined,
     reason: "",
     blockCount: 0n,
+    cacheGroups: [],
   };
 }
 
@@ -646,6 +717,9 @@ export const RankState: MessageFns<RankState> = {
         throw new globalThis.Error("value provided for field message.blockCount of type uint64 too large");
       }
       writer.uint32(48).uint64(message.blockCount);
+    }
+    for (const v of message.cacheGroups) {
+      CacheGroup.encode(v!, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -711,6 +785,14 @@ export const RankState: MessageFns<RankState> = {
             message.blockCount = reader.uint64() as bigint;
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.cacheGroups.push(CacheGroup.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -743,6 +825,9 @@ export const RankState: MessageFns<RankState> = {
     if (message.blockCount !== 0n) {
       obj.blockCount = message.blockCount.toString();
     }
+    if (message.cacheGroups?.length) {
+      obj.cacheGroups = message.cacheGroups.map((e) => CacheGroup.toJSON(e));
+    }
     return obj;
   },
 
@@ -764,6 +849,7 @@ export const RankState: MessageFns<RankState> = {
     message.blockCount = (object.blockCount !== undefined && object.blockCount !== null)
       ? BigInt(object.blockCount)
       : 0n;
+    message.cacheGroups = object.cacheGroups?.map((e) => CacheGroup.fromPartial(e)) || [];
     return message;
   },
 };
@@ -872,6 +958,86 @@ export const SnapshotPart: MessageFns<SnapshotPart> = {
     message.tier = object.tier ?? 0;
     message.tokensPerBlock = object.tokensPerBlock ?? 0;
     message.sequenceHashes = object.sequenceHashes ?? Buffer.alloc(0);
+    return message;
+  },
+};
+
+function createBaseGroupSnapshotPart(): GroupSnapshotPart {
+  return { cacheGroup: 0, part: undefined };
+}
+
+export const GroupSnapshotPart: MessageFns<GroupSnapshotPart> = {
+  encode(message: GroupSnapshotPart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cacheGroup !== 0) {
+      writer.uint32(8).uint32(message.cacheGroup);
+    }
+    if (message.part !== undefined) {
+      SnapshotPart.encode(message.part, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GroupSnapshotPart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGroupSnapshotPart();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.cacheGroup = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.part = SnapshotPart.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: GroupSnapshotPart): unknown {
+    const obj: any = {};
+    if (message.cacheGroup !== 0) {
+      obj.cacheGroup = Math.round(message.cacheGroup);
+    }
+    if (message.part !== undefined) {
+      obj.part = SnapshotPart.toJSON(message.part);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<GroupSnapshotPart>): GroupSnapshotPart {
+    return GroupSnapshotPart.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GroupSnapshotPart>): GroupSnapshotPart {
+    const message = createBaseGroupSnapshotPart();
+    message.cacheGroup = object.cacheGroup ?? 0;
+    message.part = (object.part !== undefined && object.part !== null)
+      ? SnapshotPart.fromPartial(object.part)
+      : undefined;
     return message;
   },
 };
@@ -1069,6 +1235,12 @@ export const Change: MessageFns<Change> = {
       case "cleared":
         BlocksCleared.encode(message.change.value, writer.uint32(26).fork()).join();
         break;
+      case "groupStored":
+        GroupBlocksStored.encode(message.change.value, writer.uint32(34).fork()).join();
+        break;
+      case "groupRemoved":
+        GroupBlocksRemoved.encode(message.change.value, writer.uint32(42).fork()).join();
+        break;
     }
     return writer;
   },
@@ -1110,6 +1282,22 @@ export const Change: MessageFns<Change> = {
             message.change = { $case: "cleared", value: BlocksCleared.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.change = { $case: "groupStored", value: GroupBlocksStored.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.change = { $case: "groupRemoved", value: GroupBlocksRemoved.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1130,6 +1318,10 @@ export const Change: MessageFns<Change> = {
       obj.removed = BlocksRemoved.toJSON(message.change.value);
     } else if (message.change?.$case === "cleared") {
       obj.cleared = BlocksCleared.toJSON(message.change.value);
+    } else if (message.change?.$case === "groupStored") {
+      obj.groupStored = GroupBlocksStored.toJSON(message.change.value);
+    } else if (message.change?.$case === "groupRemoved") {
+      obj.groupRemoved = GroupBlocksRemoved.toJSON(message.change.value);
     }
     return obj;
   },
@@ -1155,6 +1347,18 @@ export const Change: MessageFns<Change> = {
       case "cleared": {
         if (object.change?.value !== undefined && object.change?.value !== null) {
           message.change = { $case: "cleared", value: BlocksCleared.fromPartial(object.change.value) };
+        }
+        break;
+      }
+      case "groupStored": {
+        if (object.change?.value !== undefined && object.change?.value !== null) {
+          message.change = { $case: "groupStored", value: GroupBlocksStored.fromPartial(object.change.value) };
+        }
+        break;
+      }
+      case "groupRemoved": {
+        if (object.change?.value !== undefined && object.change?.value !== null) {
+          message.change = { $case: "groupRemoved", value: GroupBlocksRemoved.fromPartial(object.change.value) };
         }
         break;
       }
@@ -1378,6 +1582,166 @@ export const BlocksCleared: MessageFns<BlocksCleared> = {
   },
   fromPartial(_: DeepPartial<BlocksCleared>): BlocksCleared {
     const message = createBaseBlocksCleared();
+    return message;
+  },
+};
+
+function createBaseGroupBlocksStored(): GroupBlocksStored {
+  return { cacheGroup: 0, stored: undefined };
+}
+
+export const GroupBlocksStored: MessageFns<GroupBlocksStored> = {
+  encode(message: GroupBlocksStored, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cacheGroup !== 0) {
+      writer.uint32(8).uint32(message.cacheGroup);
+    }
+    if (message.stored !== undefined) {
+      BlocksStored.encode(message.stored, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GroupBlocksStored {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGroupBlocksStored();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.cacheGroup = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.stored = BlocksStored.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: GroupBlocksStored): unknown {
+    const obj: any = {};
+    if (message.cacheGroup !== 0) {
+      obj.cacheGroup = Math.round(message.cacheGroup);
+    }
+    if (message.stored !== undefined) {
+      obj.stored = BlocksStored.toJSON(message.stored);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<GroupBlocksStored>): GroupBlocksStored {
+    return GroupBlocksStored.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GroupBlocksStored>): GroupBlocksStored {
+    const message = createBaseGroupBlocksStored();
+    message.cacheGroup = object.cacheGroup ?? 0;
+    message.stored = (object.stored !== undefined && object.stored !== null)
+      ? BlocksStored.fromPartial(object.stored)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseGroupBlocksRemoved(): GroupBlocksRemoved {
+  return { cacheGroup: 0, removed: undefined };
+}
+
+export const GroupBlocksRemoved: MessageFns<GroupBlocksRemoved> = {
+  encode(message: GroupBlocksRemoved, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cacheGroup !== 0) {
+      writer.uint32(8).uint32(message.cacheGroup);
+    }
+    if (message.removed !== undefined) {
+      BlocksRemoved.encode(message.removed, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GroupBlocksRemoved {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGroupBlocksRemoved();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.cacheGroup = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.removed = BlocksRemoved.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: GroupBlocksRemoved): unknown {
+    const obj: any = {};
+    if (message.cacheGroup !== 0) {
+      obj.cacheGroup = Math.round(message.cacheGroup);
+    }
+    if (message.removed !== undefined) {
+      obj.removed = BlocksRemoved.toJSON(message.removed);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<GroupBlocksRemoved>): GroupBlocksRemoved {
+    return GroupBlocksRemoved.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GroupBlocksRemoved>): GroupBlocksRemoved {
+    const message = createBaseGroupBlocksRemoved();
+    message.cacheGroup = object.cacheGroup ?? 0;
+    message.removed = (object.removed !== undefined && object.removed !== null)
+      ? BlocksRemoved.fromPartial(object.removed)
+      : undefined;
     return message;
   },
 };

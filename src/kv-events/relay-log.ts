@@ -6,6 +6,8 @@ export interface PicturePiece {
   readonly tier: (RelayMessage & { type: 'snapshot_part' })['tier'];
   readonly tokensPerBlock: number;
   readonly sequenceHashes: Uint8Array;
+  /** `CacheGroup.index`; absent for the main group. */
+  readonly group?: number;
 }
 
 /** Gives what a rank holds piece by piece, while it goes on changing. */
@@ -188,6 +190,7 @@ export class RelayLog {
           tier: piece.tier,
           tokensPerBlock: piece.tokensPerBlock,
           sequenceHashes: piece.sequenceHashes,
+          ...(piece.group === undefined ? {} : { group: piece.group }),
         };
       }
     }

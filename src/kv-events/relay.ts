@@ -1,4 +1,5 @@
 import type { Tier } from '../blocks/tier.js';
+import type { CacheGroup } from '../contract/cache-groups.js';
 import type { Picture } from '../contract/picture.js';
 
 /** One change of what a data-parallel rank holds; a batch of the engine comes to several, in order. */
@@ -8,10 +9,18 @@ export type BlockChange =
       readonly tier: Tier;
       /** The event's own `block_size`; never worked out from tokens and hashes. */
       readonly tokensPerBlock: number;
-      /** Packed little-endian u64, chained. */
+      /** Packed little-endian u64, chained over blocks of this width. */
       readonly sequenceHashes: Uint8Array;
+      /** `CacheGroup.index`; absent for the main group (see `mainGroupOf`). */
+      readonly group?: number;
     }
-  | { readonly type: 'removed'; readonly tier: Tier; readonly sequenceHashes: Uint8Array }
+  | {
+      readonly type: 'removed';
+      readonly tier: Tier;
+      readonly sequenceHashes: Uint8Array;
+      /** As in `stored`. */
+      readonly group?: number;
+    }
   /** Every block of the rank is gone, in all tiers. */
   | { readonly type: 'cleared' };
 
@@ -27,6 +36,11 @@ export interface RankStatus {
   readonly reason: string;
   /** Blocks in the picture, all tiers. */
   readonly blockCount: number;
+  /**
+   * The KV cache groups that the events have shown, by index; absent while the rank has shown one group of full
+   * attention alone. A change of them is told before the first block that depends on it.
+   */
+  readonly cacheGroups?: readonly CacheGroup[];
   /**
    * True when nothing but a first batch is missing: nothing is known to be wrong, and an idle engine stays like this.
    * Not sent to readers.
@@ -55,6 +69,8 @@ export type RelayMessage =
       readonly tier: Tier;
       readonly tokensPerBlock: number;
       readonly sequenceHashes: Uint8Array;
+      /** `CacheGroup.index`; absent for the main group. */
+      readonly group?: number;
     }
   /** The changes after `sequence` follow. */
   | { readonly type: 'snapshot_end'; readonly sequence: number }

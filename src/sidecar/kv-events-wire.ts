@@ -1,3 +1,4 @@
+import { cacheGroupToWire } from '../contract/cache-groups.js';
 import { WIRE_PICTURES } from '../contract/picture.js';
 import { type Change, type RankState, SubscribeResponse, Tier } from '../gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../kv-events/relay.js';
@@ -67,9 +68,12 @@ export class KvEventsEncoder {
         };
       }
       case 'snapshot_part': {
-        const { rank, tier, tokensPerBlock, sequenceHashes } = message;
-        const value = { dataParallelRank: rank, tier: TIERS[tier], tokensPerBlock };
-        return { $case: 'snapshotPart', value: { ...value, sequenceHashes: bytesOf(sequenceHashes) } };
+        const { rank, tier, tokensPerBlock, sequenceHashes, group } = message;
+        const place = { dataParallelRank: rank, tier: TIERS[tier], tokensPerBlock };
+        const part = { ...place, sequenceHashes: bytesOf(sequenceHashes) };
+        return group === undefined
+          ? { $case: 'snapshotPart', value: part }
+          : { $case: 'groupSnapshotPart', value: { cacheGroup: group, part } };
       }
       case 'snapshot_end':
         return { $case: 'snapshotEnd', value: { sequence: BigInt(message.sequence) } };
@@ -106,20 +110,25 @@ function rankStateOf(status: RankStatus): RankState {
     ...(engineSequence === undefined ? {} : { engineSequence }),
     reason: status.reason,
     blockCount: BigInt(status.blockCount),
-    cacheGroups: [],
+    cacheGroups: (status.cacheGroups ?? []).map(cacheGroupToWire),
   };
 }
 
 function changeOf(change: BlockChange): Change {
   switch (change.type) {
     case 'stored': {
-      const { tier, tokensPerBlock, sequenceHashes } = change;
-      const value = { tier: TIERS[tier], tokensPerBlock, sequenceHashes: bytesOf(sequenceHashes) };
-      return { change: { $case: 'stored', value } };
+      const { tier, tokensPerBlock, sequenceHashes, group } = change;
+      const stored = { tier: TIERS[tier], tokensPerBlock, sequenceHashes: bytesOf(sequenceHashes) };
+      return group === undefined
+        ? { change: { $case: 'stored', value: stored } }
+        : { change: { $case: 'groupStored', value: { cacheGroup: group, stored } } };
     }
     case 'removed': {
-      const value = { tier: TIERS[change.tier], sequenceHashes: bytesOf(change.sequenceHashes) };
-      return { change: { $case: 'removed', value } };
+      const { tier, sequenceHashes, group } = change;
+      const removed = { tier: TIERS[tier], sequenceHashes: bytesOf(sequenceHashes) };
+      return group === undefined
+        ? { change: { $case: 'removed', value: removed } }
+        : { change: { $case: 'groupRemoved', value: { cacheGroup: group, removed } } };
     }
     case 'cleared':
       return { change: { $case: 'cleared', value: {} } };

@@ -104,11 +104,14 @@ function serve(workerId: string): Promise<number> {
     watchCapabilities: (call: Watch) => {
       call.on('error', () => {});
       const value = makeBenchReport(workerId, load.tokensPerBlock, 1);
-      call.write({ payload: { $case: 'report', value } });
+      call.write({ payload: { $case: 'report', value }, offerAsked: false });
       const { instanceId, revision } = value;
       // Who says nothing for fifteen seconds is given up.
       setInterval(() => {
-        call.write({ payload: { $case: 'heartbeat', value: { sentAt: new Date(), instanceId, revision } } });
+        call.write({
+          payload: { $case: 'heartbeat', value: { sentAt: new Date(), instanceId, revision } },
+          offerAsked: false,
+        });
       }, HEARTBEAT_INTERVAL_MS);
     },
   });

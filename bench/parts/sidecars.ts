@@ -26,7 +26,7 @@ let beat = 0;
 let due = 0;
 
 const sendReport = (call: Watch, report: CapabilityReport): void => {
-  call.write({ payload: { $case: 'report', value: report } });
+  call.write({ payload: { $case: 'report', value: report }, offerAsked: false });
 };
 
 servePart({
@@ -49,7 +49,10 @@ servePart({
         if (watches.length < count) continue;
         const { call, report } = watches[beat % count] as (typeof watches)[number];
         const { instanceId, revision } = report;
-        call.write({ payload: { $case: 'heartbeat', value: { sentAt: new Date(), instanceId, revision } } });
+        call.write({
+          payload: { $case: 'heartbeat', value: { sentAt: new Date(), instanceId, revision } },
+          offerAsked: false,
+        });
         beat += 1;
       }
     }, HEARTBEAT_TICK_MS);

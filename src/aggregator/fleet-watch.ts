@@ -79,6 +79,9 @@ export class FleetWatch implements AgreementFeed {
           onConnected: (target, channel) => {
             for (const companion of this.#companions) companion.onConnected?.(target, channel);
           },
+          onOfferAsked: (target) => {
+            for (const companion of this.#companions) companion.onOfferAsked?.(target);
+          },
           onDisconnected: (target) => {
             for (const companion of this.#companions) companion.onDisconnected?.(target);
           },

@@ -36,16 +36,20 @@ interface Told {
 }
 
 /**
- * Reports to each sidecar, over the connection of its session, whether its
- * worker is offered here: a pod is only to count as ready in a rolling change
- * once it gets requests.
+ * Reports to a sidecar, over the connection of its session, whether its worker
+ * is offered here: a pod is only to count as ready in a rolling change once it
+ * gets requests. It reports to those alone that somebody asks for it.
  */
 export class OfferReporter implements FleetCompanion, FleetListener {
   readonly targets: readonly string[] = [];
   readonly #frontendId: string;
   readonly #clock: Clock;
+  readonly #channels = new Map<string, RpcChannel>();
+  /** Sidecars that are asked. */
   readonly #told = new Map<string, Told>();
-  #words: ReadonlyMap<string, Word> = new Map();
+  #view: FleetView | undefined;
+  /** What `#view` says of each worker; undefined until that is needed. */
+  #words: ReadonlyMap<string, Word> | undefined;
   #timer: Timer | undefined;
 
   constructor(options: { readonly frontendId: string }, modules: { readonly clock: Clock }) {
@@ -55,18 +59,27 @@ export class OfferReporter implements FleetCompanion, FleetListener {
 
   onConnected(target: string, channel: RpcChannel): void {
     this.onDisconnected(target);
-    this.#told.set(target, {
+    this.#channels.set(target, channel);
+  }
+
+  onOfferAsked(target: string): void {
+    const channel = this.#channels.get(target);
+    if (channel === undefined || this.#told.has(target)) return;
+    const told: Told = {
       client: channel.createClient(CapabilitiesClient),
       gone: new AbortController(),
       word: undefined,
       saidAtMs: 0,
       isCalling: false,
       isUnsupported: false,
-    });
+    };
+    this.#told.set(target, told);
+    this.#report(target, told, false);
     this.#timer ??= this.#clock.setTimer(LOOK_MS, this.#look);
   }
 
   onDisconnected(target: string): void {
+    this.#channels.delete(target);
     this.#told.get(target)?.gone.abort(new Error('the session has ended'));
     this.#told.delete(target);
     if (this.#told.size > 0) return;
@@ -75,11 +88,8 @@ export class OfferReporter implements FleetCompanion, FleetListener {
   }
 
   onView(view: FleetView): void {
-    const words = new Map<string, Word>();
-    for (const group of view.groups) {
-      for (const member of group.members) words.set(member.target, wordOf(group, member));
-    }
-    this.#words = words;
+    this.#view = view;
+    this.#words = undefined;
     for (const [target, told] of this.#told) this.#report(target, told, false);
   }
 
@@ -90,8 +100,9 @@ export class OfferReporter implements FleetCompanion, FleetListener {
 
   /** Reports a word that is new, or that is due again. */
   #report(target: string, told: Told, mayRepeat: boolean): void {
+    this.#words ??= wordsOf(this.#view);
     const word = this.#words.get(target);
-    if (word === undefined || word.instanceId === '' || told.isCalling || told.isUnsupported) return;
+    if (word === undefined || told.isCalling || told.isUnsupported) return;
     const nowMs = this.#clock.monotonicMs();
     const isDue = mayRepeat && nowMs - told.saidAtMs >= REPEAT_MS;
     if (isSame(told.word, word) && !isDue) return;
@@ -120,10 +131,22 @@ export class OfferReporter implements FleetCompanion, FleetListener {
   }
 }
 
-function wordOf({ gateOpen }: GroupView, { instanceId, offer, state, reason }: MemberView): Word {
-  if (!gateOpen) return { instanceId, offer: Offer.OFFER_UNDECIDED, reason: '' };
+function wordsOf(view: FleetView | undefined): ReadonlyMap<string, Word> {
+  const words = new Map<string, Word>();
+  for (const group of view?.groups ?? []) {
+    for (const member of group.members) {
+      const word = wordOf(group, member);
+      if (word !== undefined) words.set(member.target, word);
+    }
+  }
+  return words;
+}
+
+/** Undefined while nothing is decided: to a sidecar that is the same as no word. */
+function wordOf({ gateOpen }: GroupView, { instanceId, offer, state, reason }: MemberView): Word | undefined {
+  if (!gateOpen || instanceId === '') return undefined;
   if (offer !== 'none') return { instanceId, offer: Offer.OFFER_OFFERED, reason: '' };
-  if (state !== 'dissenting') return { instanceId, offer: Offer.OFFER_UNDECIDED, reason: '' };
+  if (state !== 'dissenting') return undefined;
   return { instanceId, offer: Offer.OFFER_KEPT_OUT, reason: reason.slice(0, MAX_REASON_CHARS) };
 }
 

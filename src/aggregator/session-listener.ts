@@ -8,6 +8,11 @@ export interface ChannelListener {
    * used until `onDisconnected` and never closed.
    */
   onConnected?(target: string, channel: RpcChannel): void;
+  /**
+   * Somebody asks the sidecar whether its worker is offered; may be called
+   * again, and only while a connection stands.
+   */
+  onOfferAsked?(target: string): void;
   /** The session's connection is about to be cut. */
   onDisconnected?(target: string): void;
 }

@@ -208,6 +208,7 @@ export class WorkerSession {
     else if (payload?.$case === 'heartbeat') this.#takeHeartbeat(payload.value);
     // A newer sidecar may have more to say; that it is there is all that we understand.
     else this.#modules.listener.onAlive(this.target);
+    if (response.offerAsked && this.#isOn(stream)) this.#modules.listener.onOfferAsked?.(this.target);
     if (this.#isOn(stream)) this.#charge(stream, bytes.length);
   }
 

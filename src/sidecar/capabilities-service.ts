@@ -103,8 +103,10 @@ export class CapabilitiesEndpoint {
       );
     }
     this.#watchers += 1;
-    const leave = frontendId === '' ? undefined : this.#offers.watch(frontendId);
-    const unsubscribe = this.#store.subscribe(() => stream.send(this.#report()));
+    // The whole report, because it takes the place of one that still waits.
+    const sendReport = (): void => stream.send(this.#report());
+    const leave = frontendId === '' ? undefined : this.#offers.watch(frontendId, sendReport);
+    const unsubscribe = this.#store.subscribe(sendReport);
     stream.signal.addEventListener(
       'abort',
       () => {
@@ -121,13 +123,17 @@ export class CapabilitiesEndpoint {
   }
 
   #report(): WatchCapabilitiesResponse {
-    return { payload: { $case: 'report', value: this.#store.current } };
+    return {
+      payload: { $case: 'report', value: this.#store.current },
+      offerAsked: this.#offers.isAsked,
+    };
   }
 
   #heartbeat({ clock }: RpcEdge): WatchCapabilitiesResponse {
     const { instanceId, revision } = this.#store.current;
     return {
       payload: { $case: 'heartbeat', value: { sentAt: new Date(clock.wallMs()), instanceId, revision } },
+      offerAsked: this.#offers.isAsked,
     };
   }
 }

@@ -10,7 +10,8 @@ import { onOneLine } from '../text/printable.js';
 const WORD_HOLDS_MS = 60_000;
 
 /**
- * How long a worker with a complete report waits for a frontend to decide. It
+ * How long a worker with a complete report waits for a frontend to decide,
+ * from the first time that somebody asks: frontends report nothing before. It
  * is longer than a frontend's restart takes; after it the worker counts as
  * ready, for where no gate is open nobody can be offered, and whoever starts
  * workers one after the other would wait for ever.
@@ -45,20 +46,34 @@ export class OfferBoard {
   readonly #frontends = new Map<string, Frontend>();
   /** Since when the report of this engine start is complete. */
   #complete: { readonly instanceId: string; readonly sinceMs: number } | undefined;
+  /** Since when somebody asks `/readyz?offered`; undefined before the first time. */
+  #askedSinceMs: number | undefined;
+  /** Watches to be notified of the first time. */
+  readonly #unasked = new Set<() => void>();
 
   constructor(modules: { readonly clock: Clock }) {
     this.#clock = modules.clock;
   }
 
-  /** A frontend watches; the function that comes back says that it stopped. */
-  watch(frontendId: string): () => void {
+  /** Whether somebody asks; it stays so for the life of the process, for a probe that asked once asks again. */
+  get isAsked(): boolean {
+    return this.#askedSinceMs !== undefined;
+  }
+
+  /**
+   * A frontend watches; the function that comes back says that it stopped.
+   * `onAsked` is called when somebody asks for the first time after this.
+   */
+  watch(frontendId: string, onAsked: () => void): () => void {
     this.#prune();
     const frontend = this.#frontends.get(frontendId) ?? { watches: 0, decision: undefined, heardAtMs: 0 };
     if (this.#frontends.size >= MAX_FRONTENDS && !this.#frontends.has(frontendId)) return () => {};
     this.#frontends.set(frontendId, frontend);
     frontend.watches += 1;
+    if (!this.isAsked) this.#unasked.add(onAsked);
     return () => {
       frontend.watches -= 1;
+      this.#unasked.delete(onAsked);
     };
   }
 
@@ -83,9 +98,11 @@ export class OfferBoard {
       this.#complete = { instanceId, sinceMs: this.#clock.monotonicMs() };
   }
 
-  /** Whether this worker may take another's place now. */
+  /** Whether this worker may take another's place now. Asking for it has frontends report from now on. */
   check(): ProbeCheck {
     const name = 'offered';
+    const nowMs = this.#clock.monotonicMs();
+    const askedSinceMs = this.#askedSinceMs ?? this.#beAsked(nowMs);
     if (this.#complete === undefined)
       return { name, ok: false, text: 'the report is not complete: nobody can offer this worker yet' };
     const { instanceId, sinceMs } = this.#complete;
@@ -100,13 +117,21 @@ export class OfferBoard {
       return { name, ok: false, text };
     }
     if (decisions.length > 0) return { name, ok: true, text: `by ${decisions.length} frontends` };
-    const leftMs = sinceMs + DECISION_WAIT_MS - this.#clock.monotonicMs();
+    const leftMs = Math.max(sinceMs, askedSinceMs) + DECISION_WAIT_MS - nowMs;
     if (leftMs > 0) {
       const text = `no frontend has decided yet; without one it counts as ready in ${Math.ceil(leftMs / 1_000)} s`;
       return { name, ok: false, text };
     }
     const waited = `no frontend decided within ${DECISION_WAIT_MS / 1_000} s: none watches, or no gate is open`;
     return { name, ok: true, text: waited };
+  }
+
+  #beAsked(nowMs: number): number {
+    this.#askedSinceMs = nowMs;
+    const watches = [...this.#unasked];
+    this.#unasked.clear();
+    for (const onAsked of watches) onAsked();
+    return nowMs;
   }
 
   /** Forgets decisions that nobody repeats, and frontends that have gone. */

@@ -43,28 +43,58 @@ function start(): { reporter: OfferReporter; sidecar: Sidecar; clock: FakeClock 
   const reporter = new OfferReporter({ frontendId: 'f-1' }, { clock });
   const sidecar = new Sidecar();
   reporter.onConnected('a', sidecar.channel);
+  reporter.onOfferAsked('a');
   return { reporter, sidecar, clock };
 }
 
 describe('an OfferReporter', () => {
-  it('reports what changed for each worker, with the engine start and the reason', async () => {
+  it('reports nothing to a sidecar that nobody asks, and the decision as it stands once somebody does', () => {
+    const clock = new FakeClock();
+    const reporter = new OfferReporter({ frontendId: 'f-1' }, { clock });
+    const sidecar = new Sidecar();
+    reporter.onConnected('a', sidecar.channel);
+    reporter.onView(viewOf(KEPT_OUT));
+    expect([sidecar.requests.length, clock.pendingTimers]).toEqual([0, 0]);
+    reporter.onOfferAsked('a');
+    reporter.onOfferAsked('a');
+    expect(sidecar.offers).toEqual([Offer.OFFER_KEPT_OUT]);
+    reporter.onDisconnected('a');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is asked again by a sidecar that comes back, and not for one without a connection', () => {
+    const clock = new FakeClock();
+    const reporter = new OfferReporter({ frontendId: 'f-1' }, { clock });
+    const sidecar = new Sidecar();
+    reporter.onView(viewOf({}));
+    reporter.onOfferAsked('a');
+    reporter.onConnected('a', sidecar.channel);
+    expect(sidecar.requests).toHaveLength(0);
+    reporter.onOfferAsked('a');
+    expect(sidecar.requests).toHaveLength(1);
+    reporter.onConnected('a', sidecar.channel);
+    reporter.onView(viewOf(KEPT_OUT));
+    expect(sidecar.requests).toHaveLength(1);
+    reporter.onDisconnected('a');
+  });
+
+  it('reports what is decided for each worker, with the engine start and the reason', async () => {
     const { reporter, sidecar, clock } = start();
     reporter.onView(viewOf({}, false));
-    sidecar.answers.shift()?.(null, {});
-    await clock.advanceMs(0);
+    expect(sidecar.requests).toHaveLength(0);
     reporter.onView(viewOf(KEPT_OUT));
     sidecar.answers.shift()?.(null, {});
     await clock.advanceMs(0);
     reporter.onView(viewOf({}));
-    expect(sidecar.offers).toEqual([Offer.OFFER_UNDECIDED, Offer.OFFER_KEPT_OUT, Offer.OFFER_OFFERED]);
-    expect(sidecar.requests[1]).toMatchObject({ frontendId: 'f-1', instanceId: 'a-1', reason: 'it has 64' });
+    expect(sidecar.offers).toEqual([Offer.OFFER_KEPT_OUT, Offer.OFFER_OFFERED]);
+    expect(sidecar.requests[0]).toMatchObject({ frontendId: 'f-1', instanceId: 'a-1', reason: 'it has 64' });
     reporter.onDisconnected('a');
   });
 
   it('has decided nothing about a worker that is kept out for another reason than that it differs', () => {
     const { reporter, sidecar } = start();
     reporter.onView(viewOf({ offer: 'none', state: 'draining' }));
-    expect(sidecar.offers).toEqual([Offer.OFFER_UNDECIDED]);
+    expect(sidecar.offers).toEqual([]);
     reporter.onDisconnected('a');
   });
 

@@ -22,6 +22,27 @@ describe('a session', () => {
     expect(sidecar.requests).toEqual([{ lastInstanceId: '', lastRevision: 0n, frontendId: '' }]);
   });
 
+  it('passes on that a sidecar is asked for offers, after what its message brought, and again after a break', async () => {
+    const sidecar = await startSidecar();
+    const { pool, recorder, clock } = createPool();
+    pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
+    await recorder.until(() => recorder.reports.length === 1);
+    sidecar.isOfferAsked = true;
+    sidecar.sendHeartbeat();
+    await recorder.until(() => recorder.events.length === 3);
+    sidecar.cutConnections();
+    await recorder.until(() => recorder.count('broken') === 1);
+    await clock.advanceMs(250);
+    await recorder.until(() => recorder.count('asked') === 2);
+    expect(recorder.events.filter((event) => !event.startsWith('broken'))).toEqual([
+      'report w-1 32',
+      'alive w-1',
+      'asked w-1',
+      'alive w-1',
+      'asked w-1',
+    ]);
+  });
+
   it('comes back after a break and asks only for what it does not have', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder, clock } = createPool();

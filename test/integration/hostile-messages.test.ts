@@ -319,9 +319,13 @@ describe('an aggregator of which one worker is hostile', () => {
     await harness.untilGate(true);
     const reports = fc.sample(
       mutatedMessages([
-        WatchCapabilitiesResponse.encode({ payload: { $case: 'report', value: fullReport('bad') } }).finish(),
+        WatchCapabilitiesResponse.encode({
+          payload: { $case: 'report', value: fullReport('bad') },
+          offerAsked: true,
+        }).finish(),
         WatchCapabilitiesResponse.encode({
           payload: { $case: 'heartbeat', value: { sentAt: new Date(0), instanceId: 'i', revision: 1n } },
+          offerAsked: true,
         }).finish(),
       ]),
       24 * 10,

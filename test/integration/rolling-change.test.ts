@@ -94,13 +94,13 @@ class RollingUpdate {
 
   async begin(): Promise<void> {
     for (let at = 0; at < this.#replicas; at += 1) await this.#create(32, false);
-    this.#write();
+    this.write();
   }
 
   /** One turn of the controller. True when the update is over. */
   async step(harness: AggregatorHarness): Promise<boolean> {
     const isReady = new Map<Pod, boolean>();
-    for (const pod of this.pods) isReady.set(pod, (await fetch(`${pod.http}${this.#path}`)).status === 200);
+    for (const pod of this.pods) isReady.set(pod, await this.isReady(pod));
     const { maxSurge, maxUnavailable } = this.#bounds;
     let total = this.pods.length;
     let news = this.pods.filter(({ isNew }) => isNew).length;
@@ -119,19 +119,26 @@ class RollingUpdate {
       this.pods = this.pods.filter((one) => one !== pod);
       void pod.delete();
     }
-    this.#write();
+    this.write();
     await new Promise((resolve) => setTimeout(resolve, 250));
     this.offered.push(offeredBy(harness));
     return this.pods.every(({ isNew }) => isNew) && offeredBy(harness) === this.#replicas;
   }
 
+  async isReady(pod: Pod): Promise<boolean> {
+    return (await fetch(`${pod.http}${this.#path}`)).status === 200;
+  }
+
   async #create(tokensPerBlock: number, isNew: boolean): Promise<void> {
     this.#made += 1;
-    this.pods.push(await startPod(`w-${this.#made}`, tokensPerBlock, isNew));
+    const pod = await startPod(`w-${this.#made}`, tokensPerBlock, isNew);
+    // A kubelet asks from the start of a pod on.
+    await this.isReady(pod);
+    this.pods.push(pod);
   }
 
   /** Swapped as a whole, as Kubernetes does. */
-  #write(): void {
+  write(): void {
     writeFileSync(`${this.#list}.new`, JSON.stringify(this.pods.map(({ grpc }) => grpc)));
     renameSync(`${this.#list}.new`, this.#list);
   }
@@ -148,6 +155,7 @@ async function start(update: RollingUpdate): Promise<AggregatorHarness> {
   open.add(() => harness.stop());
   await harness.untilGate(true);
   await harness.untilView(() => offeredBy(harness) === 6);
+  for (const pod of update.pods) while (!(await update.isReady(pod)));
   return harness;
 }
 
@@ -175,5 +183,37 @@ describe('a rolling change of block size, six workers', () => {
       expect.stringContaining('keep this worker out'),
     ]);
     expect((await fetch(`${waiting?.http}/readyz`)).status).toBe(200);
+  }, 60_000);
+
+  it('hears of a worker that differs from every frontend, also when the first probe comes long after the report', async () => {
+    const update = new RollingUpdate({ maxSurge: 0, maxUnavailable: 0 }, '/livez');
+    await update.begin();
+    const frontends = [];
+    for (let at = 0; at < 2; at += 1) {
+      const harness = await AggregatorHarness.start(
+        [],
+        { settleMs: 500 },
+        { workersFile: update.workersFile },
+      );
+      open.add(() => harness.stop());
+      frontends.push(harness);
+    }
+    for (const harness of frontends) await harness.untilView(() => offeredBy(harness) === 6);
+    const other = await startPod('w-other', 64, true);
+    update.pods.push(other);
+    update.write();
+    const isKeptOut = (harness: AggregatorHarness): boolean =>
+      harness.aggregator.fleet.runner.view.groups[0]?.members.some(({ state }) => state === 'dissenting') ===
+      true;
+    for (const harness of frontends) await harness.untilView(() => isKeptOut(harness));
+    // Nobody has asked until now, so nobody has reported.
+    let text = await (await fetch(`${other.http}/readyz?offered`)).text();
+    expect(text).toContain('no frontend has decided yet');
+    while (!text.includes('2 of 2 frontends keep this worker out')) {
+      text = await (await fetch(`${other.http}/readyz?offered`)).text();
+    }
+    const [same] = update.pods;
+    let status = 0;
+    while (status !== 200) status = (await fetch(`${same?.http}/readyz?offered`)).status;
   }, 60_000);
 });

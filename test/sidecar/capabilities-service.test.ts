@@ -4,6 +4,7 @@ import {
   CapabilitiesClient,
   CapabilitiesService,
   EngineState,
+  ReportOfferRequest_Offer,
   type WatchCapabilitiesResponse,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { parseAddress } from '../../src/platform/address.js';
@@ -26,6 +27,7 @@ const LOOPBACK = parseAddress('127.0.0.1:0');
 
 interface Served {
   readonly store: ReportStore;
+  readonly offers: OfferBoard;
   readonly endpoint: CapabilitiesEndpoint;
   readonly server: RpcServer;
   readonly client: CapabilitiesClient;
@@ -54,6 +56,7 @@ async function serve(options: CapabilitiesServiceOptions = {}): Promise<Served> 
   const { text } = await server.start();
   const served = {
     store,
+    offers,
     endpoint,
     server,
     client: new CapabilitiesClient(text, credentials.createInsecure()),
@@ -210,5 +213,44 @@ describe('WatchCapabilities', () => {
     const { client } = await serve();
     const refused = await new Watch(client, 'x'.repeat(513)).end();
     expect(refused?.code).toBe(status.INVALID_ARGUMENT);
+  });
+});
+
+describe('ReportOffer', () => {
+  const watchAs = (client: CapabilitiesClient, frontendId: string) => {
+    const call = client.watchCapabilities({ lastInstanceId: '', lastRevision: 0n, frontendId });
+    const messages = call[Symbol.asyncIterator]() as AsyncIterator<WatchCapabilitiesResponse>;
+    return { next: async () => (await messages.next()).value?.offerAsked, cancel: () => call.cancel() };
+  };
+
+  it('is asked for on the watch of every frontend from the first question on, and with the first message of later ones', async () => {
+    const { client, offers } = await serve();
+    const first = [watchAs(client, 'a'), watchAs(client, 'b')];
+    for (const watch of first) expect(await watch.next()).toBe(false);
+    offers.check();
+    for (const watch of first) expect(await watch.next()).toBe(true);
+    const late = watchAs(client, 'c');
+    expect(await late.next()).toBe(true);
+    for (const watch of [...first, late]) watch.cancel();
+  });
+
+  it('is taken of a frontend that watches, and shows where it is asked for', async () => {
+    const { client, offers, store } = await serve();
+    offers.setReport({ instanceId: store.current.instanceId, isComplete: true });
+    const watch = watchAs(client, 'a');
+    await watch.next();
+    expect(offers.check().ok).toBe(false);
+    const { instanceId } = store.current;
+    const request = {
+      frontendId: 'a',
+      instanceId,
+      offer: ReportOfferRequest_Offer.OFFER_OFFERED,
+      reason: '',
+    };
+    await new Promise((resolve, reject) => {
+      client.reportOffer(request, (error, response) => (error ? reject(error) : resolve(response)));
+    });
+    expect(offers.check().ok).toBe(true);
+    watch.cancel();
   });
 });

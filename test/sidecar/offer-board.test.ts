@@ -3,6 +3,8 @@ import { ReportOfferRequest_Offer as Offer } from '../../src/gen/kvaccord/v1/cap
 import { OfferBoard } from '../../src/sidecar/offer-board.js';
 import { FakeClock } from '../support/fake-clock.js';
 
+const ignore = (): void => undefined;
+
 function make() {
   const clock = new FakeClock();
   const board = new OfferBoard({ clock });
@@ -24,8 +26,8 @@ describe('whether a worker may take the place of another', () => {
 
   it('is yes when a frontend offers it, and no with the reason when one keeps it out', () => {
     const { board, say } = make();
-    board.watch('a');
-    board.watch('b');
+    board.watch('a', ignore);
+    board.watch('b', ignore);
     say('a', Offer.OFFER_OFFERED);
     expect(board.check()).toEqual({ name: 'offered', ok: true, text: 'by 1 frontends' });
     say('b', Offer.OFFER_KEPT_OUT);
@@ -38,10 +40,41 @@ describe('whether a worker may take the place of another', () => {
     expect(board.check().ok).toBe(true);
   });
 
+  it('notifies every watch when somebody asks for the first time, and no watch that has gone', () => {
+    const { board } = make();
+    const asked: string[] = [];
+    board.watch('a', () => asked.push('a'));
+    board.watch('b', () => asked.push('b'));
+    board.watch('gone', () => asked.push('gone'))();
+    expect(board.isAsked).toBe(false);
+    board.check();
+    board.check();
+    expect(asked).toEqual(['a', 'b']);
+    board.watch('late', () => asked.push('late'));
+    board.check();
+    expect([asked.length, board.isAsked]).toEqual([2, true]);
+  });
+
+  it('counts the minute from the first question, which may come long after the report: nobody reported before', async () => {
+    const { board, clock, say } = make();
+    board.watch('a', () => say('a', Offer.OFFER_KEPT_OUT));
+    await clock.advanceMs(600_000);
+    // The answer of the frontend comes a moment after the first question.
+    const other = make();
+    await other.clock.advanceMs(600_000);
+    expect(other.board.check().ok).toBe(false);
+    await other.clock.advanceMs(59_999);
+    expect(other.board.check().ok).toBe(false);
+    await other.clock.advanceMs(1);
+    expect(other.board.check().ok).toBe(true);
+    expect(board.check()).toMatchObject({ ok: false, text: expect.stringContaining('it has 64') });
+  });
+
   it('waits a minute for a frontend to decide, and then is yes: nobody is offered where no gate is open', async () => {
     const { board, clock, say } = make();
-    board.watch('a');
+    board.watch('a', ignore);
     say('a', Offer.OFFER_UNDECIDED);
+    expect(board.check().ok).toBe(false);
     await clock.advanceMs(59_999);
     expect(board.check().ok).toBe(false);
     await clock.advanceMs(1);
@@ -50,12 +83,13 @@ describe('whether a worker may take the place of another', () => {
 
   it('does not become yes because a frontend restarts: its decision stands for a minute', async () => {
     const { board, clock, say } = make();
-    const leave = board.watch('a');
+    const leave = board.watch('a', ignore);
     await clock.advanceMs(90_000);
     say('a', Offer.OFFER_KEPT_OUT);
     leave();
-    board.watch('a-again');
+    board.watch('a-again', ignore);
     say('a-again', Offer.OFFER_UNDECIDED);
+    expect(board.check().ok).toBe(false);
     await clock.advanceMs(59_000);
     expect(board.check().ok).toBe(false);
     await clock.advanceMs(1_001);
@@ -64,7 +98,7 @@ describe('whether a worker may take the place of another', () => {
 
   it('speaks of the running engine alone, and begins again with the next one', () => {
     const { board, say } = make();
-    board.watch('a');
+    board.watch('a', ignore);
     say('a', Offer.OFFER_OFFERED);
     board.setReport({ instanceId: 'i-2', isComplete: true });
     expect(board.check().ok).toBe(false);
@@ -75,7 +109,7 @@ describe('whether a worker may take the place of another', () => {
   it('takes no word of who does not watch', () => {
     const { board, say } = make();
     expect(say('stranger', Offer.OFFER_KEPT_OUT)).toBe(false);
-    board.watch('a')();
+    board.watch('a', ignore)();
     expect(say('a', Offer.OFFER_KEPT_OUT)).toBe(false);
     expect(board.check().text).toContain('no frontend has decided yet');
   });

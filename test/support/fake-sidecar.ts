@@ -53,6 +53,8 @@ export class FakeSidecar {
   /** Every subscription to KV events that was asked for, in order. */
   readonly subscriptionRequests: SubscribeRequest[] = [];
   mode: FakeSidecarMode;
+  /** Whether its messages say that somebody asks whether the worker is offered. */
+  isOfferAsked = false;
   /** What calls end with in the mode `refuse`. */
   refusal: { readonly code: status; readonly details: string } = {
     code: status.UNAUTHENTICATED,
@@ -122,7 +124,7 @@ export class FakeSidecar {
   /** Takes a report on and sends it to all watchers. */
   setReport(report: CapabilityReport): void {
     this.#report = report;
-    this.sendBytes(encode({ payload: { $case: 'report', value: report } }));
+    this.sendBytes(encode({ payload: { $case: 'report', value: report }, offerAsked: this.isOfferAsked }));
   }
 
   /** Takes a report on without a word about it. */
@@ -132,7 +134,7 @@ export class FakeSidecar {
 
   /** Sends all watchers a heartbeat that names the current report. */
   sendHeartbeat(): void {
-    this.sendBytes(heartbeatOf(this.#report));
+    this.sendBytes(heartbeatOf(this.#report, this.isOfferAsked));
   }
 
   /** Sends all watchers any bytes as one message. */
@@ -270,8 +272,8 @@ export class FakeSidecar {
       const isUpToDate = lastInstanceId === instanceId && lastRevision === revision;
       call.write(
         isUpToDate
-          ? heartbeatOf(this.#report)
-          : encode({ payload: { $case: 'report', value: this.#report } }),
+          ? heartbeatOf(this.#report, this.isOfferAsked)
+          : encode({ payload: { $case: 'report', value: this.#report }, offerAsked: this.isOfferAsked }),
       );
     }
     this.changes.tell();
@@ -300,6 +302,7 @@ function encode(response: WatchCapabilitiesResponse): Buffer {
   return Buffer.from(WatchCapabilitiesResponse.encode(response).finish());
 }
 
-function heartbeatOf({ instanceId, revision }: CapabilityReport): Buffer {
-  return encode({ payload: { $case: 'heartbeat', value: { sentAt: new Date(0), instanceId, revision } } });
+function heartbeatOf({ instanceId, revision }: CapabilityReport, offerAsked: boolean): Buffer {
+  const value = { sentAt: new Date(0), instanceId, revision };
+  return encode({ payload: { $case: 'heartbeat', value }, offerAsked });
 }

@@ -57,6 +57,10 @@ export class SessionRecorder implements SessionListener {
     this.changes.tell();
   }
 
+  onOfferAsked(target: string): void {
+    this.#record(`asked ${target}`);
+  }
+
   onDisconnected(target: string): void {
     this.channels.delete(target);
     this.connections.push(`disconnected ${target}`);

@@ -428,7 +428,16 @@ export interface ReportOfferResponse {
 }
 
 export interface WatchCapabilitiesResponse {
-  payload: { $case: "report"; value: CapabilityReport } | { $case: "heartbeat"; value: Heartbeat } | undefined;
+  payload:
+    | { $case: "report"; value: CapabilityReport }
+    | { $case: "heartbeat"; value: Heartbeat }
+    | undefined;
+  /**
+   * GET /readyz?offered has been asked here, so that ReportOffer is of use.
+   * Without it no frontend reports: most fleets do not ask, and a call to each
+   * sidecar costs as much as watching it.
+   */
+  offerAsked: boolean;
 }
 
 export interface Heartbeat {
@@ -1141,7 +1150,7 @@ export const ReportOfferResponse: MessageFns<ReportOfferResponse> = {
 };
 
 function createBaseWatchCapabilitiesResponse(): WatchCapabilitiesResponse {
-  return { payload: undefined };
+  return { payload: undefined, offerAsked: false };
 }
 
 export const WatchCapabilitiesResponse: MessageFns<WatchCapabilitiesResponse> = {
@@ -1153,6 +1162,9 @@ export const WatchCapabilitiesResponse: MessageFns<WatchCapabilitiesResponse> = 
       case "heartbeat":
         Heartbeat.encode(message.payload.value, writer.uint32(18).fork()).join();
         break;
+    }
+    if (message.offerAsked !== false) {
+      writer.uint32(24).bool(message.offerAsked);
     }
     return writer;
   },
@@ -1186,6 +1198,14 @@ export const WatchCapabilitiesResponse: MessageFns<WatchCapabilitiesResponse> = 
             message.payload = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.offerAsked = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1204,6 +1224,9 @@ export const WatchCapabilitiesResponse: MessageFns<WatchCapabilitiesResponse> = 
       obj.report = CapabilityReport.toJSON(message.payload.value);
     } else if (message.payload?.$case === "heartbeat") {
       obj.heartbeat = Heartbeat.toJSON(message.payload.value);
+    }
+    if (message.offerAsked !== false) {
+      obj.offerAsked = message.offerAsked;
     }
     return obj;
   },
@@ -1227,6 +1250,7 @@ export const WatchCapabilitiesResponse: MessageFns<WatchCapabilitiesResponse> = 
         break;
       }
     }
+    message.offerAsked = object.offerAsked ?? false;
     return message;
   },
 };
@@ -4387,8 +4411,9 @@ export const CapabilitiesService = {
   },
   /**
    * A frontend reports whether it offers this worker to requests: at every
-   * change, and every 20 seconds. Only of a frontend that has a watch open
-   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   * change, and every 20 seconds, once a message of its watch has had
+   * offer_asked. Only of a frontend that has a watch open under the same
+   * frontend_id; GET /readyz?offered of the sidecar follows it.
    */
   reportOffer: {
     path: "/kvaccord.v1.Capabilities/ReportOffer" as const,
@@ -4415,8 +4440,9 @@ export interface CapabilitiesServer extends UntypedServiceImplementation {
   watchCapabilities: handleServerStreamingCall<WatchCapabilitiesRequest, WatchCapabilitiesResponse>;
   /**
    * A frontend reports whether it offers this worker to requests: at every
-   * change, and every 20 seconds. Only of a frontend that has a watch open
-   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   * change, and every 20 seconds, once a message of its watch has had
+   * offer_asked. Only of a frontend that has a watch open under the same
+   * frontend_id; GET /readyz?offered of the sidecar follows it.
    */
   reportOffer: handleUnaryCall<ReportOfferRequest, ReportOfferResponse>;
 }
@@ -4457,8 +4483,9 @@ export interface CapabilitiesClient extends Client {
   ): ClientReadableStream<WatchCapabilitiesResponse>;
   /**
    * A frontend reports whether it offers this worker to requests: at every
-   * change, and every 20 seconds. Only of a frontend that has a watch open
-   * under the same frontend_id; GET /readyz?offered of the sidecar follows it.
+   * change, and every 20 seconds, once a message of its watch has had
+   * offer_asked. Only of a frontend that has a watch open under the same
+   * frontend_id; GET /readyz?offered of the sidecar follows it.
    */
   reportOffer(
     request: ReportOfferRequest,

@@ -44,6 +44,7 @@ export function withSeenWidth(report: WorkerReport, seen: SeenWidth | undefined)
       raw: `block_size=${seen.tokensPerBlock}`,
     },
     declared: declaredInstead(report, seen.tokensPerBlock),
+    sizeFacts: { ...report.sizeFacts, runsTokens: seen.tokensPerBlock },
   };
 }
 

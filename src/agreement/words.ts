@@ -2,6 +2,7 @@ import type { ContractField } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
 import { EngineKind } from '../contract/enums.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
+import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { decides } from './judgement.js';
 import { isMereDeclaration, isObserved } from './observed.js';
@@ -75,21 +76,8 @@ export function evidenceWords(report: WorkerReport): string {
   return `${evidenceSourceName(source)}, ${clip(origin, MAX_PART_CHARS)}: ${clip(raw, MAX_PART_CHARS)}`;
 }
 
-/** Where an operator sets the size of this engine. */
-function sizeSetting(kind: EngineKind, tokensPerBlock: string | number): string {
-  switch (kind) {
-    case EngineKind.ENGINE_KIND_VLLM:
-      return `--block-size ${tokensPerBlock}`;
-    case EngineKind.ENGINE_KIND_SGLANG:
-      return `--page-size ${tokensPerBlock}`;
-    case EngineKind.ENGINE_KIND_TENSORRT_LLM:
-      return `kv_cache_config.tokens_per_block: ${tokensPerBlock}`;
-    case EngineKind.ENGINE_KIND_DYNAMO:
-      return `--kv-block-size ${tokensPerBlock} (the worker's model card)`;
-    default:
-      return `tokens_per_block ${tokensPerBlock}`;
-  }
-}
+/** Of a member that has reported nothing: any size. */
+const UNKNOWN_SIZES: SizeFacts = { engineKind: EngineKind.ENGINE_KIND_UNSPECIFIED };
 
 /** Members of a group that hold one value of a field. */
 interface Camp {
@@ -134,29 +122,80 @@ function stepsByKind(
   return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
 }
 
-/** What would end the conflict: the smaller camps take the value of the largest. */
+/** What would end the conflict: the other camps take the value of the largest, where their engines can. */
 function adviceFor(field: ContractField, camps: readonly Camp[]): string {
-  const [largest, ...others] = camps;
+  const [largest] = camps;
   if (largest === undefined) return '';
   if (field !== 'tokens_per_block') {
     return `Run all workers of one model with the same ${field}, or give them different served model names.`;
   }
-  const { value } = largest;
   const isMereWord = largest.members.every(({ report }) => report !== undefined && isMereDeclaration(report));
-  const steps = others.slice(0, MAX_CAMPS).flatMap((camp) => {
-    const misdeclared = camp.members.filter(({ report }) => report?.declared?.tokensPerBlock === value);
-    const other = camp.members.filter((member) => !misdeclared.includes(member));
-    return [
-      ...stepsByKind(other, (kind, names) => `restart ${names} with ${sizeSetting(kind, value)}`),
-      // V4: they say the same as the largest camp, and do something else.
-      ...stepsByKind(misdeclared, (kind, names) =>
-        isMereWord
-          ? `set ${declarationSetting(kind, camp.value)} on ${names}: declared is ${value}, cut is ${camp.value}`
-          : `restart ${names} with an engine that cuts ${value}, as is declared: it cuts ${camp.value}`,
-      ),
-    ];
-  });
-  return `To mend it, ${steps.join('; ')}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+  const misdeclares = ({ report }: Member): boolean => report?.declared?.tokensPerBlock === largest.value;
+  const changing = camps.flatMap(({ members }) =>
+    members.filter((member) => !(isMereWord && misdeclares(member))),
+  );
+  const target = commonSizeOf(changing, camps);
+  if (target === undefined) return noSizeFits(changing);
+  const steps = camps
+    .filter(({ value }) => value !== target)
+    .slice(0, MAX_CAMPS)
+    .flatMap((camp) => {
+      const misdeclared = camp.members.filter(misdeclares);
+      const other = camp.members.filter((member) => !misdeclared.includes(member));
+      return [
+        ...restartSteps(other, target),
+        // V4: they say the same as the largest camp, and do something else.
+        ...stepsByKind(misdeclared, (kind, names) =>
+          isMereWord
+            ? `set ${declarationSetting(kind, camp.value)} on ${names}: declared is ${largest.value}, cut is ${camp.value}`
+            : target === largest.value
+              ? `restart ${names} with an engine that cuts ${target}, as is declared: it cuts ${camp.value}`
+              : `restart ${names} with an engine that has and declares ${target}`,
+        ),
+      ];
+    });
+  const because = target === largest.value ? '' : ` (${refusalsOf(changing, largest.value)})`;
+  return `To mend it, ${steps.join('; ')}${because}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+}
+
+/** The size that no engine among the members refuses: one that a camp has, the largest camp's first. */
+function commonSizeOf(members: readonly Member[], camps: readonly Camp[]): number | undefined {
+  const preferred = camps.flatMap(({ value }) => (typeof value === 'number' ? [value] : []));
+  return commonSize(members.map(ruleOfMember), preferred);
+}
+
+/** `restart a, b with --page-size 32`, for each kind of setting. */
+function restartSteps(members: readonly Member[], tokensPerBlock: number): readonly string[] {
+  const settings = new Map<string, string[]>();
+  for (const member of members) {
+    const setting = settingWords(member.report, tokensPerBlock);
+    settings.set(setting, [...(settings.get(setting) ?? []), member.target]);
+  }
+  return [...settings].map(([setting, names]) => `restart ${nameSome(names)} with ${setting}`);
+}
+
+/** `--block-size 16`, and on which device where the engine does not take it on all. */
+function settingWords(report: WorkerReport | undefined, tokensPerBlock: number): string {
+  const rule = sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
+  const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
+  const setting = sizeSetting(kind, tokensPerBlock, rule.contextParallel);
+  return rule.takes(tokensPerBlock) === 'maybe' ? `${setting} (${rule.words})` : setting;
+}
+
+/** Why engines cannot take a value: the rule of each kind, once. */
+function refusalsOf(members: readonly Member[], value: string | number): string {
+  const rules = members.map(ruleOfMember).filter((rule) => rule.takes(Number(value)) === 'no');
+  return `not ${value}, because ${joinSome([...new Set(rules.map(({ words }) => words))], MAX_PART_CHARS * 2)}`;
+}
+
+/** What is left where engines have no size in common. */
+function noSizeFits(members: readonly Member[]): string {
+  const words = [...new Set(members.map((member) => ruleOfMember(member).words))];
+  return `No block size fits all of them: ${joinSome(words, MAX_PART_CHARS * 2)}. Give them different served model names, or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+}
+
+function ruleOfMember({ report }: Member): SizeRule {
+  return sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
 }
 
 /** A4: each value, the workers behind it, their evidence, and what to change. */
@@ -214,11 +253,12 @@ export function mismatchWords(member: Member, { values, isOverride }: Agreed): s
   const ours = values.tokens_per_block ?? '?';
   const theirs = report?.values.tokens_per_block ?? '?';
   const kind = report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED;
+  const isPossible = ruleOfMember(member).takes(Number(ours)) !== 'no';
   const cure = isOverride
-    ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend or configure tokens_per_block=${ours} on workers.`
+    ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
     : report?.declared?.tokensPerBlock === ours
       ? `Worker ${target} declares ${ours} but its engine cuts ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
-      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: restart it with ${sizeSetting(kind, ours)}.`;
+      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: ${restartWords(member, ours)}.`;
   return [
     `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
     cure,
@@ -243,11 +283,16 @@ export function dissentWords(
     : 'It is quarantined: it gets no requests, and its KV events are not applied.';
   const theirs = report.values[field];
   const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
-  return `Worker ${target} has ${fieldWords(field)} ${theirs}, ${decider} (${evidenceWords(report)}). ${fate} To mend it, ${cureFor(report, field, agreed)}.`;
+  return `Worker ${target} has ${fieldWords(field)} ${theirs}, ${decider} (${evidenceWords(report)}). ${fate} To mend it, ${cureFor(member, report, field, agreed)}.`;
 }
 
 /** What would make a worker that differs fit. */
-function cureFor(report: WorkerReport, field: ContractField, agreed: string | number): string {
+function cureFor(
+  member: Member,
+  report: WorkerReport,
+  field: ContractField,
+  agreed: string | number,
+): string {
   if (field !== 'tokens_per_block') return `run it with the same ${field}`;
   const real = report.values.tokens_per_block ?? '?';
   const { declared, engineKind } = report;
@@ -255,5 +300,26 @@ function cureFor(report: WorkerReport, field: ContractField, agreed: string | nu
   if (isObserved(report) && declared?.tokensPerBlock === agreed) {
     return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but cuts ${real}`;
   }
-  return `restart it with ${sizeSetting(engineKind, agreed)}`;
+  return restartWords(member, agreed);
+}
+
+/** How a member comes to the agreed size, or all of the group to one that its engine can take. */
+function restartWords(member: Member, agreed: string | number): string {
+  const size = Number(agreed);
+  if (ruleOfMember(member).takes(size) !== 'no')
+    return `restart it with ${settingWords(member.report, size)}`;
+  const members = [...(member.group?.members.values() ?? [member])].filter(
+    (other) => other === member || decides(other),
+  );
+  const own = member.report?.values.tokens_per_block;
+  const target = commonSize(members.map(ruleOfMember), typeof own === 'number' ? [own] : []);
+  const refusal = refusalsOf([member], agreed);
+  if (target === undefined) return `give it another served model name: ${refusal}, and no size fits all`;
+  const others = members
+    .filter(({ report }) => report?.values.tokens_per_block !== target)
+    .sort((a, b) => (a.target < b.target ? -1 : 1));
+  return clip(
+    `${joinSome(restartSteps(others, target), MAX_ADVICE_CHARS)} (${refusal})`,
+    MAX_MEMBER_CHARS - MAX_PART_CHARS,
+  );
 }

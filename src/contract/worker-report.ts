@@ -10,6 +10,7 @@ import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
+import { type SizeFacts, sizeFactsOf } from './size-rule.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
 /** Where a worker's `tokens_per_block` came from. */
@@ -45,6 +46,8 @@ export interface WorkerReport {
   readonly evidence: SizeEvidence | undefined;
   /** Set when the worker declares another size than its engine has. */
   readonly declared: DeclaredDifference | undefined;
+  /** Which sizes its engine can take. */
+  readonly sizeFacts: SizeFacts;
   /** Where and under which names it serves. */
   readonly serving: Serving;
 }
@@ -213,6 +216,7 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
         ? undefined
         : { source: from.source, origin: inPlainWords(from.origin), raw: inPlainWords(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
+    sizeFacts: sizeFactsOf(report),
     serving: servingOf(report),
   };
 }

@@ -195,6 +195,28 @@ describe('before agreement', () => {
     );
   });
 
+  it('A4: nobody is asked for a size that its engine cannot take', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    const SGLANG = EngineKind.ENGINE_KIND_SGLANG;
+    fleet.list('a', 'b', 'c');
+    fleet.report('a', { size: 1, kind: SGLANG });
+    fleet.report('b', { size: 1, kind: SGLANG });
+    fleet.report('c', { size: 32 });
+    expect(fleet.group().reasons[0]?.text).toContain(
+      'To mend it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32 on a CPU, and of 16 on most GPUs). Or insist',
+    );
+    fleet.report('c', { size: 1056, revision: 2 });
+    expect(fleet.group().reasons[0]?.text).toContain(
+      'No block size fits all of them: SGLang takes powers of two from 1 to 2048, and some attention backends 32, 64 or 128 only; vLLM computes 1056 for this hybrid model, and --block-size cannot lower it.',
+    );
+    fleet.report('c', { size: 64, revision: 3, sizeFacts: { contextParallel: 2 } });
+    fleet.report('a', { size: 32, revision: 2, kind: SGLANG });
+    fleet.report('b', { size: 32, revision: 2, kind: SGLANG });
+    expect(fleet.group().reasons[0]?.text).toContain(
+      'restart c with --block-size 16 (vLLM takes multiples of 32 on a CPU, and of 16 on most GPUs, times 2 for context parallelism)',
+    );
+  });
+
   it('A4: who declares what most have, and does something else, is not told to declare what it declares already', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     const kind = EngineKind.ENGINE_KIND_DYNAMO;
@@ -336,6 +358,24 @@ function agreedFleet(options: ConstructorParameters<typeof TestFleet>[0] = {}): 
 }
 
 describe('after agreement', () => {
+  it('A7: a late joiner that cannot take the agreed size is told what all could take', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b');
+    fleet.report('a', { size: 1, kind: EngineKind.ENGINE_KIND_SGLANG });
+    fleet.report('b', { size: 1, kind: EngineKind.ENGINE_KIND_SGLANG });
+    fleet.list('a', 'b', 'c');
+    fleet.report('c', { size: 32 });
+    const [dissent] = fleet.logs('worker_dissents');
+    expect(dissent).toContain(
+      'To mend it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32',
+    );
+    fleet.list('a', 'b', 'd');
+    fleet.report('d', { size: 1056, source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT });
+    expect(fleet.logs('block_size_mismatch')[0]?.split('\n')[1]).toBe(
+      'Worker d cuts 1056 and the fleet agreed on 1: give it another served model name: not 1, because vLLM computes 1056 for this hybrid model, and --block-size cannot lower it, and no size fits all.',
+    );
+  });
+
   it('A7: a late joiner with the same contract becomes conforming', () => {
     const fleet = agreedFleet();
     fleet.list('a', 'b', 'c', 'd');

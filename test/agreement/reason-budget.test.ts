@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toAgreement } from '../../src/aggregator/fleet-messages.js';
 import { readinessChecks } from '../../src/aggregator/readiness.js';
+import { EngineKind } from '../../src/contract/enums.js';
 import { Agreement } from '../../src/gen/kvaccord/v1/fleet.js';
 import { makeReport, TestFleet } from '../support/fleet.js';
 
@@ -49,7 +50,9 @@ describe('how long reasons may be', () => {
     const fleet = new TestFleet();
     const targets = names(500, 'worker-with-a-rather-long-name');
     fleet.list(...targets);
-    for (const [index, target] of targets.entries()) fleet.report(target, { size: 16 + index });
+    // Of engines that take any size: others would be told that no size fits all of them.
+    const kind = EngineKind.ENGINE_KIND_OTHER;
+    for (const [index, target] of targets.entries()) fleet.report(target, { size: 16 + index, kind });
     const [reason] = fleet.group().reasons;
     expect(reason?.text.length).toBeLessThan(8_192);
     expect(reason?.text).toContain('and 490 more values');

@@ -10,6 +10,7 @@ import type { ContractValues } from '../../src/contract/contract-values.js';
 import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
 import type { Picture } from '../../src/contract/picture.js';
 import type { Serving } from '../../src/contract/serving.js';
+import type { SizeFacts } from '../../src/contract/size-rule.js';
 import type { WorkerReport } from '../../src/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -26,6 +27,8 @@ export interface ReportSketch {
   readonly declares?: number;
   readonly kind?: EngineKind;
   readonly serving?: Partial<Serving>;
+  /** What is known of the sizes that its engine takes, beside its kind and the size it runs. */
+  readonly sizeFacts?: Partial<SizeFacts>;
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -54,6 +57,11 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
       sketch.declares === undefined
         ? undefined
         : { tokensPerBlock: sketch.declares, origin: 'its model card' },
+    sizeFacts: {
+      engineKind: sketch.kind ?? EngineKind.ENGINE_KIND_VLLM,
+      runsTokens: usable ? size : undefined,
+      ...sketch.sizeFacts,
+    },
     serving: {
       httpUrls: [`http://${target}:8000`],
       ranks: [0],

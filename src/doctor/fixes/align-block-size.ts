@@ -1,5 +1,7 @@
+import { EngineKind } from '../../contract/enums.js';
+import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../contract/size-rule.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { Side, SizeSighting } from '../evidence.js';
+import type { SettingName, Side, SizeSighting } from '../evidence.js';
 import type { Picture } from '../picture.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
@@ -30,30 +32,79 @@ export function alignFixes(picture: Picture, alignment: Alignment): readonly Pro
   return [...ordered, gate(engines), confirmingTest(picture)];
 }
 
-/** Brings a worker to the number that the others of its group of kv-accord have. */
+/** Brings the workers of one group of kv-accord to one number that their engines can take. */
 export function agreeFixes(
   picture: Picture,
   agreed: SizeSighting,
   differing: SizeSighting,
 ): readonly ProposedFix[] {
-  const { tokensPerBlock } = agreed;
-  const who = differing.who === '' ? 'the worker that differs' : differing.who;
-  const [flags, note] =
-    picture.dynamo.backend === 'sglang'
-      ? [`--page-size ${tokensPerBlock}`, 'SGLang']
-      : picture.dynamo.backend === 'trtllm'
-        ? [`tokens_per_block: ${tokensPerBlock}`, 'kv_cache_config of TensorRT-LLM']
-        : [`--block-size ${tokensPerBlock}`, 'vLLM; --page-size of SGLang, tokens_per_block of TensorRT-LLM'];
-  return [
-    {
-      says: `Start ${who} with blocks of ${tokensPerBlock} tokens, as the others have it`,
-      why: `It has ${differing.tokensPerBlock}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts anew, and was of no use to routing.`,
-      disturbs: 'one_worker_at_a_time',
-      files: [],
-      commands: [argumentsOf(who, flags, note)],
-      verify: [`kv-accord status    # ${who} is among the agreed workers, with ${tokensPerBlock}`],
-    },
+  const others = sizeFactsOf(picture, agreed);
+  const own = sizeFactsOf(picture, differing);
+  const rules = [sizeRule(others), sizeRule(own)];
+  const target = commonSize(rules, [agreed.tokensPerBlock, differing.tokensPerBlock]);
+  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const name = differing.who === '' ? 'the worker that differs' : differing.who;
+  if (target === undefined) {
+    return [
+      {
+        says: `Serve ${name} under another model name: no block size fits all`,
+        why: `${words}. Workers of one model need one size; requests for the other name are routed among its own workers.`,
+        disturbs: 'one_worker_at_a_time',
+        files: [],
+        commands: [argumentsOf(name, '--served-model-name NAME')],
+        verify: ['kv-accord status    # two groups, each agreed'],
+      },
+    ];
+  }
+  const restarts = [
+    ...(target === differing.tokensPerBlock
+      ? []
+      : [{ who: name, facts: own, has: differing.tokensPerBlock }]),
+    ...(target === agreed.tokensPerBlock
+      ? []
+      : [{ who: agreed.who === '' ? 'the others' : agreed.who, facts: others, has: agreed.tokensPerBlock }]),
   ];
+  return restarts.map(({ who, facts, has }) => ({
+    says: `Start ${who} with blocks of ${target} tokens${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
+    why: `It has ${has}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts again, and was of no use to routing.${target === agreed.tokensPerBlock ? '' : ` ${words}.`}`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [argumentsOf(who, sizeSetting(facts.engineKind, target, facts.contextParallel), noteOf(facts))],
+    verify: [`kv-accord status    # ${who} is among the agreed workers, with ${target}`],
+  }));
+}
+
+const ENGINES: ReadonlyMap<string, EngineKind> = new Map([
+  ['vllm', EngineKind.ENGINE_KIND_VLLM],
+  ['sglang', EngineKind.ENGINE_KIND_SGLANG],
+  ['trtllm', EngineKind.ENGINE_KIND_TENSORRT_LLM],
+]);
+
+/** What is known of the engine whose size was seen: by its own settings, else by those of the fleet. */
+function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): SizeFacts {
+  const setting = (name: SettingName): string | undefined =>
+    picture.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
+  const backend = setting('backend') ?? picture.dynamo.backend ?? '';
+  const contextParallel = Number(setting('context_parallel_size') ?? 1);
+  return {
+    engineKind: ENGINES.get(backend) ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
+    runsTokens: tokensPerBlock,
+    hasStates: /mamba|linear|ssm/i.test(setting('attention_kinds') ?? ''),
+    contextParallel: Number.isSafeInteger(contextParallel) ? contextParallel : 1,
+  };
+}
+
+function noteOf({ engineKind }: SizeFacts): string {
+  switch (engineKind) {
+    case EngineKind.ENGINE_KIND_VLLM:
+      return 'vLLM';
+    case EngineKind.ENGINE_KIND_SGLANG:
+      return 'SGLang';
+    case EngineKind.ENGINE_KIND_TENSORRT_LLM:
+      return 'TensorRT-LLM';
+    default:
+      return '--block-size of vLLM, --page-size of SGLang, tokens_per_block of TensorRT-LLM';
+  }
 }
 
 function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {

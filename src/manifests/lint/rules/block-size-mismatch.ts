@@ -1,3 +1,5 @@
+import { EngineKind } from '../../../contract/enums.js';
+import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../contract/size-rule.js';
 import type { Finding, Rule } from '../finding.js';
 import { replaceNumber } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
@@ -115,9 +117,7 @@ function compare(
     findingAt(rule, setting.span, {
       ...said,
       message: `${nameOf(launch)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
-      advice: isOneSize
-        ? `Set ${setting.name} to ${wanted}, as the workers have it.`
-        : 'Give all of them the same number.',
+      advice: isOneSize ? `Set ${setting.name} to ${wanted}, as the workers have it.` : oneNumber(others),
       fix: isOneSize
         ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
         : undefined,
@@ -143,7 +143,7 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
         message: `${nameOf(other.launch)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
         consequence:
           'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
-        advice: 'Give all workers of one model the same number.',
+        advice: oneNumber([first, other]),
         related: [
           {
             span: first.size.setting.span,
@@ -154,3 +154,33 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
     ];
   });
 }
+
+/** The number that all engines can take, where there is one. */
+function oneNumber(workers: readonly WorkerFacts[]): string {
+  const facts = workers.map(sizeFactsOf);
+  const rules = facts.map(sizeRule);
+  const target = commonSize(
+    rules,
+    workers.flatMap(({ size }) => (size === undefined ? [] : [size.tokens])),
+  );
+  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  if (target === undefined) {
+    return `Give them different served model names: no block size fits all of them (${words}).`;
+  }
+  const settings = facts.map(({ engineKind }) => sizeSetting(engineKind, target));
+  return `Give all workers of one model the same number: ${[...new Set(settings)].join(', ')}.`;
+}
+
+/** Whether it has a GPU is not known: an image for CPUs and one for GPUs take the same flags. */
+function sizeFactsOf({ launch, size }: WorkerFacts): SizeFacts {
+  return {
+    engineKind: ENGINES[launch.backend ?? ''] ?? EngineKind.ENGINE_KIND_UNSPECIFIED,
+    runsTokens: size?.tokens,
+  };
+}
+
+const ENGINES: Readonly<Record<string, EngineKind>> = {
+  vllm: EngineKind.ENGINE_KIND_VLLM,
+  sglang: EngineKind.ENGINE_KIND_SGLANG,
+  trtllm: EngineKind.ENGINE_KIND_TENSORRT_LLM,
+};

@@ -1,3 +1,5 @@
+import { EngineKind } from '../../../contract/enums.js';
+import { sizeRule } from '../../../contract/size-rule.js';
 import type { Finding, Rule } from '../finding.js';
 import { addArguments, replaceNumber } from '../fixes.js';
 import { nameOf } from '../launch.js';
@@ -33,7 +35,7 @@ function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] 
         launch.version === undefined
           ? `${rule.explanation} Dynamo 1.4 and later ask the engine and are not concerned; the image does not say which it is.`
           : rule.explanation,
-      advice: `Start the worker with --kv-block-size ${tokens}, or set tokens_per_block to ${card.tokens}.`,
+      advice: `Start the worker with --kv-block-size ${tokens}${canTake(card.tokens) ? `, or set tokens_per_block to ${card.tokens}` : ''}.`,
       fix:
         card.setting === undefined
           ? addArguments(launch, ['--kv-block-size', String(tokens)], says)
@@ -44,4 +46,9 @@ function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] 
           : [{ span: engine.setting.span, says: `${engine.setting.name} is ${tokens}` }],
     }),
   ];
+}
+
+/** Whether TensorRT-LLM, the one engine that declares a number of its own, can run it. */
+function canTake(tokensPerBlock: number): boolean {
+  return sizeRule({ engineKind: EngineKind.ENGINE_KIND_TENSORRT_LLM }).takes(tokensPerBlock) !== 'no';
 }

@@ -1,3 +1,4 @@
+import { seededRandom } from '../../src/platform/random.js';
 import type { HitQuestion } from './longest-hit.js';
 
 /** One table of a case, as data, so that it can be sent to another process. */
@@ -15,27 +16,39 @@ export interface DrawnTable {
 export interface DrawnHit {
   readonly tables: readonly DrawnTable[];
   readonly promptTokens: number;
+  /** Hits end on a multiple of it; without it, on a multiple of every table's width. */
+  readonly alignmentTokens?: number;
 }
 
 const WIDTHS = [1, 2, 3, 4, 8, 16];
-const KINDS = ['full', 'sliding', 'chunked', 'state'] as const;
+const KINDS = ['chunked', 'full', 'sliding', 'state'] as const;
 const MAX_TABLES = 4;
 const MAX_BLOCKS = 24;
 
-/**
- * Draws cases for ever, the same ones for the same seed. With EAGLE, in a third of them, are tables as models with a
- * draft have them: one, or one of full attention and another of the same width.
- */
-export function* randomHits(seed: number): Generator<DrawnHit> {
-  const below = numbersBelow(seed);
+/** In which tables EAGLE may be; see `randomHits`. */
+export interface DrawOptions {
+  /**
+   * `usual` (the default): in a third of the cases, in every table, and then there is one table, or one of full
+   * attention and another of the same width, as models with a draft have them. `any`: in any table of any case.
+   */
+  readonly eagle?: 'usual' | 'any';
+}
+
+/** Draws cases for ever, the same ones for the same seed. */
+export function* randomHits(seed: number, { eagle = 'usual' }: DrawOptions = {}): Generator<DrawnHit> {
+  const { fraction } = seededRandom(seed);
+  const below = (limit: number): number => Math.floor(fraction() * limit);
   for (;;) {
     const widest = WIDTHS[below(WIDTHS.length)] as number;
     const promptTokens = 1 + below(widest * MAX_BLOCKS);
-    const computesLastAgain = below(3) === 0;
+    const hasEagle = below(3) === 0;
+    const isUsual = hasEagle && eagle === 'usual';
     // Half of the others have one width, as most models do.
-    const isUniform = computesLastAgain || below(2) === 0;
-    const tables = Array.from({ length: 1 + below(computesLastAgain ? 2 : MAX_TABLES) }, (_, i) => {
-      const kind = computesLastAgain && i === 1 ? 'full' : (KINDS[below(KINDS.length)] as DrawnTable['kind']);
+    const isUniform = isUsual || below(2) === 0;
+    const tables = Array.from({ length: 1 + below(isUsual ? 2 : MAX_TABLES) }, (_, i): DrawnTable => {
+      // vLLM has no chunked attention beside blocks of another width, and none with EAGLE.
+      const kinds = isUniform && !hasEagle ? KINDS : KINDS.slice(1);
+      const kind = isUsual && i === 1 ? 'full' : (kinds[below(kinds.length)] as DrawnTable['kind']);
       const tokensPerBlock = isUniform ? widest : (WIDTHS[below(WIDTHS.length)] as number);
       return {
         kind,
@@ -44,7 +57,7 @@ export function* randomHits(seed: number): Generator<DrawnHit> {
         // A chunk begins where a block does.
         ...(kind === 'chunked' ? { windowTokens: (1 + below(6)) * tokensPerBlock } : {}),
         held: drawHeld(Math.floor(promptTokens / tokensPerBlock), below),
-        ...(computesLastAgain ? { computesLastAgain } : {}),
+        ...(isUsual || (hasEagle && below(2) === 0) ? { computesLastAgain: true } : {}),
       };
     });
     yield { tables, promptTokens };
@@ -52,9 +65,9 @@ export function* randomHits(seed: number): Generator<DrawnHit> {
 }
 
 /** The question that a case is, for `longestHitTokens`. */
-export function questionOf({ tables, promptTokens }: DrawnHit): HitQuestion {
+export function questionOf({ tables, ...asked }: DrawnHit): HitQuestion {
   return {
-    promptTokens,
+    ...asked,
     tables: tables.map(({ held, ...table }) => {
       const there = new Set(held);
       return { ...table, holds: (block) => there.has(block) };
@@ -72,15 +85,4 @@ function drawHeld(blocks: number, below: (limit: number) => number): number[] {
     if (oneMissingIn === 1 ? below(3) === 0 : below(oneMissingIn) !== 0) held.push(block);
   }
   return held;
-}
-
-/** Pseudo-random integers from 0 to below the limit: Marsaglia's xorshift of 32 bits. */
-function numbersBelow(seed: number): (limit: number) => number {
-  let state = seed | 0 || 1;
-  return (limit) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % limit;
-  };
 }

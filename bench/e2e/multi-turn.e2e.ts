@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
-import Table from 'cli-table3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plainTable } from '../../src/platform/plain-table.js';
 import { type ChatLoad, type PlayedTurn, playChats } from '../../test/peers/support/chat-load.js';
 import { probe, type Served, startFrontend, startSidecar } from '../../test/peers/support/kv-accord.js';
 import { lacks } from '../../test/peers/support/peers.js';
@@ -88,10 +88,17 @@ describe.skipIf(lacks('vllm'))('a multi-turn chat over two vLLM engines', () => 
 });
 
 function tableOf(outcomes: readonly Outcome[]): string {
-  const table = new Table({
-    head: ['router', 'prompt tokens', 'cached', 'share', 'TTFT: first turns', 'follow-ups', 'p50', 'p90'],
-    style: { head: [], border: [] },
-  });
+  const head = [
+    'router',
+    'prompt tokens',
+    'cached',
+    'share',
+    'TTFT: first turns',
+    'follow-ups',
+    'p50',
+    'p90',
+  ];
+  const table = plainTable(head);
   for (const { name, turns } of outcomes) {
     const prompt = sum(turns.map(({ promptTokens }) => promptTokens));
     const cached = sum(turns.map(({ cachedTokens }) => cachedTokens));

@@ -2,6 +2,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Logger } from '../platform/logger.js';
 import type { TextOutput } from '../platform/standard-streams.js';
+import type { OpenKeys } from '../platform/terminal-keys.js';
 import type { commonSettings } from './common-settings.js';
 import type { SettingsOf, SettingsTable } from './settings/setting.js';
 import type { SettingError } from './settings/setting-error.js';
@@ -24,6 +25,8 @@ export interface CommandContext<Table extends SettingsTable> {
   readonly stdout: TextOutput;
   /** For everything else that is not a line of the log. */
   readonly stderr: TextOutput;
+  /** Reads the keys of a person at the terminal. */
+  readonly openKeys: OpenKeys;
   readonly environment: Environment;
   /** Whether a person sees standard error: live lines, colours. */
   readonly isTerminal: boolean;

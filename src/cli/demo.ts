@@ -6,7 +6,7 @@ import type { RenderTable } from '../demo/scene.js';
 import { SCENES } from '../demo/scenes/index.js';
 import { parseAddress } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
-import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
+import { plainTable, pushRow } from '../platform/plain-table.js';
 import { systemRandom } from '../platform/random.js';
 import { RpcDialer } from '../rpc/channel.js';
 import { createPlaintextSecurity } from '../rpc/security.js';
@@ -85,9 +85,9 @@ async function renderStatus(address: string, clock: Clock, signal: AbortSignal):
 }
 
 const renderTable: RenderTable = (head, rows) => {
-  const table = plainTable([...head]);
+  const table = plainTable(head);
   for (const row of rows) pushRow(table, row);
-  return trimLines(table.toString());
+  return table.toString();
 };
 
 function tellEnd({ results, kept }: Story, narrator: Narrator): void {

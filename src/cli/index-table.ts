@@ -1,6 +1,6 @@
 import type { DumpStart } from '../gen/kvaccord/v1/indexer.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
-import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
+import { plainTable, pushRow } from '../platform/plain-table.js';
 import { onOneLine } from '../text/printable.js';
 
 const PICTURES: Readonly<Record<number, string>> = {
@@ -32,5 +32,5 @@ export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart
       String(holder.externalBlocks),
     ]);
   }
-  return `${headline}\n${trimLines(table.toString())}\n`;
+  return `${headline}\n${table.toString()}\n`;
 }

@@ -2,6 +2,7 @@ import type { AgreementFeed } from '../aggregator/agreement-feed.js';
 import type { Agreement } from '../gen/kvaccord/v1/fleet.js';
 import type { TextOutput } from '../platform/standard-streams.js';
 import { onOneLine } from '../text/printable.js';
+import { cutToWidth } from '../text/text-width.js';
 
 /** Goes to the start of the line and clears it. */
 const CLEAR_LINE = '\r\u001b[2K';
@@ -29,7 +30,7 @@ export class LiveLine {
   showText(line: string): void {
     // A terminal that nobody has given a size yet says 0.
     const columns = this.#output.columns || DEFAULT_COLUMNS;
-    const text = cutTo(line, columns - 1);
+    const text = cutToWidth(line, columns - 1);
     if (text === this.#shown) return;
     this.#shown = text;
     // The cursor goes back to the start, so that a line of the log takes this one's place.
@@ -60,18 +61,3 @@ function reportedSizes({ members }: Agreement): string[] {
       tokensPerBlock === undefined ? [] : [`${target}: ${tokensPerBlock}`],
     );
 }
-
-/** Cuts to a width in columns; characters of East Asian scripts and pictures take two. */
-function cutTo(text: string, columns: number): string {
-  let width = 0;
-  let cut = '';
-  for (const character of text) {
-    width += (character.codePointAt(0) ?? 0) >= FIRST_WIDE_CODE_POINT ? 2 : 1;
-    if (width > columns) break;
-    cut += character;
-  }
-  return cut;
-}
-
-/** Hangul Jamo, where wide scripts begin; a narrow one above it only ends the line early. */
-const FIRST_WIDE_CODE_POINT = 0x1100;

@@ -11,6 +11,7 @@ import {
   standardError,
   standardOutput,
 } from '../platform/standard-streams.js';
+import { openTerminalKeys } from '../platform/terminal-keys.js';
 import { EXIT_FAULT } from './exit-codes.js';
 
 const argv = process.argv.slice(2);
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
     environment: readEnvironment(),
     stdout: standardOutput,
     stderr: standardError,
+    openKeys: openTerminalKeys,
     signal: controller.signal,
     takeOverSignals,
     version,

@@ -6,6 +6,7 @@ import { explainSystemError } from '../platform/file.js';
 import type { Logger } from '../platform/logger.js';
 import { exitCodeOfSignal, StoppedBySignal } from '../platform/process-signals.js';
 import type { TextOutput } from '../platform/standard-streams.js';
+import type { OpenKeys } from '../platform/terminal-keys.js';
 import type { Command } from './command.js';
 import { checkTls, type commonSettings } from './common-settings.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
@@ -25,6 +26,8 @@ export interface CliModules {
   readonly environment: Environment;
   readonly stdout: TextOutput;
   readonly stderr: TextOutput;
+  /** Reads keys where a person is at the terminal; default: nobody is. */
+  readonly openKeys?: OpenKeys;
   readonly signal: AbortSignal;
   readonly takeOverSignals: () => void;
   readonly version: string;
@@ -144,6 +147,7 @@ async function runCommand(
     takeOverSignals: modules.takeOverSignals,
     stdout: modules.stdout,
     stderr: modules.stderr,
+    openKeys: modules.openKeys ?? (() => undefined),
     environment,
     isTerminal,
     operands,

@@ -5,7 +5,7 @@ export const statusSettings = {
   watch: {
     kind: 'boolean',
     group: 'Output',
-    help: 'Stay, and show every change.',
+    help: 'Stay, and show every change. On a terminal the keys of less move (arrows, PgUp, PgDn, Home, End, j, k); q ends.',
   },
   index: {
     kind: 'boolean',

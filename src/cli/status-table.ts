@@ -5,8 +5,9 @@ import { EngineKind, EngineRole, EngineState, EvidenceSource } from '../gen/kvac
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
-import { plainTable, pushRow, trimLines } from '../platform/plain-table.js';
+import { plainTable, pushRow } from '../platform/plain-table.js';
 import { onOneLine } from '../text/printable.js';
+import { cutToWidth, textWidth } from '../text/text-width.js';
 import type { FleetSnapshot } from './fleet-snapshot.js';
 
 const STATES: Readonly<Record<number, string>> = {
@@ -129,15 +130,15 @@ function tableOf(workers: readonly Worker[], columns: number | undefined): strin
   // A column that would say the same of everybody is left out.
   const out = new Set<string>(workers.some(({ report }) => isSplit(report)) ? [] : ['ROLE']);
   const isShown = ([title]: Column): boolean => !out.has(title);
-  if (columns === undefined) return trimLines(tableOfColumns(COLUMNS.filter(isShown), workers));
+  if (columns === undefined) return tableOfColumns(COLUMNS.filter(isShown), workers);
   out.add('WHY');
   const widths = COLUMNS.map(([title, cellOf]) =>
-    workers.reduce((most, worker) => Math.max(most, cellOf(worker).length), title.length),
+    workers.reduce((most, worker) => Math.max(most, textWidth(cellOf(worker))), title.length),
   );
   const width = (): number =>
     COLUMNS.reduce((sum, column, at) => sum + (isShown(column) ? (widths[at] ?? 0) + GAP : 0), -GAP);
   for (const title of SPARE_COLUMNS) if (width() > columns) out.add(title);
-  const [head, ...rows] = trimLines(tableOfColumns(COLUMNS.filter(isShown), workers)).split('\n');
+  const [head, ...rows] = tableOfColumns(COLUMNS.filter(isShown), workers).split('\n');
   const lines = rows.flatMap((row, at) => {
     const why = reasonOf(workers[at]);
     return why === '' ? [row] : [row, `${INDENT}${onOneLine(why)}`];
@@ -185,9 +186,10 @@ function wrapLine(line: string, columns: number): string {
   const indent = /^ */.exec(line)?.[0] ?? '';
   const lines: string[] = [];
   let rest = line;
-  while (rest.length > columns) {
-    const space = rest.lastIndexOf(' ', columns);
-    const end = space > indent.length ? space : columns;
+  while (textWidth(rest) > columns) {
+    const most = cutToWidth(rest, columns).length;
+    const space = rest.lastIndexOf(' ', most);
+    const end = space > indent.length ? space : most;
     lines.push(rest.slice(0, end).trimEnd());
     rest = indent + rest.slice(end).trimStart();
   }
@@ -230,7 +232,7 @@ function renderReport(report: CapabilityReport): string {
     ...report.warnings.map((warning) => `warning: ${warning}`),
     ...(report.topology?.notes ?? []).map((note) => `topology: ${note}`),
   ].map((note) => onOneLine(note));
-  return `${[trimLines(table.toString()), ...notes].join('\n')}\n`;
+  return `${[table.toString(), ...notes].join('\n')}\n`;
 }
 
 function sourceOf(source: EvidenceSource | undefined): string {

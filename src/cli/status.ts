@@ -2,6 +2,7 @@ import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../platform/address.js';
 import { sleep } from '../platform/clock.js';
+import type { TextOutput } from '../platform/standard-streams.js';
 import { type RpcChannel, RpcDialer } from '../rpc/channel.js';
 import { ConnectError } from '../rpc/connect-error.js';
 import { jsonText, withoutControls } from '../text/printable.js';
@@ -10,6 +11,7 @@ import { EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
 import { type FleetSnapshot, SnapshotError, takeSnapshot } from './fleet-snapshot.js';
 import { printIndex } from './index-dump.js';
 import { openSecurity } from './open-security.js';
+import { type Screen, ScrollView } from './scroll-view.js';
 import { quote, SettingError } from './settings/setting-error.js';
 import type { statusSettings } from './status-settings.js';
 import { renderSnapshot } from './status-table.js';
@@ -23,6 +25,9 @@ const WATCH_INTERVAL_MS = 1_000;
 /** Clears the screen and goes to its top, on a terminal. */
 const CLEAR_SCREEN = '\u001b[2J\u001b[H';
 
+/** What a terminal without a size is taken to have. */
+const DEFAULT_COLUMNS = 80;
+
 /** Narrowest terminal that a table is fitted to, in characters. */
 const MIN_COLUMNS = 40;
 
@@ -31,12 +36,16 @@ type Look = { readonly answer: string } | { readonly trouble: string };
 
 /** Runs `kv-accord status`. */
 export const runStatus: CommandBody<typeof statusSettings> = async (settings, context) => {
-  const { clock, signal, stdout, stderr, operands } = context;
+  const { clock, stdout, stderr, operands } = context;
   const { watch, json, timeoutMs } = settings;
   const address = readAddress(operands[0] ?? DEFAULT_ADDRESS);
   const security = await openSecurity(settings, context);
   const dialer = new RpcDialer({ connectTimeoutMs: timeoutMs }, { clock, security });
+  const quit = new AbortController();
+  const signal = AbortSignal.any([context.signal, quit.signal]);
+  const view = new ScrollView();
   let channel: RpcChannel | undefined;
+  let closeKeys: (() => void) | undefined;
   try {
     if (settings.index) return await showIndex();
     let look: Look = await ask();
@@ -44,8 +53,11 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       stderr.write(`kv-accord status: ${look.trouble}\n`);
       return EXIT_TRANSPORT;
     }
-    if (watch && stdout.isTerminal) show(look);
+    const isLive = watch && stdout.isTerminal;
+    if (isLive) closeKeys = context.openKeys(press, draw);
+    if (isLive) show(look);
     else stdout.write(look.answer);
+    let shape = shapeOf(stdout);
     while (watch) {
       await sleep(clock, WATCH_INTERVAL_MS, signal);
       await stdout.taken(signal);
@@ -56,10 +68,12 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
         if (signal.aborted) return before;
         throw error;
       });
-      if (textOf(look) !== textOf(before)) show(look);
+      if (textOf(look) !== textOf(before) || (isLive && shapeOf(stdout) !== shape)) show(look);
+      shape = shapeOf(stdout);
     }
     return EXIT_OK;
   } finally {
+    closeKeys?.();
     channel?.close();
     security.close();
   }
@@ -78,9 +92,20 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
 
   function show(look: Look): void {
     const text = textOf(look);
+    view.setText(text);
     // On a terminal each look replaces the one before; elsewhere troubles are no data.
-    if (stdout.isTerminal) stdout.write(`${CLEAR_SCREEN}${fitRows(text, stdout.rows)}`);
-    else ('answer' in look ? stdout : stderr).write(text);
+    if (!stdout.isTerminal) ('answer' in look ? stdout : stderr).write(text);
+    else if (closeKeys === undefined) stdout.write(`${CLEAR_SCREEN}${fitRows(text, stdout.rows)}`);
+    else draw();
+  }
+
+  function draw(): void {
+    stdout.write(`${CLEAR_SCREEN}${view.draw(screenOf(stdout))}`);
+  }
+
+  function press(key: string): void {
+    if (key === 'q') quit.abort(new Error('the person at the terminal has seen enough'));
+    else if (view.press(key, screenOf(stdout))) draw();
   }
 
   /** Asks over the channel of the time before, or a new one. Rejects with `signal.reason`. */
@@ -107,7 +132,17 @@ function isTrouble(error: unknown): error is SnapshotError | ConnectError {
   return error instanceof SnapshotError || error instanceof ConnectError;
 }
 
-/** As many lines as the terminal shows: what is worst comes first, and a watch has no way to scroll. */
+/** A terminal that nobody has given a size yet says 0. */
+function screenOf({ columns, rows }: TextOutput): Screen {
+  return { columns: columns || DEFAULT_COLUMNS, rows: rows || Number.POSITIVE_INFINITY };
+}
+
+/** Another one asks for another picture of the same. */
+function shapeOf({ columns, rows }: TextOutput): string {
+  return `${columns} x ${rows}`;
+}
+
+/** As many lines as the terminal shows, where no keys can be read: what is worst comes first. */
 function fitRows(text: string, rows: number | undefined): string {
   const lines = text.trimEnd().split('\n');
   // The last row is the cursor's, the one before says what is left out.

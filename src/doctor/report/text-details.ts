@@ -1,4 +1,4 @@
-import { plainTable, pushRow, trimLines } from '../../platform/plain-table.js';
+import { plainTable, pushRow } from '../../platform/plain-table.js';
 import { onOneLine } from '../../text/printable.js';
 import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
@@ -162,7 +162,7 @@ function writeTable(paper: Paper, head: string[], rows: readonly (readonly strin
   }
   const table = plainTable(head);
   for (const row of rows) pushRow(table, row);
-  const [top = '', ...others] = trimLines(table.toString()).split('\n');
+  const [top = '', ...others] = table.toString().split('\n');
   paper.raw(top, 'dim');
   for (const other of others) paper.raw(other);
 }

@@ -1,4 +1,4 @@
-import { plainTable, pushRow, trimLines } from '../../platform/plain-table.js';
+import { plainTable, pushRow } from '../../platform/plain-table.js';
 import { onOneLine } from '../../text/printable.js';
 import type { Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
@@ -141,7 +141,7 @@ function writeSizes(paper: Paper, evidence: Evidence): void {
   const lastChars = Math.max(12, room - before);
   for (const row of cells) pushRow(table, [...row.slice(0, 4), endOf(row[4] ?? '', lastChars)]);
   paper.gap();
-  const [top = '', ...others] = trimLines(table.toString()).split('\n');
+  const [top = '', ...others] = table.toString().split('\n');
   paper.raw(`${paper.ink(label('Blocks'), 'bold')}${paper.ink(top, 'dim')}`);
   for (const other of others) paper.raw(`${label('')}${other}`);
   if (rows.length > SIZE_ROWS)

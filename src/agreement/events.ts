@@ -82,6 +82,7 @@ export type LogCode =
   | 'new_epoch'
   | 'change_refused'
   | 'topology_differs'
+  | 'tokens_differ'
   | 'report_refused'
   | 'worker_lost'
   | 'worker_back'

@@ -3,18 +3,26 @@ import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, conforms } from './judgement.js';
+import { comparedFields, conforms, isTokenDissent } from './judgement.js';
 import { forget } from './members.js';
 import { isObserved } from './observed.js';
 import { countStanding } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
+import { remarkedDifference, tokenCure, tokenDifferenceWords } from './token-words.js';
 import { contradictionWords, dissentWords, evidenceWords, mismatchWords } from './words.js';
 
 /** Counts a member that differs, once per instance; false when it was counted before. */
-export function countDissent(group: Group, member: Member, effects: AgreementEffect[]): boolean {
+export function countDissent(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  effects: AgreementEffect[],
+): boolean {
   const { report, tally, target } = member;
   if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
   member.toldDissent = report.instanceId;
+  // Its blocks are as wide as those of all.
+  if (isTokenDissent(state, member)) return true;
   const source = report.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
   effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
   return true;
@@ -43,7 +51,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     effects.push({ type: 'log', level, code, group: group.name, worker: target, message });
   };
   const agreed = phase.values.tokens_per_block;
-  const isNews = countDissent(group, member, effects);
+  const isNews = countDissent(state, group, member, effects);
   if (isObserved(report) && report.values.tokens_per_block !== agreed) {
     if (member.toldMismatch === report.instanceId) return;
     member.toldMismatch = report.instanceId;
@@ -55,7 +63,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   const loadOnly = state.options.mismatchedWorkers === 'load-only';
   if (tally.conforms) {
     log('error', 'worker_dissents', `${contradictionWords(member)}.`);
-  } else if (phase.isOverride) {
+  } else if (phase.isOverride && !isTokenDissent(state, member)) {
     const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
     log(
       'warn',
@@ -108,6 +116,7 @@ function remark(
   agreed: ContractValues,
   effects: AgreementEffect[],
 ): void {
+  remarkTokens(state, group, member, report, effects);
   if (member.toldRemark === report.instanceId) return;
   const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
     member.toldRemark = report.instanceId;
@@ -122,4 +131,28 @@ function remark(
     `Worker ${member.target} has ${field} ${report.values[field]}, others of "${group.name}" have ${agreed[field]}: ` +
       'they take different times for the same work. --topology=require would keep it out.',
   );
+}
+
+/** A13: a WARN of tokens that are not compared, or not with engines of other kinds. */
+function remarkTokens(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  report: WorkerReport,
+  effects: AgreementEffect[],
+): void {
+  if (member.toldTokens === report.instanceId) return;
+  const field = remarkedDifference(state, member);
+  if (field === undefined) return;
+  member.toldTokens = report.instanceId;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'tokens_differ',
+    group: group.name,
+    worker: member.target,
+    message:
+      `Worker ${member.target} ${tokenDifferenceWords(group, member, field)}: what is predicted for it is not exact. ` +
+      `Use ${tokenCure(field)}.`,
+  });
 }

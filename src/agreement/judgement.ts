@@ -1,5 +1,11 @@
 import type { ContractField } from '../contract/contract-values.js';
-import { CONTRACT_FIELDS, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import { CONTRACT_FIELDS, firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import {
+  isTokenField,
+  SHAPED_TOKEN_FIELDS,
+  TOKEN_FIELDS,
+  type TokenField,
+} from '../contract/token-answers.js';
 import type { AgreementOptions } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
 
@@ -21,9 +27,44 @@ const COMPARED_WITH_TOPOLOGY: typeof COMPARED = {
   declared: [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS],
 };
 
+/** The same with tokens: behind the block size, and before the fingerprint of files, which names neither probe nor position. */
+const withTokens = (fields: readonly ContractField[]): readonly ContractField[] => [
+  ...fields.slice(0, 1),
+  ...TOKEN_FIELDS,
+  ...fields.slice(1),
+];
+const COMPARED_WITH_TOKENS: typeof COMPARED = {
+  observed: withTokens(COMPARED.observed),
+  declared: withTokens(COMPARED.declared),
+};
+const COMPARED_WITH_BOTH: typeof COMPARED = {
+  observed: withTokens(COMPARED_WITH_TOPOLOGY.observed),
+  declared: withTokens(COMPARED_WITH_TOPOLOGY.declared),
+};
+
 /** The fields in which members of a group must not differ. */
-export function comparedFields({ topology, frontendUses }: AgreementOptions): readonly ContractField[] {
-  return (topology === 'require' ? COMPARED_WITH_TOPOLOGY : COMPARED)[frontendUses];
+export function comparedFields({
+  topology,
+  tokenProbes,
+  frontendUses,
+}: AgreementOptions): readonly ContractField[] {
+  const isRequired = topology === 'require';
+  const sets =
+    tokenProbes === 'ignore'
+      ? isRequired
+        ? COMPARED_WITH_TOPOLOGY
+        : COMPARED
+      : isRequired
+        ? COMPARED_WITH_BOTH
+        : COMPARED_WITH_TOKENS;
+  return sets[frontendUses];
+}
+
+const ALL_TOKEN_FIELDS: readonly TokenField[] = [...TOKEN_FIELDS, ...SHAPED_TOKEN_FIELDS];
+
+/** A13: token fields in which members may differ, with a warning and without an exact cache view. */
+export function remarkedTokenFields({ tokenProbes }: AgreementOptions): readonly TokenField[] {
+  return tokenProbes === 'ignore' ? ALL_TOKEN_FIELDS : SHAPED_TOKEN_FIELDS;
 }
 
 /** A10: whether a member is on its way out, by discovery's word or its own. */
@@ -61,4 +102,11 @@ export function offerOf(state: AgreementState, member: Member): MemberOffer {
   if (!decides(member)) return 'none';
   if (conforms(state, member)) return 'full';
   return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
+}
+
+/** A13: whether a member dissents by the tokens that it makes, and not by its block size. */
+export function isTokenDissent(state: AgreementState, { group, report }: Member): boolean {
+  if (group === undefined || report === undefined) return false;
+  const field = firstDifference(report.values, group.tallies.reference, comparedFields(state.options));
+  return field !== undefined && isTokenField(field);
 }

@@ -1,5 +1,5 @@
 import type { ContractValues } from '../contract/contract-values.js';
-import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { DeclaredDifference, WorkerReport } from '../contract/worker-report.js';
 
@@ -36,8 +36,8 @@ export function withSeenWidth(report: WorkerReport, seen: SeenWidth | undefined)
   return {
     ...report,
     values,
-    contractKey: contractKey(values, CONTRACT_FIELDS),
-    topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
+    contractKey: comparedKey(values, CONTRACT_FIELDS),
+    topologyKey: comparedKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence: {
       source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
       origin: 'its KV events',

@@ -27,6 +27,11 @@ export interface AgreementOptions {
   readonly mismatchedWorkers: 'quarantine' | 'load-only';
   /** Whether a different parallelism or GPU product is told, warned of, or counts as dissent. Default `warn`. */
   readonly topology: 'report' | 'warn' | 'require';
+  /**
+   * A13: whether workers that make other tokens of the same prompts count as dissent, or are only warned of and have no
+   * exact cache view. Default `require`.
+   */
+  readonly tokenProbes: 'require' | 'ignore';
   /** V5: whether the frontend goes by what workers declare. Default `observed`. */
   readonly frontendUses: 'observed' | 'declared';
   /**
@@ -51,6 +56,7 @@ export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   onChange: 'new-epoch',
   mismatchedWorkers: 'quarantine',
   topology: 'warn',
+  tokenProbes: 'require',
   frontendUses: 'observed',
   kvEvents: 'exact',
   isStaticDiscovery: false,

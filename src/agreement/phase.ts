@@ -101,10 +101,21 @@ export function evaluate(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  if (group.phase.state === 'agreed') watchForChange(state, group, nowMs, effects);
+  if (group.phase.state === 'agreed') {
+    if (followTokens(state, group)) judgeMembers(state, group, effects);
+    watchForChange(state, group, nowMs, effects);
+  }
   if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
   forgetReported(state, group, effects);
   updateMode(state, group, effects);
+}
+
+/** A13: brings a running epoch up to what most members make of the probes; true when members stand otherwise now. */
+export function followTokens(state: AgreementState, group: Group): boolean {
+  if (group.phase.state !== 'agreed' || !group.tallies.followTokens()) return false;
+  for (const member of group.members.values()) countStanding(state, member);
+  state.version += 1;
+  return true;
 }
 
 function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects: AgreementEffect[]): void {
@@ -295,13 +306,13 @@ function changeEpoch(
       continue;
     }
     // The WARN above speaks for all that still hold the old value: no ERROR for each.
-    countDissent(group, member, effects);
+    countDissent(state, group, member, effects);
     if (member.report !== undefined && isObserved(member.report))
       member.toldMismatch = member.report.instanceId;
   }
 }
 
 /** Says of every member once per instance what is wrong with it in the running epoch. */
-function judgeMembers(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+export function judgeMembers(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
   for (const member of group.members.values()) judgeMember(state, member, effects);
 }

@@ -17,7 +17,7 @@ import {
 } from './members.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
-import { endEpoch, evaluate } from './phase.js';
+import { endEpoch, evaluate, followTokens, judgeMembers } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { clip, joinSome, MAX_MEMBER_CHARS } from './words.js';
@@ -118,6 +118,7 @@ function list(
         toldDissent: '',
         toldMismatch: '',
         toldRemark: '',
+        toldTokens: '',
         usableInstance: '',
       };
       state.members.set(target, added);
@@ -188,7 +189,10 @@ function report(
     endGroup(state, before, effects);
     retryTurnedAway(state, nowMs, effects);
   }
-  judgeMember(state, member, effects);
+  // First what most make of the probes now: nobody is blamed by what is over.
+  if (member.group !== undefined && followTokens(state, member.group))
+    judgeMembers(state, member.group, effects);
+  else judgeMember(state, member, effects);
   settleGroups(state, before, member.group, nowMs, effects);
 }
 

@@ -2,11 +2,17 @@ import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
 import type { RoutingMode, Standing } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
+import { remarkedDifference, tokenDifferenceWords } from './token-words.js';
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
-export function pictureOf({ picture, held, report }: Member): Member['picture'] {
+export function pictureOf(state: AgreementState, member: Member): Member['picture'] {
+  const { picture, held, report, group } = member;
   const present = report?.instanceId;
-  return picture?.instanceId === present && held === present ? picture : undefined;
+  if (picture?.instanceId !== present || held !== present) return undefined;
+  // A13: its blocks are known; what requests are made into is not the same for all.
+  const field = picture?.picture === 'exact' ? remarkedDifference(state, member) : undefined;
+  if (picture === undefined || field === undefined || group === undefined) return picture;
+  return { ...picture, picture: 'approximate', reason: `it ${tokenDifferenceWords(group, member, field)}` };
 }
 
 /** Counts a member among the offered ones of its group, by what is known of its cache. */
@@ -17,7 +23,7 @@ export function countStanding(state: AgreementState, member: Member): void {
 function standingOf(state: AgreementState, member: Member): Standing | undefined {
   const offer = offerOf(state, member);
   if (offer === 'none') return undefined;
-  const picture = offer === 'full' ? pictureOf(member)?.picture : undefined;
+  const picture = offer === 'full' ? pictureOf(state, member)?.picture : undefined;
   if (picture === undefined || picture === 'none') return 'unknown';
   // What a lost worker stores and evicts is not heard: what was exact is so no longer (G5).
   return picture === 'exact' && member.lostSinceMs === undefined ? 'exact' : 'partial';
@@ -101,7 +107,7 @@ const NOTHING_TOLD = 'no picture yet';
 function whyInexact(state: AgreementState, member: Member): string {
   if (offerOf(state, member) === 'load_only') return 'offered without cache knowledge';
   if (member.lostSinceMs !== undefined) return 'its sidecar is lost';
-  const picture = pictureOf(member);
+  const picture = pictureOf(state, member);
   if (picture === undefined) return NOTHING_TOLD;
   return picture.reason === '' ? picture.picture : `${picture.picture}: ${picture.reason}`;
 }

@@ -1,4 +1,4 @@
-import type { ContractField, ContractValues } from '../contract/contract-values.js';
+import type { ContractValues } from '../contract/contract-values.js';
 import { contractDigest, unverifiedFields } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
@@ -60,7 +60,7 @@ export interface MemberView {
   readonly tokensPerBlock: number | undefined;
   readonly source: EvidenceSource;
   readonly reason: string;
-  readonly unverifiedFields: readonly ContractField[];
+  readonly unverifiedFields: readonly string[];
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
   /** How much the index knows of what it holds; undefined where no index tells, or follows it. */
@@ -243,10 +243,9 @@ function viewMember(state: AgreementState, member: Member): MemberView {
   const { group, report } = member;
   const phase = group?.phase;
   const epoch = phase?.state === 'agreed' ? phase : undefined;
-  const agreed = epoch?.values;
   const offer = epoch === undefined ? 'none' : offerOf(state, member);
   // An index follows those alone that are offered fully.
-  const picture = offer === 'full' ? pictureOf(member) : undefined;
+  const picture = offer === 'full' ? pictureOf(state, member) : undefined;
   const at = memberState(state, member);
   const fields = comparedFields(state.options);
   return {
@@ -272,7 +271,9 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     pictureReason: picture?.reason ?? '',
     serving: report?.serving,
     unverifiedFields:
-      agreed === undefined || report === undefined ? [] : unverifiedFields(report.values, agreed, fields),
+      epoch === undefined || group === undefined || report === undefined
+        ? []
+        : unverifiedFields(report.values, group.tallies.reference, fields),
   };
 }
 

@@ -53,6 +53,8 @@ export interface Member {
   toldMismatch: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */
   toldRemark: string;
+  /** The instance whose other tokens were already warned of (A13). */
+  toldTokens: string;
 }
 
 /** Where a group stands. One discriminant, one setter in `phase.ts`. */

@@ -1,6 +1,13 @@
 import type { ContractField, ContractValues } from '../contract/contract-values.js';
-import { CONTRACT_FIELDS, firstDifference, mergeContracts } from '../contract/contract-values.js';
+import {
+  CONTRACT_FIELDS,
+  firstDifference,
+  mergeContracts,
+  withoutTokens,
+} from '../contract/contract-values.js';
+import type { TokenValues } from '../contract/token-answers.js';
 import { MAX_DISTINCT_CONTRACTS } from './options.js';
+import { TokenMajority } from './token-majority.js';
 
 /** One distinct contract and how many deciding members hold it. */
 export interface Tally {
@@ -38,6 +45,9 @@ export class Tallies {
   #dissenting = 0;
   /** The running epoch's contract; undefined while there is none. */
   #reference: ContractValues | undefined;
+  readonly #tokens = new TokenMajority();
+  /** The running epoch's contract with the tokens of most. */
+  #whole: ContractValues = {};
 
   constructor(fields: readonly ContractField[]) {
     this.#fields = fields;
@@ -51,6 +61,16 @@ export class Tallies {
   /** Those among them that differ from the running epoch. */
   get dissenting(): number {
     return this.#dissenting;
+  }
+
+  /** A13: what most deciding members make of the probes. */
+  get tokens(): TokenValues {
+    return this.#tokens.values;
+  }
+
+  /** What members are compared with: the running epoch's contract and the tokens of most; empty while there is none. */
+  get reference(): ContractValues {
+    return this.#whole;
   }
 
   /** Distinct contracts, in the order of their keys. */
@@ -67,6 +87,7 @@ export class Tallies {
       this.#union = undefined;
     }
     tally.count += 1;
+    this.#tokens.add(values);
     this.#deciding += 1;
     if (!tally.conforms) this.#dissenting += 1;
     return tally;
@@ -75,6 +96,7 @@ export class Tallies {
   /** Counts one member fewer. */
   remove(tally: Tally): void {
     tally.count -= 1;
+    this.#tokens.remove(tally.values);
     this.#deciding -= 1;
     if (!tally.conforms) this.#dissenting -= 1;
     if (tally.count === 0) {
@@ -86,6 +108,19 @@ export class Tallies {
   /** Judges all contracts against a new epoch, or against none. */
   setReference(reference: ContractValues | undefined): void {
     this.#reference = reference;
+    this.#tokens.begin();
+    this.#judgeAll();
+  }
+
+  /** A13: follows what most members make of the probes; true when that is something else than before. */
+  followTokens(): boolean {
+    if (!this.#tokens.update()) return false;
+    this.#judgeAll();
+    return true;
+  }
+
+  #judgeAll(): void {
+    this.#whole = this.#reference === undefined ? {} : { ...this.#tokens.values, ...this.#reference };
     this.#dissenting = 0;
     for (const tally of this.#byKey.values()) {
       tally.conforms = this.#conforms(tally.values);
@@ -112,7 +147,7 @@ export class Tallies {
       }
       values = mergeContracts(values, tally.values);
     }
-    return { values: this.#withoutDisputed(values, this.#byKey.values()), difference };
+    return { values: withoutTokens(this.#withoutDisputed(values, this.#byKey.values())), difference };
   }
 
   /** A part of the contract that is not compared here and in which holders differ is no part of what they share. */
@@ -147,13 +182,11 @@ export class Tallies {
       holders.push(tally);
     }
     if (count * 2 <= this.#deciding) return undefined;
-    values = this.#withoutDisputed(values, holders);
+    values = withoutTokens(this.#withoutDisputed(values, holders));
     return { key: JSON.stringify(this.#fields.map((field) => values[field] ?? null)), values, count };
   }
 
   #conforms(values: ContractValues): boolean {
-    return (
-      this.#reference === undefined || firstDifference(values, this.#reference, this.#fields) === undefined
-    );
+    return this.#reference === undefined || firstDifference(values, this.#whole, this.#fields) === undefined;
   }
 }

@@ -3,10 +3,12 @@ import { firstDifference } from '../contract/contract-values.js';
 import { EngineKind } from '../contract/enums.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
+import { isTokenField, probeOf } from '../contract/token-answers.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { decides } from './judgement.js';
 import { isMereDeclaration, isObserved } from './observed.js';
 import type { Group, Member, Phase } from './state.js';
+import { answerWords, tokenCure, tokenDifferenceWords } from './token-words.js';
 
 /** Names in one sentence before the rest is counted. */
 const MAX_NAMES = 10;
@@ -65,6 +67,7 @@ export function countWorkers(count: number): string {
 
 /** What a value is called in a sentence. */
 function fieldWords(field: ContractField): string {
+  if (isTokenField(field)) return `tokens of the probe "${probeOf(field)}"`;
   return field === 'tokens_per_block' ? 'KV block size (tokens_per_block)' : field;
 }
 
@@ -101,8 +104,14 @@ function campsOf(group: Group, field: ContractField): Camp[] {
   );
 }
 
-function campLine({ value, members }: Camp): string {
+function campLine({ value, members }: Camp, field: ContractField, largest: Camp | undefined): string {
   const names = nameSome(members.map(({ target }) => target));
+  const [first] = members;
+  if (isTokenField(field) && first !== undefined) {
+    const than = largest?.members[0] === first ? undefined : largest?.members[0];
+    const kind = engineKindName(first.report?.engineKind ?? EngineKind.ENGINE_KIND_UNSPECIFIED);
+    return `  ${answerWords(first, than, field)}: ${names} (${kind})`;
+  }
   const sample = members[0]?.report;
   const because =
     sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceWords(sample)})`;
@@ -126,6 +135,7 @@ function stepsByKind(
 function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   const [largest] = camps;
   if (largest === undefined) return '';
+  if (isTokenField(field)) return `Fix: ${tokenCure(field)}.`;
   if (field !== 'tokens_per_block') {
     return `Run all workers of one model with the same ${field}, or give them different served model names.`;
   }
@@ -205,7 +215,7 @@ export function conflictWords(group: Group, field: ContractField): string {
   const campChars = Math.floor(MAX_CAMPS_CHARS / Math.min(camps.length, MAX_CAMPS));
   return [
     `Workers of "${group.name}" disagree on the ${fieldWords(field)}; the gate stays shut.`,
-    ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp), campChars)),
+    ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp, field, camps[0]), campChars)),
     ...(rest > 0 ? [`  and ${rest} more values`] : []),
     clip(adviceFor(field, camps), MAX_ADVICE_CHARS),
   ].join('\n');
@@ -273,10 +283,16 @@ export function dissentWords(
   fields: readonly ContractField[],
   loadOnly: boolean,
 ): string {
-  const { report, target } = member;
-  if (report === undefined) return '';
-  const field = firstDifference(report.values, values, fields);
+  const { report, target, group } = member;
+  if (report === undefined || group === undefined) return '';
+  const field = firstDifference(report.values, { ...group.tallies.reference, ...values }, fields);
   if (field === undefined) return `${contradictionWords(member)}.`;
+  if (isTokenField(field)) {
+    const consequence = loadOnly
+      ? 'It is offered without cache knowledge.'
+      : 'It is quarantined: it gets no requests.';
+    return `Worker ${target} ${tokenDifferenceWords(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
+  }
   const agreed = values[field] ?? '?';
   const fate = loadOnly
     ? 'It is offered without cache knowledge.'

@@ -67,6 +67,13 @@ const ownSettings = {
     group: 'Agreement',
     help: 'Use this size whatever the workers report. Leave it out to take theirs.',
   },
+  'token-probes': {
+    kind: 'enum',
+    choices: ['require', 'ignore'],
+    default: 'require',
+    group: 'Agreement',
+    help: 'Workers that make other tokens of the same prompts (another tokenizer or chat template): keep them out as dissenting, or ignore it with a warning and without exact predictions.',
+  },
   'mismatched-workers': {
     kind: 'enum',
     choices: ['quarantine', 'load-only'],

@@ -58,6 +58,7 @@ export function agreementOptionsOf(
     mismatchedWorkers:
       settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
     topology: settings.topology,
+    tokenProbes: settings.tokenProbes,
     frontendUses: settings.frontendUses,
     kvEvents: 'exact',
     isStaticDiscovery: source.isStatic,

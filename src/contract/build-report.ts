@@ -111,6 +111,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
     model: {
       servedNames: [...(field('model.served_names') ?? [])],
       loraAdapters: [...(field('model.lora_adapters') ?? [])],
+      tokenProbes: [...(field('model.token_probes') ?? [])],
       ...optional('root', field('model.root')),
       ...optional('revision', field('model.revision')),
       ...optional('maxModelLen', small('model.max_model_len')),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { HashUnit } from '../gen/kvaccord/v1/capabilities.js';
 import { hashUnitName } from './names.js';
+import { isTokenField, type TokenField, tokenValuesOf } from './token-answers.js';
 
 /**
  * What a router must share with a worker so that both cut a token sequence
@@ -25,7 +26,7 @@ export const TOPOLOGY_FIELDS = [
 ] as const;
 
 /** A field that members can differ in. */
-export type ContractField = (typeof CONTRACT_FIELDS)[number] | (typeof TOPOLOGY_FIELDS)[number];
+export type ContractField = (typeof CONTRACT_FIELDS)[number] | (typeof TOPOLOGY_FIELDS)[number] | TokenField;
 
 /** Known values by field; what the engine cannot say is absent (R2). */
 export type ContractValues = Readonly<Partial<Record<ContractField, string | number>>>;
@@ -33,6 +34,18 @@ export type ContractValues = Readonly<Partial<Record<ContractField, string | num
 /** One text for each set of known values: equal contracts have equal keys. */
 export function contractKey(values: ContractValues, fields: readonly ContractField[]): string {
   return JSON.stringify(fields.map((field) => values[field] ?? null));
+}
+
+/** The same with all that is known of tokens, for all that a group compares. */
+export function comparedKey(values: ContractValues, fields: readonly ContractField[]): string {
+  const tokens = Object.entries(values).filter(([field]) => isTokenField(field));
+  const key = contractKey(values, fields);
+  return tokens.length === 0 ? key : `${key} ${JSON.stringify(tokens.sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+}
+
+/** The values without what is known of tokens, which an epoch does not fix (A13). */
+export function withoutTokens(values: ContractValues): ContractValues {
+  return Object.fromEntries(Object.entries(values).filter(([field]) => !isTokenField(field)));
 }
 
 /** A5: two contracts are compatible when no field that both know differs. */
@@ -48,13 +61,16 @@ export function firstDifference(
   });
 }
 
-/** The fields that `reference` knows and `values` cannot say (A5: unverified). */
+/** The fields that `reference` knows and `values` cannot say (A5: unverified); `tokens` for all probes together. */
 export function unverifiedFields(
   values: ContractValues,
   reference: ContractValues,
   fields: readonly ContractField[],
-): ContractField[] {
-  return fields.filter((field) => reference[field] !== undefined && values[field] === undefined);
+): string[] {
+  const unsaid = fields.filter((field) => reference[field] !== undefined && values[field] === undefined);
+  const hasTokens = Object.keys(values).some(isTokenField);
+  const others = unsaid.filter((field) => !isTokenField(field));
+  return unsaid.some(isTokenField) && !hasTokens ? [...others, 'tokens'] : others;
 }
 
 /** All that either knows; `a` wins where both do. */
@@ -94,5 +110,6 @@ export function contractValuesOf(report: CapabilityReport): ContractValues {
     decode_context_parallel_size: parallelism?.decodeContextParallelSize,
     gpu_product: products.length === 0 ? undefined : products.sort().join(' + '),
   };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  const known = Object.entries(all).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(known), ...tokenValuesOf(report) };
 }

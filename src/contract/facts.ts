@@ -7,6 +7,7 @@ import type {
   HashUnit,
   KvEventSource,
   ServingAddress,
+  TokenProbe,
 } from '../gen/kvaccord/v1/capabilities.js';
 
 /**
@@ -46,6 +47,8 @@ export interface FactFields {
   'model.max_model_len': number;
   'model.tokenizer_fingerprint': string;
   'model.lora_adapters': readonly string[];
+  /** What the engine makes of the fixed prompts of `token-probes.ts`. */
+  'model.token_probes': readonly TokenProbe[];
   'contract.hash_unit': HashUnit;
   'contract.hash_algorithm': string;
   'contract.hash_seed': string;

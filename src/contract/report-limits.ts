@@ -8,10 +8,14 @@ export const MAX_NAME_CHARS = 512;
 /** Longest free text (raw evidence, reasons) that is believed; sidecars cut theirs to 512. */
 export const MAX_TEXT_CHARS = 4_096;
 
+/** Bytes of the token ids of one probe: 1,024 ids. Real ones have fewer than 600. */
+export const MAX_PROBE_ID_BYTES = 4_096;
+
 /** How often each list may occur in one report; real reports stay far below. */
 export const MAX_COUNTS = {
   servedNames: 64,
   loraAdapters: 4_096,
+  tokenProbes: 64,
   blockSizes: 64,
   evidence: 256,
   conflicts: 256,

@@ -7,10 +7,11 @@ import {
 } from '../gen/kvaccord/v1/capabilities.js';
 import { hasUnprintable, inPlainWords } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
-import { CONTRACT_FIELDS, contractKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
-import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+import { CONTRACT_FIELDS, comparedKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
+import { MAX_COUNTS, MAX_NAME_CHARS, MAX_PROBE_ID_BYTES, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
 import { type SizeFacts, sizeFactsOf } from './size-rule.js';
+import { type ProbeAnswer, probeAnswersOf } from './token-answers.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
 /** Where a worker's `tokens_per_block` came from. */
@@ -48,9 +49,14 @@ export interface WorkerReport {
   readonly declared: DeclaredDifference | undefined;
   /** Which sizes its engine can take. */
   readonly sizeFacts: SizeFacts;
+  /** What it makes of the fixed prompts, for naming where two workers differ; empty where it cannot be asked. */
+  readonly probeAnswers: readonly ProbeAnswer[];
   /** Where and under which names it serves. */
   readonly serving: Serving;
 }
+
+/** Bytes of a SHA-256 digest. */
+const SHA256_BYTES = 32;
 
 function checkText(problems: string[], field: string, text: string, maxChars: number): void {
   if (text.length > maxChars)
@@ -65,6 +71,10 @@ function checkName(problems: string[], field: string, name: string): void {
 
 function checkCount(problems: string[], field: string, count: number, max: number): void {
   if (count > max) problems.push(`${field} has ${count} entries, at most ${max} are allowed`);
+}
+
+function checkBytes(problems: string[], field: string, { length }: Uint8Array, max: number): void {
+  if (length > max) problems.push(`${field} has ${length} bytes, at most ${max} are allowed`);
 }
 
 /**
@@ -90,6 +100,7 @@ function findProblems(report: CapabilityReport): string[] {
   const { model, topology } = report;
   checkCount(problems, 'model.served_names', model?.servedNames.length ?? 0, MAX_COUNTS.servedNames);
   checkCount(problems, 'model.lora_adapters', model?.loraAdapters.length ?? 0, MAX_COUNTS.loraAdapters);
+  checkCount(problems, 'model.token_probes', model?.tokenProbes.length ?? 0, MAX_COUNTS.tokenProbes);
   checkCount(problems, 'topology.gpus', topology?.gpus.length ?? 0, MAX_COUNTS.gpus);
   checkCount(problems, 'topology.links', topology?.links.length ?? 0, MAX_COUNTS.links);
   checkCount(problems, 'topology.nics', topology?.nics.length ?? 0, MAX_COUNTS.nics);
@@ -113,6 +124,11 @@ function findProblems(report: CapabilityReport): string[] {
   for (const name of model?.servedNames ?? []) checkName(problems, 'model.served_names', name);
   checkText(problems, 'model.revision', model?.revision ?? '', MAX_NAME_CHARS);
   checkText(problems, 'model.tokenizer_fingerprint', model?.tokenizerFingerprint ?? '', MAX_NAME_CHARS);
+  for (const { name, sha256, tokenIds } of model?.tokenProbes ?? []) {
+    checkName(problems, 'model.token_probes.name', name);
+    checkBytes(problems, 'model.token_probes.sha256', sha256, SHA256_BYTES);
+    checkBytes(problems, 'model.token_probes.token_ids', tokenIds, MAX_PROBE_ID_BYTES);
+  }
   checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '', MAX_NAME_CHARS);
   checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '', MAX_NAME_CHARS);
   for (const gpu of topology?.gpus ?? [])
@@ -209,14 +225,15 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     usable,
     reasons: reasons.map(inPlainWords),
     values,
-    contractKey: contractKey(values, CONTRACT_FIELDS),
-    topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
+    contractKey: comparedKey(values, CONTRACT_FIELDS),
+    topologyKey: comparedKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence:
       from === undefined
         ? undefined
         : { source: from.source, origin: inPlainWords(from.origin), raw: inPlainWords(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
     sizeFacts: sizeFactsOf(report),
+    probeAnswers: usable ? probeAnswersOf(report) : [],
     serving: servingOf(report),
   };
 }

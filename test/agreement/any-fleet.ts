@@ -31,6 +31,9 @@ export const sketch: fc.Arbitrary<MadeReport> = fc.record({
     { hash_algorithm: 'sha256' },
     { hash_algorithm: 'xxhash' },
     { hash_unit: 'token' },
+    { 'tokens.text': 'x', 'tokens.message': 'x' },
+    { 'tokens.text': 'x', 'tokens.message': 'y' },
+    { 'tokens.message': 'refused' },
   ),
   source: fc.constantFrom(
     EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
@@ -50,6 +53,7 @@ export const options: fc.Arbitrary<Partial<AgreementOptions>> = fc.record({
   onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
   mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
   frontendUses: fc.constantFrom('observed' as const, 'declared' as const),
+  tokenProbes: fc.constantFrom('require' as const, 'ignore' as const),
   kvEvents: fc.constantFrom('exact' as const, 'approximate' as const),
   isStaticDiscovery: fc.boolean(),
 });

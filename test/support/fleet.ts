@@ -7,10 +7,11 @@ import { viewFleet } from '../../src/agreement/snapshot.js';
 import type { AgreementState } from '../../src/agreement/state.js';
 import { createAgreement } from '../../src/agreement/state.js';
 import type { ContractValues } from '../../src/contract/contract-values.js';
-import { CONTRACT_FIELDS, contractKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
+import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
 import type { Picture } from '../../src/contract/picture.js';
 import type { Serving } from '../../src/contract/serving.js';
 import type { SizeFacts } from '../../src/contract/size-rule.js';
+import type { ProbeAnswer } from '../../src/contract/token-answers.js';
 import type { WorkerReport } from '../../src/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -29,6 +30,7 @@ export interface ReportSketch {
   readonly serving?: Partial<Serving>;
   /** What is known of the sizes that its engine takes, beside its kind and the size it runs. */
   readonly sizeFacts?: Partial<SizeFacts>;
+  readonly probes?: readonly ProbeAnswer[];
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -46,8 +48,8 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     usable,
     reasons: usable ? [] : [unusable],
     values,
-    contractKey: contractKey(values, CONTRACT_FIELDS),
-    topologyKey: contractKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
+    contractKey: comparedKey(values, CONTRACT_FIELDS),
+    topologyKey: comparedKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence: {
       source: source ?? EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
       origin: `GET http://${target}:8000/metrics`,
@@ -62,6 +64,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
       runsTokens: usable ? size : undefined,
       ...sketch.sizeFacts,
     },
+    probeAnswers: [...(sketch.probes ?? [])],
     serving: {
       httpUrls: [`http://${target}:8000`],
       ranks: [0],

@@ -32,7 +32,7 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
       state: EngineState.ENGINE_STATE_READY,
       servingAddresses: [],
     },
-    model: { servedNames: [model], loraAdapters: [] },
+    model: { servedNames: [model], loraAdapters: [], tokenProbes: [] },
     contract: { tokensPerBlock: size, hashUnit: HashUnit.HASH_UNIT_UNSPECIFIED, cacheGroups: [] },
     blockSizes: [],
     evidence: [

@@ -546,6 +546,38 @@ export interface Model {
   /** SHA-256 over the tokenizer's files, when they can be read. */
   tokenizerFingerprint?: string | undefined;
   loraAdapters: string[];
+  /**
+   * What the engine makes of fixed prompts, once for each instance; empty
+   * where it cannot be asked. Workers of one model must agree on them.
+   */
+  tokenProbes: TokenProbe[];
+}
+
+/**
+ * The tokens of one fixed public prompt: they show the tokenizer and the chat
+ * template. A prompt never changes under its name.
+ */
+export interface TokenProbe {
+  /** Such as `text`, `message` or `tools`. */
+  name: string;
+  /**
+   * SHA-256 of all token ids (u32, little-endian), or of the rendered text
+   * with its dates left out where `is_undated`. Empty when refused.
+   */
+  sha256: Buffer;
+  tokenCount: number;
+  /**
+   * The first ids (u32, little-endian), to name the first position that
+   * differs; at most 1,024. Empty where `is_undated`.
+   */
+  tokenIds: Buffer;
+  /**
+   * The engine looked at the prompt and would not take it (no chat template,
+   * no system message). Equal to another refusal alone.
+   */
+  isRefused: boolean;
+  /** The template writes the day of the request. */
+  isUndated: boolean;
 }
 
 /**
@@ -1928,6 +1960,7 @@ function createBaseModel(): Model {
     maxModelLen: undefined,
     tokenizerFingerprint: undefined,
     loraAdapters: [],
+    tokenProbes: [],
   };
 }
 
@@ -1950,6 +1983,9 @@ export const Model: MessageFns<Model> = {
     }
     for (const v of message.loraAdapters) {
       writer.uint32(50).string(v!);
+    }
+    for (const v of message.tokenProbes) {
+      TokenProbe.encode(v!, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -2015,6 +2051,14 @@ export const Model: MessageFns<Model> = {
             message.loraAdapters.push(reader.string());
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.tokenProbes.push(TokenProbe.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2047,6 +2091,9 @@ export const Model: MessageFns<Model> = {
     if (message.loraAdapters?.length) {
       obj.loraAdapters = message.loraAdapters;
     }
+    if (message.tokenProbes?.length) {
+      obj.tokenProbes = message.tokenProbes.map((e) => TokenProbe.toJSON(e));
+    }
     return obj;
   },
 
@@ -2061,6 +2108,152 @@ export const Model: MessageFns<Model> = {
     message.maxModelLen = object.maxModelLen ?? undefined;
     message.tokenizerFingerprint = object.tokenizerFingerprint ?? undefined;
     message.loraAdapters = object.loraAdapters?.map((e) => e) || [];
+    message.tokenProbes = object.tokenProbes?.map((e) => TokenProbe.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseTokenProbe(): TokenProbe {
+  return {
+    name: "",
+    sha256: Buffer.alloc(0),
+    tokenCount: 0,
+    tokenIds: Buffer.alloc(0),
+    isRefused: false,
+    isUndated: false,
+  };
+}
+
+export const TokenProbe: MessageFns<TokenProbe> = {
+  encode(message: TokenProbe, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.sha256.length !== 0) {
+      writer.uint32(18).bytes(message.sha256);
+    }
+    if (message.tokenCount !== 0) {
+      writer.uint32(24).uint32(message.tokenCount);
+    }
+    if (message.tokenIds.length !== 0) {
+      writer.uint32(34).bytes(message.tokenIds);
+    }
+    if (message.isRefused !== false) {
+      writer.uint32(40).bool(message.isRefused);
+    }
+    if (message.isUndated !== false) {
+      writer.uint32(48).bool(message.isUndated);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TokenProbe {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTokenProbe();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.sha256 = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.tokenCount = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.tokenIds = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.isRefused = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.isUndated = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: TokenProbe): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.sha256.length !== 0) {
+      obj.sha256 = base64FromBytes(message.sha256);
+    }
+    if (message.tokenCount !== 0) {
+      obj.tokenCount = Math.round(message.tokenCount);
+    }
+    if (message.tokenIds.length !== 0) {
+      obj.tokenIds = base64FromBytes(message.tokenIds);
+    }
+    if (message.isRefused !== false) {
+      obj.isRefused = message.isRefused;
+    }
+    if (message.isUndated !== false) {
+      obj.isUndated = message.isUndated;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<TokenProbe>): TokenProbe {
+    return TokenProbe.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TokenProbe>): TokenProbe {
+    const message = createBaseTokenProbe();
+    message.name = object.name ?? "";
+    message.sha256 = object.sha256 ?? Buffer.alloc(0);
+    message.tokenCount = object.tokenCount ?? 0;
+    message.tokenIds = object.tokenIds ?? Buffer.alloc(0);
+    message.isRefused = object.isRefused ?? false;
+    message.isUndated = object.isUndated ?? false;
     return message;
   },
 };
@@ -4512,6 +4705,10 @@ export const CapabilitiesClient = makeGenericClientConstructor(
   service: typeof CapabilitiesService;
   serviceName: string;
 };
+
+function base64FromBytes(arr: Uint8Array): string {
+  return globalThis.Buffer.from(arr).toString("base64");
+}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 

@@ -88,7 +88,8 @@ export class CheckedGroups {
     if (result.kind === 'different')
       this.#logger.warn(
         fields,
-        'The tokens of --tokenizer differ from those of the engine: for this group the engine is asked instead.',
+        `The tokens of --tokenizer differ from those of the engine of worker ${worker.target}: ${differenceWords(result)}. ` +
+          'For this group the engines are asked instead.',
       );
     else if (result.kind === 'same')
       this.#logger.info(fields, 'The tokens of --tokenizer are the same as those of the engine.');
@@ -105,4 +106,9 @@ function choose(kinds: ReadonlySet<CheckResult['kind'] | undefined>): Choice {
   if (kinds.has('same')) return 'local';
   // Only once all were tried, or when nobody can be: before that, one of them may say no.
   return kinds.has(undefined) ? 'undecided' : 'local';
+}
+
+function differenceWords(result: CheckResult & { readonly kind: 'different' }): string {
+  const { probe, position, ours, engines } = result;
+  return `of the probe "${probe}", position ${position} is ${ours ?? 'none'} here and ${engines ?? 'none'} there`;
 }

@@ -76,7 +76,7 @@ describe('the source of tokens', () => {
     expect(await ask(source, CHAT.request, group)).toEqual([1, 2, 3]);
     await expect.poll(() => logger.messages('warn')).toHaveLength(1);
     expect(logger.lines.find(({ level }) => level === 'warn')?.fields).toMatchObject({
-      probe: 'a text',
+      probe: 'text',
       position: 0,
       engines: 1,
     });

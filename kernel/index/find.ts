@@ -56,6 +56,41 @@ export function findEnd(area: usize): u32 {
   return load<u32>(area, AREA_ANSWERS);
 }
 
+/** Which of the first `count` hashes of the area, at most 32, the holder has in a tier: bit n is number n. */
+export function heldOf(area: usize, holder: u32, tier: u32, count: u32): u32 {
+  if (entriesOf(tier) === 0) return 0;
+  const directory = directoryOf(tier);
+  const shift = shiftOf(tier);
+  let held: u32 = 0;
+  let cell: usize = 0;
+  let last: u32 = 0;
+  let isIn = false;
+  for (let at: u32 = 0; at < count; at++) {
+    const hash = load<u64>(area + AREA_INPUT + (at << 3));
+    if (isNext(cell, hash)) cell += ENTRY;
+    else {
+      const mixed = mix(hash);
+      cell = cellOf(wordOf(directory, shift, mixed), hash, mixed);
+      if (cell === 0) continue;
+    }
+    const id = load<u32>(cell);
+    if (id !== last) {
+      last = id;
+      isIn = contains(id, holder);
+    }
+    if (isIn) held |= 1 << at;
+  }
+  return held;
+}
+
+function contains(id: u32, holder: u32): bool {
+  if (id < FIRST_SHARED_ID) return id === holder + 1;
+  const set: usize = id << 4;
+  const count = countOf(set);
+  const at = rank(set + MEMBERS, count, holder);
+  return at < count && <u32>load<u16>(set + MEMBERS + (at << 1)) === holder;
+}
+
 /** How many of the hashes any holder still holds. */
 function findInTier(area: usize, count: u32, tier: u32): u32 {
   const directory = directoryOf(tier);

@@ -26,7 +26,7 @@ export {
   storeAll,
   sweepSegment,
 } from './apply';
-export { findEnd, findMore, findStart } from './find';
+export { findEnd, findMore, findStart, heldOf } from './find';
 
 import { findEnd, findMore, findStart } from './find';
 

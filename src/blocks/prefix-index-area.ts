@@ -11,6 +11,8 @@ export interface Matches {
 
 const MAX_HOLDERS = 65_535;
 const HASH_BYTES = 8;
+/** Blocks in one answer of `held`: the bits of a number. */
+const HELD_BLOCKS = 32;
 
 /** Where one thread puts hashes and finds answers, in the memory of an index. */
 export class IndexArea {
@@ -45,6 +47,13 @@ export class IndexArea {
       : sequenceHashes.subarray(HASH_BYTES * first, HASH_BYTES * first + this.#inputBytes);
     this.#input.set(piece);
     return piece.length / HASH_BYTES;
+  }
+
+  /** As `PrefixIndex.held`; `tier` is the place of the tier in `TIERS`. */
+  held(holder: number, tier: number, sequenceHashes: Uint8Array, first: number): number {
+    const piece = sequenceHashes.subarray(HASH_BYTES * first, HASH_BYTES * (first + HELD_BLOCKS));
+    this.#input.set(piece);
+    return this.#kernel.heldOf(this.#address, holder, tier, piece.length / HASH_BYTES) >>> 0;
   }
 
   /** `deepest` is the place of the tier in `TIERS`. */

@@ -15,6 +15,7 @@ export interface IndexFunctions {
   readonly findStart: KernelFunction;
   readonly findMore: KernelFunction;
   readonly findEnd: KernelFunction;
+  readonly heldOf: KernelFunction;
   readonly readVersion: KernelFunction;
   readonly versionAddress: KernelFunction;
   readonly askForQuiet: KernelFunction;

@@ -114,6 +114,16 @@ export class PrefixIndex {
     return this.#area.find(sequenceHashes, TIERS.indexOf(deepest));
   }
 
+  /**
+   * Which of up to 32 blocks a holder has in one tier, from number `first` of
+   * the hashes on: bit n of the answer is block `first + n`. What `find`
+   * answered before stays valid.
+   */
+  held(holder: number, tier: Tier, sequenceHashes: Uint8Array, first: number): number {
+    this.#check(holder);
+    return this.#area.held(holder, TIERS.indexOf(tier), sequenceHashes, first);
+  }
+
   /** Blocks of a holder in one tier; those of one that was taken out until they are swept. */
   blocksOf(holder: number, tier: Tier): number {
     if (!this.#isKnown(holder)) throw new RangeError(`there is no holder ${holder}`);

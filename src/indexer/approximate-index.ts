@@ -4,6 +4,7 @@ import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-in
 import { TIERS, type Tier } from '../blocks/tier.js';
 import type { Picture } from '../contract/picture.js';
 import type { Clock, Timer } from '../platform/clock.js';
+import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';
 import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
@@ -41,6 +42,8 @@ export class ApproximateIndex implements GroupIndex {
   readonly tokensPerBlock: number;
   readonly hashUnit: HashUnitName;
   readonly followerStates: readonly FollowerStateName[] = [];
+  /** What was sent somewhere is known, and nothing of KV cache groups. */
+  readonly otherWidths: readonly number[] = [];
   readonly #options: ApproximateOptions;
   readonly #clock: Clock;
   readonly #intake: Intake;
@@ -93,7 +96,7 @@ export class ApproximateIndex implements GroupIndex {
     this.#intake.add(this.#sweeping);
   }
 
-  find(sequenceHashes: Uint8Array): readonly RankMatch[] {
+  find({ sequenceHashes }: AskedPrompt): readonly RankMatch[] {
     this.#expire();
     const { count, holders, depths } = this.#index.find(sequenceHashes, 'device');
     const matches: RankMatch[] = [];
@@ -105,7 +108,7 @@ export class ApproximateIndex implements GroupIndex {
     return matches.sort(byLength);
   }
 
-  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+  match({ sequenceHashes }: AskedPrompt, deepest: Tier): Matches | undefined {
     if (deepest !== 'device') return undefined;
     this.#expire();
     return this.#index.find(sequenceHashes, deepest);

@@ -4,16 +4,19 @@ import type { Matches } from '../blocks/prefix-index.js';
 import type { Tier } from '../blocks/tier.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { Picture } from '../contract/picture.js';
+import type { Contract } from '../gen/kvaccord/v1/capabilities.js';
 import type { Clock } from '../platform/clock.js';
 import type { ConnectGate } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
 import type { StreamRefusals } from '../platform/stream-refusals.js';
+import type { AskedPrompt } from './asked-index.js';
 import type { Feed } from './feed.js';
 import { FleetIndex, type PictureWords, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { Intake, Worked } from './intake.js';
 import { MismatchReporter } from './mismatch-reporter.js';
+import { reportedHits } from './rank-rules.js';
 import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
 /** What the index tells the agreement; `FleetRunner` is one. */
@@ -47,6 +50,8 @@ export interface EpochIndexModules {
   feedOf(target: string): Feed | undefined;
   /** What a worker's report says of the unit; undefined when it says nothing. */
   hashUnitOf(target: string): HashUnitName | undefined;
+  /** The contract of a worker's report, the same object until another report comes; undefined before the first. */
+  contractOf(target: string): Contract | undefined;
   /** See `WorkerFollowerModules`. */
   onLag(lagMs: number): void;
 }
@@ -55,6 +60,8 @@ interface Followed {
   readonly follower: WorkerFollower;
   /** V3: it dissents; its events are counted by their width, and nothing of them is applied. */
   readonly isWatched: boolean;
+  /** Of its report, as the index knows it. */
+  contract: Contract | undefined;
   /** What the agreement was last told; undefined before it was told something. */
   told: (PictureWords & { readonly instanceId: string }) | undefined;
 }
@@ -127,6 +134,7 @@ export class EpochIndex implements GroupIndex {
       const followed = this.#followed.get(target);
       if (followed === undefined) this.#follow(target, instanceId, isWatched);
       else followed.follower.setInstance(instanceId);
+      this.#readContract(target);
     }
   }
 
@@ -142,12 +150,16 @@ export class EpochIndex implements GroupIndex {
     followed.follower.forget(instanceId);
   }
 
-  find(sequenceHashes: Uint8Array): readonly RankMatch[] {
-    return this.#index.find(sequenceHashes);
+  get otherWidths(): readonly number[] {
+    return this.#index.otherWidths;
   }
 
-  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
-    return this.#index.match(sequenceHashes, deepest);
+  find(prompt: AskedPrompt): readonly RankMatch[] {
+    return this.#index.find(prompt);
+  }
+
+  match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
+    return this.#index.match(prompt, deepest);
   }
 
   get holdersVersion(): number {
@@ -205,9 +217,19 @@ export class EpochIndex implements GroupIndex {
         onPicture: () => this.#change(target),
       },
     );
-    this.#followed.set(target, { follower, isWatched, told: undefined });
+    this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
     const feed = feedOf(target);
     if (feed !== undefined) follower.setFeed(feed);
+  }
+
+  /** What a worker's report says of how its engine finds hits. */
+  #readContract(target: string): void {
+    const followed = this.#followed.get(target);
+    const contract = this.#modules.contractOf(target);
+    if (followed === undefined || followed.contract === contract) return;
+    followed.contract = contract;
+    this.#index.setReported(target, reportedHits(contract));
+    this.#change(target);
   }
 
   /** What is known of a worker may be something else than was told. */
@@ -221,6 +243,7 @@ export class EpochIndex implements GroupIndex {
     this.#mismatches.delete(target);
     follower.close();
     this.#index.forget(target);
+    this.#index.setReported(target, undefined);
     this.#index.watchOnly(target, false);
   }
 

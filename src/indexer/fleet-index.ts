@@ -2,7 +2,10 @@ import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-in
 import { TIERS, type Tier } from '../blocks/tier.js';
 import { PICTURES, type Picture, worsePicture } from '../contract/picture.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
+import type { AskedPrompt } from './asked-index.js';
+import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
+import { isOtherMain, MAX_CACHE_GROUPS, type RankRules, type ReportedHits, rankRules } from './rank-rules.js';
 
 /** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
 export const MAX_RANKS = 1_024;
@@ -41,11 +44,13 @@ export interface RankMatch {
   readonly blocks: readonly number[];
 }
 
-/** One rank of one worker, and what it holds. */
+/** One rank of one worker, and what it holds in one KV cache group. */
 export interface RankHolding {
   readonly holder: number;
   readonly target: string;
   readonly rank: number;
+  /** `CacheGroup.index`; absent for the main group, by whose blocks prompts are found. */
+  readonly cacheGroup?: number;
   /** By tier, in the order of `TIERS`. */
   readonly blocks: readonly number[];
 }
@@ -59,8 +64,12 @@ export interface PictureWords {
 
 interface Rank {
   readonly rank: number;
-  /** Undefined while it holds nothing. */
+  /** Of its main group; undefined while that holds nothing. */
   holder: number | undefined;
+  /** Of its other KV cache groups, by `CacheGroup.index`. */
+  readonly groupHolders: Map<number, number>;
+  /** How its hits are found; undefined where every leading block counts. */
+  rules: RankRules | undefined;
   /** What the feed last said of it; undefined before it said something. */
   status: RankStatus | undefined;
 }
@@ -94,7 +103,10 @@ export class FleetIndex {
   readonly #maxBlocksPerWorker: number;
   readonly #modules: FleetIndexModules;
   readonly #index: PrefixIndex;
+  readonly #hybrids: HybridRanks;
   readonly #workers = new Map<string, Worker>();
+  /** What reports say of hits, by target. */
+  readonly #reported = new Map<string, ReportedHits>();
   /** Workers of whose events only the width counts. */
   readonly #watched = new Set<string>();
   /** By holder. */
@@ -108,6 +120,7 @@ export class FleetIndex {
     this.#maxBlocksPerWorker = options.maxBlocksPerWorker ?? MAX_BLOCKS_PER_WORKER;
     this.#modules = modules;
     this.#index = new PrefixIndex(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes });
+    this.#hybrids = new HybridRanks(this.#index, options.tokensPerBlock);
   }
 
   /** Different blocks that anybody holds. */
@@ -122,6 +135,19 @@ export class FleetIndex {
   /** See `AskedIndex`. */
   get holdersVersion(): number {
     return this.#holdersVersion;
+  }
+
+  /** See `AskedIndex`. */
+  get otherWidths(): readonly number[] {
+    return this.#hybrids.otherWidths;
+  }
+
+  /** What a worker's report says of how its engine finds hits; undefined when it says nothing. */
+  setReported(target: string, reported: ReportedHits | undefined): void {
+    if (reported === undefined) this.#reported.delete(target);
+    else this.#reported.set(target, reported);
+    const worker = this.#workers.get(target);
+    if (worker !== undefined) for (const rank of worker.ranks.values()) this.#setRules(worker, rank);
   }
 
   /** Where the stream of a worker can go on; undefined when it has to begin anew. */
@@ -156,7 +182,8 @@ export class FleetIndex {
     const worker = this.#workers.get(target);
     if (worker === undefined) return 'none';
     if (worker.sequence === undefined) return 'partial';
-    const told = worker.ranks.get(rank)?.status?.picture ?? 'none';
+    const known = worker.ranks.get(rank);
+    const told = known === undefined ? 'none' : pictureOf(known).picture;
     return worker.refusal === '' ? told : worsePicture(told, 'partial');
   }
 
@@ -182,9 +209,9 @@ export class FleetIndex {
       case 'changes':
         return this.#change(worker, message);
       case 'rank_state':
-        return this.#changeRank(worker, message.status.rank, (rank) => {
-          rank.status = message.status;
-        });
+        return this.#changeRank(worker, message.status.rank, (rank) =>
+          this.#setStatus(worker, rank, message.status),
+        );
     }
   }
 
@@ -217,11 +244,11 @@ export class FleetIndex {
     return !this.#index.sweep(SWEEP_SEGMENTS);
   }
 
-  /** Who holds how many leading blocks; `sequenceHashes` is packed little-endian u64, chained. Longest first. */
-  find(sequenceHashes: Uint8Array): RankMatch[] {
+  /** See `AskedIndex`. */
+  find(prompt: AskedPrompt): RankMatch[] {
     const found = new Map<number, number[]>();
     for (const [depth, tier] of TIERS.entries()) {
-      const matches = this.match(sequenceHashes, tier);
+      const matches = this.match(prompt, tier);
       if (matches === undefined) continue;
       const { count, holders, depths } = matches;
       for (let at = 0; at < count; at += 1) {
@@ -243,18 +270,28 @@ export class FleetIndex {
   }
 
   /** See `AskedIndex`. */
-  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
+  match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
     if (this.#pairs[TIERS.indexOf(deepest)] === 0) return undefined;
-    return this.#index.find(sequenceHashes, deepest);
+    const { sequenceHashes } = prompt;
+    const hybrids = this.#hybrids;
+    if (hybrids.isEmpty) return this.#index.find(sequenceHashes, deepest);
+    if (deepest === 'device') return hybrids.inDevice(this.#index.find(sequenceHashes, deepest), prompt);
+    hybrids.keepHits(this.match(prompt, 'device'));
+    return hybrids.inLowerTier(this.#index.find(sequenceHashes, deepest));
   }
 
-  /** Every rank that holds something. */
+  /** See `AskedIndex`. */
   holdings(): RankHolding[] {
-    return [...this.#names].map(([holder, name]) => ({
-      holder,
-      ...name,
-      blocks: TIERS.map((tier) => this.#index.blocksOf(holder, tier)),
-    }));
+    const blocks = (holder: number): number[] => TIERS.map((tier) => this.#index.blocksOf(holder, tier));
+    const holdings: RankHolding[] = [];
+    for (const [holder, name] of this.#names) holdings.push({ holder, ...name, blocks: blocks(holder) });
+    for (const { target, ranks } of this.#workers.values()) {
+      for (const { rank, groupHolders } of ranks.values()) {
+        for (const [cacheGroup, holder] of groupHolders)
+          holdings.push({ holder, target, rank, cacheGroup, blocks: blocks(holder) });
+      }
+    }
+    return holdings;
   }
 
   /**
@@ -292,7 +329,10 @@ export class FleetIndex {
           refusal: '',
         };
     this.#workers.set(target, worker);
-    for (const status of message.ranks) this.#rankOf(worker, status.rank).status = status;
+    for (const status of message.ranks) {
+      const problem = this.#setStatus(worker, this.#rankOf(worker, status.rank), status);
+      if (problem !== undefined) return problem;
+    }
     return undefined;
   }
 
@@ -309,10 +349,40 @@ export class FleetIndex {
     return problem;
   }
 
-  #changeRank(worker: Worker, number: number, apply: (rank: Rank) => void): string | undefined {
+  #changeRank(
+    worker: Worker,
+    number: number,
+    // biome-ignore lint/suspicious/noConfusingVoidType: most changes cannot be wrong, and say nothing
+    apply: (rank: Rank) => string | undefined | void,
+  ): string | undefined {
     if (!worker.ranks.has(number) && worker.ranks.size >= MAX_RANKS) return tooManyRanks(MAX_RANKS + 1);
-    apply(this.#rankOf(worker, number));
+    return apply(this.#rankOf(worker, number)) ?? undefined;
+  }
+
+  #setStatus(worker: Worker, rank: Rank, status: RankStatus): string | undefined {
+    if (rank.holder !== undefined && isOtherMain(rank.status?.cacheGroups, status.cacheGroups))
+      return `the main KV cache group of rank ${rank.rank} is another one, and its blocks were not told again`;
+    rank.status = status;
+    this.#setRules(worker, rank);
     return undefined;
+  }
+
+  /** Takes what is known of the rank's groups now. */
+  #setRules(worker: Worker, rank: Rank): void {
+    rank.rules = rankRules(rank.status?.cacheGroups, this.#reported.get(worker.target), this.tokensPerBlock);
+    this.#setHybrid(rank);
+  }
+
+  /** Its rules or its holders are others. */
+  #setHybrid({ rules, holder, groupHolders }: Rank): void {
+    if (holder === undefined) return;
+    if (rules === undefined) this.#hybrids.delete(holder);
+    else {
+      const holders = rules.groups.map((group, place) =>
+        place === rules.main ? holder : groupHolders.get(group),
+      );
+      this.#hybrids.set({ rules, holder, holders });
+    }
   }
 
   #changeBlocks(worker: Worker, rank: Rank, change: BlockChange): void {
@@ -334,14 +404,14 @@ export class FleetIndex {
     worker: Worker,
     rank: Rank,
     type: EventType,
-    stored: { readonly tier: Tier; readonly tokensPerBlock: number; readonly sequenceHashes: Uint8Array },
+    stored: Omit<BlockChange & { type: 'stored' }, 'type'>,
   ): void {
     const { tally } = this.#modules;
-    const { tier, tokensPerBlock, sequenceHashes } = stored;
+    const { tier, tokensPerBlock, sequenceHashes, group } = stored;
     const isWatched = this.#watched.has(worker.target);
     // What it held before was counted when it came.
     if (isWatched && type === 'snapshot') return;
-    if (tokensPerBlock !== this.tokensPerBlock) {
+    if (group === undefined && tokensPerBlock !== this.tokensPerBlock) {
       tally.countEvent(type, 'other_width');
       const epochs = this.tokensPerBlock;
       this.#refuse(
@@ -361,9 +431,15 @@ export class FleetIndex {
       this.#refuse(worker, `it tells of more than ${most} blocks: further ones are not applied`);
       return;
     }
+    const flaw = group === undefined ? '' : groupFlaw(rank, group, tokensPerBlock);
+    if (flaw !== '') {
+      tally.countEvent(type, 'other_width');
+      this.#refuse(worker, flaw);
+      return;
+    }
     try {
-      rank.holder ??= this.#addHolder(worker, rank.rank);
-      this.#count(worker, tier, this.#index.store(rank.holder, tier, sequenceHashes));
+      const holder = this.#holderOf(rank, group) ?? this.#addHolder(worker, rank, group);
+      this.#count(worker, tier, this.#index.store(holder, tier, sequenceHashes));
       tally.countEvent(type, 'applied');
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
@@ -376,16 +452,14 @@ export class FleetIndex {
 
   #remove(worker: Worker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
     const { tally } = this.#modules;
-    if (rank.holder === undefined) {
+    const { tier, sequenceHashes, group } = removed;
+    const holder = this.#holderOf(rank, group);
+    if (holder === undefined) {
       tally.countEvent('removed', 'applied');
       return;
     }
     try {
-      this.#count(
-        worker,
-        removed.tier,
-        -this.#index.remove(rank.holder, removed.tier, removed.sequenceHashes),
-      );
+      this.#count(worker, tier, -this.#index.remove(holder, tier, sequenceHashes));
       tally.countEvent('removed', 'applied');
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
@@ -406,9 +480,20 @@ export class FleetIndex {
     this.#modules.onRefused(worker.target);
   }
 
-  #addHolder(worker: Worker, rank: number): number {
+  #holderOf(rank: Rank, group: number | undefined): number | undefined {
+    return group === undefined ? rank.holder : rank.groupHolders.get(group);
+  }
+
+  #addHolder(worker: Worker, rank: Rank, group: number | undefined): number {
     const holder = this.#index.addHolder();
-    this.#names.set(holder, { target: worker.target, rank });
+    if (group === undefined) {
+      rank.holder = holder;
+      this.#names.set(holder, { target: worker.target, rank: rank.rank });
+    } else {
+      rank.groupHolders.set(group, holder);
+      this.#hybrids.addGroupHolder(holder);
+    }
+    this.#setHybrid(rank);
     this.#holdersVersion += 1;
     return holder;
   }
@@ -422,49 +507,92 @@ export class FleetIndex {
   /** After a store that was cut short the index itself knows best. */
   #recount(worker: Worker): void {
     worker.blocks = 0;
-    for (const { holder } of worker.ranks.values()) {
-      if (holder === undefined) continue;
-      for (const tier of TIERS) worker.blocks += this.#index.blocksOf(holder, tier);
+    for (const rank of worker.ranks.values()) {
+      for (const holder of holdersOf(rank)) {
+        for (const tier of TIERS) worker.blocks += this.#index.blocksOf(holder, tier);
+      }
     }
     this.#pairs.fill(0);
-    for (const holder of this.#names.keys()) {
-      for (const [at, tier] of TIERS.entries()) {
-        this.#pairs[at] = (this.#pairs[at] ?? 0) + this.#index.blocksOf(holder, tier);
-      }
+    for (const { blocks } of this.holdings()) {
+      for (const [at, held] of blocks.entries()) this.#pairs[at] = (this.#pairs[at] ?? 0) + held;
     }
   }
 
   #rankOf(worker: Worker, number: number): Rank {
     let rank = worker.ranks.get(number);
     if (rank === undefined) {
-      rank = { rank: number, holder: undefined, status: undefined };
+      rank = {
+        rank: number,
+        holder: undefined,
+        groupHolders: new Map(),
+        rules: undefined,
+        status: undefined,
+      };
       worker.ranks.set(number, rank);
+      this.#setRules(worker, rank);
     }
     return rank;
   }
 
   /** All that a rank holds is gone at once; its memory comes back with `sweep`. */
   #drop(worker: Worker, rank: Rank): void {
-    const { holder } = rank;
-    if (holder === undefined) return;
+    const holders = holdersOf(rank);
+    if (holders.length === 0) return;
+    if (rank.holder !== undefined) this.#hybrids.delete(rank.holder);
     rank.holder = undefined;
-    for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
-    this.#names.delete(holder);
+    rank.groupHolders.clear();
+    for (const holder of holders) {
+      for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
+      this.#names.delete(holder);
+      this.#hybrids.deleteGroupHolder(holder);
+      this.#index.dropHolder(holder);
+    }
     this.#holdersVersion += 1;
-    this.#index.dropHolder(holder);
     this.#modules.onSweepDue();
   }
 
   #worstOf(ranks: readonly Rank[]): PictureWords {
     let worst: PictureWords = { picture: 'exact', reason: '' };
-    for (const { rank, status } of ranks) {
-      const picture = status?.picture ?? 'none';
+    for (const rank of ranks) {
+      const { picture, reason } = pictureOf(rank);
       if (PICTURES.indexOf(picture) <= PICTURES.indexOf(worst.picture)) continue;
-      const why = status?.reason ?? 'its state was not told';
-      worst = { picture, reason: ranks.length === 1 ? why : `rank ${rank}: ${why}` };
+      worst = { picture, reason: ranks.length === 1 ? reason : `rank ${rank.rank}: ${reason}` };
     }
     return worst;
   }
+}
+
+/** How much is known of one rank: its blocks as its feed says, its hits as far as its groups are understood. */
+function pictureOf({ status, rules, groupHolders }: Rank): PictureWords {
+  if (status === undefined) return { picture: 'none', reason: 'its state was not told' };
+  const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);
+  const flaw =
+    rules === undefined || rules.flaw === ''
+      ? unnamed === undefined
+        ? ''
+        : unnamedWords(unnamed)
+      : rules.flaw;
+  if (flaw === '' || PICTURES.indexOf(status.picture) >= PICTURES.indexOf('approximate')) return status;
+  return { picture: 'approximate', reason: flaw };
+}
+
+function unnamedWords(group: number): string {
+  return `its KV events have blocks of KV cache group ${group}, and do not say what that is: what is predicted may be more than the truth`;
+}
+
+/** Why blocks of a group cannot be applied; empty when they can. */
+function groupFlaw({ status, groupHolders }: Rank, group: number, tokensPerBlock: number): string {
+  const described = status?.cacheGroups?.find(({ index }) => index === group);
+  if (described !== undefined && described.tokensPerBlock !== tokensPerBlock)
+    return `its KV cache group ${group} has blocks of ${described.tokensPerBlock} tokens, and some came with ${tokensPerBlock}: they are not applied`;
+  const isFull = !groupHolders.has(group) && groupHolders.size >= MAX_CACHE_GROUPS;
+  return isFull
+    ? `it has more than ${MAX_CACHE_GROUPS} KV cache groups: the blocks of further ones are not applied`
+    : '';
+}
+
+function holdersOf({ holder, groupHolders }: Rank): number[] {
+  return [...(holder === undefined ? [] : [holder]), ...groupHolders.values()];
 }
 
 /** Why nothing is known of a worker whose feed gives no reason itself. */

@@ -223,6 +223,7 @@ export class FleetIndexing implements IndexDirectory {
       listener: fleet,
       feedOf: (target) => this.#feeds.get(target),
       hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
+      contractOf: (target) => fleet.reportOf(target)?.contract,
       onLag: (lagMs) => this.#metrics.observeLag(lagMs),
     });
   }

@@ -83,15 +83,15 @@ function findMatches(
   { group, index }: OpenGroup,
   request: FindMatchesRequest,
 ): FindMatchesResponse {
-  const { sequenceHashes: hashes } = prompts.read(request.prompt, index);
-  const matches = index.find(hashes);
+  const prompt = prompts.read(request.prompt, index);
+  const matches = index.find(prompt);
   const members = new Map<string, MemberView>();
   if (matches.length > 0) for (const member of group.members) members.set(member.target, member);
   return {
     group: group.group,
     epoch: BigInt(index.epoch),
     tokensPerBlock: index.tokensPerBlock,
-    blockCount: hashes.length / 8,
+    blockCount: prompt.sequenceHashes.length / 8,
     matches: matches.map(({ target, rank, blocks }) => ({
       target,
       workerId: members.get(target)?.workerId ?? '',
@@ -114,10 +114,11 @@ async function dump(
   isCurrent: () => boolean,
 ): Promise<void> {
   const holders = index.holdings().map(
-    ({ holder, target, rank, blocks }): IndexHolder => ({
+    ({ holder, target, rank, cacheGroup, blocks }): IndexHolder => ({
       holder,
       target,
       dataParallelRank: rank,
+      ...(cacheGroup === undefined ? {} : { cacheGroup }),
       picture: WIRE_PICTURES[index.pictureOfRank(target, rank)],
       deviceBlocks: BigInt(blocks[0] ?? 0),
       hostBlocks: BigInt(blocks[1] ?? 0),

@@ -2,6 +2,7 @@ import { BlockHasher, type HashUnitName } from '../blocks/block-hasher.js';
 import { MAX_NAME_CHARS } from '../blocks/name-limits.js';
 import type { Prompt } from '../gen/kvaccord/v1/indexer.js';
 import { RpcError } from '../rpc/errors.js';
+import type { AskedPrompt } from './asked-index.js';
 
 /** Longest prompt in tokens: four times what any model takes, and more than fits into a message. */
 const MAX_TOKENS = 4 * 1024 * 1024;
@@ -13,6 +14,8 @@ const MAX_HASHES = 512 * 1024;
 export interface HashContract {
   readonly tokensPerBlock: number;
   readonly hashUnit: HashUnitName;
+  /** Further block widths to hash tokens for; default none. */
+  readonly otherWidths?: readonly number[];
 }
 
 /** A prompt by its tokens. */
@@ -22,14 +25,6 @@ export interface TokenPrompt {
   readonly loraName: string;
   /** Empty for none. */
   readonly cacheSalt: string;
-}
-
-/** A prompt as an index is asked. */
-export interface HashedPrompt {
-  /** Of its whole blocks, packed little-endian u64, chained; good until the next prompt is hashed. */
-  readonly sequenceHashes: Uint8Array;
-  /** Of a prompt that came in hashes: what its whole blocks have. */
-  readonly tokenCount: number;
 }
 
 /** Why a prompt is too long to be hashed, to follow the prompt's name; undefined when it is not. */
@@ -46,8 +41,12 @@ export class PromptHashes {
   /** Made when somebody asks with tokens or block hashes: the kernel has to be compiled. */
   #hasher: BlockHasher | undefined;
 
-  /** A prompt as it came over gRPC. Throws an `RpcError` `invalid_argument`. */
-  read(prompt: Prompt | undefined, contract: HashContract): HashedPrompt {
+  /**
+   * A prompt as it came over gRPC; its hashes are good until the next prompt is
+   * hashed. One that came in hashes has none of other widths. Throws an `RpcError`
+   * `invalid_argument`.
+   */
+  read(prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
     const form = prompt?.form;
     switch (form?.$case) {
       case 'tokenIds': {
@@ -66,14 +65,19 @@ export class PromptHashes {
     }
   }
 
-  /** A prompt that is not too long. */
-  hash({ tokens, loraName, cacheSalt }: TokenPrompt, contract: HashContract): HashedPrompt {
-    const { tokensPerBlock, hashUnit: unit } = contract;
+  /** A prompt that is not too long; its hashes are good until the next prompt is hashed. */
+  hash({ tokens, loraName, cacheSalt }: TokenPrompt, contract: HashContract): AskedPrompt {
+    const { tokensPerBlock, hashUnit: unit, otherWidths = [] } = contract;
     const hasher = this.#open();
     const seed = hasher.seedOf(loraName, cacheSalt);
     const ids = tokens instanceof Uint32Array ? tokens : Uint32Array.from(tokens);
-    const { sequenceHashes } = hasher.hashTokens(ids, { tokensPerBlock, unit, seed });
-    return { sequenceHashes, tokenCount: tokens.length };
+    const hash = (width: number): Uint8Array =>
+      hasher.hashTokens(ids, { tokensPerBlock: width, unit, seed }).sequenceHashes;
+    const tokenCount = tokens.length;
+    if (otherWidths.length === 0) return { sequenceHashes: hash(tokensPerBlock), tokenCount };
+    // Copied, because the hasher writes over what it gave before.
+    const others = new Map(otherWidths.map((width) => [width, hash(width).slice()]));
+    return { sequenceHashes: hash(tokensPerBlock), tokenCount, otherWidths: others };
   }
 
   #open(): BlockHasher {
@@ -82,8 +86,8 @@ export class PromptHashes {
   }
 }
 
-function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract): HashedPrompt {
-  return { sequenceHashes, tokenCount: (sequenceHashes.length / 8) * tokensPerBlock };
+function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract): AskedPrompt {
+  return { sequenceHashes, tokenCount: (sequenceHashes.length / 8) * tokensPerBlock, isOpenEnded: true };
 }
 
 function checked(field: string, packed: Uint8Array): Uint8Array {

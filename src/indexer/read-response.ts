@@ -1,8 +1,12 @@
 import { TIERS, type Tier } from '../blocks/tier.js';
+import { cacheGroupFromWire } from '../contract/cache-groups.js';
 import { PICTURES, type Picture, WIRE_PICTURES } from '../contract/picture.js';
 import {
+  type BlocksRemoved,
+  type BlocksStored,
   type Change,
   type RankState,
+  type SnapshotPart,
   SubscribeResponse,
   type Picture as WirePicture,
   type Tier as WireTier,
@@ -12,6 +16,7 @@ import { describeError } from '../platform/describe-error.js';
 import { onOneLine } from '../text/printable.js';
 import { FeedError } from './feed.js';
 import { MAX_RANKS } from './fleet-index.js';
+import { MAX_CACHE_GROUPS } from './rank-rules.js';
 
 /** Longest name (instance, stream) that is believed; ours have 32 characters. */
 const MAX_NAME_CHARS = 512;
@@ -21,6 +26,9 @@ const MAX_NAME_CHARS = 512;
  * 1 MiB could name half a million, which are worked off in one turn of the event loop.
  */
 const MAX_CHANGES = 65_536;
+
+/** What is kept of an engine's word for a kind of KV cache group. */
+const MAX_KIND_CHARS = 64;
 
 /** What is kept of a text for operators. */
 const MAX_REASON_CHARS = 512;
@@ -47,15 +55,12 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
         ranks: ranks.map(readStatus),
       };
     }
-    case 'snapshotPart': {
-      const { dataParallelRank, tier, tokensPerBlock, sequenceHashes } = payload.value;
-      return {
-        type: 'snapshot_part',
-        rank: dataParallelRank,
-        tier: readTier(tier),
-        tokensPerBlock,
-        sequenceHashes: readHashes(sequenceHashes),
-      };
+    case 'snapshotPart':
+      return readPart(payload.value);
+    case 'groupSnapshotPart': {
+      const { cacheGroup: group, part } = payload.value;
+      if (part === undefined) throw new FeedError('has a group_snapshot_part without its part');
+      return { ...readPart(part), group };
     }
     case 'snapshotEnd':
       return { type: 'snapshot_end', sequence: readSequence(payload.value.sequence) };
@@ -88,18 +93,19 @@ function decode(bytes: Uint8Array): SubscribeResponse {
 
 function readChange({ change }: Change): BlockChange {
   switch (change?.$case) {
-    case 'stored': {
-      const { tier, tokensPerBlock, sequenceHashes } = change.value;
-      return {
-        type: 'stored',
-        tier: readTier(tier),
-        tokensPerBlock,
-        sequenceHashes: readHashes(sequenceHashes),
-      };
+    case 'stored':
+      return readStored(change.value);
+    case 'removed':
+      return readRemoved(change.value);
+    case 'groupStored': {
+      const { cacheGroup: group, stored } = change.value;
+      if (stored === undefined) throw new FeedError('has a group_stored without its blocks');
+      return { ...readStored(stored), group };
     }
-    case 'removed': {
-      const { tier, sequenceHashes } = change.value;
-      return { type: 'removed', tier: readTier(tier), sequenceHashes: readHashes(sequenceHashes) };
+    case 'groupRemoved': {
+      const { cacheGroup: group, removed } = change.value;
+      if (removed === undefined) throw new FeedError('has a group_removed without its blocks');
+      return { ...readRemoved(removed), group };
     }
     case 'cleared':
       return { type: 'cleared' };
@@ -109,8 +115,36 @@ function readChange({ change }: Change): BlockChange {
   }
 }
 
+function readPart(part: SnapshotPart): RelayMessage & { type: 'snapshot_part' } {
+  const { dataParallelRank, tier, tokensPerBlock, sequenceHashes } = part;
+  return {
+    type: 'snapshot_part',
+    rank: dataParallelRank,
+    tier: readTier(tier),
+    tokensPerBlock,
+    sequenceHashes: readHashes(sequenceHashes),
+  };
+}
+
+function readStored({
+  tier,
+  tokensPerBlock,
+  sequenceHashes,
+}: BlocksStored): BlockChange & { type: 'stored' } {
+  return { type: 'stored', tier: readTier(tier), tokensPerBlock, sequenceHashes: readHashes(sequenceHashes) };
+}
+
+function readRemoved({ tier, sequenceHashes }: BlocksRemoved): BlockChange & { type: 'removed' } {
+  return { type: 'removed', tier: readTier(tier), sequenceHashes: readHashes(sequenceHashes) };
+}
+
 function readStatus(state: RankState): RankStatus {
   const { dataParallelRank, picture, unknownBeforeSequence, engineSequence, reason, blockCount } = state;
+  checkCount('cache_groups', state.cacheGroups.length, MAX_CACHE_GROUPS);
+  const cacheGroups = state.cacheGroups.map((group) => ({
+    ...cacheGroupFromWire(group),
+    engineKind: onOneLine(group.engineKind, MAX_KIND_CHARS),
+  }));
   return {
     rank: dataParallelRank,
     picture: readPicture(picture),
@@ -120,6 +154,7 @@ function readStatus(state: RankState): RankStatus {
     ...(engineSequence === undefined ? {} : { engineSequence: readSequence(engineSequence) }),
     reason: onOneLine(reason, MAX_REASON_CHARS),
     blockCount: readSequence(blockCount),
+    ...(cacheGroups.length === 0 ? {} : { cacheGroups }),
   };
 }
 

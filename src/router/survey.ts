@@ -1,15 +1,11 @@
 import { TIERS } from '../blocks/tier.js';
-import type { AskedIndex } from '../indexer/asked-index.js';
+import type { AskedIndex, AskedPrompt } from '../indexer/asked-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { type CostWeights, logitOf, overlapCredit, potentialPrefillBlocks } from './cost.js';
 import { type KnownRank, keyOf, NOWHERE, type RankTable } from './rank-table.js';
 
 /** A prompt as the index is asked. */
-export interface RoutedPrompt {
-  /** Of its whole blocks, packed little-endian u64, chained; read during the call alone. */
-  readonly sequenceHashes: Uint8Array;
-  readonly tokenCount: number;
-}
+export type RoutedPrompt = AskedPrompt;
 
 /** What a request is weighed with. */
 export interface SurveyedEpoch {
@@ -109,12 +105,12 @@ export class Survey {
     }
   }
 
-  #findCached({ sequenceHashes }: RoutedPrompt, index: AskedIndex | undefined): void {
+  #findCached(prompt: RoutedPrompt, index: AskedIndex | undefined): void {
     const count = this.#ranks.all.length;
     if (index !== undefined) this.#followHolders(index);
     for (const [at, tier] of TIERS.entries()) {
       const blocks = this.#cached[at] as Uint32Array;
-      const matches = index?.match(sequenceHashes, tier);
+      const matches = index?.match(prompt, tier);
       if (matches === undefined) {
         const above = this.#cached[at - 1];
         if (above === undefined) blocks.fill(0, 0, count);
@@ -139,7 +135,8 @@ export class Survey {
     this.#placesOfHolders = new Int32Array(
       1 + holdings.reduce((most, { holder }) => Math.max(most, holder), 0),
     ).fill(NOWHERE);
-    for (const { holder, target, rank } of holdings) {
+    for (const { holder, target, rank, cacheGroup } of holdings) {
+      if (cacheGroup !== undefined) continue;
       const place = places.get(keyOf(target, rank));
       if (place !== undefined && this.#ranks.at(place).candidate.offer === 'full')
         this.#placesOfHolders[holder] = place;

@@ -37,7 +37,8 @@ type Step =
     }
   | { readonly do: 'drop'; readonly holder: number }
   | { readonly do: 'sweep' }
-  | { readonly do: 'find'; readonly tier: Tier; readonly hashes: bigint[] };
+  | { readonly do: 'find'; readonly tier: Tier; readonly hashes: bigint[] }
+  | { readonly do: 'held'; readonly holder: number; readonly tier: Tier; readonly hashes: bigint[] };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('store' as const), holder, tier, hashes: sequence }) },
@@ -45,6 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('drop' as const), holder }) },
   { weight: 1, arbitrary: fc.constant({ do: 'sweep' as const }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('find' as const), tier, hashes: sequence }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('held' as const), holder, tier, hashes: sequence }) },
 );
 
 function found(index: PrefixIndex, hashes: readonly bigint[], deepest: Tier): Map<number, number> {
@@ -80,7 +82,12 @@ describe('a prefix index', () => {
             expect(found(index, one.hashes, one.tier)).toEqual(reference.find(one.hashes, one.tier));
           else {
             const slot = slots[one.holder] as number;
-            if (one.do === 'drop') {
+            if (one.do === 'held') {
+              const bits = index.held(slot, one.tier, packedFrom(one.hashes), 0);
+              const held = one.hashes.map((_, at) => ((bits >>> at) & 1) === 1);
+              const entries = reference.entries(one.tier);
+              expect(held).toEqual(one.hashes.map((each) => entries.get(each)?.includes(slot) === true));
+            } else if (one.do === 'drop') {
               index.dropHolder(slot);
               reference.drop(slot);
               slots[one.holder] = index.addHolder();

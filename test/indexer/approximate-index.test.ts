@@ -4,6 +4,7 @@ import type { MemberView } from '../../src/agreement/snapshot.js';
 import { ApproximateIndex, type ApproximateOptions } from '../../src/indexer/approximate-index.js';
 import { ExpiryQueue } from '../../src/indexer/expiry-queue.js';
 import { Intake } from '../../src/indexer/intake.js';
+import { askedPrompt } from '../support/asked-prompt.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack } from '../support/kv-events.js';
 import { strictRefusals } from '../support/strict-refusals.js';
@@ -31,7 +32,9 @@ function make(options: Partial<ApproximateOptions> = {}): { index: ApproximateIn
 }
 
 function find(index: ApproximateIndex, ...hashes: readonly number[]): string[] {
-  return index.find(pack(hashes)).map(({ target, rank, blocks }) => `${target}/${rank} ${blocks[0]}`);
+  return index
+    .find(askedPrompt(pack(hashes)))
+    .map(({ target, rank, blocks }) => `${target}/${rank} ${blocks[0]}`);
 }
 
 describe('an index of guesses', () => {

@@ -4,6 +4,7 @@ import { TIERS, type Tier } from '../../src/blocks/tier.js';
 import { FleetIndex, type FleetIndexOptions, MAX_RANKS } from '../../src/indexer/fleet-index.js';
 import { IndexTally } from '../../src/indexer/index-tally.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../src/kv-events/relay.js';
+import { askedPrompt } from '../support/asked-prompt.js';
 import { pack } from '../support/kv-events.js';
 import { SimulatedWorker } from './simulated-worker.js';
 
@@ -78,7 +79,9 @@ function spread(count: number): Uint8Array {
 
 /** `target/rank device,host,disk,external`. */
 function find(index: FleetIndex, hashes: readonly number[]): string[] {
-  return index.find(pack(hashes)).map(({ target, rank, blocks }) => `${target}/${rank} ${blocks.join()}`);
+  return index
+    .find(askedPrompt(pack(hashes)))
+    .map(({ target, rank, blocks }) => `${target}/${rank} ${blocks.join()}`);
 }
 
 function applyAll(index: FleetIndex, target: string, ...messages: readonly RelayMessage[]): void {
@@ -128,7 +131,7 @@ describe('a fleet index', () => {
   it('finds by holder what it finds by name, and tells when holders are other ranks', () => {
     const { index, sweep } = make();
     const byHolder = (tier: Tier) => {
-      const matches = index.match(pack([1, 2, 3]), tier);
+      const matches = index.match(askedPrompt(pack([1, 2, 3])), tier);
       if (matches === undefined) return undefined;
       const names = new Map(
         index.holdings().map(({ holder, target, rank }) => [holder, `${target}/${rank}`]),
@@ -250,7 +253,9 @@ describe('a fleet index', () => {
     applyAll(index, 'w-1', start(), whole, end());
     expect(index.pictureOf('w-1').picture).toBe('partial');
     expect(index.pictureOf('w-1').reason).toContain('index is full');
-    expect(index.find(many.subarray(0, 80))).toMatchObject([{ target: 'w-1', blocks: [10, 10, 10, 10] }]);
+    expect(index.find(askedPrompt(many.subarray(0, 80)))).toMatchObject([
+      { target: 'w-1', blocks: [10, 10, 10, 10] },
+    ]);
   });
 
   it('gives the memory of workers that leave to those that come', () => {

@@ -6,6 +6,7 @@ import { Intake } from '../../src/indexer/intake.js';
 import { WorkerFollower } from '../../src/indexer/worker-follower.js';
 import type { RelayMessage, RelayPosition } from '../../src/kv-events/relay.js';
 import { ConnectGate } from '../../src/platform/connect-gate.js';
+import { askedPrompt } from '../support/asked-prompt.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack } from '../support/kv-events.js';
 import { strictRefusals } from '../support/strict-refusals.js';
@@ -114,7 +115,8 @@ function follow(instanceId = 'i-1'): Made {
     index,
     clock,
     tally,
-    held: () => [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((hash) => index.find(pack([hash])).length > 0),
+    held: () =>
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((hash) => index.find(askedPrompt(pack([hash]))).length > 0),
     settle: () => clock.advanceMs(1),
   };
 }

@@ -2,7 +2,7 @@ import type { HashUnitName } from '../../src/blocks/block-hasher.js';
 import type { Matches } from '../../src/blocks/prefix-index.js';
 import type { Tier } from '../../src/blocks/tier.js';
 import type { Picture } from '../../src/contract/picture.js';
-import type { AskedIndex } from '../../src/indexer/asked-index.js';
+import type { AskedIndex, AskedPrompt } from '../../src/indexer/asked-index.js';
 import { FleetIndex, type RankHolding, type RankMatch } from '../../src/indexer/fleet-index.js';
 import { IndexTally } from '../../src/indexer/index-tally.js';
 
@@ -11,6 +11,7 @@ export class FilledIndex implements AskedIndex {
   readonly epoch = 1;
   readonly hashUnit: HashUnitName = 'token';
   readonly tokensPerBlock: number;
+  readonly otherWidths: readonly number[] = [];
   readonly #index: FleetIndex;
   readonly #sequences = new Map<string, number>();
 
@@ -50,12 +51,12 @@ export class FilledIndex implements AskedIndex {
     while (this.#index.sweep());
   }
 
-  find(sequenceHashes: Uint8Array): readonly RankMatch[] {
-    return this.#index.find(sequenceHashes);
+  find(prompt: AskedPrompt): readonly RankMatch[] {
+    return this.#index.find(prompt);
   }
 
-  match(sequenceHashes: Uint8Array, deepest: Tier): Matches | undefined {
-    return this.#index.match(sequenceHashes, deepest);
+  match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
+    return this.#index.match(prompt, deepest);
   }
 
   get holdersVersion(): number {

@@ -7,6 +7,7 @@ import { Intake } from '../../../src/indexer/intake.js';
 import { readResponse } from '../../../src/indexer/read-response.js';
 import { ConnectGate } from '../../../src/platform/connect-gate.js';
 import { systemRandom } from '../../../src/platform/random.js';
+import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { pack, say } from '../../support/kv-events.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
@@ -76,6 +77,7 @@ export class HostileFleet {
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
         hashUnitOf: () => 'token',
+        contractOf: () => undefined,
         onLag: () => {},
       },
     );
@@ -113,7 +115,7 @@ export class HostileFleet {
 
   /** Who holds the prompt of the honest worker. */
   answer(): string[] {
-    return this.#index.find(pack(HONEST)).map(({ target, blocks }) => `${target} ${blocks[0]}`);
+    return this.#index.find(askedPrompt(pack(HONEST))).map(({ target, blocks }) => `${target} ${blocks[0]}`);
   }
 
   /** Who holds anything. */

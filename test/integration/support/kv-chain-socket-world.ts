@@ -15,6 +15,7 @@ import { ReportStore } from '../../../src/sidecar/report-store.js';
 import { FakePublisher } from '../../kv-events/support/fake-publisher.js';
 import { address, cleanUp, createTestServer, dial } from '../../rpc/rpc-test-server.js';
 import { readyView } from '../../sidecar/support/views.js';
+import { askedPrompt } from '../../support/asked-prompt.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
 import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
@@ -110,6 +111,7 @@ export class SocketWorld {
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: () => this.#sidecar.stream,
         hashUnitOf: () => undefined,
+        contractOf: () => undefined,
         onLag: () => {},
       },
     );
@@ -145,7 +147,7 @@ export class SocketWorld {
         const blocks = leadingBlocks(held, hashes);
         return (blocks.at(-1) ?? 0) > 0 ? [{ target: TARGET, rank, blocks }] : [];
       });
-      const found = this.#index.find(packedHashes(prompt));
+      const found = this.#index.find(askedPrompt(packedHashes(prompt)));
       expect([...found].sort((one, other) => one.rank - other.rank)).toEqual(expected);
     }
   }

@@ -7,6 +7,7 @@ import type { Timer } from '../../../src/platform/clock.js';
 import { ConnectGate } from '../../../src/platform/connect-gate.js';
 import type { Random } from '../../../src/platform/random.js';
 import type { Turns } from '../../../src/platform/turns.js';
+import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
@@ -343,7 +344,7 @@ export class ChainWorld {
         const depths = leadingBlocks(credited, hashes);
         if ((depths.at(-1) ?? 0) > 0) expected.set(name, depths.join());
       }
-      const found = this.#index.find(packedHashes(prompt));
+      const found = this.#index.find(askedPrompt(packedHashes(prompt)));
       const wrong = found.filter(
         ({ target, rank, blocks }) => expected.get(`${target}/${rank}`) !== blocks.join(),
       );
@@ -369,6 +370,7 @@ export class ChainWorld {
         listener: { pictured: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,
         hashUnitOf: () => undefined,
+        contractOf: () => undefined,
         onLag: () => {},
       },
     );

@@ -69,7 +69,9 @@ export interface FindMatchesResponse {
 /**
  * Leading blocks that one data-parallel rank of one worker holds. Each tier
  * counts those above it as well: `host_blocks` is never less than
- * `device_blocks`.
+ * `device_blocks`. Of an engine with several KV cache groups it is what the
+ * engine would find: the longest prefix on which all groups agree, in whole
+ * blocks of `tokens_per_block`, in the accelerator's memory alone.
  */
 export interface Match {
   target: string;
@@ -101,7 +103,10 @@ export interface DumpStart {
   holders: IndexHolder[];
 }
 
-/** One data-parallel rank of one worker, named by `holder` in the entries. */
+/**
+ * One data-parallel rank of one worker, named by `holder` in the entries. Of
+ * an engine with several KV cache groups each has a holder of its own.
+ */
 export interface IndexHolder {
   holder: number;
   target: string;
@@ -112,6 +117,11 @@ export interface IndexHolder {
   hostBlocks: bigint;
   diskBlocks: bigint;
   externalBlocks: bigint;
+  /**
+   * The KV cache group that these blocks are of, as in `CacheGroup.index`;
+   * absent for the main group.
+   */
+  cacheGroup?: number | undefined;
 }
 
 export interface DumpPart {
@@ -1029,6 +1039,7 @@ function createBaseIndexHolder(): IndexHolder {
     hostBlocks: 0n,
     diskBlocks: 0n,
     externalBlocks: 0n,
+    cacheGroup: undefined,
   };
 }
 
@@ -1069,6 +1080,9 @@ export const IndexHolder: MessageFns<IndexHolder> = {
         throw new globalThis.Error("value provided for field message.externalBlocks of type uint64 too large");
       }
       writer.uint32(64).uint64(message.externalBlocks);
+    }
+    if (message.cacheGroup !== undefined) {
+      writer.uint32(72).uint32(message.cacheGroup);
     }
     return writer;
   },
@@ -1150,6 +1164,14 @@ export const IndexHolder: MessageFns<IndexHolder> = {
             message.externalBlocks = reader.uint64() as bigint;
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.cacheGroup = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1188,6 +1210,9 @@ export const IndexHolder: MessageFns<IndexHolder> = {
     if (message.externalBlocks !== 0n) {
       obj.externalBlocks = message.externalBlocks.toString();
     }
+    if (message.cacheGroup !== undefined) {
+      obj.cacheGroup = Math.round(message.cacheGroup);
+    }
     return obj;
   },
 
@@ -1212,6 +1237,7 @@ export const IndexHolder: MessageFns<IndexHolder> = {
     message.externalBlocks = (object.externalBlocks !== undefined && object.externalBlocks !== null)
       ? BigInt(object.externalBlocks)
       : 0n;
+    message.cacheGroup = object.cacheGroup ?? undefined;
     return message;
   },
 };
@@ -1571,7 +1597,9 @@ export const RecordDecisionResponse: MessageFns<RecordDecisionResponse> = {
 export type IndexerService = typeof IndexerService;
 export const IndexerService = {
   /**
-   * How many leading blocks of a prompt each worker holds:
+   * How many leading blocks of a prompt each worker holds, as its engine would
+   * find them. A prompt in hashes has none for KV cache groups of another block
+   * width than `tokens_per_block`: where an engine has such, ask with tokens.
    *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches: {
@@ -1612,7 +1640,9 @@ export const IndexerService = {
 
 export interface IndexerServer extends UntypedServiceImplementation {
   /**
-   * How many leading blocks of a prompt each worker holds:
+   * How many leading blocks of a prompt each worker holds, as its engine would
+   * find them. A prompt in hashes has none for KV cache groups of another block
+   * width than `tokens_per_block`: where an engine has such, ask with tokens.
    *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches: handleUnaryCall<FindMatchesRequest, FindMatchesResponse>;
@@ -1627,7 +1657,9 @@ export interface IndexerServer extends UntypedServiceImplementation {
 
 export interface IndexerClient extends Client {
   /**
-   * How many leading blocks of a prompt each worker holds:
+   * How many leading blocks of a prompt each worker holds, as its engine would
+   * find them. A prompt in hashes has none for KV cache groups of another block
+   * width than `tokens_per_block`: where an engine has such, ask with tokens.
    *   grpcurl -plaintext -d '{"prompt":{"token_ids":{"ids":[1,2,3]}}}' HOST:50060 kvaccord.v1.Indexer/FindMatches
    */
   findMatches(

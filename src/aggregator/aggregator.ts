@@ -100,7 +100,7 @@ export class Aggregator {
         registry,
         probes: this.#probes,
         status: () => fleetStatus(runner.view, title),
-        api: fleetRoutes({ runner, board }),
+        api: [...fleetRoutes({ runner, board }), ...this.#parts.flatMap(({ routes = [] }) => routes)],
         ...httpSecurity,
       },
     );

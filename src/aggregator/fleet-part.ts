@@ -1,4 +1,5 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { ApiRoute } from '../http/api.js';
 import type { RpcEdge } from '../rpc/handlers.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import type { FleetListener, FleetRunner } from './fleet-runner.js';
@@ -22,6 +23,8 @@ export interface PartHost {
 export interface FleetPart extends FleetListener, FleetCompanion {
   /** What it serves, beside `kvaccord.v1.Fleet`. */
   readonly services: readonly PartService[];
+  /** What it answers below `/api/v1`. Default nothing. */
+  readonly routes?: readonly ApiRoute[];
   /** Called once, after the ports are taken and before discovery gives its first list. */
   start(): void;
   /** Ends all that it does; called after the servers have ended. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import type { RouteRequest, Routing } from '../router/routing.js';
+import { cacheUseOf } from './cache-use.js';
 import { internalError, tellableError } from './gateway-errors.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { FoundModel, Models } from './models.js';
@@ -125,7 +126,13 @@ export class Inference {
     const { group } = found.group;
     open.group = group;
     requireReady(found);
-    const route = { group, tokens: undefined, loraName: found.model.loraName, cacheSalt: asked.cacheSalt };
+    const route = {
+      group,
+      tokens: undefined,
+      loraName: found.model.loraName,
+      cacheSalt: asked.cacheSalt,
+      cacheUse: cacheUseOf(asked.value),
+    };
     const prepared = { found, route };
     if (kind === undefined || !this.#options.wantsTokens) return prepared;
     if (asked.isCut) {

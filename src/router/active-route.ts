@@ -1,10 +1,11 @@
 import type { InBag } from '../platform/bag.js';
 import type { Reservation } from './group-router.js';
+import type { Prediction } from './results/prediction.js';
 import type { Decision, Route, Usage } from './routing.js';
 
 /** How a request ended. */
 export interface RouteEnd {
-  readonly decision: Decision;
+  readonly prediction: Prediction;
   /** Whether its first token came. */
   readonly hadFirstToken: boolean;
   /** What its engine said of it; undefined when it did not. */
@@ -23,6 +24,7 @@ export interface RouteListener {
 export class ActiveRoute implements Route, InBag {
   place = -1;
   readonly decision: Decision;
+  readonly #prediction: Prediction;
   readonly #reservation: Reservation;
   readonly #listener: RouteListener;
   #hadFirstToken = false;
@@ -31,8 +33,9 @@ export class ActiveRoute implements Route, InBag {
   /** Calls whoever holds it by a name of its own, when it ends. */
   onEnded: (() => void) | undefined;
 
-  constructor(decision: Decision, reservation: Reservation, listener: RouteListener) {
-    this.decision = decision;
+  constructor(prediction: Prediction, reservation: Reservation, listener: RouteListener) {
+    this.decision = prediction.decision;
+    this.#prediction = prediction;
     this.#reservation = reservation;
     this.#listener = listener;
   }
@@ -51,7 +54,7 @@ export class ActiveRoute implements Route, InBag {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.end();
-    this.#listener.onReleased({ decision: this.decision, hadFirstToken: this.#hadFirstToken, usage });
+    this.#listener.onReleased({ prediction: this.#prediction, hadFirstToken: this.#hadFirstToken, usage });
   }
 
   /** Counts it as active no more. What it comes to may still be told with `release`. */

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../agreement/events.js';
 import type { FleetView, GroupView } from '../agreement/snapshot.js';
-import { RouterService } from '../gen/kvaccord/v1/router.js';
+import { type GroupResults, ListResultsResponse, RouterService } from '../gen/kvaccord/v1/router.js';
 import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
 import { PromptHashes, tooLongWords } from '../indexer/prompt-hashes.js';
 import type { Clock } from '../platform/clock.js';
@@ -13,11 +13,12 @@ import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import type { GroupRouterOptions } from './group-router.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
+import { predictedCachedTokens } from './results/compare.js';
+import { toGroupResults } from './results/results-messages.js';
 import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
-import { type Route, type RouteRequest, type Routing, RoutingError, type Usage } from './routing.js';
-import { predictedCachedTokens, TruthCheck, truthWords } from './truth-check.js';
+import { type Decision, type Route, type RouteRequest, type Routing, RoutingError } from './routing.js';
 
 export interface FleetRoutingOptions extends GroupRouterOptions {
   /** Makes each group's choices repeatable; by default they are not. */
@@ -40,11 +41,14 @@ export interface FleetRoutingModules extends CandidateListModules {
   readonly fleet: { readonly view: FleetView };
 }
 
-/**
- * Prompt tokens that an engine may report of one request: what the router takes of a prompt itself. What is more is no
- * report, for one answer could set a counter to 2^53-1, after which nothing is counted any more.
- */
-const MAX_TOLD_TOKENS = 4 * 1024 * 1024;
+/** One thing that can be asked over HTTP, as a `FleetPart` has it. */
+interface ResultsRoute {
+  readonly path: string;
+  readonly summary: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly response: Readonly<Record<string, unknown>>;
+  handle(request: { readonly query: URLSearchParams }): unknown;
+}
 
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
@@ -66,11 +70,12 @@ export class FleetRouting implements Routing {
     readonly implementation: ReturnType<typeof createRouterService>;
   }[];
   readonly targets: readonly string[] = [];
+  /** What its process answers below `/api/v1`. */
+  readonly routes: readonly ResultsRoute[];
   readonly #options: FleetRoutingOptions;
   readonly #modules: FleetRoutingModules;
   readonly #metrics: RouterMetrics;
   readonly #hashes = new PromptHashes();
-  readonly #truth = new TruthCheck();
   readonly #reservations: Reservations;
   readonly #groups = new Map<string, RoutedGroup>();
   /** Who was told to be left out, by group and target. */
@@ -95,14 +100,30 @@ export class FleetRouting implements Routing {
           view: () => fleet.view,
           select: (group, request) => this.#select(group, request),
           reserve: (group, request) => this.#reserve(group, request),
+          results: (group) => this.#results(group),
         }),
+      },
+    ];
+    this.routes = [
+      {
+        path: '/results',
+        summary: 'Predicted against reported cached tokens by worker and rank, and lost hits',
+        query: { group: 'the served model; all when left out' },
+        response: {
+          type: 'object',
+          properties: {
+            groups: { type: 'array', items: { type: 'object', description: 'kvaccord.v1.GroupResults' } },
+          },
+        },
+        handle: ({ query }) =>
+          ListResultsResponse.toJSON({ groups: this.#results(query.get('group') ?? '') }),
       },
     ];
   }
 
-  async route({ group, tokens, loraName, cacheSalt, excluded }: RouteRequest): Promise<Route> {
+  async route({ group, tokens, loraName, cacheSalt, cacheUse, excluded }: RouteRequest): Promise<Route> {
     if (tokens === undefined)
-      return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, excluded });
+      return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, cacheUse, excluded });
     const prompt = { tokens, loraName, cacheSalt };
     const problem = tooLongWords(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
@@ -110,6 +131,7 @@ export class FleetRouting implements Routing {
       hash: (contract) => this.#hashes.hash(prompt, contract),
       tokenCount: tokens.length,
       loraName,
+      cacheUse,
       excluded,
     });
   }
@@ -134,7 +156,6 @@ export class FleetRouting implements Routing {
   }
 
   onView(view: FleetView): void {
-    let hasChanged = false;
     for (const group of view.groups) {
       const index = group.gateOpen ? this.#modules.indexes.of(group.group) : undefined;
       // An index of another epoch is not that of this view: the next one is on its way.
@@ -143,10 +164,8 @@ export class FleetRouting implements Routing {
         continue;
       }
       if (!this.#groupOf(group.group).show(group, index)) continue;
-      hasChanged = true;
       this.#tellLeftOut(group.group);
     }
-    if (hasChanged) this.#truth.keepOnly(targetsOf(view));
   }
 
   async close(): Promise<void> {
@@ -154,12 +173,19 @@ export class FleetRouting implements Routing {
     this.#reservations.close();
   }
 
+  #results(wanted: string): GroupResults[] {
+    return [...this.#groups]
+      .filter(([name]) => wanted === '' || name === wanted)
+      .map(([name, { books }]) => toGroupResults(name, books.results()));
+  }
+
   #groupOf(name: string): RoutedGroup {
     const known = this.#groups.get(name);
     if (known !== undefined) return known;
     const { seed, decisionLog: detail } = this.#options;
-    const { random, logger, isReachable } = this.#modules;
+    const { clock, random, logger, isReachable } = this.#modules;
     const group = new RoutedGroup(name, this.#options, {
+      clock,
       random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
       onReleased: (end) => this.#released(end),
@@ -193,28 +219,38 @@ export class FleetRouting implements Routing {
     throw whyNot(name, this.#modules.fleet.view);
   }
 
-  #released({ decision, hadFirstToken, usage }: RouteEnd): void {
-    const { group, tokensPerBlock, promptBlocks, cachedBlocks } = decision;
-    const tally = this.#groups.get(group)?.tally;
+  #released({ prediction, hadFirstToken, usage }: RouteEnd): void {
+    const { group, tokensPerBlock, promptBlocks, cachedBlocks } = prediction.decision;
+    const routed = this.#groups.get(group);
     // The group ended meanwhile, and its series with it.
-    if (tally === undefined) return;
-    const told = usage === undefined ? undefined : toldTokens(usage);
-    if (usage === undefined || told === undefined) {
+    if (routed === undefined) return;
+    const { tally, books } = routed;
+    const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
+    if (reported === undefined) {
       // Who never came to a first token found nothing cached anywhere.
       if (hadFirstToken && promptBlocks > 0)
         this.#metrics.observeCachedPart(group, cachedBlocks / promptBlocks);
       return;
     }
-    tally.predictedCachedTokens += predictedCachedTokens(decision);
-    tally.actualCachedTokens += told.cachedTokens;
-    const blocks = Math.ceil(told.promptTokens / tokensPerBlock);
-    this.#metrics.observeCachedPart(group, Math.floor(told.cachedTokens / tokensPerBlock) / blocks);
-    const finding = this.#truth.record(decision, usage);
-    if (finding === undefined) return;
-    this.#modules.logger[finding.isFailing ? 'warn' : 'info'](
-      { group, worker: finding.target },
-      truthWords(finding),
-    );
+    tally.predictedCachedTokens += predictedCachedTokens(prediction);
+    tally.actualCachedTokens += reported.cachedTokens;
+    const blocks = Math.ceil(reported.promptTokens / tokensPerBlock);
+    this.#metrics.observeCachedPart(group, Math.floor(reported.cachedTokens / tokensPerBlock) / blocks);
+    const result = books.record(prediction, reported);
+    if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+  }
+
+  /** Says that a worker's results contradict its view, or do so no longer. */
+  #tellDoubt({ books }: RoutedGroup, { group, target }: Decision): void {
+    const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
+    const { logger } = this.#modules;
+    if (doubted.length === 0)
+      logger.info({ group, worker: target }, `Results of worker ${target} agree with its cache view again.`);
+    else
+      logger.warn(
+        { group, worker: target },
+        `Results of worker ${target} contradict its cache view: ${doubted.map(({ doubtReason }) => doubtReason).join('; ')}.`,
+      );
   }
 
   /** Tells once of each worker that the agreement offers and that gets nothing all the same. */
@@ -234,21 +270,6 @@ export class FleetRouting implements Routing {
     }
     this.#toldLeftOut.set(group, told);
   }
-}
-
-/** What an engine tells, where it tells and that can be true. */
-function toldTokens({
-  promptTokens,
-  cachedTokens,
-}: Usage): { readonly promptTokens: number; readonly cachedTokens: number } | undefined {
-  if (cachedTokens === undefined || !Number.isSafeInteger(promptTokens)) return undefined;
-  const isPossible =
-    promptTokens >= 1 && promptTokens <= MAX_TOLD_TOKENS && cachedTokens >= 0 && cachedTokens <= promptTokens;
-  return isPossible ? { promptTokens, cachedTokens } : undefined;
-}
-
-function targetsOf({ groups }: FleetView): Set<string> {
-  return new Set(groups.flatMap(({ members }) => members.map(({ target }) => target)));
 }
 
 /** Why a group is not routed. */

@@ -32,6 +32,8 @@ export interface Decided {
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */
   readonly cachedBlocks: number;
+  /** Leading blocks that are active there already. */
+  readonly sharedBlocks: number;
 }
 
 /** A request that counts as active on its rank; all calls are harmless once it has ended. */
@@ -248,6 +250,7 @@ export class GroupRouter {
       promptTokens: prompt?.tokenCount,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
+      sharedBlocks: this.#survey.sharedBlocks(this.#left[at] as number),
     };
   }
 

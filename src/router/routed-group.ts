@@ -2,6 +2,7 @@ import type { GroupView } from '../agreement/snapshot.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
 import { Bag } from '../platform/bag.js';
+import type { Clock } from '../platform/clock.js';
 import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
 import { CandidateList, type CandidateListModules } from './candidate-list.js';
 import type { CandidateCost } from './candidates.js';
@@ -14,8 +15,10 @@ import {
   type RankLoad,
   type RoutedPrompt,
 } from './group-router.js';
+import type { Prediction } from './results/prediction.js';
+import { ResultBooks } from './results/result-books.js';
 import { RouterTally } from './router-tally.js';
-import { type Decision, RoutingError } from './routing.js';
+import { type CacheUse, type Decision, RoutingError } from './routing.js';
 
 /** What is asked of one group. */
 export interface GroupRequest {
@@ -25,6 +28,8 @@ export interface GroupRequest {
   readonly tokenCount: number | undefined;
   /** The LoRA adapter that it is for; empty for none. */
   readonly loraName: string;
+  /** Default `plain`. */
+  readonly cacheUse?: CacheUse | undefined;
   /** Targets that must not be chosen. */
   readonly excluded: readonly string[];
 }
@@ -36,6 +41,7 @@ export interface Selected {
 }
 
 export interface RoutedGroupModules extends GroupRouterModules, CandidateListModules {
+  readonly clock: Clock;
   readonly log: DecisionLog;
   onReleased(end: RouteEnd): void;
 }
@@ -52,6 +58,7 @@ interface OpenEpoch {
  */
 export class RoutedGroup {
   readonly tally: RouterTally = new RouterTally();
+  readonly books: ResultBooks;
   readonly list: CandidateList;
   readonly #name: string;
   readonly #options: GroupRouterOptions;
@@ -67,6 +74,7 @@ export class RoutedGroup {
     this.#modules = modules;
     this.#router = new GroupRouter(options, modules);
     this.list = new CandidateList(modules);
+    this.books = new ResultBooks(modules);
     this.#listener = {
       onReleased: modules.onReleased,
       onEnded: (route) => this.#routes.delete(route),
@@ -101,6 +109,7 @@ export class RoutedGroup {
     }
     this.#open = { view, index };
     if (!this.list.update(view.members)) return false;
+    this.books.keepOnly(new Map(view.members.map(({ target, instanceId }) => [target, instanceId])));
     const { candidates } = this.list;
     this.#router.setCandidates(candidates);
     const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
@@ -126,7 +135,7 @@ export class RoutedGroup {
     const costs = this.#router.explain(prompt, excluded);
     const decided = this.#router.decide(prompt, excluded);
     if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
-    return { decision: this.#decisionOf(open, request, decided), costs };
+    return { decision: this.#predict(open, request, decided).decision, costs };
   }
 
   /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
@@ -137,8 +146,8 @@ export class RoutedGroup {
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
     const reservation = this.#router.reserve(prompt, excluded);
-    const decision = this.#decisionOf(open, request, reservation.decided);
-    const route = new ActiveRoute(decision, reservation, this.#listener);
+    const prediction = this.#predict(open, request, reservation.decided);
+    const route = new ActiveRoute(prediction, reservation, this.#listener);
     this.#routes.add(route);
     return route;
   }
@@ -166,15 +175,25 @@ export class RoutedGroup {
   }
 
   /** The prompt as the router takes it: where cost does not count nothing is hashed. */
-  #promptOf({ index }: OpenEpoch, { hash }: GroupRequest): RoutedPrompt | undefined {
-    return this.#options.mode === 'kv' ? hash?.(index) : undefined;
+  #promptOf({ index }: OpenEpoch, { hash, cacheUse }: GroupRequest): RoutedPrompt | undefined {
+    if (this.#options.mode !== 'kv' || hash === undefined) return undefined;
+    const prompt = hash(index);
+    return cacheUse === 'unread' ? { ...prompt, isUnread: true } : prompt;
   }
 
-  #decisionOf({ view, index }: OpenEpoch, { tokenCount }: GroupRequest, decided: Decided): Decision {
-    const { candidate, cost, cachedBlocks } = decided;
+  #predict(
+    { view, index }: OpenEpoch,
+    { tokenCount, cacheUse = 'plain' }: GroupRequest,
+    decided: Decided,
+  ): Prediction {
+    const { candidate, cost, cachedBlocks, sharedBlocks } = decided;
     const { tokensPerBlock } = index;
     const isPromptKnown = decided.promptTokens !== undefined;
     const promptTokens = decided.promptTokens ?? tokenCount;
+    const rankView =
+      isPromptKnown && candidate.offer === 'full'
+        ? index.pictureOfRank(candidate.target, candidate.rank)
+        : 'none';
     const decision: Decision = {
       group: this.#name,
       target: candidate.target,
@@ -187,15 +206,18 @@ export class RoutedGroup {
       promptTokens,
       promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
       cachedBlocks,
-      isExact:
-        isPromptKnown &&
-        candidate.offer === 'full' &&
-        index.pictureOfRank(candidate.target, candidate.rank) === 'exact',
+      isExact: rankView === 'exact',
       // What is known of caches says nothing of a prompt that is not.
       routingMode: isPromptKnown ? view.routingMode : 'load_only',
     };
     this.tally.countDecision(decision.routingMode);
     this.#modules.log.tellChosen(decision, cost, this.#options.mode);
-    return decision;
+    return {
+      decision,
+      deviceBlocks: cost.cachedBlocks[0] ?? 0,
+      inFlightBlocks: sharedBlocks,
+      view: rankView,
+      cacheUse,
+    };
   }
 }

@@ -2,6 +2,8 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../agreement/standings.js';
 import { LeanHistogram } from '../platform/histogram.js';
 import type { RankLoad } from './group-router.js';
+import type { ResultBooks } from './results/result-books.js';
+import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
 
 /** All but `closed`, in which nothing is decided. */
@@ -17,6 +19,7 @@ const DECISION_BUCKETS_SECONDS = [
 /** One group, as its series are read. */
 export interface MeasuredGroup {
   readonly tally: RouterTally;
+  readonly books: ResultBooks;
   /** See `GroupRouter`. */
   readonly untrackedBlocks: number;
   readonly candidatesLeftOut: number;
@@ -82,6 +85,7 @@ export class RouterMetrics {
         for (const [group, { tally }] of groups) this.inc({ group }, tally.actualCachedTokens);
       },
     });
+    registerResultMetrics(registry, groups);
     const gauge = (name: string, help: string, read: (measured: MeasuredGroup) => number): void => {
       new Gauge({
         name: `kv_accord_router_${name}`,

@@ -2,6 +2,9 @@ import type { FleetView } from '../agreement/snapshot.js';
 import type { Prompt } from '../gen/kvaccord/v1/indexer.js';
 import type {
   CandidateCost as CostMessage,
+  GroupResults,
+  ListResultsRequest,
+  ListResultsResponse,
   PrefillDoneRequest,
   PrefillDoneResponse,
   ProgressRequest,
@@ -42,16 +45,24 @@ export interface RouterServiceModules {
   view(): FleetView;
   select(group: string, request: GroupRequest): Selected;
   reserve(group: string, request: GroupRequest): ActiveRoute;
+  /** The results of one group, or of all where the name is empty. */
+  results(group: string): GroupResults[];
 }
 
 /** The `kvaccord.v1.Router` service. */
 export function createRouterService(modules: RouterServiceModules): RouterServer {
   const { edge, reservations } = modules;
   const asked = <T>(
-    request: { group: string; prompt?: Prompt | undefined; excludedTargets: string[] },
+    request: {
+      group: string;
+      prompt?: Prompt | undefined;
+      excludedTargets: string[];
+      prefixCacheUnread?: boolean | undefined;
+    },
     answer: (group: string, request: GroupRequest) => T,
   ): T => {
     const { prompt, excludedTargets: excluded } = request;
+    const cacheUse = request.prefixCacheUnread === true ? 'unread' : 'plain';
     if (excluded.length > MAX_EXCLUDED)
       throw invalid(`excluded_targets has ${excluded.length} entries, at most ${MAX_EXCLUDED} are taken`);
     const view = findAskedGroup(modules.view(), request.group);
@@ -61,7 +72,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
     const form = prompt?.form;
     const tokenCount = form?.$case === 'tokenIds' ? form.value.ids.length : undefined;
     try {
-      return answer(group, { hash, tokenCount, loraName: prompt?.loraName ?? '', excluded });
+      return answer(group, { hash, tokenCount, loraName: prompt?.loraName ?? '', cacheUse, excluded });
     } catch (error) {
       if (!(error instanceof RoutingError)) throw error;
       switch (error.code) {
@@ -119,6 +130,13 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
         throw invalid(`cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`);
       route?.release(promptTokens === undefined ? undefined : { promptTokens, cachedTokens });
       return { wasActive: route !== undefined };
+    }),
+    listResults: wrapUnary(edge, ({ group }: ListResultsRequest): ListResultsResponse => {
+      const groups = modules.results(group);
+      if (group === '' || groups.length > 0) return { groups };
+      throw new RpcError('not_found', `no request of "${group.slice(0, 256)}" was routed here`, {
+        reason: 'unknown_group',
+      });
     }),
   };
 }

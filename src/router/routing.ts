@@ -4,6 +4,16 @@ import type { RoutingMode } from '../agreement/standings.js';
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
 export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
 
+/**
+ * What the engine does with its prefix cache for a request. `plain`: it reads
+ * it. `unread`: it computes the whole prompt again (vLLM and SGLang do so where
+ * the prompt's own log probabilities are asked for). `several`: several answers
+ * to one prompt are wanted, of which the later ones find what the first computed.
+ */
+export type CacheUse = 'plain' | 'unread' | 'several';
+
+export const CACHE_USES: readonly CacheUse[] = ['plain', 'unread', 'several'];
+
 /** A request that wants a worker. Plain data: it may cross between processes. */
 export interface RouteRequest {
   /** The group that serves its model. */
@@ -13,6 +23,8 @@ export interface RouteRequest {
   /** What else the blocks' identity depends on; empty for none. */
   readonly loraName: string;
   readonly cacheSalt: string;
+  /** Default `plain`. */
+  readonly cacheUse?: CacheUse | undefined;
   /** Workers, by target, that must not be chosen: they failed before. */
   readonly excluded: readonly string[];
 }

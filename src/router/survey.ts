@@ -5,7 +5,10 @@ import { type CostWeights, logitOf, overlapCredit, potentialPrefillBlocks } from
 import { type KnownRank, keyOf, NOWHERE, type RankTable } from './rank-table.js';
 
 /** A prompt as the index is asked. */
-export type RoutedPrompt = AskedPrompt;
+export interface RoutedPrompt extends AskedPrompt {
+  /** Whether the engine will not look into its cache: then nothing that it holds helps. Default false. */
+  readonly isUnread?: boolean;
+}
 
 /** What a request is weighed with. */
 export interface SurveyedEpoch {
@@ -73,7 +76,8 @@ export class Survey {
       for (const list of [this.#shared, ...this.#cached]) list.fill(0, 0, all.length);
     } else {
       this.#findActive(prompt, active);
-      this.#findCached(prompt, epoch.index);
+      if (prompt.isUnread === true) for (const list of this.#cached) list.fill(0, 0, all.length);
+      else this.#findCached(prompt, epoch.index);
     }
     const tokenCount = prompt?.tokenCount ?? 0;
     const promptBlocks = prompt === undefined ? 0 : blocksOf(prompt, tokensPerBlock);

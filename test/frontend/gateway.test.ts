@@ -52,7 +52,14 @@ describe('a request for a chat completion', () => {
     expect(served?.headers['x-own']).toBe('y');
     expect(harness.prompts).toEqual([{ kind: 'chat', body: JSON.parse(body), losesNumbers: false }]);
     expect(harness.routed).toEqual([
-      { group: 'tiny', tokens: new Uint32Array([1, 2, 3]), loraName: '', cacheSalt: 's', excluded: [] },
+      {
+        group: 'tiny',
+        tokens: new Uint32Array([1, 2, 3]),
+        loraName: '',
+        cacheSalt: 's',
+        cacheUse: 'plain',
+        excluded: [],
+      },
     ]);
   });
 

@@ -33,6 +33,7 @@ import {
 } from '../../src/gen/kvaccord/v1/indexer.js';
 import { KvEventsService, SubscribeRequest, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import {
+  ListResultsRequest,
   PrefillDoneRequest,
   ProgressRequest,
   ReleaseRequest,
@@ -152,6 +153,7 @@ describe('the servers of an aggregator', () => {
         prefillDone: [PrefillDoneRequest.encode({ reservationId }).finish()],
         progress: [ProgressRequest.encode({ reservationId, outputTokens: 7 }).finish()],
         release: [ReleaseRequest.encode({ reservationId, promptTokens: 7, cachedTokens: 3 }).finish()],
+        listResults: [ListResultsRequest.encode({ group: 'tiny' }).finish()],
       },
       REQUESTS,
     );

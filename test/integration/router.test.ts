@@ -3,7 +3,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../src/blocks/block-hasher.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
 import type { SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
-import type { RouterClient, Selection } from '../../src/gen/kvaccord/v1/router.js';
+import {
+  CountReporting,
+  ListResultsResponse,
+  type RouterClient,
+  type Selection,
+} from '../../src/gen/kvaccord/v1/router.js';
 import type { Route, RouteRequest } from '../../src/router/routing.js';
 import { callUnary } from '../../src/rpc/call-unary.js';
 import { readPeerReason } from '../../src/rpc/errors.js';
@@ -321,13 +326,37 @@ describe('the router of an aggregator, over real sockets', () => {
     const harness = await open.aggregator([worker]);
     await exact(harness, 1);
     const router = routerOf(open, harness);
-    for (let count = 0; count < 60; count += 1) {
+    const doubts = (): string[] =>
+      harness.logger.messages('warn').filter((line) => line.startsWith('Results of worker'));
+    for (let count = 0; count < 5; count += 1) {
+      expect(doubts()).toEqual([]);
       const { id } = await reserve(router, hashed([1, 2, 3]));
       await release(router, id, 0);
     }
     // Of a prompt of three held blocks an engine computes the last one again.
-    expect(harness.logger.messages('warn').filter((line) => line.startsWith('Predictions'))).toEqual([
-      expect.stringContaining('of 3200 prompt tokens that it should have had cached in its last 50 requests'),
+    expect(doubts()).toEqual([
+      expect.stringContaining(
+        '5 of its last 5 requests contradict its cache view: 320 prompt tokens predicted, 0',
+      ),
+    ]);
+    const results = await callUnary(router.listResults.bind(router), { group: '' }, call);
+    const answer = await (await fetch(`${harness.http}/api/v1/results`)).json();
+    expect(answer).toEqual(ListResultsResponse.toJSON(results));
+    expect(results.groups).toMatchObject([
+      {
+        group: 'tiny',
+        rankCount: 1,
+        ranks: [
+          {
+            target: worker.address,
+            reporting: CountReporting.COUNT_REPORTING_REPORTS,
+            window: { requests: 5n, predictedTokens: 320n, reportedTokens: 0n, overTokens: 320n },
+            doubted: true,
+            doubtReason: expect.stringContaining('its prefix cache is off'),
+            missingRequests: 20,
+          },
+        ],
+      },
     ]);
   });
 

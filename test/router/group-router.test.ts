@@ -83,6 +83,7 @@ describe('a router by cost', () => {
       promptTokens: 72,
       promptBlocks: 5,
       cachedBlocks: 3,
+      sharedBlocks: 0,
       cost: {
         candidate: candidate('b'),
         logit: 1.5 + 5,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ActiveRoute, type RouteEnd } from '../../src/router/active-route.js';
 import type { Reservation } from '../../src/router/group-router.js';
 import { type ReservationLimits, Reservations } from '../../src/router/reservations.js';
+import type { Prediction } from '../../src/router/results/prediction.js';
 import type { Decision } from '../../src/router/routing.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -35,7 +36,7 @@ function make(limits: ReservationLimits = {}): Made {
       progress: (tokens) => told.push(`progress ${tokens}`),
       release: () => told.push('release'),
     };
-    const made = new ActiveRoute({ promptBlocks } as Decision, reservation, {
+    const made = new ActiveRoute({ decision: { promptBlocks } as Decision } as Prediction, reservation, {
       onEnded: (ended) => active.delete(ended),
       onReleased: (end) => ends.push(end),
     });

@@ -1,4 +1,4 @@
-import type { RouteRequest, Usage } from '../../router/routing.js';
+import { CACHE_USES, type RouteRequest, type Usage } from '../../router/routing.js';
 import { canBeSent, type ThreadMessage } from './messages.js';
 import type { MetricSnapshot, MetricsSnapshot } from './metrics-snapshot.js';
 import { MAX_BATCH } from './outbox.js';
@@ -55,10 +55,14 @@ function isThreadMessage(message: unknown): boolean {
 
 function isRequest(value: unknown): boolean {
   if (!isFields(value)) return false;
-  const { group, tokens, loraName, cacheSalt, excluded } = value as Record<keyof RouteRequest, unknown>;
+  const { group, tokens, loraName, cacheSalt, cacheUse, excluded } = value as Record<
+    keyof RouteRequest,
+    unknown
+  >;
   if (typeof group !== 'string' || typeof loraName !== 'string' || typeof cacheSalt !== 'string')
     return false;
   if (tokens !== undefined && !(tokens instanceof Uint32Array)) return false;
+  if (cacheUse !== undefined && !CACHE_USES.some((use) => use === cacheUse)) return false;
   if (!Array.isArray(excluded) || excluded.length > MAX_EXCLUDED || !excluded.every(isText)) return false;
   return canBeSent({ group, tokens, loraName, cacheSalt, excluded });
 }

@@ -26,6 +26,39 @@ export const protobufFileName = "kvaccord/v1/router.proto";
 
 /** Which worker a request should go to, asked of the aggregator. */
 
+/** Whether an engine reports how many prompt tokens it found cached. */
+export const CountReporting = {
+  /** COUNT_REPORTING_UNSPECIFIED - No request came back with a usage yet. */
+  COUNT_REPORTING_UNSPECIFIED: 0,
+  /**
+   * COUNT_REPORTING_SILENT - Never: vLLM wants --enable-prompt-tokens-details, SGLang
+   * --enable-cache-report.
+   */
+  COUNT_REPORTING_SILENT: 1,
+  COUNT_REPORTING_REPORTS: 2,
+} as const;
+
+export type CountReporting = typeof CountReporting[keyof typeof CountReporting];
+
+export namespace CountReporting {
+  export type COUNT_REPORTING_UNSPECIFIED = typeof CountReporting.COUNT_REPORTING_UNSPECIFIED;
+  export type COUNT_REPORTING_SILENT = typeof CountReporting.COUNT_REPORTING_SILENT;
+  export type COUNT_REPORTING_REPORTS = typeof CountReporting.COUNT_REPORTING_REPORTS;
+}
+
+export function countReportingToJSON(object: CountReporting): string {
+  switch (object) {
+    case CountReporting.COUNT_REPORTING_UNSPECIFIED:
+      return "COUNT_REPORTING_UNSPECIFIED";
+    case CountReporting.COUNT_REPORTING_SILENT:
+      return "COUNT_REPORTING_SILENT";
+    case CountReporting.COUNT_REPORTING_REPORTS:
+      return "COUNT_REPORTING_REPORTS";
+    default:
+      return object as unknown as string;
+  }
+}
+
 export interface SelectWorkerRequest {
   /** The served model's name; may be empty while the fleet serves one model. */
   group: string;
@@ -92,7 +125,14 @@ export interface ReserveRequest {
    * Seconds without `Progress` after which the reservation is released.
    * Default 600, at most 86,400.
    */
-  leaseSeconds?: number | undefined;
+  leaseSeconds?:
+    | number
+    | undefined;
+  /**
+   * True where the engine will not read its prefix cache for this request,
+   * such as for `prompt_logprobs`: nothing is then predicted to be cached.
+   */
+  prefixCacheUnread?: boolean | undefined;
 }
 
 export interface ReserveResponse {
@@ -127,6 +167,83 @@ export interface ReleaseRequest {
 export interface ReleaseResponse {
   /** False when it had ended before: released, expired, or its worker left. */
   wasActive: boolean;
+}
+
+export interface ListResultsRequest {
+  /** The served model's name; empty for all. */
+  group: string;
+}
+
+/** Of this process alone: what others routed is in their own books. */
+export interface ListResultsResponse {
+  groups: GroupResults[];
+}
+
+export interface GroupResults {
+  group: string;
+  /**
+   * Ranks that served a request, those that are doubted first, then those
+   * with the most contradictions; at most 2,000.
+   */
+  ranks: RankResults[];
+  /** How many ranks there are in all. */
+  rankCount: number;
+  hits: CacheHits | undefined;
+}
+
+/** Predicted against reported prompt tokens of one data-parallel rank. */
+export interface RankResults {
+  target: string;
+  dataParallelRank: number;
+  instanceId: string;
+  reporting: CountReporting;
+  /** The last requests: at most 64, none older than 15 minutes. */
+  window:
+    | ResultCounts
+    | undefined;
+  /** Since the engine's start, as far as it was seen here. */
+  total:
+    | ResultCounts
+    | undefined;
+  /** The results contradict the view of this rank's cache. */
+  doubted: boolean;
+  /** The numbers, and the likeliest cause, in words; empty when not doubted. */
+  doubtReason: string;
+  /** Requests in a row that must agree before the view is believed again. */
+  missingRequests: number;
+}
+
+/** Prompt tokens of requests whose engine reported its count. */
+export interface ResultCounts {
+  requests: bigint;
+  predictedTokens: bigint;
+  reportedTokens: bigint;
+  /**
+   * Tokens that engines should have had and had not, and those that they had
+   * and the view did not know of; what something known explains is in neither.
+   */
+  overTokens: bigint;
+  underTokens: bigint;
+  /** Requests whose result contradicts the view of the cache. */
+  contradictions: bigint;
+}
+
+/** What could have been found in caches, what was, and where the rest went. */
+export interface CacheHits {
+  /** Prompt tokens that the best of all workers held. */
+  bestTokens: bigint;
+  /** Prompt tokens that the chosen one held. */
+  chosenTokens: bigint;
+  /** Prompt tokens that the engines found, of requests whose engine reported it. */
+  engineTokens: bigint;
+  lost: LostHits[];
+}
+
+export interface LostHits {
+  /** From a closed list, such as `load`; also a metric label. */
+  reason: string;
+  requests: bigint;
+  tokens: bigint;
 }
 
 function createBaseSelectWorkerRequest(): SelectWorkerRequest {
@@ -742,7 +859,7 @@ export const CandidateCost: MessageFns<CandidateCost> = {
 };
 
 function createBaseReserveRequest(): ReserveRequest {
-  return { group: "", prompt: undefined, excludedTargets: [], leaseSeconds: undefined };
+  return { group: "", prompt: undefined, excludedTargets: [], leaseSeconds: undefined, prefixCacheUnread: undefined };
 }
 
 export const ReserveRequest: MessageFns<ReserveRequest> = {
@@ -758,6 +875,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     }
     if (message.leaseSeconds !== undefined) {
       writer.uint32(32).uint32(message.leaseSeconds);
+    }
+    if (message.prefixCacheUnread !== undefined) {
+      writer.uint32(40).bool(message.prefixCacheUnread);
     }
     return writer;
   },
@@ -807,6 +927,14 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
             message.leaseSeconds = reader.uint32();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.prefixCacheUnread = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -833,6 +961,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     if (message.leaseSeconds !== undefined) {
       obj.leaseSeconds = Math.round(message.leaseSeconds);
     }
+    if (message.prefixCacheUnread !== undefined) {
+      obj.prefixCacheUnread = message.prefixCacheUnread;
+    }
     return obj;
   },
 
@@ -847,6 +978,7 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
       : undefined;
     message.excludedTargets = object.excludedTargets?.map((e) => e) || [];
     message.leaseSeconds = object.leaseSeconds ?? undefined;
+    message.prefixCacheUnread = object.prefixCacheUnread ?? undefined;
     return message;
   },
 };
@@ -1324,6 +1456,825 @@ export const ReleaseResponse: MessageFns<ReleaseResponse> = {
   },
 };
 
+function createBaseListResultsRequest(): ListResultsRequest {
+  return { group: "" };
+}
+
+export const ListResultsRequest: MessageFns<ListResultsRequest> = {
+  encode(message: ListResultsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListResultsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListResultsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ListResultsRequest): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ListResultsRequest>): ListResultsRequest {
+    return ListResultsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListResultsRequest>): ListResultsRequest {
+    const message = createBaseListResultsRequest();
+    message.group = object.group ?? "";
+    return message;
+  },
+};
+
+function createBaseListResultsResponse(): ListResultsResponse {
+  return { groups: [] };
+}
+
+export const ListResultsResponse: MessageFns<ListResultsResponse> = {
+  encode(message: ListResultsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.groups) {
+      GroupResults.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListResultsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListResultsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.groups.push(GroupResults.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ListResultsResponse): unknown {
+    const obj: any = {};
+    if (message.groups?.length) {
+      obj.groups = message.groups.map((e) => GroupResults.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ListResultsResponse>): ListResultsResponse {
+    return ListResultsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListResultsResponse>): ListResultsResponse {
+    const message = createBaseListResultsResponse();
+    message.groups = object.groups?.map((e) => GroupResults.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseGroupResults(): GroupResults {
+  return { group: "", ranks: [], rankCount: 0, hits: undefined };
+}
+
+export const GroupResults: MessageFns<GroupResults> = {
+  encode(message: GroupResults, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    for (const v of message.ranks) {
+      RankResults.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.rankCount !== 0) {
+      writer.uint32(24).uint32(message.rankCount);
+    }
+    if (message.hits !== undefined) {
+      CacheHits.encode(message.hits, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GroupResults {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGroupResults();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ranks.push(RankResults.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.rankCount = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hits = CacheHits.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: GroupResults): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.ranks?.length) {
+      obj.ranks = message.ranks.map((e) => RankResults.toJSON(e));
+    }
+    if (message.rankCount !== 0) {
+      obj.rankCount = Math.round(message.rankCount);
+    }
+    if (message.hits !== undefined) {
+      obj.hits = CacheHits.toJSON(message.hits);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<GroupResults>): GroupResults {
+    return GroupResults.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GroupResults>): GroupResults {
+    const message = createBaseGroupResults();
+    message.group = object.group ?? "";
+    message.ranks = object.ranks?.map((e) => RankResults.fromPartial(e)) || [];
+    message.rankCount = object.rankCount ?? 0;
+    message.hits = (object.hits !== undefined && object.hits !== null) ? CacheHits.fromPartial(object.hits) : undefined;
+    return message;
+  },
+};
+
+function createBaseRankResults(): RankResults {
+  return {
+    target: "",
+    dataParallelRank: 0,
+    instanceId: "",
+    reporting: 0,
+    window: undefined,
+    total: undefined,
+    doubted: false,
+    doubtReason: "",
+    missingRequests: 0,
+  };
+}
+
+export const RankResults: MessageFns<RankResults> = {
+  encode(message: RankResults, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.target !== "") {
+      writer.uint32(10).string(message.target);
+    }
+    if (message.dataParallelRank !== 0) {
+      writer.uint32(16).uint32(message.dataParallelRank);
+    }
+    if (message.instanceId !== "") {
+      writer.uint32(26).string(message.instanceId);
+    }
+    if (message.reporting !== 0) {
+      writer.uint32(32).int32(message.reporting);
+    }
+    if (message.window !== undefined) {
+      ResultCounts.encode(message.window, writer.uint32(42).fork()).join();
+    }
+    if (message.total !== undefined) {
+      ResultCounts.encode(message.total, writer.uint32(50).fork()).join();
+    }
+    if (message.doubted !== false) {
+      writer.uint32(56).bool(message.doubted);
+    }
+    if (message.doubtReason !== "") {
+      writer.uint32(66).string(message.doubtReason);
+    }
+    if (message.missingRequests !== 0) {
+      writer.uint32(72).uint32(message.missingRequests);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RankResults {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRankResults();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.dataParallelRank = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.reporting = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.window = ResultCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.total = ResultCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.doubted = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.doubtReason = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.missingRequests = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: RankResults): unknown {
+    const obj: any = {};
+    if (message.target !== "") {
+      obj.target = message.target;
+    }
+    if (message.dataParallelRank !== 0) {
+      obj.dataParallelRank = Math.round(message.dataParallelRank);
+    }
+    if (message.instanceId !== "") {
+      obj.instanceId = message.instanceId;
+    }
+    if (message.reporting !== 0) {
+      obj.reporting = countReportingToJSON(message.reporting);
+    }
+    if (message.window !== undefined) {
+      obj.window = ResultCounts.toJSON(message.window);
+    }
+    if (message.total !== undefined) {
+      obj.total = ResultCounts.toJSON(message.total);
+    }
+    if (message.doubted !== false) {
+      obj.doubted = message.doubted;
+    }
+    if (message.doubtReason !== "") {
+      obj.doubtReason = message.doubtReason;
+    }
+    if (message.missingRequests !== 0) {
+      obj.missingRequests = Math.round(message.missingRequests);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<RankResults>): RankResults {
+    return RankResults.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RankResults>): RankResults {
+    const message = createBaseRankResults();
+    message.target = object.target ?? "";
+    message.dataParallelRank = object.dataParallelRank ?? 0;
+    message.instanceId = object.instanceId ?? "";
+    message.reporting = object.reporting ?? 0;
+    message.window = (object.window !== undefined && object.window !== null)
+      ? ResultCounts.fromPartial(object.window)
+      : undefined;
+    message.total = (object.total !== undefined && object.total !== null)
+      ? ResultCounts.fromPartial(object.total)
+      : undefined;
+    message.doubted = object.doubted ?? false;
+    message.doubtReason = object.doubtReason ?? "";
+    message.missingRequests = object.missingRequests ?? 0;
+    return message;
+  },
+};
+
+function createBaseResultCounts(): ResultCounts {
+  return { requests: 0n, predictedTokens: 0n, reportedTokens: 0n, overTokens: 0n, underTokens: 0n, contradictions: 0n };
+}
+
+export const ResultCounts: MessageFns<ResultCounts> = {
+  encode(message: ResultCounts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.requests !== 0n) {
+      if (BigInt.asUintN(64, message.requests) !== message.requests) {
+        throw new globalThis.Error("value provided for field message.requests of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.requests);
+    }
+    if (message.predictedTokens !== 0n) {
+      if (BigInt.asUintN(64, message.predictedTokens) !== message.predictedTokens) {
+        throw new globalThis.Error("value provided for field message.predictedTokens of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.predictedTokens);
+    }
+    if (message.reportedTokens !== 0n) {
+      if (BigInt.asUintN(64, message.reportedTokens) !== message.reportedTokens) {
+        throw new globalThis.Error("value provided for field message.reportedTokens of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.reportedTokens);
+    }
+    if (message.overTokens !== 0n) {
+      if (BigInt.asUintN(64, message.overTokens) !== message.overTokens) {
+        throw new globalThis.Error("value provided for field message.overTokens of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.overTokens);
+    }
+    if (message.underTokens !== 0n) {
+      if (BigInt.asUintN(64, message.underTokens) !== message.underTokens) {
+        throw new globalThis.Error("value provided for field message.underTokens of type uint64 too large");
+      }
+      writer.uint32(40).uint64(message.underTokens);
+    }
+    if (message.contradictions !== 0n) {
+      if (BigInt.asUintN(64, message.contradictions) !== message.contradictions) {
+        throw new globalThis.Error("value provided for field message.contradictions of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.contradictions);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResultCounts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResultCounts();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.requests = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.predictedTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.reportedTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.overTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.underTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.contradictions = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ResultCounts): unknown {
+    const obj: any = {};
+    if (message.requests !== 0n) {
+      obj.requests = message.requests.toString();
+    }
+    if (message.predictedTokens !== 0n) {
+      obj.predictedTokens = message.predictedTokens.toString();
+    }
+    if (message.reportedTokens !== 0n) {
+      obj.reportedTokens = message.reportedTokens.toString();
+    }
+    if (message.overTokens !== 0n) {
+      obj.overTokens = message.overTokens.toString();
+    }
+    if (message.underTokens !== 0n) {
+      obj.underTokens = message.underTokens.toString();
+    }
+    if (message.contradictions !== 0n) {
+      obj.contradictions = message.contradictions.toString();
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ResultCounts>): ResultCounts {
+    return ResultCounts.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ResultCounts>): ResultCounts {
+    const message = createBaseResultCounts();
+    message.requests = (object.requests !== undefined && object.requests !== null) ? BigInt(object.requests) : 0n;
+    message.predictedTokens = (object.predictedTokens !== undefined && object.predictedTokens !== null)
+      ? BigInt(object.predictedTokens)
+      : 0n;
+    message.reportedTokens = (object.reportedTokens !== undefined && object.reportedTokens !== null)
+      ? BigInt(object.reportedTokens)
+      : 0n;
+    message.overTokens = (object.overTokens !== undefined && object.overTokens !== null)
+      ? BigInt(object.overTokens)
+      : 0n;
+    message.underTokens = (object.underTokens !== undefined && object.underTokens !== null)
+      ? BigInt(object.underTokens)
+      : 0n;
+    message.contradictions = (object.contradictions !== undefined && object.contradictions !== null)
+      ? BigInt(object.contradictions)
+      : 0n;
+    return message;
+  },
+};
+
+function createBaseCacheHits(): CacheHits {
+  return { bestTokens: 0n, chosenTokens: 0n, engineTokens: 0n, lost: [] };
+}
+
+export const CacheHits: MessageFns<CacheHits> = {
+  encode(message: CacheHits, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.bestTokens !== 0n) {
+      if (BigInt.asUintN(64, message.bestTokens) !== message.bestTokens) {
+        throw new globalThis.Error("value provided for field message.bestTokens of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.bestTokens);
+    }
+    if (message.chosenTokens !== 0n) {
+      if (BigInt.asUintN(64, message.chosenTokens) !== message.chosenTokens) {
+        throw new globalThis.Error("value provided for field message.chosenTokens of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.chosenTokens);
+    }
+    if (message.engineTokens !== 0n) {
+      if (BigInt.asUintN(64, message.engineTokens) !== message.engineTokens) {
+        throw new globalThis.Error("value provided for field message.engineTokens of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.engineTokens);
+    }
+    for (const v of message.lost) {
+      LostHits.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CacheHits {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCacheHits();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.bestTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.chosenTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.engineTokens = reader.uint64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.lost.push(LostHits.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: CacheHits): unknown {
+    const obj: any = {};
+    if (message.bestTokens !== 0n) {
+      obj.bestTokens = message.bestTokens.toString();
+    }
+    if (message.chosenTokens !== 0n) {
+      obj.chosenTokens = message.chosenTokens.toString();
+    }
+    if (message.engineTokens !== 0n) {
+      obj.engineTokens = message.engineTokens.toString();
+    }
+    if (message.lost?.length) {
+      obj.lost = message.lost.map((e) => LostHits.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<CacheHits>): CacheHits {
+    return CacheHits.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CacheHits>): CacheHits {
+    const message = createBaseCacheHits();
+    message.bestTokens = (object.bestTokens !== undefined && object.bestTokens !== null)
+      ? BigInt(object.bestTokens)
+      : 0n;
+    message.chosenTokens = (object.chosenTokens !== undefined && object.chosenTokens !== null)
+      ? BigInt(object.chosenTokens)
+      : 0n;
+    message.engineTokens = (object.engineTokens !== undefined && object.engineTokens !== null)
+      ? BigInt(object.engineTokens)
+      : 0n;
+    message.lost = object.lost?.map((e) => LostHits.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseLostHits(): LostHits {
+  return { reason: "", requests: 0n, tokens: 0n };
+}
+
+export const LostHits: MessageFns<LostHits> = {
+  encode(message: LostHits, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reason !== "") {
+      writer.uint32(10).string(message.reason);
+    }
+    if (message.requests !== 0n) {
+      if (BigInt.asUintN(64, message.requests) !== message.requests) {
+        throw new globalThis.Error("value provided for field message.requests of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.requests);
+    }
+    if (message.tokens !== 0n) {
+      if (BigInt.asUintN(64, message.tokens) !== message.tokens) {
+        throw new globalThis.Error("value provided for field message.tokens of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.tokens);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LostHits {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLostHits();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.requests = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.tokens = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: LostHits): unknown {
+    const obj: any = {};
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    if (message.requests !== 0n) {
+      obj.requests = message.requests.toString();
+    }
+    if (message.tokens !== 0n) {
+      obj.tokens = message.tokens.toString();
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<LostHits>): LostHits {
+    return LostHits.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<LostHits>): LostHits {
+    const message = createBaseLostHits();
+    message.reason = object.reason ?? "";
+    message.requests = (object.requests !== undefined && object.requests !== null) ? BigInt(object.requests) : 0n;
+    message.tokens = (object.tokens !== undefined && object.tokens !== null) ? BigInt(object.tokens) : 0n;
+    return message;
+  },
+};
+
 /**
  * Served by the aggregator, on the port of `Fleet`. Before a group has agreed
  * every call that needs a decision answers UNAVAILABLE with the gate's reason,
@@ -1392,6 +2343,20 @@ export const RouterService = {
     responseSerialize: (value: ReleaseResponse): Buffer => Buffer.from(ReleaseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReleaseResponse => ReleaseResponse.decode(value),
   },
+  /**
+   * How well what was predicted of the workers' caches came true, by the
+   * counts of their engines, and what became of hits that were lost:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Router/ListResults
+   */
+  listResults: {
+    path: "/kvaccord.v1.Router/ListResults" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListResultsRequest): Buffer => Buffer.from(ListResultsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListResultsRequest => ListResultsRequest.decode(value),
+    responseSerialize: (value: ListResultsResponse): Buffer => Buffer.from(ListResultsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListResultsResponse => ListResultsResponse.decode(value),
+  },
 } as const;
 
 export interface RouterServer extends UntypedServiceImplementation {
@@ -1415,6 +2380,12 @@ export interface RouterServer extends UntypedServiceImplementation {
   progress: handleUnaryCall<ProgressRequest, ProgressResponse>;
   /** The request is over, however it ended. */
   release: handleUnaryCall<ReleaseRequest, ReleaseResponse>;
+  /**
+   * How well what was predicted of the workers' caches came true, by the
+   * counts of their engines, and what became of hits that were lost:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Router/ListResults
+   */
+  listResults: handleUnaryCall<ListResultsRequest, ListResultsResponse>;
 }
 
 export interface RouterClient extends Client {
@@ -1507,6 +2478,26 @@ export interface RouterClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReleaseResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * How well what was predicted of the workers' caches came true, by the
+   * counts of their engines, and what became of hits that were lost:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Router/ListResults
+   */
+  listResults(
+    request: ListResultsRequest,
+    callback: (error: ServiceError | null, response: ListResultsResponse) => void,
+  ): ClientUnaryCall;
+  listResults(
+    request: ListResultsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListResultsResponse) => void,
+  ): ClientUnaryCall;
+  listResults(
+    request: ListResultsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListResultsResponse) => void,
   ): ClientUnaryCall;
 }
 

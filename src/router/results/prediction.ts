@@ -1,0 +1,14 @@
+import type { Picture } from '../../contract/picture.js';
+import type { CacheUse, Decision } from '../routing.js';
+
+/** What was known of the chosen rank's cache at a decision, beside the decision itself. */
+export interface Prediction {
+  readonly decision: Decision;
+  /** Leading blocks that lie on its device. */
+  readonly deviceBlocks: number;
+  /** Leading blocks that requests on their way there have in common with it: computed, or about to be. */
+  readonly inFlightBlocks: number;
+  /** How much was known of what the rank holds; `none` where the tokens are not known. */
+  readonly view: Picture;
+  readonly cacheUse: CacheUse;
+}

@@ -1,0 +1,100 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { type ResultBooks, sumCounts } from './result-books.js';
+import type { ResultCounts } from './result-window.js';
+import type { RankResults } from './worker-book.js';
+
+/** Workers with series of their own, in all groups together; a fleet of more is looked at by its API. */
+const MAX_WORKER_SERIES = 500;
+
+/** What the rest is counted under. */
+const OTHERS = 'others';
+
+/** What one worker's series say. */
+interface WorkerSums {
+  readonly total: ResultCounts;
+  readonly isDoubted: boolean;
+}
+
+/**
+ * The books of results as metrics, by worker: read at each scrape, so that the
+ * series of a worker end with it.
+ */
+export function registerResultMetrics(
+  registry: Registry,
+  groups: ReadonlyMap<string, { readonly books: ResultBooks }>,
+): void {
+  const labelNames = ['group', 'worker'];
+  const counter = (name: string, help: string, read: (total: ResultCounts) => number): void => {
+    new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [group, worker, { total }] of sumsOf(groups)) this.inc({ group, worker }, read(total));
+      },
+    });
+  };
+  counter(
+    'kv_accord_router_worker_predicted_cached_tokens_total',
+    'Prompt tokens that were expected to be cached at this worker, of requests whose engine reported how many were.',
+    ({ predictedTokens }) => predictedTokens,
+  );
+  counter(
+    'kv_accord_router_worker_reported_cached_tokens_total',
+    'Prompt tokens of the same requests that were cached, as the engine of this worker reported.',
+    ({ reportedTokens }) => reportedTokens,
+  );
+  counter(
+    'kv_accord_router_worker_over_predicted_tokens_total',
+    'Prompt tokens that this worker should have had cached and had not, for no known reason.',
+    ({ overTokens }) => overTokens,
+  );
+  counter(
+    'kv_accord_router_worker_under_predicted_tokens_total',
+    'Prompt tokens that this worker had cached and its cache view did not know of, for no known reason.',
+    ({ underTokens }) => underTokens,
+  );
+  counter(
+    'kv_accord_router_worker_contradictions_total',
+    'Requests whose cached tokens, as the engine reported, contradict the cache view of this worker.',
+    ({ contradictions }) => contradictions,
+  );
+  new Gauge({
+    name: 'kv_accord_router_worker_doubted',
+    help: '1 while the results of this worker contradict its cache view.',
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [group, worker, { isDoubted }] of sumsOf(groups))
+        this.set({ group, worker }, isDoubted ? 1 : 0);
+    },
+  });
+}
+
+/** The sums of each worker, the first of them by themselves. */
+function sumsOf(
+  groups: ReadonlyMap<string, { readonly books: ResultBooks }>,
+): (readonly [group: string, worker: string, sums: WorkerSums])[] {
+  let left = MAX_WORKER_SERIES;
+  return [...groups].flatMap(([group, { books }]) => {
+    const byWorker = new Map<string, RankResults[]>();
+    for (const rank of books.results()) {
+      const isKnown = byWorker.has(rank.target);
+      if (!isKnown) left -= 1;
+      const name = isKnown || left >= 0 ? rank.target : OTHERS;
+      const ranks = byWorker.get(name);
+      if (ranks === undefined) byWorker.set(name, [rank]);
+      else ranks.push(rank);
+    }
+    return [...byWorker].map(([worker, ranks]) => {
+      const sums = {
+        total: sumCounts(ranks.map(({ total }) => total)),
+        isDoubted: ranks.some(({ isDoubted }) => isDoubted),
+      };
+      return [group, worker, sums] as const;
+    });
+  });
+}

@@ -1,0 +1,139 @@
+import type { Comparison } from './compare.js';
+import { DoubtGauge } from './doubt-gauge.js';
+import { doubtWords } from './doubt-words.js';
+import { NO_RESULTS, type ResultCounts, ResultWindow } from './result-window.js';
+
+/**
+ * Whether an engine reports how many prompt tokens it found cached. `silent`:
+ * it never did, of requests that it reported a usage of; `unknown`: there was
+ * no such request yet.
+ */
+export type Reporting = 'unknown' | 'silent' | 'reports';
+
+/** What came of the requests of one rank. */
+export interface RankResults {
+  readonly target: string;
+  readonly instanceId: string;
+  readonly rank: number;
+  readonly reporting: Reporting;
+  /** Of the last requests. */
+  readonly window: ResultCounts;
+  /** Since the engine's start, as far as it was seen here. */
+  readonly total: ResultCounts;
+  readonly isDoubted: boolean;
+  /** See `DoubtGauge`. */
+  readonly missingRequests: number;
+  /** The numbers and the likeliest cause, from when the doubt was raised; empty when there is none. */
+  readonly doubtReason: string;
+}
+
+/** What one request did to the book of its rank. */
+export interface Recorded {
+  readonly contradicts: boolean;
+  /** Whether the rank is now doubted and was not, or the other way round. */
+  readonly hasTurned: boolean;
+}
+
+/** Where a request was. */
+export interface RankPlace {
+  readonly rank: number;
+  /** How many ranks the worker has. */
+  readonly rankCount: number;
+  readonly epoch: number;
+}
+
+interface RankBook {
+  readonly window: ResultWindow;
+  readonly gauge: DoubtGauge;
+  doubtReason: string;
+  total: ResultCounts;
+  /** The view is made again for each epoch: what was found wrong of the one before proves nothing. */
+  epoch: number;
+}
+
+/** The books of one engine start: predicted against reported tokens, by rank. */
+export class WorkerBook {
+  readonly target: string;
+  readonly instanceId: string;
+  readonly #ranks = new Map<number, RankBook>();
+  #reporting: Reporting = 'unknown';
+
+  constructor(target: string, instanceId: string) {
+    this.target = target;
+    this.instanceId = instanceId;
+  }
+
+  get reporting(): Reporting {
+    return this.#reporting;
+  }
+
+  /**
+   * What an engine's count means. Some frontends leave it out when nothing was
+   * cached, and all do so while it is switched off: what is left out is 0 only
+   * of an engine that has reported a number before. Undefined: not known.
+   */
+  readCount(cachedTokens: number | undefined): number | undefined {
+    if (cachedTokens !== undefined) this.#reporting = 'reports';
+    else if (this.#reporting === 'reports') return 0;
+    else this.#reporting = 'silent';
+    return cachedTokens;
+  }
+
+  /** Takes one request of a rank, of so many that the worker has. */
+  record(place: RankPlace, comparison: Comparison, nowMs: number): Recorded {
+    const { rank, epoch, rankCount } = place;
+    const book = this.#bookOf(rank, epoch);
+    const { predictedTokens, reportedTokens, overTokens, underTokens, isOtherPrompt } = comparison;
+    const contradicts = overTokens > 0 || underTokens > 0;
+    book.window.add(comparison, contradicts, nowMs);
+    book.total = {
+      requests: book.total.requests + 1,
+      predictedTokens: book.total.predictedTokens + predictedTokens,
+      reportedTokens: book.total.reportedTokens + reportedTokens,
+      overTokens: book.total.overTokens + overTokens,
+      underTokens: book.total.underTokens + underTokens,
+      contradictions: book.total.contradictions + (contradicts ? 1 : 0),
+      otherPrompts: book.total.otherPrompts + (isOtherPrompt ? 1 : 0),
+    };
+    // Agreeing on nothing is no proof.
+    const isProof = predictedTokens > 0 || reportedTokens > 0;
+    const hasTurned = isProof && book.gauge.add(contradicts, book.window.counts(nowMs));
+    // What was wrong before must not raise the next doubt.
+    if (hasTurned && book.gauge.isDoubted)
+      book.doubtReason = doubtWords(book.window.counts(nowMs), rankCount > 1 ? rank : undefined);
+    else if (hasTurned) {
+      book.doubtReason = '';
+      book.window.clear();
+    }
+    return { contradicts, hasTurned };
+  }
+
+  /** By rank, in the order in which they came. */
+  results(nowMs: number): RankResults[] {
+    return [...this.#ranks].map(([rank, { window, total, gauge, doubtReason }]) => ({
+      target: this.target,
+      instanceId: this.instanceId,
+      rank,
+      reporting: this.#reporting,
+      window: window.counts(nowMs),
+      total,
+      isDoubted: gauge.isDoubted,
+      missingRequests: gauge.missingRequests,
+      doubtReason,
+    }));
+  }
+
+  #bookOf(rank: number, epoch: number): RankBook {
+    const known = this.#ranks.get(rank);
+    if (known?.epoch === epoch) return known;
+    const book = {
+      window: new ResultWindow(),
+      gauge: new DoubtGauge(),
+      doubtReason: '',
+      total: known?.total ?? NO_RESULTS,
+      epoch,
+    };
+    this.#ranks.set(rank, book);
+    return book;
+  }
+}

@@ -17,11 +17,16 @@ const SEQUENCE_HI = 3;
 const NAMESPACE = 4;
 const TRAITS = 5;
 
-/** Layout of the traits: width less one in 20 bits, a bit per tier, the hidden flag. */
+/** Layout of the traits: width less one in 20 bits, a bit per tier, the hidden flag, further copies in 7 bits. */
 const WIDTH_MASK = 0xf_ffff;
 const TIER_SHIFT = 20;
 const TIER_MASK = 0xf;
 const HIDDEN = 1 << 24;
+const COPIES_SHIFT = 25;
+/** Further copies on the device that fit into the traits; with one more, or a copy elsewhere, a table counts them. */
+const MAX_PACKED_COPIES = 126;
+const COUNTED_IN_TABLE = 127;
+const DEVICE = 0;
 
 /** Blocks of one tier and width. */
 export interface MirrorPiece {
@@ -59,6 +64,9 @@ export class BlockMirror {
   #perNamespace = new Uint32Array(16);
   #size = 0;
   #hiddenCount = 0;
+  /** Copies beyond the first in each tier, of the few blocks whose copies do not fit into their traits. */
+  readonly #furtherCopies = new Map<bigint, Uint32Array>();
+  #copyCount = 0;
 
   constructor(maxBlocks: number) {
     this.#maxBlocks = maxBlocks;
@@ -72,6 +80,11 @@ export class BlockMirror {
   /** Those of them that are hidden. */
   get hiddenCount(): number {
     return this.#hiddenCount;
+  }
+
+  /** Copies beyond the first of a block in a tier. */
+  get copyCount(): number {
+    return this.#copyCount;
   }
 
   /** Bytes of its typed arrays. */
@@ -159,6 +172,43 @@ export class BlockMirror {
     this.#set(at, TRAITS, traits | (tiers << TIER_SHIFT));
   }
 
+  /** The engine has one more copy of the block in a tier that it is in; `tier` is its place in `TIERS`. */
+  addCopy(at: number, tier: number): void {
+    this.#copyCount += 1;
+    const packed = this.#packedCopies(at);
+    if (packed < MAX_PACKED_COPIES && tier === DEVICE) {
+      this.#setPackedCopies(at, packed + 1);
+      return;
+    }
+    const table = this.#copiesInTable(at, packed);
+    table[tier] = (table[tier] ?? 0) + 1;
+  }
+
+  /** The engine has one copy less in a tier; false when that was the last one there. */
+  dropCopy(at: number, tier: number): boolean {
+    const packed = this.#packedCopies(at);
+    if (packed === 0) return false;
+    if (packed !== COUNTED_IN_TABLE) {
+      if (tier !== DEVICE) return false;
+      this.#setPackedCopies(at, packed - 1);
+    } else {
+      const table = this.#copiesInTable(at, packed);
+      const further = table[tier] ?? 0;
+      if (further === 0) return false;
+      table[tier] = further - 1;
+    }
+    this.#copyCount -= 1;
+    return true;
+  }
+
+  /** From now on every block counts as one copy in each tier that it is in. */
+  forgetCopies(): void {
+    if (this.#copyCount === 0) return;
+    for (let at = 0; at < this.#size; at++) this.#setPackedCopies(at, 0);
+    this.#furtherCopies.clear();
+    this.#copyCount = 0;
+  }
+
   /** From now on the block is not told any more. */
   hide(at: number): void {
     if (this.hidden(at)) return;
@@ -169,6 +219,7 @@ export class BlockMirror {
   /** Takes a block out; the last one moves to its place. */
   remove(at: number): void {
     if (this.hidden(at)) this.#hiddenCount -= 1;
+    this.#removeCopies(at);
     this.#countNamespace(this.namespace(at), -1);
     this.#unindex(at);
     const last = this.#size - 1;
@@ -186,6 +237,8 @@ export class BlockMirror {
   clear(): void {
     this.#size = 0;
     this.#hiddenCount = 0;
+    this.#furtherCopies.clear();
+    this.#copyCount = 0;
     this.#chunks.length = 0;
     this.#segments.fill(undefined);
     this.#segmentCounts.fill(0);
@@ -245,6 +298,42 @@ export class BlockMirror {
         if ((tiers & (1 << tier)) !== 0) tell((tier << TIER_SHIFT) | width, at);
       }
     }
+  }
+
+  #packedCopies(at: number): number {
+    return this.#word(at, TRAITS) >>> COPIES_SHIFT;
+  }
+
+  #setPackedCopies(at: number, copies: number): void {
+    const others = this.#word(at, TRAITS) & ~(-1 << COPIES_SHIFT);
+    this.#set(at, TRAITS, others | (copies << COPIES_SHIFT));
+  }
+
+  #copiesInTable(at: number, packed: number): Uint32Array {
+    const key = this.#engineHash(at);
+    const known = this.#furtherCopies.get(key);
+    if (known !== undefined) return known;
+    const table = new Uint32Array(TIERS.length);
+    table[DEVICE] = packed;
+    this.#furtherCopies.set(key, table);
+    this.#setPackedCopies(at, COUNTED_IN_TABLE);
+    return table;
+  }
+
+  #removeCopies(at: number): void {
+    const packed = this.#packedCopies(at);
+    if (packed === 0) return;
+    if (packed !== COUNTED_IN_TABLE) {
+      this.#copyCount -= packed;
+      return;
+    }
+    const key = this.#engineHash(at);
+    for (const further of this.#furtherCopies.get(key) ?? []) this.#copyCount -= further;
+    this.#furtherCopies.delete(key);
+  }
+
+  #engineHash(at: number): bigint {
+    return (BigInt(this.#word(at, ENGINE_HI)) << 32n) | BigInt(this.#word(at, ENGINE_LO));
   }
 
   #word(at: number, field: number): number {

@@ -14,15 +14,17 @@ export class ChangeWriter {
   #type: 'stored' | 'removed' = 'stored';
   #tier: Tier = 'device';
   #tokensPerBlock = 0;
+  #group: number | undefined;
   #changes: BlockChange[] = [];
 
-  stored(tier: Tier, tokensPerBlock: number, lo: number, hi: number): void {
-    this.#turnTo('stored', tier, tokensPerBlock);
+  /** `group` is undefined for the main group, as in `BlockChange`. */
+  stored(tier: Tier, tokensPerBlock: number, lo: number, hi: number, group: number | undefined): void {
+    this.#turnTo('stored', tier, tokensPerBlock, group);
     this.#push(lo, hi);
   }
 
-  removed(tier: Tier, lo: number, hi: number): void {
-    this.#turnTo('removed', tier, 0);
+  removed(tier: Tier, lo: number, hi: number, group: number | undefined): void {
+    this.#turnTo('removed', tier, 0, group);
     this.#push(lo, hi);
   }
 
@@ -39,13 +41,24 @@ export class ChangeWriter {
     return changes;
   }
 
-  #turnTo(type: 'stored' | 'removed', tier: Tier, tokensPerBlock: number): void {
-    const same = this.#type === type && this.#tier === tier && this.#tokensPerBlock === tokensPerBlock;
+  /** Blocks that are held already, in other words: what readers are told after a `cleared`. */
+  piece(piece: Omit<Extract<BlockChange, { type: 'stored' }>, 'type'>): void {
+    this.#flush();
+    this.#changes.push({ type: 'stored', ...piece });
+  }
+
+  #turnTo(type: 'stored' | 'removed', tier: Tier, tokensPerBlock: number, group: number | undefined): void {
+    const same =
+      this.#type === type &&
+      this.#tier === tier &&
+      this.#tokensPerBlock === tokensPerBlock &&
+      this.#group === group;
     if (same && this.#count < MAX_HASHES) return;
     this.#flush();
     this.#type = type;
     this.#tier = tier;
     this.#tokensPerBlock = tokensPerBlock;
+    this.#group = group;
   }
 
   #push(lo: number, hi: number): void {
@@ -65,11 +78,15 @@ export class ChangeWriter {
     // A copy in Node's pool: a buffer of its own for a few hashes would be four times as large as they are.
     const sequenceHashes = Buffer.from(new Uint8Array(this.#buffer.buffer, 0, 8 * this.#count));
     this.#count = 0;
-    const tier = this.#tier;
+    const blocks = {
+      tier: this.#tier,
+      sequenceHashes,
+      ...(this.#group === undefined ? {} : { group: this.#group }),
+    };
     this.#changes.push(
       this.#type === 'stored'
-        ? { type: 'stored', tier, tokensPerBlock: this.#tokensPerBlock, sequenceHashes }
-        : { type: 'removed', tier, sequenceHashes },
+        ? { type: 'stored', tokensPerBlock: this.#tokensPerBlock, ...blocks }
+        : { type: 'removed', ...blocks },
     );
   }
 }

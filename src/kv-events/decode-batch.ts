@@ -48,6 +48,22 @@ export class BatchDecoder {
   #rank: number | undefined;
   #problem: string | undefined;
   #unreadable = 0;
+  /** Where the events start that were put off, in order. */
+  #deferred: number[] = [];
+  #eventStart = 0;
+
+  /**
+   * Puts the event that is being given off to the end of its batch, where it is given again, after all that were not
+   * put off and in order with those that were. For `onEvent` to call.
+   */
+  defer(): void {
+    this.#deferred.push(this.#eventStart);
+  }
+
+  /** Gives none of those again that were put off so far. For `onEvent` and `onUnreadable` to call. */
+  dropDeferred(): void {
+    if (this.#deferred.length > 0) this.#deferred = [];
+  }
 
   /** Calls `onEvent` for each event, and `onUnreadable` for each, and for each rest, that cannot be read. */
   decode(payload: Uint8Array, onEvent: (event: EngineEvent) => void, onUnreadable: () => void): BatchHead {
@@ -67,6 +83,7 @@ export class BatchDecoder {
     this.#rank = undefined;
     this.#problem = undefined;
     this.#unreadable = 0;
+    this.#deferred = [];
     try {
       if (payload.length > MAX_PAYLOAD_BYTES) {
         throw new UnreadableError(`a payload of ${payload.length} bytes`);
@@ -139,6 +156,7 @@ export class BatchDecoder {
     let work = 0;
     for (let i = 0; i < count; i++) {
       const start = reader.offset;
+      this.#eventStart = start;
       if (this.#readable()) {
         const end = reader.offset;
         onEvent(this.#event);
@@ -153,6 +171,25 @@ export class BatchDecoder {
       work = 0;
       yield;
     }
+    if (this.#deferred.length > 0) yield* this.#deferredEvents(onEvent);
+  }
+
+  *#deferredEvents(onEvent: (event: EngineEvent) => void): Generator<undefined, void, undefined> {
+    const { reader } = this;
+    const end = reader.offset;
+    let work = 0;
+    for (const start of this.#deferred) {
+      reader.offset = start;
+      // It was readable before.
+      this.#readable();
+      this.#event.isDeferred = true;
+      onEvent(this.#event);
+      work += 1 + this.#event.hashCount;
+      if (work < STEP_WORK) continue;
+      work = 0;
+      yield;
+    }
+    reader.offset = end;
   }
 
   /** Decodes the next event; false when its types are not those of an event. */
@@ -263,7 +300,7 @@ export class BatchDecoder {
         event.attentionKind = reader.readString(MAX_WORD_BYTES);
         return;
       case 'kv_cache_spec_sliding_window':
-        event.hasSlidingWindow = reader.readInteger() > 0;
+        event.slidingWindow = windowOf(reader.readInteger());
         return;
       case 'locality':
         event.locality = reader.readString(MAX_WORD_BYTES);
@@ -458,6 +495,11 @@ function typeOf(tag: string): EngineEventType {
     default:
       return 'ignored';
   }
+}
+
+/** A window in tokens; what is no window is none. */
+function windowOf(tokens: number): number {
+  return tokens > 0 && tokens <= 0xffff_ffff ? tokens : 0;
 }
 
 function problemOf(error: unknown): string {

@@ -34,7 +34,8 @@ export class EngineEvent {
   nameTooLong = false;
   groupIndex: number | undefined;
   attentionKind: string | undefined;
-  hasSlidingWindow = false;
+  /** `kv_cache_spec_sliding_window`; 0 when there is none. */
+  slidingWindow = 0;
   locality: string | undefined;
   /** Where `extra_keys` and `block_mm_infos` start in the payload; -1 when they are not there or null. */
   extraKeysAt = -1;
@@ -47,6 +48,8 @@ export class EngineEvent {
   words: string | undefined;
   /** The width is not in the event: it proves nothing. */
   widthAssumed = false;
+  /** It was put off to the end of its batch, and is given for the second time. */
+  isDeferred = false;
 
   reset(type: EngineEventType): void {
     this.type = type;
@@ -63,7 +66,7 @@ export class EngineEvent {
     this.nameTooLong = false;
     this.groupIndex = undefined;
     this.attentionKind = undefined;
-    this.hasSlidingWindow = false;
+    this.slidingWindow = 0;
     this.locality = undefined;
     this.extraKeysAt = -1;
     this.mediaInfosAt = -1;
@@ -71,6 +74,7 @@ export class EngineEvent {
     this.everyTier = false;
     this.words = undefined;
     this.widthAssumed = false;
+    this.isDeferred = false;
   }
 
   /** Makes room; what was in the buffers is lost. */

@@ -233,6 +233,8 @@ export class EngineFeed implements Relay {
 
   #onApplied(source: FeedSource, applied: AppliedBatch): void {
     const { rank } = source;
+    // What a change of another group means, readers must know before it.
+    if (applied.hasNewGroups === true) this.#tellStatus(rank);
     const parts = cutChanges(applied.changes);
     for (const [at, part] of parts.entries()) {
       // Its place in a cache view is complete with the last part.
@@ -240,7 +242,7 @@ export class EngineFeed implements Relay {
     }
     const { observed } = applied;
     if (observed === undefined) return;
-    const key = `${observed.tokensPerBlock} ${observed.unit}`;
+    const key = `${observed.tokensPerBlock} ${observed.unit} ${JSON.stringify(observed.groups ?? [])}`;
     if (this.#observed.get(rank) === key) return;
     this.#observed.set(rank, key);
     this.#modules.onObserved({
@@ -262,7 +264,8 @@ export class EngineFeed implements Relay {
   /** What of a rank's status is told when it changes: not its counts. */
   #describe(rank: number): string {
     const status = this.#running.get(rank)?.feed.status;
-    return `${status?.picture} ${status?.unknownBeforeSequence} ${status?.reason}`;
+    const groups = JSON.stringify(status?.cacheGroups ?? []);
+    return `${status?.picture} ${status?.unknownBeforeSequence} ${groups} ${status?.reason}`;
   }
 
   /** One replay at a time: it takes the engine's publisher from its work. */

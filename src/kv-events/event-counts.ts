@@ -13,6 +13,8 @@ export const EVENT_RESULTS = [
   'applied',
   /** All that it stores was held already. */
   'duplicate',
+  /** It removes one of several copies of a block (vLLM announces each): the block stays. */
+  'copy_left',
   /** It stores nothing: no hashes, or less than one whole block (TensorRT-LLM sends those). */
   'no_whole_block',
   /** It stores blocks after one that is not known: one that was missed. */
@@ -21,9 +23,9 @@ export const EVENT_RESULTS = [
   'unknown_block',
   /** It says nothing about blocks: `Ignored`, TensorRT-LLM's `created`, tags that are not known. */
   'ignored_event',
-  /** It is about a sliding window, a state or another cache that does not hold whole prefixes. */
+  /** It is about a cache that no prompt finds again, or of a sliding window without a KV cache group. */
   'non_main_attention',
-  /** Its `kv_cache_spec_kind` is not in the list: taken for one that does not hold whole prefixes. */
+  /** Its `kv_cache_spec_kind` is not in the list: how its blocks are found again is not known. */
   'unknown_attention_kind',
   /** It names a cache group other than 0 whose kind no store has told. */
   'unlearned_group',
@@ -45,7 +47,10 @@ export const EVENT_RESULTS = [
   'width_invalid',
   /** The block is held with another width, in a nearer tier. */
   'width_conflict',
-  /** Its tokens are not those of its hashes: too few, a block or more too many, or pairs that do not join. */
+  /**
+   * Its tokens are not those of its hashes: too few, a block or more too many, or pairs that do not join; of a sparse KV
+   * cache group: which blocks they are, the main group does not say.
+   */
   'tokens_hashes_mismatch',
   /** The bound on blocks is reached. */
   'mirror_full',

@@ -31,7 +31,10 @@ export interface RankFeedModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sockets: Sockets;
-  readonly picture: Pick<RankPicture, 'applyInSteps' | 'clear' | 'size' | 'flaw'>;
+  readonly picture: Pick<
+    RankPicture,
+    'applyInSteps' | 'clear' | 'size' | 'flaw' | 'approximation' | 'cacheGroups'
+  >;
   readonly counts: FeedCounts;
   readonly listener: FeedListener;
   /** Runs one replay at a time for all ranks of an engine. */
@@ -161,9 +164,10 @@ export class RankFeed implements Feed {
     const { picture } = this.#modules;
     return {
       rank: this.#rank,
-      ...this.#standing.describe(this.#doubt, this.#flawBefore ?? picture.flaw),
+      ...this.#standing.describe(this.#doubt, this.#flawBefore ?? picture.flaw, picture.approximation),
       ...(this.#appliedSequence === undefined ? {} : { engineSequence: this.#appliedSequence }),
       blockCount: picture.size,
+      ...(picture.cacheGroups.length === 0 ? {} : { cacheGroups: picture.cacheGroups }),
     };
   }
 
@@ -494,7 +498,8 @@ export class RankFeed implements Feed {
       );
     }
     if (applied.rank !== undefined && applied.rank !== this.#rank) this.#tellRank(applied.rank);
-    if (applied.changes.some(({ type }) => type === 'cleared')) this.#standing.complete();
+    const isCleared = applied.changes.some(({ type }) => type === 'cleared');
+    if (isCleared && applied.isRetold !== true) this.#standing.complete();
     if (applied.orphans > 0) {
       this.#standing.orphaned();
       if (isLive && this.#standing.isWhole) this.#healLater(true);

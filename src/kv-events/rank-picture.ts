@@ -1,22 +1,24 @@
 import type { BlockHasher } from '../blocks/block-hasher.js';
-import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../blocks/block-mirror.js';
-import type { HashWords } from '../blocks/packed-hashes.js';
-import { TIERS, type Tier } from '../blocks/tier.js';
+import type { Tier } from '../blocks/tier.js';
+import { type CacheGroup, mainGroupOf } from '../contract/cache-groups.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
+import { CacheGroupTable } from './cache-group-table.js';
 import { ChangeWriter } from './change-writer.js';
 import { BatchDecoder, type BatchHead, toTheEnd } from './decode-batch.js';
 import type { EngineEvent } from './engine-event.js';
 import type { EventCounts, EventResult, EventType } from './event-counts.js';
-import { EventFilter, tierOfMedium } from './event-filter.js';
-import { readExtras } from './media.js';
+import { GroupBlocks } from './group-blocks.js';
 import { NamespaceTable } from './namespace-table.js';
 import type { BlockChange } from './relay.js';
+import type { PicturePiece } from './relay-log.js';
+import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
 /** Blocks that a picture holds unless told otherwise: about half a GiB. */
 const DEFAULT_MAX_BLOCKS = 16_777_216;
-/** Most tokens of one store; what the hasher takes. */
-const MAX_STORE_TOKENS = 16_777_216;
+/** Why hits are not exact in a model without full attention. */
+const GUESSED =
+  'it has no full attention, and its events do not say which blocks of a prompt it keeps: they are taken for the last ones';
 /** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
@@ -38,6 +40,8 @@ export interface ObservedWidth {
   readonly unit: 'token' | 'bigram';
   /** The event in short: `BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention`. */
   readonly raw: string;
+  /** The KV cache groups, where the rank has others than one of full attention; the width is then that of the main one. */
+  readonly groups?: readonly CacheGroup[];
 }
 
 /** What came of a batch. */
@@ -48,25 +52,16 @@ export interface AppliedBatch {
   readonly publishedAtMs?: number;
   /** Data-parallel rank that the batch itself names. */
   readonly rank?: number;
-  /** Of the first store of main attention on the device; absent when there is none. */
+  /** Of the first store of the main group on the device; absent when there is none. */
   readonly observed?: ObservedWidth;
   /** Stores whose parent is not known: a replay may heal that. */
   readonly orphans: number;
   /** Why the payload, or a part of it, could not be read; absent when it could. */
   readonly problem?: string;
-}
-
-/** Where a store goes, once it has passed all that is asked of the event as a whole. */
-interface StorePlan {
-  readonly tier: Tier;
-  readonly tokensPerBlock: number;
-  readonly namespace: number;
-  readonly seed: HashWords;
-  /** Hashes of media by block; undefined when there are none. */
-  readonly media: readonly (readonly HashWords[])[] | undefined;
-  /** Blocks from this one on are kept out, for `hiddenWhy`. */
-  readonly hiddenFrom: number;
-  readonly hiddenWhy: EventResult;
+  /** The KV cache groups are others than before: readers are told before the changes. */
+  readonly hasNewGroups?: true;
+  /** Another group is the main one now: the changes clear readers and give them everything again. */
+  readonly isRetold?: true;
 }
 
 /**
@@ -78,9 +73,22 @@ export class RankPicture {
   readonly #hasher: BlockHasher;
   readonly #counts: EventCounts;
   readonly #maxBlocks: number;
-  readonly #mirror: BlockMirror;
   readonly #decoder = new BatchDecoder();
-  readonly #filter = new EventFilter();
+  readonly #groups = new CacheGroupTable();
+  /** Blocks of the main group. */
+  #main: GroupBlocks;
+  #mainIndex = 0;
+  /** Blocks of the other groups, by index. */
+  readonly #others = new Map<number, GroupBlocks>();
+  /** The groups by which blocks are sorted now; those that the batch shows count from its end on. */
+  #settled: readonly CacheGroup[] = [];
+  #hasDeferred = false;
+  #hasNewGroups = false;
+  #isRetold = false;
+  #isGuessed = false;
+  /** Blocks of the engine on its device, all groups; Infinity when it is not known. */
+  #capacityBlocks = Number.POSITIVE_INFINITY;
+  #hasFartherTier = false;
   readonly #namespaces: NamespaceTable;
   readonly #writer = new ChangeWriter();
   readonly #trtllm = new TrtllmReader();
@@ -97,16 +105,34 @@ export class RankPicture {
     this.#hasher = modules.hasher;
     this.#counts = modules.counts;
     this.#maxBlocks = options.maxBlocks ?? DEFAULT_MAX_BLOCKS;
-    this.#mirror = new BlockMirror(this.#maxBlocks);
     this.#namespaces = new NamespaceTable(options, {
       hasher: modules.hasher,
-      isUsed: (id) => this.#mirror.countIn(id) > 0,
+      isUsed: (id) => this.#some((blocks) => blocks.countIn(id) > 0),
     });
+    this.#main = this.#makeBlocks();
   }
 
-  /** Blocks that are told; one in several tiers counts once. */
+  /** Blocks that are told, all groups; one in several tiers, or copies of one, count once. */
   get size(): number {
-    return this.#mirror.size - this.#mirror.hiddenCount;
+    return this.#sum((blocks) => blocks.size - blocks.hiddenCount);
+  }
+
+  /** By index; empty while the rank has shown one group of full attention alone. */
+  get cacheGroups(): readonly CacheGroup[] {
+    return this.#settled;
+  }
+
+  /** Why hits among the blocks cannot be predicted exactly; undefined when nothing speaks against it. */
+  get approximation(): string | undefined {
+    return this.#groups.doubt ?? (this.#isGuessed ? GUESSED : undefined);
+  }
+
+  /**
+   * Blocks that fit on the engine's device, all groups together; undefined when it is not known. An engine that
+   * announces more copies than that does not announce each copy's end: from then on each block counts once.
+   */
+  setCapacity(blocks: number | undefined): void {
+    this.#capacityBlocks = blocks ?? Number.POSITIVE_INFINITY;
   }
 
   /** Why the picture can no longer be exact; undefined when nothing speaks against it. A clear mends it. */
@@ -142,7 +168,11 @@ export class RankPicture {
   /** Forgets everything, also what was learned of the engine. */
   clear(): void {
     this.#clearBlocks();
-    this.#filter.clear();
+    this.#groups.clear();
+    this.#settled = [];
+    this.#others.clear();
+    this.#main = this.#makeBlocks();
+    this.#mainIndex = 0;
     this.#trtllm.clear();
   }
 
@@ -152,25 +182,127 @@ export class RankPicture {
    * in it, some perhaps twice.
    */
   snapshot(maxHashesPerPiece: number = DEFAULT_PIECE_HASHES): {
-    next(): MirrorPiece | undefined;
+    next(): PicturePiece | undefined;
   } {
-    return this.#mirror.pieces(maxHashesPerPiece);
+    const left = [this.#main, ...this.#others.values()];
+    let pieces: { next(): PicturePiece | undefined } | undefined;
+    return {
+      next: () => {
+        for (;;) {
+          const [blocks] = left;
+          if (blocks === undefined) return undefined;
+          pieces ??= blocks.pieces(maxHashesPerPiece);
+          const piece = pieces.next();
+          if (piece !== undefined)
+            return blocks.label === undefined ? piece : { ...piece, group: blocks.label };
+          pieces = undefined;
+          left.shift();
+        }
+      },
+    };
   }
 
   readonly #onEvent = (event: EngineEvent): void => this.#applyEvent(event);
 
   readonly #onUnreadable = (): void => this.#distrust();
 
-  #takeApplied(): Pick<AppliedBatch, 'changes' | 'observed' | 'orphans'> {
+  #takeApplied(): Omit<AppliedBatch, 'publishedAtMs' | 'rank' | 'problem'> {
+    this.#settle();
+    this.#checkCopies();
     const observed = this.#observed;
     const orphans = this.#orphans;
+    const isRetold = this.#isRetold;
+    const hasNewGroups = this.#hasNewGroups;
     this.#observed = undefined;
     this.#orphans = 0;
+    this.#hasDeferred = false;
+    this.#isRetold = false;
+    this.#hasNewGroups = false;
     return {
       changes: this.#writer.take(),
       orphans,
-      ...(observed === undefined ? {} : { observed }),
+      ...(observed === undefined ? {} : { observed: this.#withGroups(observed) }),
+      ...(hasNewGroups ? { hasNewGroups } : {}),
+      ...(isRetold ? { isRetold } : {}),
     };
+  }
+
+  #withGroups(observed: ObservedWidth): ObservedWidth {
+    const groups = this.#settled;
+    const main = mainGroupOf(groups);
+    if (main === undefined) return observed;
+    return { tokensPerBlock: main.tokensPerBlock, unit: observed.unit, raw: groupsInShort(groups), groups };
+  }
+
+  /** Sorts what is held by the groups that were seen: another one may be the main one now. */
+  #settle(): void {
+    const { groups, mainIndex } = this.#groups;
+    if (groups === this.#settled && mainIndex === this.#mainIndex) return;
+    this.#hasNewGroups ||= groups !== this.#settled;
+    this.#settled = groups;
+    if (mainIndex === this.#mainIndex) return;
+    const before = this.#main;
+    const next = this.#others.get(mainIndex) ?? this.#makeBlocks();
+    this.#others.delete(mainIndex);
+    if (before.size > 0) {
+      before.label = this.#mainIndex;
+      this.#others.set(this.#mainIndex, before);
+    }
+    next.label = undefined;
+    this.#main = next;
+    this.#mainIndex = mainIndex;
+    if (before.size > 0 || next.size > 0) this.#retell();
+  }
+
+  #retell(): void {
+    this.#isRetold = true;
+    this.#writer.cleared();
+    const pieces = this.snapshot();
+    for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) this.#writer.piece(piece);
+  }
+
+  #checkCopies(): void {
+    if (this.#hasFartherTier || this.#capacityBlocks === Number.POSITIVE_INFINITY) return;
+    const copies = this.#sum(({ copyCount }) => copyCount);
+    if (copies === 0 || copies + this.#sum(({ size }) => size) <= this.#capacityBlocks) return;
+    this.#each((blocks) => blocks.ignoreCopies());
+    this.#flaw = `announces more copies of blocks than the ${this.#capacityBlocks} blocks that it has`;
+  }
+
+  #makeBlocks(): GroupBlocks {
+    return new GroupBlocks(this.#maxBlocks, {
+      hasher: this.#hasher,
+      writer: this.#writer,
+      namespaces: this.#namespaces,
+      reader: this.#decoder.reader,
+      results: this.#results,
+      onOrphan: () => {
+        // Once blocks had to be left out, parents are missing for good.
+        if (this.#flaw === undefined) this.#orphans += 1;
+      },
+      onLack: (reason) => {
+        this.#lacks = reason;
+      },
+      onGuess: () => {
+        this.#isGuessed = true;
+      },
+      onFull: () => this.#fill(),
+    });
+  }
+
+  #each(visit: (blocks: GroupBlocks) => void): void {
+    visit(this.#main);
+    for (const blocks of this.#others.values()) visit(blocks);
+  }
+
+  #sum(count: (blocks: GroupBlocks) => number): number {
+    let sum = count(this.#main);
+    for (const blocks of this.#others.values()) sum += count(blocks);
+    return sum;
+  }
+
+  #some(test: (blocks: GroupBlocks) => boolean): boolean {
+    return test(this.#main) || [...this.#others.values()].some(test);
   }
 
   /**
@@ -179,7 +311,8 @@ export class RankPicture {
    */
   #distrust(): void {
     this.#counts.countEvent('other', 'undecodable');
-    if (this.#mirror.size > 0) this.#writer.cleared();
+    if (this.#some(({ size }) => size > 0)) this.#writer.cleared();
+    this.#decoder.dropDeferred();
     this.#clearBlocks();
     this.#flaw = 'some of its KV events could not be read: what it held before them is unknown';
   }
@@ -187,9 +320,10 @@ export class RankPicture {
   #clearBlocks(): void {
     // Clears in a row cost nothing: an engine may send a batch of nothing else.
     if (!this.#isClear) {
-      this.#mirror.clear();
+      this.#each((blocks) => blocks.clear());
       this.#namespaces.clear();
       this.#isClear = true;
+      this.#isGuessed = false;
     }
     this.#flaw = undefined;
     this.#lacks = undefined;
@@ -199,12 +333,11 @@ export class RankPicture {
     this.#results.clear();
     switch (event.type) {
       case 'stored':
-        this.#isClear = false;
-        this.#store(event);
-        break;
       case 'removed':
-        this.#remove(event);
-        break;
+        if (this.#change(event)) break;
+        this.#decoder.defer();
+        this.#hasDeferred = true;
+        return;
       case 'cleared':
         this.#clearAll(event);
         break;
@@ -220,31 +353,72 @@ export class RankPicture {
       this.#results.add('remote_locality');
       return;
     }
+    this.#decoder.dropDeferred();
+    this.#hasDeferred = false;
     this.#clearBlocks();
     this.#writer.cleared();
     this.#results.add('applied');
   }
 
-  #store(event: EngineEvent): void {
-    const tier = this.#tierOf(event);
-    if (tier === undefined) return;
+  /** Applies a store or removal; false when it has to wait for the others of its batch. */
+  #change(event: EngineEvent): boolean {
+    const tier = tierOfMedium(event.medium);
+    const refusal = this.#refusal(event) ?? (tier === undefined ? 'unknown_medium' : undefined);
+    const blocks = refusal === undefined ? this.#blocksOf(event) : this.#main;
+    if (blocks === undefined) return false;
+    if (refusal !== undefined || tier === undefined) this.#results.add(refusal ?? 'unknown_medium');
+    else if (event.hashCount === 0 && event.type === 'removed') this.#results.add('no_whole_block');
+    else if (event.type === 'removed') this.#remove(event, tier, blocks);
+    else this.#store(event, tier, blocks);
+    return true;
+  }
+
+  #refusal(event: EngineEvent): EventResult | undefined {
+    if (event.locality !== undefined && event.locality !== 'LOCAL') return 'remote_locality';
+    return this.#groups.read(event);
+  }
+
+  /**
+   * Where the blocks of an event are. Undefined when that shows only at the end of the batch: an engine announces its
+   * groups one after the other, and what the main one says of a block names it in the others. A removal from the main
+   * group waits as soon as others do, so that they still find the block.
+   */
+  #blocksOf(event: EngineEvent): GroupBlocks | undefined {
+    const groups = this.#groups;
+    const isOrderKnown = groups.groups.length === 0 || groups.hasFullAttention;
+    if (isOrderKnown || event.isDeferred) this.#settle();
+    if (groups.groups.length === 0) return this.#main;
+    const index = event.groupIndex ?? 0;
+    const isMain = index === this.#mainIndex;
+    const isInOrder = !this.#hasDeferred || (event.type === 'stored' && isOrderKnown);
+    const isFirst = isMain && isInOrder && (isOrderKnown || groups.groups === this.#settled);
+    if (!isFirst && !event.isDeferred) return undefined;
+    if (isMain) return this.#main;
+    const known = this.#others.get(index);
+    if (known !== undefined) return known;
+    const blocks = this.#makeBlocks();
+    blocks.label = index;
+    this.#others.set(index, blocks);
+    return blocks;
+  }
+
+  #store(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
+    this.#isClear = false;
+    if (tier !== 'device') this.#hasFartherTier = true;
     if (event.hashCount === 0) this.#results.add('no_whole_block');
-    else if (event.tokenCount === 0) this.#storeKnown(event, tier);
+    else if (this.#others.size > 0 && this.#isFull(event)) this.#fill();
+    else if (event.tokenCount === 0) blocks.storeKnown(event, tier);
     else if (!isTokensPerBlock(event.tokensPerBlock)) this.#results.add('width_invalid');
     else {
       this.#observe(event, tier);
-      if (tokensMatch(event)) this.#storeAfterParent(event, tier);
-      else this.#results.add('tokens_hashes_mismatch');
+      if (blocks !== this.#main) blocks.storeBeside(event, tier, this.#main);
+      else if (this.#groups.isSparse) blocks.storeTail(event, tier);
+      else blocks.store(event, tier);
     }
   }
 
-  /** The tier of a store or removal; undefined, and counted, when it must not be applied. */
-  #tierOf(event: EngineEvent): Tier | undefined {
-    const tier = tierOfMedium(event.medium);
-    const refusal = this.#filter.refusal(event) ?? (tier === undefined ? 'unknown_medium' : undefined);
-    if (refusal === undefined) return tier;
-    this.#results.add(refusal);
-    return undefined;
+  #isFull({ hashCount }: EngineEvent): boolean {
+    return this.#sum(({ size }) => size) + hashCount > this.#maxBlocks;
   }
 
   #observe(event: EngineEvent, tier: Tier): void {
@@ -254,274 +428,16 @@ export class RankPicture {
     this.#observed = { tokensPerBlock, unit, raw: event.words ?? inShort(event) };
   }
 
-  /** A store without tokens, as offloading connectors send it: copies of blocks that are held elsewhere. */
-  #storeKnown(event: EngineEvent, tier: Tier): void {
-    const { hashes, hashCount, tokensPerBlock } = event;
-    const bit = tierBit(tier);
-    for (let i = 0; i < hashCount; i++) {
-      const at = this.#mirror.find(hashes[2 * i] ?? 0, hashes[2 * i + 1] ?? 0);
-      if (at < 0) this.#results.add('tokens_hashes_mismatch');
-      else if (isTokensPerBlock(tokensPerBlock) && this.#mirror.tokensPerBlock(at) !== tokensPerBlock) {
-        this.#results.add('width_conflict');
-      } else this.#addTier(at, tier, bit);
-    }
-    if (this.#results.size === 0) this.#results.add('duplicate');
-  }
-
-  #storeAfterParent(event: EngineEvent, tier: Tier): void {
-    const mirror = this.#mirror;
-    const first = mirror.find(event.hashes[0] ?? 0, event.hashes[1] ?? 0);
-    const parent = event.hasParent ? mirror.find(event.parentLo, event.parentHi) : -1;
-    const { tokensPerBlock } = event;
-    if (event.hasParent && parent < 0 && first < 0) {
-      this.#results.add('unknown_parent');
-      // Once blocks had to be left out, parents are missing for good.
-      if (this.#flaw === undefined) this.#orphans += 1;
-      return;
-    }
-    if (parent >= 0 && mirror.hidden(parent)) {
-      this.#hideFrom(0, event, tier, 'hidden_parent');
-      return;
-    }
-    const base = event.hasParent ? (parent >= 0 ? parent : first) : -1;
-    const plan = this.#planOf(event, tier, tokensPerBlock, base);
-    this.#storeBlocks(event, plan, parent >= 0 ? this.#sequenceAt(parent) : undefined);
-    if (this.#results.size === 0) this.#results.add('duplicate');
-  }
-
-  /** Settles the namespace: that of the event, with what the block at `base` hands down. */
-  #planOf(event: EngineEvent, tier: Tier, tokensPerBlock: number, base: number): StorePlan {
-    const inherited = base < 0 ? undefined : this.#namespaces.at(this.#mirror.namespace(base));
-    const own = { loraName: event.loraName ?? '', cacheSalt: event.cacheSalt ?? '' };
-    const loraName = own.loraName || (inherited?.loraName ?? '');
-    const knownSalt = own.cacheSalt || (inherited?.cacheSalt ?? '');
-    const extras = readExtras(this.#decoder.reader, event, loraName, knownSalt);
-    const id = this.#namespaces.idOf(loraName, extras.cacheSalt ?? knownSalt);
-    const namespace = id ?? 0;
-    const shared = {
-      tier,
-      tokensPerBlock,
-      namespace,
-      seed: this.#namespaces.at(namespace)?.seed ?? { lo: 0, hi: 0 },
-      media: extras.media,
-    };
-    const disowned =
-      inherited !== undefined && (inherited.loraName !== loraName || inherited.cacheSalt !== knownSalt);
-    if (disowned) return { ...shared, hiddenFrom: 0, hiddenWhy: 'ambiguous_salt' };
-    if (event.hasLoraId && loraName === '' && !event.nameTooLong) {
-      return { ...shared, hiddenFrom: 0, hiddenWhy: 'unnamed_lora' };
-    }
-    if (event.nameTooLong || id === undefined) {
-      return { ...shared, hiddenFrom: 0, hiddenWhy: 'namespace_refused' };
-    }
-    const hiddenFrom = Math.min(extras.unknownFrom, event.unidentifiedFrom);
-    return { ...shared, hiddenFrom, hiddenWhy: 'media_identity_unknown' };
-  }
-
-  /**
-   * Stores the blocks of an event in order. Those at its start that are held
-   * already are not hashed again; the first that is not, and all after it, are.
-   */
-  #storeBlocks(event: EngineEvent, plan: StorePlan, parent: HashWords | undefined): void {
-    const { hashes } = event;
-    const { tier, tokensPerBlock, namespace } = plan;
-    const tiers = tierBit(tier);
-    const traits = traitsOf(tokensPerBlock, tiers, false);
-    const end = Math.min(event.hashCount, plan.hiddenFrom);
-    let hasBefore = parent !== undefined;
-    let beforeLo = parent?.lo ?? 0;
-    let beforeHi = parent?.hi ?? 0;
-    let hashed: DataView | undefined;
-    let hashedFrom = 0;
-    for (let i = 0; i < end; i++) {
-      const lo = hashes[2 * i] ?? 0;
-      const hi = hashes[2 * i + 1] ?? 0;
-      let at = this.#mirror.find(lo, hi);
-      if (at >= 0 && this.#yieldsTo(at, plan)) at = -1;
-      if (at >= 0) {
-        const conflict = this.#conflictAt(at, plan, hashed, i - hashedFrom);
-        if (conflict === 'width_conflict') {
-          this.#results.add(conflict);
-          return;
-        }
-        if (conflict !== undefined) {
-          this.#hideFrom(i, event, tier, conflict);
-          return;
-        }
-        this.#addTier(at, tier, tiers);
-        hasBefore = true;
-        beforeLo = this.#mirror.sequenceLo(at);
-        beforeHi = this.#mirror.sequenceHi(at);
-        continue;
-      }
-      if (hashed === undefined) {
-        const before = hasBefore ? { lo: beforeLo, hi: beforeHi } : undefined;
-        hashed = this.#hash(event, plan, i, end, before);
-        hashedFrom = i;
-      }
-      const sequenceLo = hashed.getUint32(8 * (i - hashedFrom), true);
-      const sequenceHi = hashed.getUint32(8 * (i - hashedFrom) + 4, true);
-      if (!this.#mirror.add(lo, hi, sequenceLo, sequenceHi, namespace, traits)) {
-        this.#fill();
-        return;
-      }
-      this.#writer.stored(tier, tokensPerBlock, sequenceLo, sequenceHi);
-      this.#results.add('applied');
-    }
-    if (end < event.hashCount) this.#hideFrom(end, event, tier, plan.hiddenWhy);
-  }
-
-  #hash(
-    event: EngineEvent,
-    plan: StorePlan,
-    start: number,
-    end: number,
-    parent: HashWords | undefined,
-  ): DataView {
-    const { tokensPerBlock } = plan;
-    const last = end * tokensPerBlock + (event.bigram ? 1 : 0);
-    const { sequenceHashes } = this.#hasher.hashTokens(event.tokens.subarray(start * tokensPerBlock, last), {
-      tokensPerBlock,
-      unit: event.bigram ? 'bigram' : 'token',
-      seed: plan.seed,
-      parent,
-      media: plan.media?.slice(start, end),
-    });
-    return new DataView(sequenceHashes.buffer, sequenceHashes.byteOffset, sequenceHashes.byteLength);
-  }
-
-  /** A farther tier may hold larger blocks under the same hash; the device's own come first. Takes such a one out. */
-  #yieldsTo(at: number, plan: StorePlan): boolean {
-    const mirror = this.#mirror;
-    const yields =
-      plan.tier === 'device' &&
-      mirror.tokensPerBlock(at) !== plan.tokensPerBlock &&
-      (mirror.tiers(at) & tierBit('device')) === 0;
-    if (!yields) return false;
-    this.#tellGone(at);
-    mirror.remove(at);
-    return true;
-  }
-
-  /** Why a block that is held already cannot be the one that is stored; undefined when it can. */
-  #conflictAt(
-    at: number,
-    plan: StorePlan,
-    hashed: DataView | undefined,
-    index: number,
-  ): 'hidden_parent' | 'width_conflict' | 'ambiguous_salt' | undefined {
-    const mirror = this.#mirror;
-    if (mirror.hidden(at)) return 'hidden_parent';
-    if (mirror.tokensPerBlock(at) !== plan.tokensPerBlock) return 'width_conflict';
-    if (mirror.namespace(at) !== plan.namespace) return 'ambiguous_salt';
-    if (hashed === undefined) return undefined;
-    const same =
-      mirror.sequenceLo(at) === hashed.getUint32(8 * index, true) &&
-      mirror.sequenceHi(at) === hashed.getUint32(8 * index + 4, true);
-    return same ? undefined : 'ambiguous_salt';
-  }
-
-  /** Keeps the blocks of an event from the given one on out of all that is told, but remembers them. */
-  #hideFrom(start: number, event: EngineEvent, tier: Tier, why: EventResult): void {
-    const { hashes, hashCount, tokensPerBlock } = event;
-    const mirror = this.#mirror;
-    const tiers = tierBit(tier);
-    const traits = traitsOf(tokensPerBlock, tiers, true);
-    this.#results.add(why);
-    const lack = LACKS[why];
-    if (lack !== undefined) this.#lacks = lack;
-    for (let i = start; i < hashCount; i++) {
-      const lo = hashes[2 * i] ?? 0;
-      const hi = hashes[2 * i + 1] ?? 0;
-      const at = mirror.find(lo, hi);
-      if (at >= 0) {
-        this.#tellGone(at);
-        mirror.hide(at);
-        mirror.setTiers(at, mirror.tiers(at) | tiers);
-      } else if (!mirror.add(lo, hi, 0, 0, 0, traits)) {
-        this.#fill();
-        return;
-      }
-    }
-  }
-
-  #addTier(at: number, tier: Tier, bit: number): void {
-    const mirror = this.#mirror;
-    const tiers = mirror.tiers(at);
-    if ((tiers & bit) !== 0) return;
-    mirror.setTiers(at, tiers | bit);
-    if (mirror.hidden(at)) return;
-    const width = mirror.tokensPerBlock(at);
-    this.#writer.stored(tier, width, mirror.sequenceLo(at), mirror.sequenceHi(at));
-    this.#results.add('applied');
-  }
-
-  #remove(event: EngineEvent): void {
-    const tier = this.#tierOf(event);
-    if (tier === undefined) return;
-    const { hashes, hashCount } = event;
-    const mirror = this.#mirror;
-    const asked = event.everyTier ? EVERY_TIER : tierBit(tier);
-    if (hashCount === 0) this.#results.add('no_whole_block');
-    for (let i = 0; i < hashCount; i++) {
-      const at = mirror.find(hashes[2 * i] ?? 0, hashes[2 * i + 1] ?? 0);
-      const gone = at < 0 ? 0 : mirror.tiers(at) & asked;
-      if (gone === 0) {
-        this.#results.add('unknown_block');
-        continue;
-      }
-      this.#tellGone(at, gone);
-      const left = mirror.tiers(at) & ~gone;
-      if (left === 0) mirror.remove(at);
-      else mirror.setTiers(at, left);
-      this.#results.add('applied');
-    }
-    if (mirror.hiddenCount === 0) this.#lacks = undefined;
-  }
-
-  /** Tells that a block is gone from tiers, from all it is in unless told which. */
-  #tellGone(at: number, tiers: number = this.#mirror.tiers(at)): void {
-    if (this.#mirror.hidden(at)) return;
-    for (const tier of TIERS) {
-      if ((tiers & tierBit(tier)) === 0) continue;
-      this.#writer.removed(tier, this.#mirror.sequenceLo(at), this.#mirror.sequenceHi(at));
-    }
+  #remove(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
+    blocks.remove(event, tier);
+    if (this.#lacks !== undefined && this.#sum(({ hiddenCount }) => hiddenCount) === 0)
+      this.#lacks = undefined;
   }
 
   #fill(): void {
     this.#results.add('mirror_full');
     this.#flaw = `holds more than ${this.#maxBlocks} blocks`;
   }
-
-  #sequenceAt(at: number): HashWords {
-    return { lo: this.#mirror.sequenceLo(at), hi: this.#mirror.sequenceHi(at) };
-  }
-}
-
-/** Why blocks that a prompt may ask for are missing, by what kept them out. */
-const LACKS: Partial<Record<EventResult, string>> = {
-  namespace_refused:
-    'has more LoRA names and cache salts, or longer ones, than are kept: blocks are left out',
-  ambiguous_salt: 'named a LoRA or cache salt for blocks that belong to another: they are left out',
-  unnamed_lora: 'has blocks of LoRA adapters that its events do not name: they are left out',
-};
-
-const EVERY_TIER = (1 << TIERS.length) - 1;
-
-/**
- * Whether the tokens are those of the hashes: all of each block, and at most
- * the start of one more. vLLM's sparse groups tell the tokens of blocks that
- * they leave out as well, so that nobody knows which hash is whose.
- */
-function tokensMatch(event: EngineEvent): boolean {
-  const positions = event.bigram ? event.tokenCount - 1 : event.tokenCount;
-  const whole = event.hashCount * event.tokensPerBlock;
-  return (
-    event.pairsJoin &&
-    positions >= whole &&
-    positions < whole + event.tokensPerBlock &&
-    event.tokenCount <= MAX_STORE_TOKENS
-  );
 }
 
 function inShort(event: EngineEvent): string {
@@ -533,4 +449,13 @@ function inShort(event: EngineEvent): string {
   ];
   const told = fields.filter(([, value]) => value !== undefined);
   return ['BlockStored', ...told.map(([name, value]) => `${name}=${value}`)].join(' ');
+}
+
+/** `group_idx=0 kv_cache_spec_kind=sliding_window kv_cache_spec_sliding_window=128 block_size=32; …`. */
+function groupsInShort(groups: readonly CacheGroup[]): string {
+  const each = groups.map(({ index, engineKind, windowTokens, tokensPerBlock }) => {
+    const window = windowTokens === undefined ? '' : ` kv_cache_spec_sliding_window=${windowTokens}`;
+    return `group_idx=${index} kv_cache_spec_kind=${engineKind}${window} block_size=${tokensPerBlock}`;
+  });
+  return `BlockStored ${each.join('; ')}`;
 }

@@ -92,20 +92,23 @@ export class RankStanding {
   /**
    * `doubt`: why the engine may hold something else than was heard; it
    * outweighs all that is known. `flaw`: what the picture itself says against
-   * it. Either is undefined when nothing does.
+   * it. `approximation`: why a hit among its blocks cannot be predicted. Each
+   * is undefined when nothing does.
    */
   describe(
     doubt: string | undefined,
     flaw: string | undefined,
+    approximation: string | undefined,
   ): Pick<RankStatus, 'picture' | 'reason' | 'unknownBeforeSequence' | 'awaitsFirstBatch'> {
     const known = this.#knowledge;
     if (known.picture === 'none') return known;
     if (doubt !== undefined) return { picture: 'stale', reason: doubt };
     if (known.picture === 'partial') {
-      const { picture, reason, unknownBefore, awaitsFirstBatch } = known;
+      const { reason, unknownBefore, awaitsFirstBatch } = known;
       return {
-        picture,
-        reason,
+        ...(approximation === undefined
+          ? { picture: 'partial', reason }
+          : { picture: 'approximate', reason: approximation }),
         ...(unknownBefore === undefined ? {} : { unknownBeforeSequence: unknownBefore }),
         ...(awaitsFirstBatch === undefined ? {} : { awaitsFirstBatch }),
       };
@@ -115,6 +118,7 @@ export class RankStanding {
       : this.#hasOrphans
         ? 'blocks were told that follow one that is not known'
         : flaw;
+    if (approximation !== undefined) return { picture: 'approximate', reason: approximation };
     return reason === undefined ? { picture: 'exact', reason: '' } : { picture: 'partial', reason };
   }
 }

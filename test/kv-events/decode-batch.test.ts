@@ -196,7 +196,7 @@ describe('a store', () => {
       cacheSalt: 'salt',
       groupIndex: 2,
       attentionKind: 'sliding_window',
-      hasSlidingWindow: true,
+      slidingWindow: 128,
       locality: 'LOCAL',
       bigram: false,
     });
@@ -230,11 +230,11 @@ describe('a store', () => {
   });
 
   const infos = [{ mm_objects: [{ mm_hash: 1n, offsets: [[0, 1]] }] }];
-  const fixed = { groupIndex: 1, attentionKind: 'mamba', hasSlidingWindow: true };
+  const fixed = { groupIndex: 1, attentionKind: 'mamba', slidingWindow: 64 };
   it.each([
     ['nothing', [], { groupIndex: undefined, attentionKind: undefined }],
     ['group, kind, window', [1, 'mamba', 64], fixed],
-    ['group, kind', [1, 'mamba'], { ...fixed, hasSlidingWindow: false }],
+    ['group, kind', [1, 'mamba'], { ...fixed, slidingWindow: 0 }],
     ['all five', [1, 'mamba', 64, 'REMOTE', 'engine'], { ...fixed, locality: 'REMOTE' }],
     ['five and more', [1, 'mamba', 64, 'LOCAL', null, 9, { a: 1 }], { ...fixed, locality: 'LOCAL' }],
     [
@@ -242,12 +242,12 @@ describe('a store', () => {
       [null, 'mamba', null, 'REMOTE'],
       { groupIndex: undefined, attentionKind: 'mamba', locality: 'REMOTE' },
     ],
-    ['a window without a group', [null, 'mamba', 64], { groupIndex: undefined, hasSlidingWindow: true }],
+    ['a window without a group', [null, 'mamba', 64], { groupIndex: undefined, slidingWindow: 64 }],
     ['media in front', [infos, 1, 'mamba', 64], fixed],
     ['no media in front', [null, 1, 'mamba', 64], fixed],
     ['media and all five', [infos, 1, 'mamba', 64, 'LOCAL', 'engine'], { ...fixed, locality: 'LOCAL' }],
     ['the kind alone', ['mamba'], { groupIndex: undefined, attentionKind: 'mamba' }],
-    ['two numbers', [1, 64], { groupIndex: 1, attentionKind: undefined, hasSlidingWindow: true }],
+    ['two numbers', [1, 64], { groupIndex: 1, attentionKind: undefined, slidingWindow: 64 }],
     ['the kind before the group', ['mamba', 1], { groupIndex: 1, attentionKind: 'mamba' }],
   ] as const)('as an array with %s after its extra keys', (_, tail, expected) => {
     expect(only(storedArray(...tail))).toMatchObject(expected);
@@ -304,7 +304,7 @@ describe('a store', () => {
       medium: undefined,
       groupIndex: undefined,
       attentionKind: undefined,
-      hasSlidingWindow: false,
+      slidingWindow: 0,
     });
   });
 });

@@ -208,7 +208,6 @@ describe('the width', () => {
     const { feed } = setUp();
     const { observed } = feed(
       remove([9]),
-      store([1], [10, 11], { kv_cache_spec_kind: 'mamba', block_size: 2, group_idx: 1 }),
       store([2], [1, 2, 3, 4], { medium: 'CPU', block_size: 4 }),
       store([3], [1, 2, 3], { medium: 'GPU', block_size: 3, group_idx: 0 }),
       store([4], [1, 2], { block_size: 2 }),
@@ -278,30 +277,6 @@ describe('tiers', () => {
 });
 
 describe('groups', () => {
-  it('that do not hold whole prefixes feed nothing and take nothing', () => {
-    const { feed, held, device, counted } = setUp();
-    feed(store([1], [10, 11], { group_idx: 0, kv_cache_spec_kind: 'full_attention' }));
-    feed(store([2], [12, 13], { group_idx: 1, kv_cache_spec_kind: 'sliding_window' }));
-    feed(remove([1], { group_idx: 1 }), remove([1], { group_idx: 2 }));
-    expect(held()).toEqual(device({ tokens: [10, 11] }));
-    expect(counted()).toEqual([
-      'stored applied 1',
-      'stored non_main_attention 1',
-      'removed non_main_attention 1',
-      'removed unlearned_group 1',
-    ]);
-  });
-
-  it('that share a block lose it with the first removal', () => {
-    const { feed, held } = setUp();
-    feed(
-      store([1], [10, 11], { group_idx: 0, kv_cache_spec_kind: 'full_attention' }),
-      store([1], [10, 11], { group_idx: 1, kv_cache_spec_kind: 'mla_attention' }),
-      remove([1], { group_idx: 0 }),
-    );
-    expect(held()).toEqual([]);
-  });
-
   it('on other machines are left out, and so are their clears', () => {
     const { feed, held, counted } = setUp();
     feed(store([1], [10, 11]), store([2], [1, 2], { locality: 'REMOTE' }));

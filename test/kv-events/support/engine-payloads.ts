@@ -95,7 +95,7 @@ export function makePicture(options: RankPictureOptions = {}): {
   readonly hasher: BlockHasher;
   /** Counted so far as `type result total`. */
   counted(): string[];
-  /** What the snapshot tells: each as `tier width hash`, sorted. */
+  /** What the snapshot tells: each as `tier width hash`, with `group N` in front unless of the main group; sorted. */
   held(): string[];
 } {
   const hasher = new BlockHasher();
@@ -111,7 +111,7 @@ export function makePicture(options: RankPictureOptions = {}): {
       const told: string[] = [];
       for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
         for (const hash of unpack(piece.sequenceHashes)) {
-          told.push(`${piece.tier} ${piece.tokensPerBlock} ${hash}`);
+          told.push(`${groupOf(piece)}${piece.tier} ${piece.tokensPerBlock} ${hash}`);
         }
       }
       return told.sort();
@@ -119,7 +119,11 @@ export function makePicture(options: RankPictureOptions = {}): {
   };
 }
 
-/** What a reader of the changes holds, as `tier width hash`. */
+function groupOf({ group }: { readonly group?: number }): string {
+  return group === undefined ? '' : `group ${group} `;
+}
+
+/** What a reader of the changes holds, in the words of `held`. */
 export class ChangeReader {
   readonly #widths = new Map<string, number>();
 
@@ -130,7 +134,7 @@ export class ChangeReader {
         continue;
       }
       for (const hash of unpack(change.sequenceHashes)) {
-        const key = `${change.tier} ${hash}`;
+        const key = `${groupOf(change)}${change.tier} ${hash}`;
         if (change.type === 'stored') this.#widths.set(key, change.tokensPerBlock);
         else this.#widths.delete(key);
       }
@@ -140,8 +144,8 @@ export class ChangeReader {
   held(): string[] {
     return [...this.#widths]
       .map(([key, width]) => {
-        const [tier, hash] = key.split(' ');
-        return `${tier} ${width} ${hash}`;
+        const words = key.split(' ');
+        return [...words.slice(0, -1), width, words.at(-1)].join(' ');
       })
       .sort();
   }

@@ -156,6 +156,11 @@ export class FleetRunner {
     this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
   }
 
+  /** A router found that results contradict the picture of a member; an empty reason: they agree again. */
+  doubted(target: string, instanceId: string, reason: string): void {
+    this.#dispatch({ type: 'doubt', target, instanceId, reason });
+  }
+
   /** V3: the index met store events of another width and did not apply them. */
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void {
     this.#dispatch({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });

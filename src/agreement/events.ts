@@ -54,6 +54,18 @@ export type AgreementEvent =
       readonly reason: string;
     }
   /**
+   * A router found that what the engine reports of its requests contradicts the
+   * picture, or does so no longer; it counts for `instanceId` in the running
+   * epoch alone.
+   */
+  | {
+      readonly type: 'doubt';
+      readonly target: string;
+      readonly instanceId: string;
+      /** The numbers and the likeliest cause, for an operator; empty when the results agree. */
+      readonly reason: string;
+    }
+  /**
    * V3: store events of another width than the epoch's came and were not
    * applied. Told at once for the first of an instance, then in sums.
    */

@@ -223,6 +223,7 @@ function startEpoch(
 function startAnew(state: AgreementState, group: Group): void {
   for (const member of group.members.values()) {
     member.picture = undefined;
+    member.doubt = undefined;
     countStanding(state, member);
   }
 }

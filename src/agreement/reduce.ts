@@ -66,6 +66,9 @@ function apply(
     case 'picture':
       picture(state, event, effects);
       break;
+    case 'doubt':
+      doubt(state, event, effects);
+      break;
     case 'mismatched_events':
       mismatchedEvents(state, event, nowMs, effects);
       break;
@@ -114,6 +117,7 @@ function list(
         turnedAwayUntilMs: undefined,
         group: undefined,
         picture: undefined,
+        doubt: undefined,
         held: '',
         toldDissent: '',
         toldMismatch: '',
@@ -276,6 +280,27 @@ function picture(
   if (held?.instanceId === instanceId && held.picture === known && held.reason === reason) return;
   change(state, member, () => {
     member.picture = { instanceId, picture: known, reason };
+  });
+  if (member.group !== undefined) updateMode(state, member.group, effects);
+}
+
+function doubt(
+  state: AgreementState,
+  { target, instanceId, reason: told }: AgreementEvent & { type: 'doubt' },
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined || isOutdated(member, member.doubt, instanceId)) return;
+  const reason = clip(told, MAX_MEMBER_CHARS);
+  const held = member.doubt;
+  if (
+    reason === ''
+      ? held?.instanceId !== instanceId
+      : held?.instanceId === instanceId && held.reason === reason
+  )
+    return;
+  change(state, member, () => {
+    member.doubt = reason === '' ? undefined : { instanceId, reason };
   });
   if (member.group !== undefined) updateMode(state, member.group, effects);
 }

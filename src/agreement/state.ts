@@ -45,6 +45,8 @@ export interface Member {
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
   picture: { readonly instanceId: string; readonly picture: Picture; readonly reason: string } | undefined;
+  /** Why the results of one instance of it contradict its picture in the running epoch; undefined while they do not. */
+  doubt: { readonly instanceId: string; readonly reason: string } | undefined;
   /** The instance that an index may hold entries of; empty once they were to be dropped. */
   held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */

@@ -1,6 +1,6 @@
 import type { FleetView, GroupView, MemberView } from '../agreement/snapshot.js';
 import { TIERS } from '../blocks/tier.js';
-import { WIRE_PICTURES } from '../contract/picture.js';
+import { type Picture, WIRE_PICTURES, worsePicture } from '../contract/picture.js';
 import type {
   DumpEntry,
   DumpRequest,
@@ -100,10 +100,23 @@ function findMatches(
       hostBlocks: blocks[1] ?? 0,
       diskBlocks: blocks[2] ?? 0,
       externalBlocks: blocks[3] ?? 0,
-      picture: WIRE_PICTURES[index.pictureOfRank(target, rank)],
+      picture: pictureOf(index, members.get(target), target, rank),
     })),
     routingMode: group.routingMode,
   };
+}
+
+/** What the index knows of a rank; no better than what the agreement makes of its worker, by its results or its tokens. */
+function pictureOf(
+  index: AskedIndex,
+  member: MemberView | undefined,
+  target: string,
+  rank: number,
+): (typeof WIRE_PICTURES)[Picture] {
+  const known = index.pictureOfRank(target, rank);
+  const judged = member?.picture;
+  const isJudged = judged === 'doubted' || judged === 'approximate';
+  return WIRE_PICTURES[isJudged ? worsePicture(known, judged) : known];
 }
 
 /** Sends all of an index, a part at a time, as fast as it is read; ends with an error when the epoch does. */
@@ -113,13 +126,14 @@ async function dump(
   stream: ServerStream<DumpResponse>,
   isCurrent: () => boolean,
 ): Promise<void> {
+  const members = new Map(group.members.map((member) => [member.target, member]));
   const holders = index.holdings().map(
     ({ holder, target, rank, cacheGroup, blocks }): IndexHolder => ({
       holder,
       target,
       dataParallelRank: rank,
       ...(cacheGroup === undefined ? {} : { cacheGroup }),
-      picture: WIRE_PICTURES[index.pictureOfRank(target, rank)],
+      picture: pictureOf(index, members.get(target), target, rank),
       deviceBlocks: BigInt(blocks[0] ?? 0),
       hostBlocks: BigInt(blocks[1] ?? 0),
       diskBlocks: BigInt(blocks[2] ?? 0),

@@ -38,7 +38,11 @@ export interface FleetRoutingModules extends CandidateListModules {
   /** Whose indexes are asked; `FleetIndexing` is one. */
   readonly indexes: IndexDirectory;
   /** The agreement; `FleetRunner` is one. */
-  readonly fleet: { readonly view: FleetView };
+  readonly fleet: {
+    readonly view: FleetView;
+    /** The results of a worker contradict its picture, for this reason; empty: they agree again. */
+    doubted(target: string, instanceId: string, reason: string): void;
+  };
 }
 
 /** One thing that can be asked over HTTP, as a `FleetPart` has it. */
@@ -236,20 +240,22 @@ export class FleetRouting implements Routing {
     tally.actualCachedTokens += reported.cachedTokens;
     const blocks = Math.ceil(reported.promptTokens / tokensPerBlock);
     this.#metrics.observeCachedPart(group, Math.floor(reported.cachedTokens / tokensPerBlock) / blocks);
-    const result = books.record(prediction, reported);
+    const result = routed.record(prediction, reported);
     if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
   }
 
   /** Says that a worker's results contradict its view, or do so no longer. */
-  #tellDoubt({ books }: RoutedGroup, { group, target }: Decision): void {
+  #tellDoubt({ books }: RoutedGroup, { group, target, instanceId }: Decision): void {
     const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
-    const { logger } = this.#modules;
-    if (doubted.length === 0)
-      logger.info({ group, worker: target }, `Results of worker ${target} agree with its cache view again.`);
+    const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
+    const { logger, fleet } = this.#modules;
+    fleet.doubted(target, instanceId, reason);
+    if (reason === '')
+      logger.info({ group, worker: target }, `Worker ${target} is no longer doubted: its results agree with its cache view again.`);
     else
       logger.warn(
         { group, worker: target },
-        `Results of worker ${target} contradict its cache view: ${doubted.map(({ doubtReason }) => doubtReason).join('; ')}.`,
+        `Worker ${target} is doubted: ${reason}.`,
       );
   }
 

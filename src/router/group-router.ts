@@ -34,6 +34,8 @@ export interface Decided {
   readonly cachedBlocks: number;
   /** Leading blocks that are active there already. */
   readonly sharedBlocks: number;
+  /** Its results contradict its view: only a part of what that promises went into the cost. */
+  readonly isDoubted: boolean;
 }
 
 /** A request that counts as active on its rank; all calls are harmless once it has ended. */
@@ -123,6 +125,11 @@ export class GroupRouter {
   /** Those that may be chosen. What is active on others, or on another instance of the same rank, ends. */
   setCandidates(candidates: readonly Candidate[]): void {
     this.#ranks.set(candidates);
+  }
+
+  /** What its results support of the view of a rank, 0 to 1; undefined: all of it. */
+  trust(target: string, rank: number, trust: number | undefined): void {
+    this.#ranks.trust(target, rank, trust);
   }
 
   /** Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets. */
@@ -244,13 +251,15 @@ export class GroupRouter {
 
   #decided(at: number, prompt: RoutedPrompt | undefined): Decided {
     const cost = this.#costOf(at);
+    const place = this.#left[at] as number;
     return {
       candidate: cost.candidate,
       cost,
       promptTokens: prompt?.tokenCount,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
-      sharedBlocks: this.#survey.sharedBlocks(this.#left[at] as number),
+      sharedBlocks: this.#survey.sharedBlocks(place),
+      isDoubted: this.#ranks.at(place).trust !== undefined,
     };
   }
 

@@ -9,6 +9,8 @@ export interface KnownRank {
   active: number;
   /** When it was last chosen, counted in decisions; 0: never. */
   lastTurn: number;
+  /** Part of what its view promises that its results support, while they contradict it; undefined while they do not. */
+  trust: number | undefined;
 }
 
 /** No place: not a candidate. */
@@ -87,6 +89,12 @@ export class RankTable {
     this.#version += 1;
   }
 
+  /** What its results support of the view of a rank; undefined: all of it. */
+  trust(target: string, rank: number, trust: number | undefined): void {
+    const known = this.#byKey.get(keyOf(target, rank));
+    if (known !== undefined) known.trust = trust;
+  }
+
   /** Places by the key of `keyOf`. */
   placesByKey(): Map<string, number> {
     return new Map(this.#all.map(({ candidate }, place) => [keyOf(candidate.target, candidate.rank), place]));
@@ -94,7 +102,7 @@ export class RankTable {
 
   #add(key: string, candidate: Candidate): KnownRank | undefined {
     try {
-      const known = { candidate, active: this.#active?.addRank() ?? 0, lastTurn: 0 };
+      const known = { candidate, active: this.#active?.addRank() ?? 0, lastTurn: 0, trust: undefined };
       this.#byKey.set(key, known);
       return known;
     } catch (error) {

@@ -15,8 +15,9 @@ import {
   type RankLoad,
   type RoutedPrompt,
 } from './group-router.js';
+import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
-import { ResultBooks } from './results/result-books.js';
+import { type Result, ResultBooks } from './results/result-books.js';
 import { RouterTally } from './router-tally.js';
 import { type CacheUse, type Decision, RoutingError } from './routing.js';
 
@@ -106,6 +107,7 @@ export class RoutedGroup {
     if (this.#open?.index !== index) {
       this.shut();
       this.#router.begin(index, index.epoch, index.tokensPerBlock);
+      this.books.begin(index.epoch);
     }
     this.#open = { view, index };
     if (!this.list.update(view.members)) return false;
@@ -152,6 +154,16 @@ export class RoutedGroup {
     return route;
   }
 
+  /** Takes what an engine reported of a request; undefined where that is of no epoch or engine that runs. */
+  record(prediction: Prediction, reported: Reported, amendment?: Amendment): Result | undefined {
+    const result = this.books.record(prediction, reported, amendment);
+    if (result?.hasTurned === true || result?.trust !== undefined) {
+      const { target, rank } = prediction.decision;
+      this.#router.trust(target, rank, result.trust);
+    }
+    return result;
+  }
+
   #ready(): OpenEpoch {
     const open = this.#open;
     if (open === undefined) throw new RoutingError('gate_shut', `the gate of "${this.#name}" is shut`);
@@ -186,7 +198,7 @@ export class RoutedGroup {
     { tokenCount, cacheUse = 'plain' }: GroupRequest,
     decided: Decided,
   ): Prediction {
-    const { candidate, cost, cachedBlocks, sharedBlocks } = decided;
+    const { candidate, cost, cachedBlocks, sharedBlocks, isDoubted } = decided;
     const { tokensPerBlock } = index;
     const isPromptKnown = decided.promptTokens !== undefined;
     const promptTokens = decided.promptTokens ?? tokenCount;
@@ -206,7 +218,7 @@ export class RoutedGroup {
       promptTokens,
       promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
       cachedBlocks,
-      isExact: rankView === 'exact',
+      isExact: rankView === 'exact' && !isDoubted,
       // What is known of caches says nothing of a prompt that is not.
       routingMode: isPromptKnown ? view.routingMode : 'load_only',
     };

@@ -85,15 +85,16 @@ export class Survey {
     const [device, host, disk] = this.#cached as [Uint32Array, Uint32Array, Uint32Array];
     // Counted by hand: an iterator would allocate for each of them, and the collector stop for it now and then.
     for (let place = 0; place < all.length; place += 1) {
-      const credit = overlapCredit(
+      const rank = all[place] as KnownRank;
+      const held = overlapCredit(
         device[place] as number,
         host[place] as number,
         disk[place] as number,
         weights,
       );
+      const credit = rank.trust === undefined ? held : rank.trust * held;
       const prefillBlocks = potentialPrefillBlocks(tokenCount, credit, tokensPerBlock);
-      const activeBlocks =
-        active.blocksOn((all[place] as KnownRank).active) + promptBlocks - (this.#shared[place] as number);
+      const activeBlocks = active.blocksOn(rank.active) + promptBlocks - (this.#shared[place] as number);
       this.#prefillBlocks[place] = prefillBlocks;
       this.#activeBlocks[place] = activeBlocks;
       this.#logits[place] = logitOf(weights.overlapScoreWeight, prefillBlocks, activeBlocks);

@@ -1043,6 +1043,38 @@ describe('gate', () => {
     expect(fleet.group().routingMode).toBe('exact');
   });
 
+  it('G7: a worker whose results contradict its picture is doubted, with the numbers, until they agree or its engine or epoch ends', () => {
+    const fleet = agreedFleet();
+    const doubt = (target: string, reason: string, instanceId = `${target}-1`): void => {
+      fleet.do({ type: 'doubt', target, instanceId, reason });
+    };
+    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    doubt('a', '5 of 5 requests');
+    expect(fleet.member('a')).toMatchObject({
+      picture: 'doubted',
+      pictureReason: '5 of 5 requests',
+      offer: 'full',
+    });
+    expect(fleet.group()).toMatchObject({
+      routingMode: 'mixed',
+      routingReason: 'not exact: a (doubted: 5 of 5 requests)',
+    });
+    // What is not known any more cannot be contradicted.
+    fleet.pictured('a', 'stale', 'a break');
+    expect(fleet.member('a')).toMatchObject({ picture: 'stale', pictureReason: 'a break' });
+    fleet.pictured('a', 'partial', 'a gap');
+    expect(fleet.member('a')).toMatchObject({ picture: 'doubted', pictureReason: '5 of 5 requests (a gap)' });
+    fleet.pictured('a', 'exact');
+    doubt('a', '', 'a-0');
+    expect(fleet.member('a').picture).toBe('doubted');
+    doubt('a', '');
+    expect(fleet.group().routingMode).toBe('exact');
+    doubt('b', '6 of 6 requests');
+    fleet.report('b', { instance: 'b-2' });
+    fleet.pictured('b', 'exact', '', 'b-2');
+    expect(fleet.member('b').picture).toBe('exact');
+  });
+
   it('G7: a worker that is offered without cache knowledge keeps the mode from exact, and one that is not offered does not', () => {
     const differs = (mismatchedWorkers: 'quarantine' | 'load-only'): TestFleet => {
       const fleet = agreedFleet({ mismatchedWorkers });

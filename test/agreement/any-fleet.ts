@@ -121,6 +121,18 @@ export const anyEvent = (
       .record({
         name: target,
         instance: fc.integer({ min: 1, max: 3 }),
+        reason: fc.constantFrom('', 'wrong'),
+      })
+      .map(({ name, instance, reason }) => ({
+        type: 'doubt' as const,
+        target: name,
+        instanceId: `${name}-${instance}`,
+        reason,
+      })),
+    fc
+      .record({
+        name: target,
+        instance: fc.integer({ min: 1, max: 3 }),
         width: fc.constantFrom(0, 16, 32, 64),
       })
       .map(({ name, instance, width }) => ({

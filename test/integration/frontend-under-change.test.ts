@@ -105,6 +105,7 @@ class Frontend {
           get view() {
             return fleet.view();
           },
+          doubted: () => undefined,
         },
         isReachable: (member) => baseUrlOf(member, new Map()) !== undefined,
       },

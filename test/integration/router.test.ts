@@ -2,7 +2,7 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../src/blocks/block-hasher.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
-import type { SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
+import { Picture, type SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import {
   CountReporting,
   ListResultsResponse,
@@ -14,7 +14,7 @@ import { callUnary } from '../../src/rpc/call-unary.js';
 import { readPeerReason } from '../../src/rpc/errors.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import type { FakeSidecar } from '../support/fake-sidecar.js';
-import { call, hashed, tokens } from '../support/indexer-calls.js';
+import { call, hashed, indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { say } from '../support/kv-events.js';
 import { OpenThings } from '../support/open-things.js';
 import { makeWireReport, type WireSketch } from '../support/reports.js';
@@ -327,7 +327,7 @@ describe('the router of an aggregator, over real sockets', () => {
     await exact(harness, 1);
     const router = routerOf(open, harness);
     const doubts = (): string[] =>
-      harness.logger.messages('warn').filter((line) => line.startsWith('Results of worker'));
+      harness.logger.messages('warn').filter((line) => line.includes(' is doubted: '));
     for (let count = 0; count < 5; count += 1) {
       expect(doubts()).toEqual([]);
       const { id } = await reserve(router, hashed([1, 2, 3]));
@@ -336,9 +336,15 @@ describe('the router of an aggregator, over real sockets', () => {
     // Of a prompt of three held blocks an engine computes the last one again.
     expect(doubts()).toEqual([
       expect.stringContaining(
-        '5 of its last 5 requests contradict its cache view: 320 prompt tokens predicted, 0',
+        '5 of its last 5 results contradict its cache view: 320 prompt tokens predicted, 0',
       ),
     ]);
+    const view = (): string[] =>
+      harness.aggregator.fleet.runner.view.groups.flatMap(({ members, routingMode }) => [
+        ...members.map(({ picture }) => picture ?? '-'),
+        routingMode,
+      ]);
+    await expect.poll(view).toEqual(['doubted', 'mixed']);
     const results = await callUnary(router.listResults.bind(router), { group: '' }, call);
     const answer = await (await fetch(`${harness.http}/api/v1/results`)).json();
     expect(answer).toEqual(ListResultsResponse.toJSON(results));
@@ -358,6 +364,15 @@ describe('the router of an aggregator, over real sockets', () => {
         ],
       },
     ]);
+    expect(await matches(indexerOf(open, harness), hashed([1]))).toEqual([
+      `${worker.address}/0 1,1,1,1 ${Picture.PICTURE_DOUBTED}`,
+    ]);
+    // It comes back by its results.
+    for (let count = 0; count < 20; count += 1) {
+      const { id } = await reserve(router, hashed([1, 2, 3]));
+      await release(router, id, 64);
+    }
+    await expect.poll(view).toEqual(['exact', 'exact']);
   });
 
   it('leaves nothing open', async () => {

@@ -98,6 +98,7 @@ class Story {
       get view() {
         return view();
       },
+      doubted: () => undefined,
     };
     this.#indexing = new FleetIndexing(
       { approximate: { ttlMs: 120_000, maxBlocks: 40, pruneTargetRatio: 0.5 } },

@@ -77,6 +77,7 @@ class RoutedFleet {
           get view() {
             return fleet.view();
           },
+          doubted: () => undefined,
         },
         ...(isReachable === undefined ? {} : { isReachable }),
       },

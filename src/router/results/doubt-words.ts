@@ -4,7 +4,7 @@ import type { ResultCounts } from './result-window.js';
 export function doubtWords(window: ResultCounts, rank: number | undefined): string {
   const { requests, predictedTokens, reportedTokens, overTokens, underTokens, contradictions } = window;
   return (
-    `${rank === undefined ? '' : `rank ${rank}: `}${contradictions} of its last ${requests} requests contradict its cache view: ` +
+    `${rank === undefined ? '' : `rank ${rank}: `}${contradictions} of its last ${requests} results contradict its cache view: ` +
     `${predictedTokens} prompt tokens predicted, ${reportedTokens} reported by the engine ` +
     `(${overTokens} predicted that it had not, ${underTokens} that it had beyond); likeliest cause: ${causeOf(window)}`
   );

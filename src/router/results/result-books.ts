@@ -22,6 +22,7 @@ export class ResultBooks {
   readonly #books = new Map<string, WorkerBook>();
   /** By target; results of others come too late. */
   #instances: ReadonlyMap<string, string> = new Map();
+  #epoch = 0;
 
   constructor(modules: { readonly clock: Clock }) {
     this.#clock = modules.clock;
@@ -39,11 +40,17 @@ export class ResultBooks {
     return count === undefined ? undefined : readReported(promptTokens, count);
   }
 
-  /** Takes one request; undefined where its worker, or its engine's start, is over. */
+  /** A new epoch, whose views are made again. Sums since the engines' starts stay. */
+  begin(epoch: number): void {
+    this.#epoch = epoch;
+    for (const book of this.#books.values()) book.begin();
+  }
+
+  /** Takes one request; undefined where its epoch, its worker or its engine's start is over. */
   record(prediction: Prediction, reported: Reported, amendment?: Amendment): Result | undefined {
     const { decision } = prediction;
     const book = this.#bookOf(decision);
-    if (book === undefined) return undefined;
+    if (book === undefined || decision.epoch !== this.#epoch) return undefined;
     const comparison = compare(prediction, reported, amendment);
     const recorded = book.record(decision, comparison, this.#clock.monotonicMs());
     return { prediction, reported, comparison, ...recorded };

@@ -32,6 +32,11 @@ export interface Recorded {
   readonly contradicts: boolean;
   /** Whether the rank is now doubted and was not, or the other way round. */
   readonly hasTurned: boolean;
+  /**
+   * While the rank is doubted: the part of what its view promised that the
+   * requests of its window found, 0 to 1. Undefined while it is not.
+   */
+  readonly trust: number | undefined;
 }
 
 /** Where a request was. */
@@ -39,16 +44,13 @@ export interface RankPlace {
   readonly rank: number;
   /** How many ranks the worker has. */
   readonly rankCount: number;
-  readonly epoch: number;
 }
 
 interface RankBook {
-  readonly window: ResultWindow;
-  readonly gauge: DoubtGauge;
+  window: ResultWindow;
+  gauge: DoubtGauge;
   doubtReason: string;
   total: ResultCounts;
-  /** The view is made again for each epoch: what was found wrong of the one before proves nothing. */
-  epoch: number;
 }
 
 /** The books of one engine start: predicted against reported tokens, by rank. */
@@ -81,8 +83,8 @@ export class WorkerBook {
 
   /** Takes one request of a rank, of so many that the worker has. */
   record(place: RankPlace, comparison: Comparison, nowMs: number): Recorded {
-    const { rank, epoch, rankCount } = place;
-    const book = this.#bookOf(rank, epoch);
+    const { rank, rankCount } = place;
+    const book = this.#bookOf(rank);
     const { predictedTokens, reportedTokens, overTokens, underTokens, isOtherPrompt } = comparison;
     const contradicts = overTokens > 0 || underTokens > 0;
     book.window.add(comparison, contradicts, nowMs);
@@ -105,7 +107,8 @@ export class WorkerBook {
       book.doubtReason = '';
       book.window.clear();
     }
-    return { contradicts, hasTurned };
+    const trust = book.gauge.isDoubted ? trustIn(book.window.counts(nowMs)) : undefined;
+    return { contradicts, hasTurned, trust };
   }
 
   /** By rank, in the order in which they came. */
@@ -123,17 +126,25 @@ export class WorkerBook {
     }));
   }
 
-  #bookOf(rank: number, epoch: number): RankBook {
+  /** The view is made again for each epoch: what was found wrong of the one before proves nothing of the next. */
+  begin(): void {
+    for (const book of this.#ranks.values()) Object.assign(book, blank());
+  }
+
+  #bookOf(rank: number): RankBook {
     const known = this.#ranks.get(rank);
-    if (known?.epoch === epoch) return known;
-    const book = {
-      window: new ResultWindow(),
-      gauge: new DoubtGauge(),
-      doubtReason: '',
-      total: known?.total ?? NO_RESULTS,
-      epoch,
-    };
+    if (known !== undefined) return known;
+    const book = { ...blank(), total: NO_RESULTS };
     this.#ranks.set(rank, book);
     return book;
   }
+}
+
+function blank(): Omit<RankBook, 'total'> {
+  return { window: new ResultWindow(), gauge: new DoubtGauge(), doubtReason: '' };
+}
+
+/** Of a view that promised nothing, nothing can be too much. */
+function trustIn({ predictedTokens, overTokens }: ResultCounts): number {
+  return predictedTokens === 0 ? 1 : Math.max(0, 1 - overTokens / predictedTokens);
 }

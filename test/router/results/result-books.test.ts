@@ -13,6 +13,7 @@ function make(instances: Record<string, string> = { 'w-1': 'w-1-1' }): {
 } {
   const clock = new FakeClock();
   const books = new ResultBooks({ clock });
+  books.begin(1);
   books.keepOnly(new Map(Object.entries(instances)));
   return { books, clock };
 }
@@ -100,6 +101,8 @@ describe('the books of a group', () => {
   it('forget what a view of the epoch before was doubted for', () => {
     const { books } = make();
     for (let n = 0; n < 5; n += 1) finish(books, makePrediction(), 0);
+    books.begin(2);
+    expect(finish(books, makePrediction(), 0)).toBe(false);
     finish(books, makePrediction({ decision: { epoch: 2 } }), 64);
     expect(books.results()).toMatchObject([{ isDoubted: false, total: { requests: 6, contradictions: 5 } }]);
   });

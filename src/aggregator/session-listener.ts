@@ -29,6 +29,9 @@ export interface SessionListener extends ChannelListener {
   onReport(target: string, report: CapabilityReport, receivedAtMs: number): boolean;
   /** The sidecar was heard without news: what it said last stands. */
   onAlive(target: string): void;
-  /** There is no session now; told at every failed attempt, in words that an operator can act on. */
+  /**
+   * There is no session now, in words that an operator can act on; repeated
+   * after attempts that failed, at least where they failed for another reason.
+   */
   onBroken(target: string, reason: string): void;
 }

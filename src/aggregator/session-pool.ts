@@ -48,7 +48,7 @@ export class SessionPool {
       ...modules,
       gate: new ConnectGate(options, { clock }),
       silence: new SilenceWatch({ clock }),
-      unreachable: new Set(),
+      unreachable: { connect: new Set(), knock: new Set() },
     };
   }
 

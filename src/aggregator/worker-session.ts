@@ -15,6 +15,8 @@ import type { Random } from '../platform/random.js';
 import type { SilenceWatch } from '../platform/silence-watch.js';
 import { FAULT_REASON, type StreamRefusals } from '../platform/stream-refusals.js';
 import type { RpcChannel, RpcDialer } from '../rpc/channel.js';
+import { isNobodyThere } from '../rpc/connect-error.js';
+import { canKnock } from '../rpc/knock.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
 import type { SessionListener } from './session-listener.js';
@@ -48,8 +50,8 @@ export interface WorkerSessionModules {
   readonly dialer: RpcDialer;
   readonly gate: ConnectGate;
   readonly silence: SilenceWatch;
-  /** Sessions that cannot reach their sidecar: the more there are, the less often each looks. */
-  readonly unreachable: Set<WorkerSession>;
+  /** Sessions that cannot reach their sidecar, by how they look for it: the more there are, the less often each looks. */
+  readonly unreachable: Readonly<Record<'connect' | 'knock', Set<WorkerSession>>>;
   readonly listener: SessionListener;
   readonly logger: Logger;
   /** The name of the frontend that reports to sidecars whether it offers them; default: it does not. */
@@ -73,8 +75,10 @@ type SessionState =
       readonly stream: WatchStream;
       readonly sinceMs: number;
     }
-  /** The last attempt failed; the timer leads back to `queued`. */
+  /** The last attempt failed; the timer leads back to `queued`, or to `knocking` where nobody was there. */
   | { readonly type: 'waiting'; readonly timer: Timer }
+  /** Looks whether anybody is there by now; it takes no place at the gate. */
+  | { readonly type: 'knocking'; readonly cancel: () => void }
   | { readonly type: 'closed' };
 
 /** The names of a session's states. */
@@ -97,6 +101,10 @@ export class WorkerSession {
   #failures = 0;
   /** Attempts to connect in a row that failed. */
   #misses = 0;
+  /** Whether nobody was there, so that it is looked whether anybody is before the next. */
+  #knocks = false;
+  /** What the last knock found; undefined before the first. */
+  #knockCode: string | undefined;
   #lastInstanceId = '';
   #lastRevision = 0n;
   #divergingHeartbeats = 0;
@@ -129,7 +137,7 @@ export class WorkerSession {
     try {
       channel = this.#modules.dialer.dial(this.address);
     } catch (error) {
-      this.#miss(explainConnect(error));
+      this.#miss(error);
       return;
     }
     const state: SessionState = { type: 'connecting', abort: new AbortController() };
@@ -141,7 +149,7 @@ export class WorkerSession {
         else channel.close();
       },
       (error: unknown) => {
-        if (this.#state === state) this.#miss(explainConnect(error));
+        if (this.#state === state) this.#miss(error);
       },
     );
   }
@@ -254,12 +262,35 @@ export class WorkerSession {
   }
 
   /** The sidecar cannot be reached. It may be back at any time, so that it is looked for often. */
-  #miss(reason: string): void {
-    const { random, unreachable } = this.#modules;
+  #miss(error: unknown): void {
+    const { unreachable } = this.#modules;
     if (this.#state.type === 'closed') return;
+    this.#knocks = isNobodyThere(error) && canKnock(this.address);
+    unreachable[this.#knocks ? 'connect' : 'knock'].delete(this);
+    unreachable[this.#knocks ? 'knock' : 'connect'].add(this);
+    this.#waitToReturn(explainConnect(error));
+  }
+
+  #knock(): void {
+    const cancel = this.#modules.dialer.knock(this.address, (failure) => {
+      if (failure === undefined) return this.#enter();
+      if (failure.code === this.#knockCode) return this.#waitToReturn(undefined);
+      this.#knockCode = failure.code;
+      this.#miss(failure.explain());
+    });
+    this.#setState({ type: 'knocking', cancel });
+  }
+
+  #waitToReturn(reason: string | undefined): void {
+    const { random, unreachable } = this.#modules;
     this.#misses += 1;
-    unreachable.add(this);
-    this.#waitFor(backoffMs(this.#misses, random, returnWaitMs(unreachable.size)), reason);
+    const by = this.#knocks ? 'knock' : 'connect';
+    this.#waitFor(backoffMs(this.#misses, random, returnWaitMs(unreachable[by].size, by)), reason);
+  }
+
+  #enter(): void {
+    this.#setState({ type: 'queued' });
+    this.#modules.gate.enter(this);
   }
 
   /** The sidecar was reached, and its stream ended. */
@@ -272,13 +303,15 @@ export class WorkerSession {
     this.#waitFor(backoffMs(this.#failures, random), reason);
   }
 
-  #waitFor(waitMs: number, reason: string): void {
-    const { clock, gate, listener, refusals } = this.#modules;
+  /** Waits, and passes on why unless that is known. */
+  #waitFor(waitMs: number, reason: string | undefined): void {
+    const { clock, listener, refusals } = this.#modules;
     const timer = clock.setTimer(waitMs, () => {
-      this.#setState({ type: 'queued' });
-      gate.enter(this);
+      if (this.#knocks) this.#knock();
+      else this.#enter();
     });
     this.#setState({ type: 'waiting', timer });
+    if (reason === undefined) return;
     refusals.guard(this.target, () => listener.onBroken(this.target, reason));
   }
 
@@ -289,6 +322,7 @@ export class WorkerSession {
     if (old.type === 'closed') return;
     this.#state = next;
     if (old.type === 'waiting') old.timer.clear();
+    if (old.type === 'knocking') old.cancel();
     if (old.type === 'connecting' && next.type !== 'watching') old.abort.abort();
     if (old.type === 'watching') {
       this.#modules.refusals.guard(this.target, () => this.#modules.listener.onDisconnected?.(this.target));
@@ -299,9 +333,14 @@ export class WorkerSession {
       old.stream.cancel();
       old.channel.close();
     }
-    if (next.type === 'watching' || next.type === 'closed') unreachable.delete(this);
+    if (next.type === 'watching' || next.type === 'closed') {
+      unreachable.connect.delete(this);
+      unreachable.knock.delete(this);
+    }
     if (next.type === 'watching') {
       this.#misses = 0;
+      this.#knocks = false;
+      this.#knockCode = undefined;
       this.#quietLooks = 0;
       this.#divergingHeartbeats = 0;
       silence.add(this);

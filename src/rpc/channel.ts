@@ -12,6 +12,7 @@ import {
 import { type Address, isLoopback } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import { ConnectError, explainFailure, explainSilence } from './connect-error.js';
+import { type KnockFailure, knock } from './knock.js';
 import { MAX_MESSAGE_BYTES } from './limits.js';
 import { PeerCredentials } from './peer-credentials.js';
 import type { Security } from './security.js';
@@ -60,6 +61,11 @@ export class RpcDialer {
       );
     }
     return new RpcChannel({ address, connectTimeoutMs: this.#connectTimeoutMs }, this.#modules);
+  }
+
+  /** See `knock`; only where `canKnock`. */
+  knock(address: Address, onResult: (failure: KnockFailure | undefined) => void): () => void {
+    return knock(address, this.#modules.security.transport, onResult, this.#modules);
   }
 }
 

@@ -29,6 +29,14 @@ export class ConnectError extends Error {
   }
 }
 
+/** Codes of attempts that came to nobody: looking whether somebody accepts TCP again is enough. */
+const NOBODY_THERE: ReadonlySet<ConnectErrorCode> = new Set(['refused', 'unreachable', 'no_answer']);
+
+/** Whether an attempt failed because nobody accepted TCP. */
+export function isNobodyThere(error: unknown): boolean {
+  return error instanceof ConnectError && NOBODY_THERE.has(error.code);
+}
+
 /** What is known of an attempt that failed. */
 export interface FailedAttempt {
   readonly address: string;

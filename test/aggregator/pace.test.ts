@@ -13,10 +13,16 @@ describe('the wait before an attempt', () => {
     expect(waits(0)).toEqual([125, 250, 500, 7_500, 7_500, 7_500]);
   });
 
-  it('at a peer that is gone is at most a second, two with a third of a thousand gone, and more only with more', () => {
-    expect([1, 166, 333, 1_000, 100_000].map(returnWaitMs)).toEqual([1_000, 1_000, 1_998, 6_000, 15_000]);
+  it('at a peer that is gone is at most a second, two with 1,000 gone that refuse, and more only with more', () => {
+    const gone = [1, 166, 333, 600, 1_000, 1_200, 100_000];
+    expect(gone.map((count) => returnWaitMs(count, 'connect'))).toEqual([
+      1_000, 1_000, 1_998, 3_600, 6_000, 7_200, 15_000,
+    ]);
+    expect(gone.map((count) => Math.round(returnWaitMs(count, 'knock')))).toEqual([
+      1_000, 1_000, 1_000, 1_000, 1_667, 2_000, 15_000,
+    ]);
     const random = { fraction: () => 1, uniqueId: () => '' };
-    expect([1, 3, 99].map((attempt) => backoffMs(attempt, random, returnWaitMs(1)))).toEqual([
+    expect([1, 3, 99].map((attempt) => backoffMs(attempt, random, returnWaitMs(1, 'knock')))).toEqual([
       250, 1_000, 1_000,
     ]);
   });

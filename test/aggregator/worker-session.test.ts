@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { HEARTBEAT_DEADLINE_S, MAX_REPORT_BYTES } from '../../src/aggregator/worker-session.js';
@@ -190,6 +191,57 @@ describe('a session', () => {
     sidecar.sendBytes(Buffer.from([0x7a, 0x01, 0x61]));
     await recorder.until(() => recorder.events.length === 2);
     expect(recorder.events[1]).toBe('alive w-1');
+  });
+});
+
+describe('a session whose sidecar is not there', () => {
+  it('knocks at its address, does not say so each time, and connects as soon as somebody is there', async () => {
+    const port = await findClosedPort();
+    const { pool, recorder, clock } = createPool();
+    pool.setEndpoints([{ target: 'w-1', address: `127.0.0.1:${port}` }]);
+    await recorder.until(() => recorder.count('broken') === 1);
+    for (let at = 0; at < 3; at += 1) {
+      await clock.advanceMs(1_000);
+      // One of the test's own at the same port: it ends after that of the session.
+      await new Promise<void>((resolve) => connect(port, '127.0.0.1').once('error', () => resolve()));
+    }
+    // By the connection that failed and by the first knock, and by no other.
+    expect(recorder.count('broken')).toBe(2);
+    expect(new Set(recorder.brokenReasons('w-1')).size).toBe(1);
+    const sidecar = await startSidecar({ port });
+    await clock.advanceMs(1_000);
+    await recorder.until(() => recorder.reports.length === 1);
+    // The knock, and the connection.
+    expect(sidecar.connectionsSeen).toBe(2);
+  });
+
+  it('says so again when it fails in another way', async () => {
+    const port = await findClosedPort();
+    const { pool, recorder, clock } = createPool();
+    pool.setEndpoints([{ target: 'w-1', address: `127.0.0.1:${port}` }]);
+    await recorder.until(() => recorder.count('broken') === 1);
+    await startSidecar({ port, mode: 'hang_up' });
+    await clock.advanceMs(1_000);
+    await recorder.until(() => recorder.count('broken') === 2);
+    expect(recorder.brokenReasons('w-1')).toEqual([
+      expect.stringContaining('nothing listens there'),
+      expect.stringContaining('does not speak plaintext HTTP/2'),
+    ]);
+  });
+
+  it('holds no place at the gate while it knocks, so that those who are there go first', async () => {
+    const port = await findClosedPort();
+    const { pool, recorder, clock } = createPool({ maxConnecting: 1 });
+    pool.setEndpoints([{ target: 'gone', address: `127.0.0.1:${port}` }]);
+    await recorder.until(() => recorder.count('broken') === 1);
+    const sidecar = await startSidecar();
+    // Its time has come, and what it finds is not known yet.
+    await clock.advanceMs(250);
+    pool.setEndpoints([
+      { target: 'gone', address: `127.0.0.1:${port}` },
+      { target: 'w-1', address: sidecar.address },
+    ]);
+    await recorder.until(() => recorder.reports.length === 1);
   });
 });
 

@@ -1,0 +1,60 @@
+import { connect, isIP } from 'node:net';
+import type { Address } from '../platform/address.js';
+import type { Clock } from '../platform/clock.js';
+import { type ConnectError, explainFailure, explainSilence } from './connect-error.js';
+
+/** How long a knock waits: a healthy peer accepts within milliseconds, and the next knock comes soon. */
+const KNOCK_TIMEOUT_MS = 1_000;
+
+/** Nobody accepted. */
+export interface KnockFailure {
+  /** Node's code of the error, or `silence`: with the same code it says the same. */
+  readonly code: string;
+  /** Made when somebody wants to know: thousands of knocks find the same in a second. */
+  readonly explain: () => ConnectError;
+}
+
+/** Whether `knock` can look for it: a host name would have to be resolved each time, which costs more than it saves. */
+export function canKnock(address: Address): boolean {
+  return address.type === 'unix' || isIP(address.host) !== 0;
+}
+
+/**
+ * Looks whether anybody accepts TCP connections at `address`, on a socket that
+ * is closed whatever comes of it: about 0.1 ms of processor time, where a
+ * channel that fails costs 0.4 ms and more. Calls `onResult` once, with nothing
+ * when somebody does, unless the function that comes back was called before.
+ */
+export function knock(
+  address: Address,
+  transport: 'plaintext' | 'tls',
+  onResult: (failure: KnockFailure | undefined) => void,
+  { clock }: { readonly clock: Clock },
+): () => void {
+  const attempt = { address: address.text, transport, phase: 'dialling' } as const;
+  const socket = connect(
+    address.type === 'unix' ? { path: address.path } : { host: address.host, port: address.port },
+  );
+  const end = (): void => {
+    timer.clear();
+    socket.removeListener('connect', onConnect);
+    socket.removeListener('error', onError);
+    // What comes after the end is for nobody, and unheard it would end the process.
+    socket.on('error', () => undefined).destroy();
+  };
+  const onConnect = (): void => {
+    end();
+    onResult(undefined);
+  };
+  const onError = ({ code, message }: NodeJS.ErrnoException): void => {
+    end();
+    onResult({ code: code ?? message, explain: () => explainFailure({ ...attempt, details: message }) });
+  };
+  const timer = clock.setTimer(KNOCK_TIMEOUT_MS, () => {
+    end();
+    const waitedMs = KNOCK_TIMEOUT_MS;
+    onResult({ code: 'silence', explain: () => explainSilence({ ...attempt, waitedMs }) });
+  });
+  socket.once('connect', onConnect).once('error', onError);
+  return end;
+}

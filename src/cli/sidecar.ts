@@ -1,6 +1,6 @@
 import { reportedSource } from '../contract/event-source.js';
 import type { Fact } from '../contract/facts.js';
-import { EngineKind, EngineRole, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole, Topology } from '../gen/kvaccord/v1/capabilities.js';
 import { MAX_EVENTS_BYTES } from '../kv-events/exact-json.js';
 import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
@@ -8,6 +8,7 @@ import { readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
 import { createHttpGet, createHttpPost, type HttpGetOptions } from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
+import { loadPart } from '../platform/load-part.js';
 import { createRegistry } from '../platform/metrics.js';
 import { systemRandom } from '../platform/random.js';
 import { createEngineRpc } from '../rpc/engine-rpc.js';
@@ -93,7 +94,8 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         registry: createRegistry({ version }),
         openFile: openFilePieces,
         probeModules,
-        loadProbes: async () => (await import('../sidecar/engines/index.js')).ENGINE_PROBES,
+        loadProbes: async () =>
+          (await loadPart(() => import('../sidecar/engines/index.js'), context))?.ENGINE_PROBES ?? [],
         locate: locationOf(settings, context, probeModules),
         ...eventReadingOf(settings, context, engineHttp),
         ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
@@ -161,18 +163,20 @@ function locationOf(
 /** How KV events are read; the library that reads them is loaded when there is something to read. */
 function eventReadingOf(
   settings: Settings,
-  { clock }: Context,
+  context: Context,
   engineHttp: HttpGetOptions,
 ): Pick<SidecarModules, 'eventReading'> {
   const eventSettings = eventSettingsOf(settings);
   if (eventSettings === undefined) return {};
+  const { clock } = context;
   const postJson = createHttpPost({ ...engineHttp, maxBodyBytes: MAX_EVENTS_BYTES }, { clock });
   return {
     eventReading: {
       settings: eventSettings,
       async loadFeed(modules) {
-        const { EngineFeed } = await import('../kv-events/engine-feed.js');
-        return new EngineFeed({}, { ...modules, postJson });
+        const part = await loadPart(() => import('../kv-events/engine-feed.js'), context);
+        if (part === undefined) throw new Error('the sidecar ends');
+        return new part.EngineFeed({}, { ...modules, postJson });
       },
     },
   };
@@ -240,8 +244,9 @@ function placementOf({ nodeName, zone, rack }: Settings): Environment {
  */
 async function openTopology(
   settings: Settings,
-  { clock, environment }: Context,
+  context: Context,
 ): Promise<((signal: AbortSignal) => Promise<Topology>) | undefined> {
+  const { clock, environment } = context;
   const { topology, hostRoot, engineDevices } = settings;
   const readDevices =
     engineDevices === undefined
@@ -258,8 +263,12 @@ async function openTopology(
   };
   if (topology === 'auto') {
     return async (signal) => {
-      const { host, readTopology } = await load();
-      const { topologyReaders } = await import('../sidecar/topology/readers.js');
+      const part = await loadPart(
+        () => Promise.all([load(), import('../sidecar/topology/readers.js')]),
+        context,
+      );
+      if (part === undefined) return Topology.create();
+      const [{ host, readTopology }, { topologyReaders }] = part;
       return readTopology({ readers: topologyReaders, host, clock, ...readDevices }, signal);
     };
   }

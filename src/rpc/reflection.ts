@@ -4,6 +4,7 @@ import type {
   ServerReflectionResponse,
   ServerReflectionServer,
 } from '../gen/grpc/reflection/v1/reflection.js';
+import { type HasRoom, hasDescriptorRoom } from '../platform/load-part.js';
 import type { DescriptorIndex } from './descriptor-index.js';
 import { RpcError, toRpcError, toStatus } from './errors.js';
 import type { RpcEdge } from './handlers.js';
@@ -18,13 +19,15 @@ const MAX_REQUESTS_PER_STREAM = 1_000;
  */
 export class Reflection {
   readonly #serviceNames: () => readonly string[];
+  readonly #hasRoom: HasRoom;
   /**
    * Loaded when first asked: most processes never are, and the library that
    * decodes it is a tenth of a sidecar's memory and start-up.
    */
   #index: Promise<DescriptorIndex> | undefined;
 
-  constructor(modules: { readonly serviceNames: () => readonly string[] }) {
+  constructor(modules: { readonly serviceNames: () => readonly string[]; readonly hasRoom?: HasRoom }) {
+    this.#hasRoom = modules.hasRoom ?? hasDescriptorRoom;
     this.#serviceNames = modules.serviceNames;
   }
 
@@ -35,9 +38,23 @@ export class Reflection {
 
   /** The answer to one request. */
   async answer(request: ServerReflectionRequest): Promise<ServerReflectionResponse> {
-    this.#index ??= import('./descriptor-index.js').then((module) => module.readDescriptorIndex());
-    const messageResponse = this.#respond(request, await this.#index);
+    const messageResponse = this.#respond(request, await this.#load());
     return { validHost: request.host, originalRequest: request, messageResponse };
+  }
+
+  /** Never a load that failed: Node would keep it, and so would this. */
+  #load(): Promise<DescriptorIndex> {
+    if (this.#index !== undefined) return this.#index;
+    if (!this.#hasRoom()) {
+      const message = 'reflection is not loaded yet and no files can be opened now: ask again later';
+      return Promise.reject(new RpcError('unavailable', message));
+    }
+    const loading = import('./descriptor-index.js').then((module) => module.readDescriptorIndex());
+    this.#index = loading;
+    loading.catch(() => {
+      this.#index = undefined;
+    });
+    return loading;
   }
 
   #serve(call: ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>, edge: RpcEdge): void {

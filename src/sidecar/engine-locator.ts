@@ -1,5 +1,6 @@
 import { engineKindName } from '../contract/names.js';
 import { EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import { loadPart } from '../platform/load-part.js';
 import type { Logger } from '../platform/logger.js';
 import type { EngineLocation } from './engine-watch.js';
 import type { DetectFinding, Detection, DetectOptions } from './engines/auto-detect.js';
@@ -83,13 +84,18 @@ export class EngineLocator {
   async #search(signal: AbortSignal): Promise<Detection> {
     const { probeModules } = this.#modules;
     // Loaded now: an operator who names the engine needs no search.
-    const { detectEngine } = await import('./engines/auto-detect.js');
+    const part = await loadPart(() => import('./engines/auto-detect.js'), {
+      clock: probeModules.clock,
+      logger: this.#modules.logger,
+      signal,
+    });
+    if (part === undefined) return { findings: [] };
     const own = new AbortController();
     const abort = (): void => own.abort();
     const timer = probeModules.clock.setTimer(SEARCH_TIMEOUT_MS, abort);
     signal.addEventListener('abort', abort, { once: true });
     try {
-      return await detectEngine(this.#options, probeModules, own.signal);
+      return await part.detectEngine(this.#options, probeModules, own.signal);
     } finally {
       timer.clear();
       signal.removeEventListener('abort', abort);

@@ -10,6 +10,7 @@ import { HttpServer, type HttpServerModules } from '../http/http-server.js';
 import { ProbeBoard } from '../http/probe-board.js';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
+import { describeError } from '../platform/describe-error.js';
 import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import type { Security } from '../rpc/security.js';
@@ -245,7 +246,11 @@ export class Sidecar {
   }
 
   async #readTopology(): Promise<void> {
-    const topology = await this.#modules.readTopology?.(this.#stop.signal);
+    const { readTopology, logger } = this.#modules;
+    const topology = await readTopology?.(this.#stop.signal).catch((error: unknown) => {
+      logger.error({ error }, `What the worker runs on cannot be read: ${describeError(error)}.`);
+      return undefined;
+    });
     if (topology !== undefined && !this.#stop.signal.aborted) this.#store.setTopology(topology);
   }
 

@@ -10,6 +10,7 @@ import {
 import { ServerReflectionClient as ServerReflectionClientAlpha } from '../../src/gen/grpc/reflection/v1alpha/reflection.js';
 import { CapabilitiesService, GetCapabilitiesResponse } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { wrapServerStream, wrapUnary } from '../../src/rpc/handlers.js';
+import { Reflection } from '../../src/rpc/reflection.js';
 import { createTestServer, dial } from './rpc-test-server.js';
 
 type Asked = NonNullable<ServerReflectionRequest['messageRequest']>;
@@ -171,5 +172,14 @@ describe('server reflection', () => {
     await expect.poll(() => server.edge.streams.size).toBe(1);
     await server.stop(2_000);
     expect(await ended).toMatchObject({ code: status.OK });
+  });
+
+  it('is refused while no files can be opened, and works when they can', async () => {
+    let hasRoom = false;
+    const reflection = new Reflection({ serviceNames: () => ['a.B'], hasRoom: () => hasRoom });
+    const request = { host: '', messageRequest: { $case: 'listServices', value: '*' } } as const;
+    await expect(reflection.answer(request)).rejects.toMatchObject({ code: 'unavailable' });
+    hasRoom = true;
+    expect((await reflection.answer(request)).messageResponse?.$case).toBe('listServicesResponse');
   });
 });

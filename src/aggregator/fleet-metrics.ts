@@ -8,7 +8,7 @@ import type { Clock } from '../platform/clock.js';
 import type { SourceHealth } from './discovery/source.js';
 import type { FleetFault } from './fleet-runner.js';
 import { MissedGroups, type MissedGroupsOptions } from './missed-groups.js';
-import { countMembers, WORKER_COUNTS } from './worker-counts.js';
+import { countInexact, countMembers, WORKER_COUNTS } from './worker-counts.js';
 
 const AGREEMENT_STATES = ['collecting', 'agreed', 'conflict'] as const;
 const ROUTING_MODES: readonly RoutingMode[] = ['closed', 'exact', 'mixed', 'approximate', 'load_only'];
@@ -119,6 +119,14 @@ export class FleetMetrics {
         for (const { group, routingMode } of groups) {
           for (const mode of ROUTING_MODES) self.set({ group, mode }, Number(mode === routingMode));
         }
+      },
+    );
+    gauge(
+      'group_inexact_workers',
+      'Workers of a group that get requests and whose cache view is not exact; engines that have published nothing yet are not counted.',
+      ['group'],
+      (self, { groups }) => {
+        for (const { group, members } of groups) self.set({ group }, countInexact(members));
       },
     );
     gauge(

@@ -1,4 +1,5 @@
 import type { MemberView } from '../agreement/snapshot.js';
+import { NOTHING_PUBLISHED } from '../contract/picture.js';
 
 /**
  * What a model has of a worker, as `kv_accord_group_workers` counts it. Every listed worker counts under one of them:
@@ -40,4 +41,15 @@ export function countMembers(
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return counts;
+}
+
+/**
+ * How many that get requests have a cache view that is not exact. An engine
+ * that has published nothing yet is not counted: it is new or idle.
+ */
+export function countInexact(members: readonly MemberView[]): number {
+  return members.filter(
+    ({ offer, picture, pictureReason }) =>
+      offer !== 'none' && picture !== 'exact' && !pictureReason.includes(NOTHING_PUBLISHED),
+  ).length;
 }

@@ -23,6 +23,12 @@ export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
   none: WirePicture.PICTURE_NONE,
 };
 
+/**
+ * Why the picture of an engine is not exact that has published nothing since it
+ * is followed: it is idle, and not at fault.
+ */
+export const NOTHING_PUBLISHED = 'the engine has published nothing yet, or keeps nothing of it';
+
 /** What is known of the whole when this is known of its parts: the worse of two. */
 export function worsePicture(one: Picture, other: Picture): Picture {
   return PICTURES.indexOf(one) >= PICTURES.indexOf(other) ? one : other;

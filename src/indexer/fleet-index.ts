@@ -1,6 +1,6 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-index.js';
 import { TIERS, type Tier } from '../blocks/tier.js';
-import { PICTURES, type Picture, worsePicture } from '../contract/picture.js';
+import { NOTHING_PUBLISHED, PICTURES, type Picture, worsePicture } from '../contract/picture.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
 import type { AskedPrompt } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
@@ -555,7 +555,9 @@ export class FleetIndex {
     let worst: PictureWords = { picture: 'exact', reason: '' };
     for (const rank of ranks) {
       const { picture, reason } = pictureOf(rank);
-      if (PICTURES.indexOf(picture) <= PICTURES.indexOf(worst.picture)) continue;
+      const rankOf = PICTURES.indexOf(picture) - PICTURES.indexOf(worst.picture);
+      // Of two that are alike, the one with a fault is named, and not the one that is idle.
+      if (rankOf < 0 || (rankOf === 0 && !worst.reason.includes(NOTHING_PUBLISHED))) continue;
       worst = { picture, reason: ranks.length === 1 ? reason : `rank ${rank.rank}: ${reason}` };
     }
     return worst;

@@ -1,3 +1,4 @@
+import { NOTHING_PUBLISHED } from '../contract/picture.js';
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
@@ -59,7 +60,6 @@ const WORK_SLICE_MS = 5;
 const NOTHING_APPLIED: AppliedBatch = { changes: [], orphans: 0 };
 
 /** A publisher that was never heard gives no batch. Its first one proves which it is. */
-const NOTHING_GIVEN = 'the engine has published nothing yet, or keeps nothing of it';
 
 const TOO_OLD = 'the engine does not keep the batches that were lost any more';
 
@@ -145,7 +145,7 @@ export class RankFeed implements Feed {
       onNothingPublished: (isProved) => {
         this.#watch.acceptNone();
         if (isProved) this.#standing.complete();
-        else this.#standing.awaitFirstBatch(NOTHING_GIVEN);
+        else this.#standing.awaitFirstBatch(NOTHING_PUBLISHED);
       },
       onRestart: () => this.#onRestart(),
       isDoubted: () => this.#doubt !== undefined,

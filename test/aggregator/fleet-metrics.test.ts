@@ -4,6 +4,7 @@ import { FleetMetrics } from '../../src/aggregator/fleet-metrics.js';
 import { MAX_MISSED_GROUPS, MISSED_FOR_MS } from '../../src/aggregator/missed-groups.js';
 import type { AgreementEffect } from '../../src/agreement/events.js';
 import type { AgreementOptions } from '../../src/agreement/options.js';
+import { NOTHING_PUBLISHED } from '../../src/contract/picture.js';
 import type { Clock } from '../../src/platform/clock.js';
 import { TestFleet } from '../support/fleet.js';
 
@@ -180,6 +181,16 @@ describe('when workers go away', () => {
       'kv_accord_group_workers{group="tiny",state="draining"} 1',
       'kv_accord_group_workers{group="",state="silent"} 1',
     ]);
+  });
+
+  it('count whose caches are not known exactly, and no engine that has published nothing yet', async () => {
+    const stage = agreed();
+    const inexact = () => stage.series('kv_accord_group_inexact_workers{');
+    stage.take(stage.fleet.pictured('a', 'exact'));
+    stage.take(stage.fleet.pictured('b', 'partial', NOTHING_PUBLISHED));
+    expect(await inexact()).toEqual(['kv_accord_group_inexact_workers{group="tiny"} 0']);
+    stage.take(stage.fleet.pictured('b', 'partial', 'unknown before sequence 12'));
+    expect(await inexact()).toEqual(['kv_accord_group_inexact_workers{group="tiny"} 1']);
   });
 
   it('call a worker lost for as long as it is, not for the grace time alone', async () => {

@@ -12,6 +12,7 @@ const BENCHES = [
   'block-hashing',
   'block-mirror',
   'prefix-index',
+  'hybrid-index',
   'router-decision',
   'sidecar-start',
   'fan-out',

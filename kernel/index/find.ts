@@ -56,8 +56,8 @@ export function findEnd(area: usize): u32 {
   return load<u32>(area, AREA_ANSWERS);
 }
 
-/** Which of the first `count` hashes of the area, at most 32, the holder has in a tier: bit n is number n. */
-export function heldOf(area: usize, holder: u32, tier: u32, count: u32): u32 {
+/** Which of at most 32 hashes of the area, from number `first` on, the holder has in a tier: bit n is number `first + n`. */
+export function heldOf(area: usize, holder: u32, tier: u32, first: u32, count: u32): u32 {
   if (entriesOf(tier) === 0) return 0;
   const directory = directoryOf(tier);
   const shift = shiftOf(tier);
@@ -66,7 +66,7 @@ export function heldOf(area: usize, holder: u32, tier: u32, count: u32): u32 {
   let last: u32 = 0;
   let isIn = false;
   for (let at: u32 = 0; at < count; at++) {
-    const hash = load<u64>(area + AREA_INPUT + (at << 3));
+    const hash = load<u64>(area + AREA_INPUT + ((first + at) << 3));
     if (isNext(cell, hash)) cell += ENTRY;
     else {
       const mixed = mix(hash);

@@ -15,6 +15,20 @@ export interface HitGroup {
 /** Whether block number `block` (the first is 0) of the prompt is cached in the group at place `group` of the list. */
 export type BlockPresence = (group: number, block: number) => boolean;
 
+/** Answers about many blocks of a group that need not look at each; they must agree with `BlockPresence`. */
+export interface PresenceShortcuts {
+  /** How many leading blocks are cached, at most `limit`. */
+  leading(group: number, limit: number): number;
+  /** The last cached block up to and including number `block`; -1 for none. */
+  last(group: number, block: number): number;
+}
+
+/** What is known of the blocks of all groups. */
+interface Cached {
+  readonly isPresent: BlockPresence;
+  readonly shortcuts: PresenceShortcuts | undefined;
+}
+
 /** Groups that are looked up together, because all that a hit depends on is the same. */
 interface Lookup {
   readonly kind: HitKind;
@@ -79,7 +93,13 @@ export function hitRules(groups: readonly HitGroup[], alignmentTokens?: number):
  * `v1/core/kv_cache_manager.py` (the last token). Hits that end inside a block
  * (`partial_hash_hits_enabled`) are not known here.
  */
-export function longestHit(rules: HitRules, isPresent: BlockPresence, promptTokens: number): number {
+export function longestHit(
+  rules: HitRules,
+  isPresent: BlockPresence,
+  promptTokens: number,
+  shortcuts?: PresenceShortcuts,
+): number {
+  const cached = { isPresent, shortcuts };
   const { lookups, isSingle } = rules;
   let hit = promptTokens - 1;
   // One pass is enough where full attention bounds a single other kind.
@@ -100,7 +120,7 @@ export function longestHit(rules: HitRules, isPresent: BlockPresence, promptToke
       // What is dropped lies above the candidate; a state has no block to drop.
       const hasMargin = drops && !isSingle && lookup.kind !== 'state';
       const limit = hasMargin ? Math.min(candidate + lookup.width, promptTokens) : candidate;
-      const found = hitOf(lookup, rules, isPresent, limit, drops);
+      const found = hitOf(lookup, rules, cached, limit, drops);
       if (drops) proven |= 1 << at;
       else if (found < candidate) proven = 0;
       candidate = found;
@@ -114,49 +134,44 @@ export function longestHit(rules: HitRules, isPresent: BlockPresence, promptToke
 }
 
 /** Longest hit of one look-up by itself, in tokens, within the first `limit` tokens. */
-function hitOf(
-  lookup: Lookup,
-  rules: HitRules,
-  isPresent: BlockPresence,
-  limit: number,
-  drops: boolean,
-): number {
+function hitOf(lookup: Lookup, rules: HitRules, cached: Cached, limit: number, drops: boolean): number {
   const blocks = Math.floor(limit / lookup.width);
   switch (lookup.kind) {
     case 'full_attention':
-      return fullAttentionHit(lookup, rules, isPresent, blocks, drops);
+      return fullAttentionHit(lookup, rules, cached, blocks, drops);
     case 'sliding_window':
-      return slidingWindowHit(lookup, isPresent, blocks, drops);
+      return slidingWindowHit(lookup, cached, blocks, drops);
     case 'chunked_local':
-      return chunkedLocalHit(lookup, isPresent, limit, blocks);
+      return chunkedLocalHit(lookup, cached, limit, blocks);
     case 'state':
-      return stateHit(lookup, isPresent, blocks);
+      return stateHit(lookup, cached, blocks);
   }
 }
 
 function fullAttentionHit(
   lookup: Lookup,
   { alignmentTokens }: HitRules,
-  isPresent: BlockPresence,
+  cached: Cached,
   blocks: number,
   drops: boolean,
 ): number {
-  let held = 0;
-  while (held < blocks && isCached(lookup, isPresent, held)) held += 1;
-  let tokens = held * lookup.width;
+  let tokens = leadingOf(lookup, cached, blocks) * lookup.width;
   if (drops && tokens > 0) tokens -= Math.min(alignmentTokens, lookup.width);
   return tokens - (tokens % alignmentTokens);
 }
 
 /** From the right: the first end before which the whole window is cached, or all there is from the start on. */
-function slidingWindowHit(lookup: Lookup, isPresent: BlockPresence, blocks: number, drops: boolean): number {
+function slidingWindowHit(lookup: Lookup, cached: Cached, blocks: number, drops: boolean): number {
   const { width, window, step } = lookup;
   // The token to be computed is in the window itself.
   const needed = Math.max(1, Math.ceil((window - 1) / width) + (drops ? 1 : 0));
   let run = 0;
   for (let block = blocks - 1; block >= 0; block -= 1) {
-    if (run === 0 && ((drops ? block : block + 1) * width) % step !== 0) continue;
-    if (!isCached(lookup, isPresent, block)) {
+    if (run === 0) {
+      block = lastOf(lookup, cached, block);
+      if (block < 0) break;
+      if (((drops ? block : block + 1) * width) % step !== 0) continue;
+    } else if (!isCached(lookup, cached, block)) {
       run = 0;
       continue;
     }
@@ -169,24 +184,53 @@ function slidingWindowHit(lookup: Lookup, isPresent: BlockPresence, blocks: numb
 }
 
 /** What lies before the chunk in which the candidate ends is never read again, and counts as cached. */
-function chunkedLocalHit(lookup: Lookup, isPresent: BlockPresence, limit: number, blocks: number): number {
+function chunkedLocalHit(lookup: Lookup, cached: Cached, limit: number, blocks: number): number {
   const { width, window } = lookup;
   let held = Math.floor(downTo(window, limit) / width);
-  while (held < blocks && isCached(lookup, isPresent, held)) held += 1;
+  while (held < blocks && isCached(lookup, cached, held)) held += 1;
   return held * width;
 }
 
 /** The last aligned end whose state is cached. */
-function stateHit(lookup: Lookup, isPresent: BlockPresence, blocks: number): number {
+function stateHit(lookup: Lookup, cached: Cached, blocks: number): number {
   const { width, step } = lookup;
   const stride = step / width;
-  for (let end = blocks - (blocks % stride); end > 0; end -= stride) {
-    if (isCached(lookup, isPresent, end - 1)) return end * width;
+  let end = downTo(stride, blocks);
+  while (end > 0) {
+    const last = lastOf(lookup, cached, end - 1);
+    if (last === end - 1) return end * width;
+    end = downTo(stride, last + 1);
   }
   return 0;
 }
 
-function isCached({ members }: Lookup, isPresent: BlockPresence, block: number): boolean {
+/** Leading blocks that every member has, at most `limit`. */
+function leadingOf(lookup: Lookup, cached: Cached, limit: number): number {
+  const { shortcuts } = cached;
+  let held = 0;
+  if (shortcuts === undefined) {
+    while (held < limit && isCached(lookup, cached, held)) held += 1;
+    return held;
+  }
+  const { members } = lookup;
+  held = limit;
+  for (let at = 0; at < members.length; at += 1) held = shortcuts.leading(members[at] as number, held);
+  return held;
+}
+
+/** The last block up to and including number `block` that every member has; -1 for none. */
+function lastOf(lookup: Lookup, cached: Cached, block: number): number {
+  const { shortcuts } = cached;
+  const { members } = lookup;
+  let last = block;
+  while (last >= 0 && !isCached(lookup, cached, last)) {
+    if (shortcuts === undefined) last -= 1;
+    else for (let at = 0; at < members.length; at += 1) last = shortcuts.last(members[at] as number, last);
+  }
+  return last;
+}
+
+function isCached({ members }: Lookup, { isPresent }: Cached, block: number): boolean {
   // Counted by hand: this runs for each block, and a closure would be made for each.
   for (let at = 0; at < members.length; at += 1) {
     if (!isPresent(members[at] as number, block)) return false;

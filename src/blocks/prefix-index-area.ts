@@ -22,6 +22,11 @@ export class IndexArea {
   readonly #inputBytes: number;
   readonly #matches: { count: number; readonly holders: Uint32Array; readonly depths: Uint32Array };
 
+  /** What `held` was asked about last, as long as it lies in the area, and which of it. */
+  #heldOf: Uint8Array | undefined;
+  #heldFrom = 0;
+  #heldEnd = 0;
+
   constructor(kernel: IndexFunctions, memory: IndexMemory, address: number) {
     this.#kernel = kernel;
     this.#address = address;
@@ -41,6 +46,7 @@ export class IndexArea {
 
   /** Puts in as many hashes as fit, from number `first` on; how many those are. */
   put(sequenceHashes: Uint8Array, first: number): number {
+    this.#heldOf = undefined;
     const isWhole = first === 0 && sequenceHashes.length <= this.#inputBytes;
     const piece = isWhole
       ? sequenceHashes
@@ -51,9 +57,14 @@ export class IndexArea {
 
   /** As `PrefixIndex.held`; `tier` is the place of the tier in `TIERS`. */
   held(holder: number, tier: number, sequenceHashes: Uint8Array, first: number): number {
-    const piece = sequenceHashes.subarray(HASH_BYTES * first, HASH_BYTES * (first + HELD_BLOCKS));
-    this.#input.set(piece);
-    return this.#kernel.heldOf(this.#address, holder, tier, piece.length / HASH_BYTES) >>> 0;
+    const end = Math.min(first + HELD_BLOCKS, sequenceHashes.length / HASH_BYTES);
+    // Many holders are asked about the same hashes, one after the other.
+    if (this.#heldOf !== sequenceHashes || first < this.#heldFrom || end > this.#heldEnd) {
+      this.#heldEnd = first + this.put(sequenceHashes, first);
+      this.#heldFrom = first;
+      this.#heldOf = sequenceHashes;
+    }
+    return this.#kernel.heldOf(this.#address, holder, tier, first - this.#heldFrom, end - first) >>> 0;
   }
 
   /** `deepest` is the place of the tier in `TIERS`. */

@@ -117,7 +117,8 @@ export class PrefixIndex {
   /**
    * Which of up to 32 blocks a holder has in one tier, from number `first` of
    * the hashes on: bit n of the answer is block `first + n`. What `find`
-   * answered before stays valid.
+   * answered before stays valid. A list that was asked about is not read again
+   * until another call of this index reads hashes.
    */
   held(holder: number, tier: Tier, sequenceHashes: Uint8Array, first: number): number {
     this.#check(holder);

@@ -17,14 +17,28 @@ export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart
   const who = holders.length === 1 ? '1 holder' : `${holders.length} holders`;
   const headline = `${onOneLine(group)}: ${who}, ${tokensPerBlock} tokens per block, epoch ${epoch}`;
   if (holders.length === 0) return `${headline}\n`;
-  const table = plainTable(['WORKER', 'RANK', 'PICTURE', 'DEVICE', 'HOST', 'DISK', 'EXTERNAL']);
-  const sorted = [...holders].sort((a, b) =>
-    a.target === b.target ? a.dataParallelRank - b.dataParallelRank : a.target < b.target ? -1 : 1,
-  );
+  // Models with full attention alone have one group, which needs no name.
+  const hasGroups = holders.some(({ cacheGroup }) => cacheGroup !== undefined);
+  const groupColumn = hasGroups ? ['GROUP'] : [];
+  const table = plainTable([
+    'WORKER',
+    'RANK',
+    ...groupColumn,
+    'PICTURE',
+    'DEVICE',
+    'HOST',
+    'DISK',
+    'EXTERNAL',
+  ]);
+  const sorted = [...holders].sort((a, b) => {
+    if (a.target !== b.target) return a.target < b.target ? -1 : 1;
+    return a.dataParallelRank - b.dataParallelRank || (a.cacheGroup ?? -1) - (b.cacheGroup ?? -1);
+  });
   for (const holder of sorted) {
     pushRow(table, [
       holder.target,
       String(holder.dataParallelRank),
+      ...(hasGroups ? [holder.cacheGroup === undefined ? 'main' : String(holder.cacheGroup)] : []),
       PICTURES[holder.picture] ?? 'unknown',
       String(holder.deviceBlocks),
       String(holder.hostBlocks),

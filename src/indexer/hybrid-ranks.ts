@@ -1,4 +1,4 @@
-import { type BlockPresence, longestHit } from '../blocks/longest-hit.js';
+import { type BlockPresence, longestHit, type PresenceShortcuts } from '../blocks/longest-hit.js';
 import type { Matches, PrefixIndex } from '../blocks/prefix-index.js';
 import type { AskedPrompt } from './asked-index.js';
 import type { RankRules } from './rank-rules.js';
@@ -57,6 +57,10 @@ export class HybridRanks {
   #leading = -1;
   #depth = 0;
   readonly #isPresent: BlockPresence = (group, block) => this.#has(group, block);
+  readonly #shortcuts: PresenceShortcuts = {
+    leading: (group, limit) => this.#countLeading(group, limit),
+    last: (group, block) => this.#lastOf(group, block),
+  };
 
   constructor(index: PrefixIndex, tokensPerBlock: number) {
     this.#index = index;
@@ -156,20 +160,48 @@ export class HybridRanks {
     }
     // Of a prompt that came in hashes more may follow, so that its last whole block counts.
     const promptTokens = prompt.isOpenEnded === true ? prompt.tokenCount + 1 : prompt.tokenCount;
-    return Math.floor(longestHit(rules.rules, this.#isPresent, promptTokens) / this.#tokensPerBlock);
+    const hit = longestHit(rules.rules, this.#isPresent, promptTokens, this.#shortcuts);
+    return Math.floor(hit / this.#tokensPerBlock);
   }
 
   #has(group: number, block: number): boolean {
     if (group === this.#leading) return block < this.#depth;
-    const asked = this.#asked[group] as Asked;
-    const { holder, hashes } = asked;
-    if (holder === undefined || hashes === undefined || block * HASH_BYTES >= hashes.length) return false;
-    const word = block >>> WORD_BITS;
-    if (word !== asked.word) {
-      asked.bits = this.#index.held(holder, 'device', hashes, word << WORD_BITS);
-      asked.word = word;
+    return ((this.#wordOf(group, block >>> WORD_BITS) >>> (block & WORD_MASK)) & 1) === 1;
+  }
+
+  #countLeading(group: number, limit: number): number {
+    if (group === this.#leading) return Math.min(limit, this.#depth);
+    for (let first = 0; first < limit; first += WORD_MASK + 1) {
+      const missing = ~this.#wordOf(group, first >>> WORD_BITS);
+      // The lowest bit that is set, alone.
+      if (missing !== 0) return Math.min(limit, first + WORD_MASK - Math.clz32(missing & -missing));
     }
-    return ((asked.bits >>> (block & WORD_MASK)) & 1) === 1;
+    return limit;
+  }
+
+  #lastOf(group: number, block: number): number {
+    if (group === this.#leading) return Math.min(block, this.#depth - 1);
+    if (block < 0) return -1;
+    // Of the first word what lies behind the block does not count.
+    let mask = 0xffff_ffff >>> (WORD_MASK - (block & WORD_MASK));
+    for (let word = block >>> WORD_BITS; word >= 0; word -= 1) {
+      const held = this.#wordOf(group, word) & mask;
+      if (held !== 0) return (word << WORD_BITS) + WORD_MASK - Math.clz32(held);
+      mask = 0xffff_ffff;
+    }
+    return -1;
+  }
+
+  /** Of 32 blocks those that are cached; none behind the prompt. */
+  #wordOf(group: number, word: number): number {
+    const asked = this.#asked[group] as Asked;
+    if (asked.word === word) return asked.bits;
+    const { holder, hashes } = asked;
+    const first = word << WORD_BITS;
+    const isKnown = holder !== undefined && hashes !== undefined && first * HASH_BYTES < hashes.length;
+    asked.bits = isKnown ? this.#index.held(holder, 'device', hashes, first) : 0;
+    asked.word = word;
+    return asked.bits;
   }
 
   #askedAt(place: number): Asked {

@@ -37,11 +37,12 @@ export interface RankRules {
 /** Reads a contract; undefined when it says nothing but that there is full attention. */
 export function reportedHits(contract: Contract | undefined): ReportedHits | undefined {
   if (contract === undefined) return undefined;
-  const { cacheGroups, hitAlignmentTokens, dropsLastHitBlock = false } = contract;
-  if (cacheGroups.length === 0 && hitAlignmentTokens === undefined && !dropsLastHitBlock) return undefined;
+  const { cacheGroups, hitAlignmentTokens = 0, dropsLastHitBlock = false } = contract;
+  if (cacheGroups.length === 0 && hitAlignmentTokens === 0 && !dropsLastHitBlock) return undefined;
   return {
     cacheGroups: cacheGroups.slice(0, MAX_CACHE_GROUPS).map(cacheGroupFromWire),
-    alignmentTokens: hitAlignmentTokens,
+    // 0 is no alignment.
+    alignmentTokens: hitAlignmentTokens === 0 ? undefined : hitAlignmentTokens,
     dropsLastBlock: dropsLastHitBlock,
   };
 }

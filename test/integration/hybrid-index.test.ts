@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../src/blocks/block-hasher.js';
 import { type CacheGroup, CacheGroupKind, type Contract } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { DumpResponse } from '../../src/gen/kvaccord/v1/indexer.js';
-import { Picture, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
+import { Picture, SubscribeResponse, Tier } from '../../src/gen/kvaccord/v1/kv_events.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import type { FakeSidecar } from '../support/fake-sidecar.js';
 import { hashed, indexerOf, matches, tokens } from '../support/indexer-calls.js';
@@ -33,7 +33,7 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 const hasher = new BlockHasher();
 
 /** Hashes of some blocks of a prompt. */
-function hashesOf(prompt: readonly number[], blocks: readonly number[], tokensPerBlock = WIDTH): Uint8Array {
+function hashesOf(prompt: readonly number[], blocks: readonly number[], tokensPerBlock = WIDTH): Buffer {
   const seed = hasher.seedOf('', '');
   const options = { tokensPerBlock, unit: 'token', seed } as const;
   const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(prompt), options);
@@ -47,7 +47,7 @@ function startOf(cacheGroups: readonly CacheGroup[], stream = 's-1'): SubscribeR
 }
 
 function partOf(hashes: Uint8Array, cacheGroup?: number, tokensPerBlock = WIDTH): SubscribeResponse {
-  const part = { dataParallelRank: 0, tier: 1, tokensPerBlock, sequenceHashes: hashes };
+  const part = { dataParallelRank: 0, tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };
   return SubscribeResponse.fromPartial({
     payload:
       cacheGroup === undefined
@@ -63,7 +63,7 @@ function groupChange(
   hashes: Uint8Array,
   tokensPerBlock = WIDTH,
 ): SubscribeResponse {
-  const blocks = { tier: 1, tokensPerBlock, sequenceHashes: hashes };
+  const blocks = { tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };
   const change =
     kind === 'stored'
       ? { $case: 'groupStored' as const, value: { cacheGroup, stored: blocks } }

@@ -144,6 +144,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
       ...optional('maxRunningRequests', big('capacity.max_running_requests')),
       ...optional('maxBatchedTokens', big('capacity.max_batched_tokens')),
       ...optional('kvCacheSizeTokens', big('capacity.kv_cache_size_tokens')),
+      ...optional('prefixCaching', field('capacity.prefix_caching')),
     },
     kvEventSources: [...(field('kv_event_sources') ?? [])],
     topology: input.topology,

@@ -66,6 +66,8 @@ export interface FactFields {
   'capacity.max_batched_tokens': number;
   'capacity.kv_cache_size_tokens': number;
   'capacity.kv_tiers': readonly string[];
+  /** Whether it finds anything of a prompt again; stated where it does not. */
+  'capacity.prefix_caching': boolean;
   kv_event_sources: readonly KvEventSource[];
 }
 

@@ -31,11 +31,17 @@ export type EventPlan =
 /** Path of TensorRT-LLM's endpoint that loses what is read from it. */
 const TRTLLM_DRAIN_PATH = '/kv_cache_events';
 
+/** SGLang announces a publisher all the same, which stays silent: what it holds would seem to be known, and empty. */
+const CACHELESS =
+  'the engine was started without a prefix cache: it computes every prompt anew, and publishes nothing to route by; ' +
+  'start it without --disable-radix-cache (SGLang), --no-enable-prefix-caching (vLLM) or enable_block_reuse: false (TensorRT-LLM)';
+
 /** Longest address of a source that a reason names. */
 const MAX_NAMED_CHARS = 200;
 
 /** Says what is to be read of the engine that `report` tells of. */
 export function planEvents(settings: EventSettings, report: CapabilityReport): EventPlan {
+  if (report.capacity?.prefixCaching === false) return { type: 'nothing', reason: CACHELESS };
   if (settings.from === 'operator') return { type: 'read', sources: settings.sources };
   const readable = sourcesOf(report.kvEventSources);
   if (readable.length > 0) return { type: 'read', sources: readable };

@@ -44,6 +44,20 @@ describe('what is read of an engine', () => {
     expect(plan([{}], { from: 'operator', sources })).toEqual({ type: 'read', sources });
   });
 
+  it('is nothing of an engine without a prefix cache, also where it or the operator names a source', () => {
+    const report = CapabilityReport.fromPartial({
+      capacity: { prefixCaching: false },
+      kvEventSources: [{ endpoint: 'tcp://127.0.0.1:5557', transport: 'zmq' }],
+    });
+    const sources = [{ kind: 'zmq', rank: 0, endpoint: 'tcp://other:1', topic: '' }] as const;
+    for (const settings of [AUTO, { from: 'operator', sources } as const]) {
+      expect(planEvents(settings, report)).toMatchObject({
+        type: 'nothing',
+        reason: expect.stringContaining('without a prefix cache'),
+      });
+    }
+  });
+
   it('takes the first of several sources for one rank', () => {
     const planned = plan([{ endpoint: 'tcp://a:1' }, { endpoint: 'tcp://b:1' }]);
     expect(planned).toMatchObject({ sources: [{ endpoint: 'tcp://a:1' }] });

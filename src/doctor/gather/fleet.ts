@@ -174,6 +174,7 @@ function reportFacts(
   set('total_kv_blocks', capacity?.totalKvBlocks);
   set('kv_cache_tokens', capacity?.kvCacheSizeTokens);
   set('max_num_seqs', capacity?.maxRunningRequests);
+  if (capacity?.prefixCaching === false) set('prefix_caching', 'false');
   set('lora_adapters', model?.loraAdapters.slice(0, MAX_NAMES).join(','));
   const kinds = report.blockSizes.slice(0, MAX_NAMES).map(({ attentionKind = '' }) => attentionKind);
   set('attention_kinds', [...new Set(kinds.filter((kind) => kind !== ''))].join(','));

@@ -153,6 +153,11 @@ function sumOf(parts: readonly (number | undefined)[]): number | undefined {
 }
 
 function readCapacity(info: JsonReader, schedulers: readonly JsonReader[], sheet: FactSheet): void {
+  const cacheless = 'disable_radix_cache';
+  if (info.flag(cacheless) === true) {
+    sheet.field('capacity.prefix_caching', false, info.raw(cacheless));
+    sheet.warn(`${info.raw(cacheless)}: this engine keeps no prefix cache and sends no KV events`);
+  }
   const memories = schedulers.map((scheduler) => scheduler.child('memory_usage'));
   const capacity = sumOf(memories.map((memory) => memory?.whole('token_capacity')));
   if (capacity !== undefined) {

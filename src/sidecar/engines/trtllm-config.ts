@@ -51,6 +51,7 @@ function readTrtllmConfig(object: JsonObject, host: string | undefined, sheet: F
   if (size === undefined)
     sheet.warn("has no kv_cache_config.tokens_per_block; the engine's default is not assumed");
   if (cache?.flag('enable_block_reuse') === false) {
+    sheet.field('capacity.prefix_caching', false, cache.raw('enable_block_reuse'));
     sheet.warn('kv_cache_config.enable_block_reuse is false: this engine keeps no prefix cache');
   }
   for (const [field, name] of [

@@ -70,6 +70,7 @@ function readEngine(sample: MetricSample, several: boolean, sheet: FactSheet): v
     sheet.field('contract.hash_algorithm', algorithm.slice(0, 64), raw('prefix_caching_hash_algo'));
   }
   if (labels.get('enable_prefix_caching') === 'False') {
+    sheet.field('capacity.prefix_caching', false, raw('enable_prefix_caching'));
     sheet.warn(`${raw('enable_prefix_caching')}: this engine keeps no prefix cache and sends no KV events`);
   }
 }

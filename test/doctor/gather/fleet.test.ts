@@ -1,11 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { fleetPart, sidecarPart } from '../../../src/doctor/gather/fleet.js';
+import { Capacity } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, AgreementState, Member, MemberState } from '../../../src/gen/kvaccord/v1/fleet.js';
 import { makeWireReport } from '../../support/reports.js';
 
 const ADDRESS = '10.0.0.1:50060';
 
 describe('a live fleet', () => {
+  it('tells which worker keeps no prefix cache', () => {
+    const report = makeWireReport('a');
+    report.capacity = Capacity.fromPartial({ ...report.capacity, prefixCaching: false });
+    expect(sidecarPart(ADDRESS, report).settings).toContainEqual(
+      expect.objectContaining({ side: 'worker', who: 'a', name: 'prefix_caching', value: 'false' }),
+    );
+    expect(sidecarPart(ADDRESS, makeWireReport('a')).settings).not.toContainEqual(
+      expect.objectContaining({ name: 'prefix_caching' }),
+    );
+  });
+
   it('tells its agreement, its members and the sizes of their reports', () => {
     const agreement = Agreement.create({
       group: 'tiny',

@@ -31,6 +31,12 @@ const sizesOf = (facts: readonly Fact[]): Parameters<typeof judgeTokensPerBlock>
   facts.flatMap((fact) => (fact.type === 'block_size' ? [fact] : []));
 
 describe('the server info of a recorded SGLang 0.5.23', () => {
+  it('says that there is no prefix cache where its radix tree is off, and else nothing of it', async () => {
+    const off = await factsOf({ disable_radix_cache: true });
+    expect(fieldValues(off, 'capacity.prefix_caching')).toEqual([false]);
+    expect(fieldValues(await factsOf({}), 'capacity.prefix_caching')).toEqual([]);
+  });
+
   it('gives the event size in two ways that agree, and what else a router needs', async () => {
     await using engine = await serveRecordings(sglang);
     const { facts, warnings } = await runProbe(sglangServerInfo, { httpBaseUrl: engine.url });

@@ -682,6 +682,11 @@ export interface Capacity {
     | undefined;
   /** Such as `device`, `host`, `disk`, `external`. */
   kvTiers: string[];
+  /**
+   * False for an engine that was started without a prefix cache: it has no KV
+   * events, and nothing to route by. Absent otherwise.
+   */
+  prefixCaching?: boolean | undefined;
 }
 
 export interface KvEventSource {
@@ -3126,6 +3131,7 @@ function createBaseCapacity(): Capacity {
     maxBatchedTokens: undefined,
     kvCacheSizeTokens: undefined,
     kvTiers: [],
+    prefixCaching: undefined,
   };
 }
 
@@ -3157,6 +3163,9 @@ export const Capacity: MessageFns<Capacity> = {
     }
     for (const v of message.kvTiers) {
       writer.uint32(42).string(v!);
+    }
+    if (message.prefixCaching !== undefined) {
+      writer.uint32(48).bool(message.prefixCaching);
     }
     return writer;
   },
@@ -3214,6 +3223,14 @@ export const Capacity: MessageFns<Capacity> = {
             message.kvTiers.push(reader.string());
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.prefixCaching = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3243,6 +3260,9 @@ export const Capacity: MessageFns<Capacity> = {
     if (message.kvTiers?.length) {
       obj.kvTiers = message.kvTiers;
     }
+    if (message.prefixCaching !== undefined) {
+      obj.prefixCaching = message.prefixCaching;
+    }
     return obj;
   },
 
@@ -3264,6 +3284,7 @@ export const Capacity: MessageFns<Capacity> = {
       ? BigInt(object.kvCacheSizeTokens)
       : undefined;
     message.kvTiers = object.kvTiers?.map((e) => e) || [];
+    message.prefixCaching = object.prefixCaching ?? undefined;
     return message;
   },
 };

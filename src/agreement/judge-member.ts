@@ -3,7 +3,7 @@ import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, conforms, isTokenDissent } from './judgement.js';
+import { comparedFields, conforms, isLateDissent } from './judgement.js';
 import { forget } from './members.js';
 import { isObserved } from './observed.js';
 import { countStanding } from './routing.js';
@@ -22,7 +22,7 @@ export function countDissent(
   if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
   member.toldDissent = report.instanceId;
   // Its blocks are as wide as those of all.
-  if (isTokenDissent(state, member)) return true;
+  if (isLateDissent(state, member)) return true;
   const source = report.evidence?.source ?? EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
   effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
   return true;
@@ -63,7 +63,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   const loadOnly = state.options.mismatchedWorkers === 'load-only';
   if (tally.conforms) {
     log('error', 'worker_dissents', `${contradictionWords(member)}.`);
-  } else if (phase.isOverride && !isTokenDissent(state, member)) {
+  } else if (phase.isOverride && !isLateDissent(state, member)) {
     const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
     log(
       'warn',

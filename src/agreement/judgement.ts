@@ -1,11 +1,12 @@
 import type { ContractField } from '../contract/contract-values.js';
-import { CONTRACT_FIELDS, firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import {
-  isTokenField,
-  SHAPED_TOKEN_FIELDS,
-  TOKEN_FIELDS,
-  type TokenField,
-} from '../contract/token-answers.js';
+  CACHE_GROUP_FIELDS,
+  CONTRACT_FIELDS,
+  firstDifference,
+  TOPOLOGY_FIELDS,
+} from '../contract/contract-values.js';
+import { isLateField } from '../contract/late-fields.js';
+import { SHAPED_TOKEN_FIELDS, TOKEN_FIELDS, type TokenField } from '../contract/token-answers.js';
 import type { AgreementOptions } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
 
@@ -15,16 +16,19 @@ import type { AgreementState, Group, Member } from './state.js';
  */
 const ENGINE_HASH_FIELDS: readonly ContractField[] = ['hash_algorithm', 'hash_seed'];
 
-const OWN_INDEX_FIELDS = CONTRACT_FIELDS.filter((field) => !ENGINE_HASH_FIELDS.includes(field));
+/** Groups come behind what every engine can say. */
+const ALL_FIELDS: readonly ContractField[] = [...CONTRACT_FIELDS, CACHE_GROUP_FIELDS];
+
+const OWN_INDEX_FIELDS = ALL_FIELDS.filter((field) => !ENGINE_HASH_FIELDS.includes(field));
 
 /** What members of a group must not differ in, by `frontendUses`; then the same with the topology. */
 const COMPARED: Readonly<Record<AgreementOptions['frontendUses'], readonly ContractField[]>> = {
   observed: OWN_INDEX_FIELDS,
-  declared: CONTRACT_FIELDS,
+  declared: ALL_FIELDS,
 };
 const COMPARED_WITH_TOPOLOGY: typeof COMPARED = {
   observed: [...OWN_INDEX_FIELDS, ...TOPOLOGY_FIELDS],
-  declared: [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS],
+  declared: [...ALL_FIELDS, ...TOPOLOGY_FIELDS],
 };
 
 /** The same with tokens: behind the block size, and before the fingerprint of files, which names neither probe nor position. */
@@ -104,9 +108,9 @@ export function offerOf(state: AgreementState, member: Member): MemberOffer {
   return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
 }
 
-/** A13: whether a member dissents by the tokens that it makes, and not by its block size. */
-export function isTokenDissent(state: AgreementState, { group, report }: Member): boolean {
+/** A13, A14: whether a member dissents by what is learned late, and not by its block size. */
+export function isLateDissent(state: AgreementState, { group, report }: Member): boolean {
   if (group === undefined || report === undefined) return false;
   const field = firstDifference(report.values, group.tallies.reference, comparedFields(state.options));
-  return field !== undefined && isTokenField(field);
+  return field !== undefined && isLateField(field);
 }

@@ -102,7 +102,7 @@ export function evaluate(
   effects: AgreementEffect[],
 ): void {
   if (group.phase.state === 'agreed') {
-    if (followTokens(state, group)) judgeMembers(state, group, effects);
+    if (followLateFields(state, group)) judgeMembers(state, group, effects);
     watchForChange(state, group, nowMs, effects);
   }
   if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
@@ -111,8 +111,8 @@ export function evaluate(
 }
 
 /** A13: brings a running epoch up to what most members make of the probes; true when members stand otherwise now. */
-export function followTokens(state: AgreementState, group: Group): boolean {
-  if (group.phase.state !== 'agreed' || !group.tallies.followTokens()) return false;
+export function followLateFields(state: AgreementState, group: Group): boolean {
+  if (group.phase.state !== 'agreed' || !group.tallies.followLateFields()) return false;
   for (const member of group.members.values()) countStanding(state, member);
   state.version += 1;
   return true;

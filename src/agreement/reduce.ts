@@ -17,7 +17,7 @@ import {
 } from './members.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
-import { endEpoch, evaluate, followTokens, judgeMembers } from './phase.js';
+import { endEpoch, evaluate, followLateFields, judgeMembers } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { clip, joinSome, MAX_MEMBER_CHARS } from './words.js';
@@ -194,7 +194,7 @@ function report(
     retryTurnedAway(state, nowMs, effects);
   }
   // First what most make of the probes now: nobody is blamed by what is over.
-  if (member.group !== undefined && followTokens(state, member.group))
+  if (member.group !== undefined && followLateFields(state, member.group))
     judgeMembers(state, member.group, effects);
   else judgeMember(state, member, effects);
   settleGroups(state, before, member.group, nowMs, effects);

@@ -162,7 +162,7 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     gateOpen: agreed,
     ready: agreed && offered > 0,
     values: agreed ? phase.values : undefined,
-    digest: agreed ? contractDigest(group.name, phase.values) : '',
+    digest: agreed ? contractDigest(group.name, { ...group.tallies.late, ...phase.values }) : '',
     isOverride: agreed && phase.isOverride,
     routingMode: group.mode,
     routingReason: modeWords(state, group, inexact),

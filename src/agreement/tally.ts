@@ -2,12 +2,12 @@ import type { ContractField, ContractValues } from '../contract/contract-values.
 import {
   CONTRACT_FIELDS,
   firstDifference,
+  isBefore,
   mergeContracts,
-  withoutTokens,
+  withoutLateFields,
 } from '../contract/contract-values.js';
-import type { TokenValues } from '../contract/token-answers.js';
+import { LateMajority, type LateValues } from './late-majority.js';
 import { MAX_DISTINCT_CONTRACTS } from './options.js';
-import { TokenMajority } from './token-majority.js';
 
 /** One distinct contract and how many deciding members hold it. */
 export interface Tally {
@@ -45,8 +45,8 @@ export class Tallies {
   #dissenting = 0;
   /** The running epoch's contract; undefined while there is none. */
   #reference: ContractValues | undefined;
-  readonly #tokens = new TokenMajority();
-  /** The running epoch's contract with the tokens of most. */
+  readonly #late = new LateMajority();
+  /** The running epoch's contract with what most state in fields that are learned late. */
   #whole: ContractValues = {};
 
   constructor(fields: readonly ContractField[]) {
@@ -63,12 +63,12 @@ export class Tallies {
     return this.#dissenting;
   }
 
-  /** A13: what most deciding members make of the probes. */
-  get tokens(): TokenValues {
-    return this.#tokens.values;
+  /** A13, A14: what most deciding members state in fields that are learned late. */
+  get late(): LateValues {
+    return this.#late.values;
   }
 
-  /** What members are compared with: the running epoch's contract and the tokens of most; empty while there is none. */
+  /** What members are compared with: the running epoch's contract and the late fields of most; empty while there is none. */
   get reference(): ContractValues {
     return this.#whole;
   }
@@ -87,7 +87,7 @@ export class Tallies {
       this.#union = undefined;
     }
     tally.count += 1;
-    this.#tokens.add(values);
+    this.#late.add(values);
     this.#deciding += 1;
     if (!tally.conforms) this.#dissenting += 1;
     return tally;
@@ -96,7 +96,7 @@ export class Tallies {
   /** Counts one member fewer. */
   remove(tally: Tally): void {
     tally.count -= 1;
-    this.#tokens.remove(tally.values);
+    this.#late.remove(tally.values);
     this.#deciding -= 1;
     if (!tally.conforms) this.#dissenting -= 1;
     if (tally.count === 0) {
@@ -108,19 +108,19 @@ export class Tallies {
   /** Judges all contracts against a new epoch, or against none. */
   setReference(reference: ContractValues | undefined): void {
     this.#reference = reference;
-    this.#tokens.begin();
+    this.#late.begin();
     this.#judgeAll();
   }
 
-  /** A13: follows what most members make of the probes; true when that is something else than before. */
-  followTokens(): boolean {
-    if (!this.#tokens.update()) return false;
+  /** A13, A14: follows what most members state in late fields; true when that is something else than before. */
+  followLateFields(): boolean {
+    if (!this.#late.update()) return false;
     this.#judgeAll();
     return true;
   }
 
   #judgeAll(): void {
-    this.#whole = this.#reference === undefined ? {} : { ...this.#tokens.values, ...this.#reference };
+    this.#whole = this.#reference === undefined ? {} : { ...this.#late.values, ...this.#reference };
     this.#dissenting = 0;
     for (const tally of this.#byKey.values()) {
       tally.conforms = this.#conforms(tally.values);
@@ -141,13 +141,11 @@ export class Tallies {
       const differs = firstDifference(values, tally.values, this.#fields);
       if (differs !== undefined) {
         // The earliest field in the canonical order names the conflict, whichever pair shows it first.
-        const earlier =
-          difference === undefined || this.#fields.indexOf(differs) < this.#fields.indexOf(difference);
-        if (earlier) difference = differs;
+        if (difference === undefined || isBefore(differs, difference, this.#fields)) difference = differs;
       }
       values = mergeContracts(values, tally.values);
     }
-    return { values: withoutTokens(this.#withoutDisputed(values, this.#byKey.values())), difference };
+    return { values: withoutLateFields(this.#withoutDisputed(values, this.#byKey.values())), difference };
   }
 
   /** A part of the contract that is not compared here and in which holders differ is no part of what they share. */
@@ -182,7 +180,7 @@ export class Tallies {
       holders.push(tally);
     }
     if (count * 2 <= this.#deciding) return undefined;
-    values = withoutTokens(this.#withoutDisputed(values, holders));
+    values = withoutLateFields(this.#withoutDisputed(values, holders));
     return { key: JSON.stringify(this.#fields.map((field) => values[field] ?? null)), values, count };
   }
 

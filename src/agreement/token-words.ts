@@ -15,7 +15,7 @@ export function remarkedDifference(state: AgreementState, member: Member): Token
   const { group, report } = member;
   if (group === undefined || report === undefined) return undefined;
   const fields: readonly ContractField[] = remarkedTokenFields(state.options);
-  return firstDifference(report.values, group.tallies.tokens, fields) as TokenField | undefined;
+  return firstDifference(report.values, group.tallies.late, fields) as TokenField | undefined;
 }
 
 /**
@@ -23,7 +23,7 @@ export function remarkedDifference(state: AgreementState, member: Member): Token
  * 12 at position 7, where w-1 makes 120, with 15 there`.
  */
 export function tokenDifferenceWords(group: Group, member: Member, field: TokenField): string {
-  const other = holderOf(group, field, group.tallies.tokens[field]);
+  const other = holderOf(group, field, group.tallies.late[field]);
   const name = probeOf(field);
   const mine = answerOf(member, name);
   const theirs = other === undefined ? undefined : answerOf(other, name);

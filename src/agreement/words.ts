@@ -1,6 +1,7 @@
 import type { ContractField } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
 import { EngineKind } from '../contract/enums.js';
+import { isCacheGroupField } from '../contract/late-fields.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
 import { isTokenField, probeOf } from '../contract/token-answers.js';
@@ -113,6 +114,9 @@ function campLine({ value, members }: Camp, field: ContractField, largest: Camp 
     return `  ${answerWords(first, than, field)}: ${names} (${kind})`;
   }
   const sample = members[0]?.report;
+  if (isCacheGroupField(field) && sample !== undefined) {
+    return `  ${value}: ${names} (${engineKindName(sample.engineKind)}, by its KV events)`;
+  }
   const because =
     sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceWords(sample)})`;
   return `  ${value}: ${names}${because}`;
@@ -292,6 +296,14 @@ export function dissentWords(
       ? 'It is offered without cache knowledge.'
       : 'It is quarantined: it gets no requests.';
     return `Worker ${target} ${tokenDifferenceWords(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
+  }
+  if (isCacheGroupField(field)) {
+    const most = group.tallies.reference[field] ?? '?';
+    const consequence = loadOnly
+      ? 'It is offered without cache knowledge.'
+      : 'It is quarantined: it gets no requests.';
+    const shown = `its KV events show ${field} ${report.values[field]}, those of most workers ${most}`;
+    return `Worker ${target} runs another model or configuration than the others: ${shown}. ${consequence} To mend it, run it with the same model and settings, or give it a served model name of its own.`;
   }
   const agreed = values[field] ?? '?';
   const fate = loadOnly

@@ -117,6 +117,9 @@ export function boundReport(report: CapabilityReport): void {
     replace(contract, 'hashAlgorithm', omissions.name('contract.hash_algorithm', contract.hashAlgorithm));
     replace(contract, 'hashSeed', omissions.name('contract.hash_seed', contract.hashSeed));
     replace(contract, 'eventSchema', omissions.name('contract.event_schema', contract.eventSchema));
+    contract.cacheGroups = omissions
+      .first('contract.cache_groups', contract.cacheGroups, MAX_COUNTS.cacheGroups)
+      .map((group) => ({ ...group, engineKind: oneLine(group.engineKind, MAX_NAME_CHARS) }));
   }
   if (report.capacity !== undefined) {
     report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);

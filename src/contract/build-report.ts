@@ -6,6 +6,7 @@ import {
   HashUnit,
 } from '../gen/kvaccord/v1/capabilities.js';
 import { boundReasons, boundReport, isUint32 } from './bound-report.js';
+import { cacheGroupToWire, hitAlignmentOf } from './cache-groups.js';
 import { contractDigest, contractValuesOf } from './contract-values.js';
 import type { Fact, FactFields } from './facts.js';
 import { resolveFacts } from './resolve.js';
@@ -95,6 +96,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
     return undefined;
   };
 
+  const cacheGroups = field('contract.cache_groups') ?? [];
   const report: CapabilityReport = {
     workerId: input.workerId,
     instanceId: input.instanceId,
@@ -119,11 +121,13 @@ export function buildReport(input: ReportInput): CapabilityReport {
     },
     contract: {
       hashUnit: field('contract.hash_unit') ?? HashUnit.HASH_UNIT_UNSPECIFIED,
-      cacheGroups: [],
+      cacheGroups: cacheGroups.map(cacheGroupToWire),
       ...optional('tokensPerBlock', resolved.tokensPerBlock),
       ...optional('hashAlgorithm', field('contract.hash_algorithm')),
       ...optional('hashSeed', field('contract.hash_seed')),
       ...optional('eventSchema', field('contract.event_schema')),
+      ...optional('hitAlignmentTokens', hitAlignmentOf(cacheGroups)),
+      ...optional('dropsLastHitBlock', field('contract.drops_last_hit_block')),
     },
     blockSizes: [...resolved.blockSizes],
     evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),

@@ -67,6 +67,25 @@ export function mainGroupOf(groups: readonly CacheGroup[]): CacheGroup | undefin
   return firstOf(groups.filter(({ kind }) => kind === 'full_attention')) ?? firstOf(groups);
 }
 
+/**
+ * A prefix hit ends on a multiple of this many tokens: what the widths of all groups divide (vLLM,
+ * `v1/core/kv_cache_utils.py`, `resolve_kv_cache_block_sizes`). Undefined where every block of the main group may end
+ * one, and where it is no number of the wire.
+ */
+export function hitAlignmentOf(groups: readonly CacheGroup[]): number | undefined {
+  const alignment = groups.reduce((all, { tokensPerBlock }) => leastCommonMultiple(all, tokensPerBlock), 1);
+  const isOwn = alignment === mainGroupOf(groups)?.tokensPerBlock;
+  return groups.length < 2 || isOwn || alignment > MAX_ALIGNMENT ? undefined : alignment;
+}
+
+const MAX_ALIGNMENT = 2 ** 32 - 1;
+
+function leastCommonMultiple(one: number, other: number): number {
+  let [a, b] = [one, other];
+  while (b > 0) [a, b] = [b, a % b];
+  return (one / a) * other;
+}
+
 function firstOf(groups: readonly CacheGroup[]): CacheGroup | undefined {
   return groups.reduce<CacheGroup | undefined>(
     (first, group) => (first === undefined || group.index < first.index ? group : first),

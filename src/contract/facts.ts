@@ -9,6 +9,7 @@ import type {
   ServingAddress,
   TokenProbe,
 } from '../gen/kvaccord/v1/capabilities.js';
+import type { CacheGroup } from './cache-groups.js';
 
 /**
  * Where a value came from. A value without evidence does not exist: nothing
@@ -53,6 +54,8 @@ export interface FactFields {
   'contract.hash_algorithm': string;
   'contract.hash_seed': string;
   'contract.event_schema': string;
+  'contract.cache_groups': readonly CacheGroup[];
+  'contract.drops_last_hit_block': boolean;
   'parallelism.tensor_parallel_size': number;
   'parallelism.pipeline_parallel_size': number;
   'parallelism.data_parallel_size': number;
@@ -94,9 +97,11 @@ export interface BlockSizeFact {
   /**
    * Whether this size may serve as `contract.tokens_per_block`, the width of a
    * KV-event block of the main attention group. Among live sources the kind
-   * decides: KV_EVENT, then EFFECTIVE_ATTENTION, then SCHEDULER.
+   * decides: KV_EVENT, then EFFECTIVE_ATTENTION, then SCHEDULER. `last`: only
+   * while the running engine says no other, as of a window group that an event
+   * has shown before any full attention.
    */
-  readonly forContract: boolean;
+  readonly forContract: boolean | 'last';
   readonly evidence: FactEvidence;
 }
 

@@ -17,6 +17,7 @@ export const MAX_COUNTS = {
   loraAdapters: 4_096,
   tokenProbes: 64,
   blockSizes: 64,
+  cacheGroups: 64,
   evidence: 256,
   conflicts: 256,
   kvEventSources: 1_024,

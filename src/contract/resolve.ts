@@ -6,6 +6,7 @@ import {
   type KvEventSource,
   type ServingAddress,
 } from '../gen/kvaccord/v1/capabilities.js';
+import type { CacheGroup } from './cache-groups.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
 import { blockSizeKindName, evidenceSourceName } from './names.js';
 import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
@@ -132,10 +133,27 @@ function allEventSources(facts: readonly Fact[], best: FieldFact): KvEventSource
   return [...byRank.values()].sort((a, b) => a.dataParallelRank - b.dataParallelRank);
 }
 
+/**
+ * Each rank shows the groups that its prompts have reached, so they add up; of two that have one number the better
+ * source's counts.
+ */
+function allCacheGroups(facts: readonly Fact[]): CacheGroup[] {
+  const told = facts.flatMap((fact) =>
+    fact.type === 'field' && fact.field === 'contract.cache_groups' ? [fact] : [],
+  );
+  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  const byIndex = new Map<number, CacheGroup>();
+  for (const group of told.flatMap(({ value }) => value)) {
+    if (!byIndex.has(group.index)) byIndex.set(group.index, group);
+  }
+  return [...byIndex.values()].sort((a, b) => a.index - b.index);
+}
+
 /** What a field comes to of which `best` is the best source: lists that several sources know parts of add up. */
 function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
   if (best.field === 'engine.serving_addresses') return allAddresses(facts);
   if (best.field === 'kv_event_sources') return allEventSources(facts, best);
+  if (best.field === 'contract.cache_groups') return allCacheGroups(facts);
   return best.value;
 }
 

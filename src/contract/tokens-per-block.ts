@@ -81,7 +81,7 @@ export function describeSize(fact: BlockSizeFact): string {
  * sources is named.
  */
 export function judgeTokensPerBlock(facts: readonly BlockSizeFact[]): TokensPerBlockVerdict {
-  const candidates = facts.filter((fact) => fact.forContract);
+  const candidates = candidatesAmong(facts);
   if (candidates.length === 0) return { overruled: [] };
 
   const topTier = Math.max(...candidates.map((fact) => tierOf(fact.evidence.source)));
@@ -118,6 +118,13 @@ export function judgeTokensPerBlock(facts: readonly BlockSizeFact[]): TokensPerB
     return tier !== LIVE_TIER || confirmingKind === undefined || fact.size.kind === confirmingKind;
   });
   return { winner, overruled };
+}
+
+/** Everything that could be the contract's: what may come last only where nothing that runs says another. */
+function candidatesAmong(facts: readonly BlockSizeFact[]): readonly BlockSizeFact[] {
+  const sure = facts.filter(({ forContract }) => forContract === true);
+  const isKnown = sure.some(({ evidence }) => tierOf(evidence.source) >= LIVE_TIER);
+  return isKnown ? sure : facts.filter(({ forContract }) => forContract !== false);
 }
 
 /**

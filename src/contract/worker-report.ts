@@ -91,6 +91,8 @@ function findProblems(report: CapabilityReport): string[] {
   checkName(problems, 'worker_id', report.workerId);
   checkName(problems, 'instance_id', report.instanceId);
   checkCount(problems, 'block_sizes', report.blockSizes.length, MAX_COUNTS.blockSizes);
+  const cacheGroups = report.contract?.cacheGroups ?? [];
+  checkCount(problems, 'contract.cache_groups', cacheGroups.length, MAX_COUNTS.cacheGroups);
   checkCount(problems, 'evidence', report.evidence.length, MAX_COUNTS.evidence);
   checkCount(problems, 'conflicts', report.conflicts.length, MAX_COUNTS.conflicts);
   checkCount(problems, 'kv_event_sources', report.kvEventSources.length, MAX_COUNTS.kvEventSources);
@@ -131,6 +133,9 @@ function findProblems(report: CapabilityReport): string[] {
   }
   checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '', MAX_NAME_CHARS);
   checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '', MAX_NAME_CHARS);
+  for (const { engineKind } of cacheGroups) {
+    checkText(problems, 'contract.cache_groups.engine_kind', engineKind, MAX_NAME_CHARS);
+  }
   for (const gpu of topology?.gpus ?? [])
     checkText(problems, 'topology.gpus.product_name', gpu.productName, MAX_NAME_CHARS);
   const texts: [string, readonly string[]][] = [

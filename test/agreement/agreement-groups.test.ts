@@ -1,96 +1,124 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_GROUPS, MAX_MODEL_CHANGES } from '../../src/agreement/options.js';
-import { TestFleet } from '../support/fleet.js';
+import type { ContractValues } from '../../src/contract/contract-values.js';
+import { type ReportSketch, TestFleet } from '../support/fleet.js';
 
-/** A sidecar that names another model every 50 ms, from now for so long. */
-function rename(fleet: TestFleet, target: string, forMs: number, revision = 1): number {
-  let next = revision;
-  for (let spentMs = 0; spentMs < forMs; spentMs += 50) {
-    fleet.report(target, { model: `made-up-${next}`, revision: next });
-    next += 1;
-    fleet.advance(50);
-  }
-  return next;
+const FULL: ContractValues = {
+  'cache_groups[1].kind': 'full_attention',
+  'cache_groups[1].tokens_per_block': '32',
+};
+
+/** A worker that has shown full attention and a sliding window. */
+function sliding(windowTokens: number, more: ReportSketch = {}): ReportSketch {
+  return {
+    ...more,
+    values: {
+      ...FULL,
+      'cache_groups[0].kind': 'sliding_window',
+      'cache_groups[0].tokens_per_block': '32',
+      'cache_groups[0].window_tokens': String(windowTokens),
+    },
+  };
 }
 
-describe('models that workers name', () => {
-  it('one sidecar that renames its model 20 times a second holds one group at most, and no gate', () => {
-    const fleet = new TestFleet({ onMissing: 'wait', isStaticDiscovery: true });
-    fleet.list('a', 'b', 'hostile');
-    fleet.report('a');
-    rename(fleet, 'hostile', 20_000);
-    expect(fleet.state.groups.size).toBeLessThanOrEqual(2);
-    fleet.report('b');
-    expect(fleet.group('tiny').gateOpen).toBe(true);
-    expect(fleet.member('hostile').reason).toContain('named another model more than 4 times within 60 s');
-    // It is logged once, and its groups are as few as its changes were.
-    expect(fleet.logs('model_changes')).toHaveLength(1);
-    expect(fleet.logs('group_ended').length).toBeLessThanOrEqual(MAX_MODEL_CHANGES + 1);
+function openFleet(...targets: string[]): TestFleet {
+  const fleet = new TestFleet({ isStaticDiscovery: true });
+  fleet.list(...targets);
+  for (const target of targets) fleet.report(target, sliding(128));
+  expect(fleet.group().gateOpen).toBe(true);
+  return fleet;
+}
+
+describe('A14: the KV cache groups of workers', () => {
+  it('A14: workers whose groups differ before agreement are in conflict, with the group and the field', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('a', 'b', 'c');
+    fleet.report('a', sliding(128));
+    fleet.report('b', sliding(128));
+    fleet.report('c', sliding(64));
+    expect(fleet.group()).toMatchObject({ state: 'conflict', gateOpen: false });
+    expect(fleet.logs('conflict').at(-1)).toBe(
+      [
+        'ERROR Workers of "tiny" disagree on the cache_groups[0].window_tokens; the gate stays shut.',
+        '  128: a, b (vLLM, by its KV events)',
+        '  64: c (vLLM, by its KV events)',
+        'Run all workers of one model with the same cache_groups[0].window_tokens, or give them different served model names.',
+      ].join('\n'),
+    );
   });
 
-  it('one that keeps a model again is taken back after a minute, and not before', () => {
-    const fleet = new TestFleet({ isStaticDiscovery: true });
-    fleet.list('a', 'b');
-    fleet.report('a');
-    const revision = rename(fleet, 'b', 5_000);
-    fleet.report('b', { revision });
-    fleet.advance(59_000);
-    expect(fleet.member('b')).toMatchObject({ state: 'incomplete', offer: 'none' });
-    fleet.advance(1_000);
-    expect(fleet.member('b')).toMatchObject({ state: 'conforming', offer: 'full', reason: '' });
-    expect(fleet.state.turnedAway.size).toBe(0);
+  it('A14: in a running epoch the worker of a minority dissents, and the epoch goes on', () => {
+    const fleet = openFleet('a', 'b', 'c');
+    const { epoch } = fleet.group();
+    fleet.report('c', sliding(64, { instance: 'c-2' }));
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch });
+    expect(fleet.member('c')).toMatchObject({ state: 'dissenting', offer: 'none' });
+    expect(fleet.logs('worker_dissents').join()).toContain(
+      'cache_groups[0].window_tokens 64, those of most workers 128',
+    );
+    // The block sizes are the same: the counter of these stays where it is.
+    expect(fleet.effects.filter(({ type }) => type === 'mismatch')).toEqual([]);
   });
 
-  it('a change of model now and then is none of this', () => {
-    const fleet = new TestFleet({ isStaticDiscovery: true });
-    fleet.list('a');
-    for (let revision = 1; revision < 20; revision += 1) {
-      fleet.report('a', { model: `v${revision}`, revision });
-      expect(fleet.group(`v${revision}`).gateOpen).toBe(true);
-      fleet.advance(15_000);
+  it('A14: a group that a worker has not shown yet never conflicts', () => {
+    const fleet = openFleet('a', 'b');
+    fleet.list('a', 'b', 'new', 'plain');
+    fleet.report('new', { values: FULL });
+    fleet.report('plain', {});
+    for (const target of ['new', 'plain']) {
+      expect(fleet.member(target)).toMatchObject({
+        state: 'conforming',
+        offer: 'full',
+        unverifiedFields: [],
+      });
     }
   });
 
-  it('a group whose last member serves another model now is dropped; one whose member left keeps its grace', () => {
+  it('A14: what is learned late shuts no gate and begins no epoch, and changes the digest', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
-    fleet.list('a');
-    fleet.report('a', { model: 'old' });
-    fleet.report('a', { model: 'new', revision: 2 });
-    expect([...fleet.state.groups.keys()]).toEqual(['new']);
-    fleet.list('b');
-    fleet.advance(29_999);
-    expect([...fleet.state.groups.keys()]).toEqual(['new']);
-    fleet.advance(1);
-    expect([...fleet.state.groups.keys()]).toEqual([]);
+    fleet.list('a', 'b');
+    fleet.report('a', {});
+    fleet.report('b', {});
+    const { epoch, digest } = fleet.group();
+    fleet.report('a', { values: FULL, revision: 2 });
+    fleet.report('b', sliding(128, { revision: 2 }));
+    fleet.report('a', sliding(128, { revision: 3 }));
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch });
+    expect(fleet.group().digest).not.toBe(digest);
+    expect(fleet.logs('worker_dissents')).toEqual([]);
   });
 
-  it('a worker that found no room is tried again when a group ends, and holds up nobody meanwhile', () => {
-    const fleet = new TestFleet({ onMissing: 'wait', isStaticDiscovery: true });
-    const many = Array.from({ length: MAX_GROUPS }, (_, index) => `w-${index}`);
-    fleet.list(...many, 'legitimate', 'late');
-    for (const target of many) fleet.report(target, { model: `m-${target}` });
-    fleet.report('legitimate', { model: 'wanted' });
-    expect(fleet.member('legitimate').reason).toContain('one of more than 256');
-    fleet.report('late', { model: 'm-w-0' });
-    // Nobody is missing: who was turned away has spoken.
-    expect(fleet.group('m-w-0').gateOpen).toBe(true);
-    fleet.report('w-5', { model: 'm-w-0', revision: 2 });
-    expect(fleet.group('wanted')).toMatchObject({ gateOpen: true });
-    expect(fleet.member('legitimate')).toMatchObject({ state: 'conforming', offer: 'full' });
+  it('A14: a group that most show otherwise moves the fleet without a new epoch', () => {
+    const fleet = openFleet('a', 'b', 'c');
+    const { epoch } = fleet.group();
+    fleet.report('b', sliding(64, { instance: 'b-2' }));
+    expect(fleet.member('b').state).toBe('dissenting');
+    fleet.report('c', sliding(64, { instance: 'c-2' }));
+    expect(fleet.group()).toMatchObject({ gateOpen: true, epoch });
+    expect(['a', 'b', 'c'].map((target) => fleet.member(target).state)).toEqual([
+      'dissenting',
+      'conforming',
+      'conforming',
+    ]);
   });
 
-  it('one that was turned away and leaves, drains or is refused is counted right', () => {
-    const fleet = new TestFleet({ onMissing: 'wait', isStaticDiscovery: true });
-    fleet.list('a', 'hostile', 'c');
-    fleet.report('a');
-    const revision = rename(fleet, 'hostile', 2_000);
-    fleet.report('hostile', { model: 'x', revision, draining: true });
-    fleet.broken('hostile');
-    fleet.alive('hostile');
-    fleet.do({ type: 'report_refused', target: 'hostile', problems: ['too long'] });
-    fleet.list('a', 'c');
-    expect(fleet.state).toMatchObject({ unassigned: 1 });
-    fleet.report('c');
-    expect(fleet.group('tiny').gateOpen).toBe(true);
+  it('A14 and A11: who dissents does not depend on the order in which groups are learned', () => {
+    const windows = { a: 128, b: 64, c: 128, d: 64, e: 128 } as const;
+    const targets = Object.keys(windows) as (keyof typeof windows)[];
+    const endOf = (order: readonly (keyof typeof windows)[]): string[] => {
+      const fleet = new TestFleet({ isStaticDiscovery: true });
+      fleet.list(...targets);
+      for (const target of targets) fleet.report(target, {});
+      for (const target of order) fleet.report(target, sliding(windows[target], { revision: 2 }));
+      expect(fleet.group().gateOpen).toBe(true);
+      return targets.map((target) => `${target} ${fleet.member(target).state}`);
+    };
+    const expected = endOf(targets);
+    expect(expected).toContain('b dissenting');
+    fc.assert(
+      fc.property(fc.shuffledSubarray(targets, { minLength: targets.length }), (order) => {
+        expect(endOf(order)).toEqual(expected);
+      }),
+    );
   });
 });

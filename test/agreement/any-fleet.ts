@@ -34,6 +34,9 @@ export const sketch: fc.Arbitrary<MadeReport> = fc.record({
     { 'tokens.text': 'x', 'tokens.message': 'x' },
     { 'tokens.text': 'x', 'tokens.message': 'y' },
     { 'tokens.message': 'refused' },
+    { 'cache_groups[0].kind': 'sliding_window', 'cache_groups[0].window_tokens': '128' },
+    { 'cache_groups[0].window_tokens': '64' },
+    { 'cache_groups[1].kind': 'state' },
   ),
   source: fc.constantFrom(
     EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,

@@ -83,8 +83,29 @@ function readVllmServerInfo(text: string, host: string | undefined, sheet: FactS
     sheet.field('capacity.max_batched_tokens', scheduler.whole(batched), scheduler.raw(batched));
   }
   if (config !== undefined) readRole(config, sheet);
+  if (config !== undefined) readSpeculation(config, sheet);
   const events = config?.child('kv_events_config');
   if (events !== undefined) readEvents(events, parallel, host, sheet);
+}
+
+/** Methods whose draft model wants the last block of a hit computed again (vLLM, `config/speculative.py`, `use_eagle`). */
+const BLOCK_DROPPING_METHODS: ReadonlySet<string> = new Set(['eagle', 'eagle3', 'mtp', 'dflash', 'dspark']);
+
+function readSpeculation(config: JsonReader, sheet: FactSheet): void {
+  const name = 'speculative_config';
+  const speculation = config.child(name);
+  const method = speculation?.text('method');
+  if (speculation !== undefined && method !== undefined) {
+    const isOff = speculation.flag('disable_eagle_block_drop') === true;
+    const drops = BLOCK_DROPPING_METHODS.has(method) && !isOff;
+    sheet.field(
+      'contract.drops_last_hit_block',
+      drops,
+      speculation.raw('method', 'disable_eagle_block_drop'),
+    );
+  } else if (speculation === undefined && config.told(name) && !config.has(name)) {
+    sheet.field('contract.drops_last_hit_block', false, config.raw(name));
+  }
 }
 
 /** Without a transfer of KV blocks the engine is alone with its requests. */

@@ -1,19 +1,22 @@
 import type { ContractValues } from '../contract/contract-values.js';
-import { isTokenField, type TokenField, type TokenValues } from '../contract/token-answers.js';
+import { isLateField, type LateField } from '../contract/late-fields.js';
+
+/** What most members state, by field. */
+export type LateValues = Readonly<Partial<Record<LateField, string>>>;
 
 /**
- * A13: counts what deciding members make of each probe, and knows what most
- * of them make of it. A function of what the epoch began with and of the
+ * A13, A14: counts what deciding members state in the fields that are learned
+ * late, and knows what most of them state. A function of what the epoch began with and of the
  * present reports alone, whatever the order in which they came (A11).
  */
-export class TokenMajority {
-  readonly #counts = new Map<TokenField, Map<string, number>>();
-  #atStart: TokenValues = {};
-  #values: TokenValues = {};
+export class LateMajority {
+  readonly #counts = new Map<LateField, Map<string, number>>();
+  #atStart: LateValues = {};
+  #values: LateValues = {};
   #isStale = false;
 
   /** What members are compared with, as last brought up to date. */
-  get values(): TokenValues {
+  get values(): LateValues {
     return this.#values;
   }
 
@@ -38,7 +41,7 @@ export class TokenMajority {
     if (!this.#isStale) return false;
     this.#isStale = false;
     const next = this.#most();
-    const fields = Object.keys({ ...next, ...this.#values }) as TokenField[];
+    const fields = Object.keys({ ...next, ...this.#values }) as LateField[];
     if (fields.every((field) => next[field] === this.#values[field])) return false;
     this.#values = next;
     return true;
@@ -46,7 +49,7 @@ export class TokenMajority {
 
   #count(values: ContractValues, by: 1 | -1): void {
     for (const [field, value] of Object.entries(values)) {
-      if (!isTokenField(field)) continue;
+      if (!isLateField(field)) continue;
       const counts = this.#counts.get(field) ?? new Map<string, number>();
       this.#counts.set(field, counts);
       const count = (counts.get(String(value)) ?? 0) + by;
@@ -57,8 +60,8 @@ export class TokenMajority {
     }
   }
 
-  #most(): TokenValues {
-    const most: Partial<Record<TokenField, string>> = {};
+  #most(): LateValues {
+    const most: Partial<Record<LateField, string>> = {};
     for (const [field, counts] of this.#counts) {
       const largest = Math.max(...counts.values());
       const tied = [...counts].filter(([, count]) => count === largest).map(([value]) => value);

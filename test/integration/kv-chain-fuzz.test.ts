@@ -105,7 +105,6 @@ beforeAll(async () => {
     { do: 'prompt', namespace: 0, path: [0, 1, 2, 0] },
     { do: 'offload', tier: 'host', pick: 2, count: 3, isTold: true },
     { do: 'evict', tier: 'device', pick: 1, count: 2 },
-    { do: 'noise', which: 'window_store', pick: 0 },
     { do: 'clear' },
   ];
   for (const step of life) engine.publish([step]);
@@ -216,11 +215,21 @@ const packed = fc.oneof(
 );
 const wireStatus = fc.record({
   dataParallelRank: rank,
-  picture: fc.oneof(fc.nat(3), fc.constantFrom(99, -1)),
+  picture: fc.oneof(fc.nat(6), fc.constantFrom(99, -1)),
   unknownBeforeSequence: fc.option(wireSequence, { nil: undefined }),
   engineSequence: fc.option(wireSequence, { nil: undefined }),
   reason: fc.oneof(fc.string(), fc.constant('x'.repeat(5_000))),
   blockCount: wireSequence,
+  cacheGroups: fc.array(
+    fc.record({
+      index: fc.oneof(fc.nat(2), fc.constantFrom(2_000, 0xffff_ffff)),
+      kind: fc.oneof(fc.nat(5), fc.constantFrom(99, -1)),
+      tokensPerBlock: width,
+      windowTokens: fc.option(fc.constantFrom(0, 1, 128, 0xffff_ffff), { nil: undefined }),
+      engineKind: fc.constantFrom('', 'sliding_window', 'x'.repeat(5_000)),
+    }),
+    { maxLength: 3 },
+  ),
 });
 const stored = fc.record({ tier: wireTier, tokensPerBlock: width, sequenceHashes: packed });
 const change = fc.oneof(
@@ -230,6 +239,18 @@ const change = fc.oneof(
     arbitrary: fc
       .record({ tier: wireTier, sequenceHashes: packed })
       .map((value) => ({ change: { $case: 'removed', value } })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ cacheGroup: fc.nat(3), stored: fc.option(stored, { nil: undefined }) })
+      .map((value) => ({ change: { $case: 'groupStored', value } })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ cacheGroup: fc.nat(3), removed: fc.record({ tier: wireTier, sequenceHashes: packed }) })
+      .map((value) => ({ change: { $case: 'groupRemoved', value } })),
   },
   { weight: 1, arbitrary: fc.constant({ change: { $case: 'cleared', value: {} } }) },
   { weight: 1, arbitrary: fc.constant({ change: undefined }) },
@@ -254,6 +275,17 @@ const wireMessage = fc
     fc
       .record({ dataParallelRank: rank, tier: wireTier, tokensPerBlock: width, sequenceHashes: packed })
       .map((value) => ({ $case: 'snapshotPart', value })),
+    fc
+      .record({
+        cacheGroup: fc.nat(3),
+        part: fc.record({
+          dataParallelRank: rank,
+          tier: wireTier,
+          tokensPerBlock: width,
+          sequenceHashes: packed,
+        }),
+      })
+      .map((value) => ({ $case: 'groupSnapshotPart', value })),
     wireSequence.map((sequence) => ({ $case: 'snapshotEnd', value: { sequence } })),
     fc
       .record({

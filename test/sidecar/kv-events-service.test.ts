@@ -123,6 +123,7 @@ describe('KvEvents.Subscribe', () => {
             unknownBeforeSequence: undefined,
             reason: '',
             blockCount: 2n,
+            cacheGroups: [],
           },
           {
             dataParallelRank: 1,
@@ -131,6 +132,7 @@ describe('KvEvents.Subscribe', () => {
             unknownBeforeSequence: 3n,
             reason: 'no replay',
             blockCount: 0n,
+            cacheGroups: [],
           },
         ],
       },

@@ -25,7 +25,6 @@ export type CacheStep =
   | { readonly do: 'noise'; readonly which: (typeof NOISE)[number]; readonly pick: number };
 
 export const NOISE = [
-  'window_store',
   'window_remove',
   'remote',
   'unknown_medium',
@@ -249,11 +248,6 @@ export class RankEngine {
         ...tail,
       ]);
     switch (which) {
-      case 'window_store':
-        return store([stranger], 'GPU', [
-          ['group_idx', 1],
-          ['kv_cache_spec_kind', 'sliding_window'],
-        ]);
       case 'window_remove':
         return this.#write('BlockRemoved', [
           ['block_hashes', [this.#hash(block)]],

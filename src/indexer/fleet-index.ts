@@ -329,10 +329,7 @@ export class FleetIndex {
           refusal: '',
         };
     this.#workers.set(target, worker);
-    for (const status of message.ranks) {
-      const problem = this.#setStatus(worker, this.#rankOf(worker, status.rank), status);
-      if (problem !== undefined) return problem;
-    }
+    for (const status of message.ranks) this.#setStatus(worker, this.#rankOf(worker, status.rank), status);
     return undefined;
   }
 
@@ -349,22 +346,17 @@ export class FleetIndex {
     return problem;
   }
 
-  #changeRank(
-    worker: Worker,
-    number: number,
-    // biome-ignore lint/suspicious/noConfusingVoidType: most changes cannot be wrong, and say nothing
-    apply: (rank: Rank) => string | undefined | void,
-  ): string | undefined {
+  #changeRank(worker: Worker, number: number, apply: (rank: Rank) => void): string | undefined {
     if (!worker.ranks.has(number) && worker.ranks.size >= MAX_RANKS) return tooManyRanks(MAX_RANKS + 1);
-    return apply(this.#rankOf(worker, number)) ?? undefined;
+    apply(this.#rankOf(worker, number));
+    return undefined;
   }
 
-  #setStatus(worker: Worker, rank: Rank, status: RankStatus): string | undefined {
-    if (rank.holder !== undefined && isOtherMain(rank.status?.cacheGroups, status.cacheGroups))
-      return `the main KV cache group of rank ${rank.rank} is another one, and its blocks were not told again`;
+  #setStatus(worker: Worker, rank: Rank, status: RankStatus): void {
+    // What it holds has other names from now on; all of it comes again.
+    if (isOtherMain(rank.status?.cacheGroups, status.cacheGroups)) this.#drop(worker, rank);
     rank.status = status;
     this.#setRules(worker, rank);
-    return undefined;
   }
 
   /** Takes what is known of the rank's groups now. */

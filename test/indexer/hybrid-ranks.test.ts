@@ -281,12 +281,18 @@ describe('how much is known of a rank', () => {
     expect(fleet.index.pictureOf('w-1').reason).toContain('blocks of 64 tokens, and some came with 32');
   });
 
-  it('begins again where the main group becomes another one without a start', () => {
+  it('is of nothing where the main group becomes another one, until its blocks come again', () => {
     const fleet = new Fleet();
     fleet.add('w-1', [sliding(0, 128)]);
-    fleet.store('w-1', prompt, range(0, 4));
+    fleet.store('w-1', prompt, range(24, 28));
     const status = statusOf([sliding(0, 128), full(1)]);
-    expect(fleet.index.apply('w-1', { type: 'rank_state', status })).toContain('main KV cache group');
+    fleet.apply('w-1', { type: 'rank_state', status });
+    expect(fleet.find(prompt)).toEqual([]);
+    fleet.clear('w-1');
+    fleet.store('w-1', prompt, range(24, 28), sliding(0, 128));
+    expect(fleet.find(prompt)).toEqual([]);
+    fleet.store('w-1', prompt, range(0, 28));
+    expect(fleet.find(prompt)).toEqual(['w-1 28,28,28,28']);
   });
 });
 

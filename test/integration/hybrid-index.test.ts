@@ -46,7 +46,7 @@ function startOf(cacheGroups: readonly CacheGroup[], stream = 's-1'): SubscribeR
   return SubscribeResponse.fromPartial({ payload: { $case: 'start', value } });
 }
 
-function partOf(hashes: Uint8Array, cacheGroup?: number, tokensPerBlock = WIDTH): SubscribeResponse {
+function partOf(hashes: Buffer, cacheGroup?: number, tokensPerBlock = WIDTH): SubscribeResponse {
   const part = { dataParallelRank: 0, tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };
   return SubscribeResponse.fromPartial({
     payload:
@@ -60,7 +60,7 @@ function groupChange(
   sequence: number,
   kind: 'stored' | 'removed',
   cacheGroup: number,
-  hashes: Uint8Array,
+  hashes: Buffer,
   tokensPerBlock = WIDTH,
 ): SubscribeResponse {
   const blocks = { tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toAgreement, toMember } from '../../src/aggregator/fleet-messages.js';
 import { renderSnapshot } from '../../src/cli/status-table.js';
+import { UNKNOWN_SHARE } from '../../src/contract/unknown-share.js';
 import { CapabilityReport, EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, MemberOffer, MemberState, Worker } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../support/fleet.js';
@@ -75,6 +76,23 @@ describe('the table of a fleet of many', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(lines[2]).toMatch(/^w-250 +dissenting/);
     expect(lines.join(' ').replace(/\s+/g, ' ')).toContain(cure);
+  });
+});
+
+describe('the GPUs of a worker', () => {
+  const gpusOf = (...notes: string[]): string =>
+    renderSnapshot({
+      type: 'sidecar',
+      report: CapabilityReport.fromPartial({
+        topology: { gpus: [{ productName: 'H100' }, { productName: 'H100' }], notes },
+      }),
+    });
+
+  it('are some of those that are seen, where it is not known which, and the note says what to do', () => {
+    const note = `${UNKNOWN_SHARE}; --engine-devices`;
+    expect(gpusOf(note)).toMatch(/^GPUs +some of 2 x H100$/m);
+    expect(gpusOf(note)).toContain(`topology: ${note}`);
+    expect(gpusOf()).toMatch(/^GPUs +2 x H100$/m);
   });
 });
 

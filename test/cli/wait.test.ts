@@ -49,6 +49,12 @@ describe('wait, asking the workers', () => {
     for (const sidecar of sidecars) await sidecar.until(() => sidecar.openConnections === 0);
   });
 
+  it('says nothing of caches, which it does not need: the gate is all that it waits for', async () => {
+    const { code, stderr, log } = await run([...workersOf(await open.sidecar('a')), '--log-level', 'info']);
+    expect(code).toBe(0);
+    expect(`${stderr}${log}`).not.toMatch(/cache|picture|routing mode/i);
+  });
+
   it('tells programs the same as JSON', async () => {
     const { code, stdout } = await run([...workersOf(await open.sidecar('a', { size: 64 })), '--json']);
     expect(code).toBe(0);

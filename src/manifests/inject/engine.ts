@@ -1,3 +1,4 @@
+import { parseJson } from '../../platform/bounded-json.js';
 import type { ConfigMaps } from '../lint/config-maps.js';
 import type { Launch } from '../lint/launch.js';
 import { flagOf, variableOf } from '../lint/settings.js';
@@ -59,7 +60,7 @@ function eventsOf(launch: Launch): Pick<Engine, 'eventSource' | 'replaySource'> 
   if (text === undefined || hasRanks) return {};
   let config: unknown;
   try {
-    config = JSON.parse(text);
+    config = parseJson(text);
   } catch {
     return {};
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../platform/bounded-json.js';
 import type { ConfigMaps } from './config-maps.js';
 import { isAtLeast } from './dynamo-version.js';
 import { readEngineConfig } from './engine-config.js';
@@ -176,7 +177,7 @@ function trtllmPublishes(launch: Launch): boolean | undefined {
 function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | undefined {
   let config: unknown;
   try {
-    config = JSON.parse(json);
+    config = parseJson(json);
   } catch {
     return undefined;
   }

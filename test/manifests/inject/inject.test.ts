@@ -211,6 +211,16 @@ describe('the sidecar', () => {
     expect(prefill.podTemplate.spec.initContainers[0].args).toContain('--engine=http://127.0.0.1:9090');
   });
 
+  it('makes nothing of an event configuration that is beyond the bounds of foreign JSON', () => {
+    const many = `{"x": [${'0,'.repeat(140_000)}0], "publisher": "zmq", "endpoint"`;
+    const text = fixture('graph-v1beta1.yaml').replace('{"publisher": "zmq", "endpoint"', many);
+    expect(text).toContain(many);
+    const [graph] = objects(injected(text));
+    const args = graph.spec.components[1].podTemplate.spec.initContainers[0].args.join(' ');
+    expect(args).toContain('--engine-kind=dynamo');
+    expect(args).not.toContain('--kv-event-sources');
+  });
+
   it('shows certificates and asks for them with TLS, and is probed by HTTPS', () => {
     const transport = { type: 'tls', secret: 'certificates', certificateName: 'workers' } as const;
     const [{ spec }] = objects(injected(VLLM, { transport }));

@@ -52,6 +52,23 @@ describe('what the engine says of its GPUs', () => {
     ]);
   });
 
+  it('is read again each time: an engine that starts anew may have been given others', async () => {
+    const texts = [undefined, LISTED, 'hello\n'];
+    const next = (): Promise<string> => {
+      const text = texts.shift();
+      return text === undefined
+        ? Promise.reject(new Error('devices: does not exist'))
+        : Promise.resolve(text);
+    };
+    const host = recordedHost('h100-nvswitch', POD);
+    const known = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      const { notes } = await read(host, next);
+      known.push(!notes.some((note) => note.startsWith(UNKNOWN_SHARE)));
+    }
+    expect(known).toEqual([false, true, false]);
+  });
+
   it('is missed in a note while the file is not there, or names none', async () => {
     const missing = (): Promise<string> => Promise.reject(new Error('devices: does not exist'));
     expect((await read(recordedHost('h100-nvswitch', POD), missing)).notes).toEqual(

@@ -50,6 +50,13 @@ export const sidecarSettings = {
     group: 'Engine',
     help: "Root folder of Dynamo's file discovery, where the worker leaves its model card.",
   },
+  canary: {
+    kind: 'enum',
+    choices: ['auto', 'off'],
+    default: 'auto',
+    group: 'Engine',
+    help: 'Ask each new engine one small prompt twice, while it is idle by its own metrics, and compare tokens, stored blocks and cached tokens with what is predicted. off sends no prompt.',
+  },
   'probe-interval': {
     kind: 'duration',
     default: '10s',

@@ -6,7 +6,12 @@ import type { Environment } from '../platform/environment.js';
 import { readHostName } from '../platform/environment.js';
 import { readTextFile } from '../platform/file.js';
 import { openFilePieces } from '../platform/file-pieces.js';
-import { createHttpGet, createHttpPost, type HttpGetOptions } from '../platform/http-get.js';
+import {
+  createHttpGet,
+  createHttpPost,
+  createHttpPostJson,
+  type HttpGetOptions,
+} from '../platform/http-get.js';
 import { listFolder } from '../platform/list-folder.js';
 import { loadPart } from '../platform/load-part.js';
 import { createRegistry } from '../platform/metrics.js';
@@ -98,6 +103,9 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
           (await loadPart(() => import('../sidecar/engines/index.js'), context))?.ENGINE_PROBES ?? [],
         locate: locationOf(settings, context, probeModules),
         ...eventReadingOf(settings, context, engineHttp),
+        ...(settings.canary === 'off'
+          ? {}
+          : { canary: { get: probeModules.httpGet, post: createHttpPostJson(engineHttp, { clock }) } }),
         ...(readHostTopology === undefined ? {} : { readTopology: readHostTopology }),
       },
     );

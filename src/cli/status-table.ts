@@ -1,7 +1,13 @@
 import { engineKindName, engineRoleName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import { UNKNOWN_SHARE } from '../contract/unknown-share.js';
 import type { CapabilityReport, Topology } from '../gen/kvaccord/v1/capabilities.js';
-import { EngineKind, EngineRole, EngineState, EvidenceSource } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  Canary_State,
+  EngineKind,
+  EngineRole,
+  EngineState,
+  EvidenceSource,
+} from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberOffer, MemberState } from '../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../gen/kvaccord/v1/kv_events.js';
@@ -221,6 +227,7 @@ function renderReport(report: CapabilityReport): string {
     ['parallelism', parallelismOf(parallelism)],
     ['GPUs', gpusOf(report.topology)],
     ['digest', report.digest === '' ? '-' : report.digest],
+    ...canaryRows(report),
   ];
   for (const row of rows) pushRow(table, row);
   const notes = [
@@ -234,6 +241,32 @@ function renderReport(report: CapabilityReport): string {
   ].map((note) => onOneLine(note));
   return `${[table.toString(), ...notes].join('\n')}\n`;
 }
+
+/** What came of the canary, and of each path that was asked. */
+function canaryRows({ canary }: CapabilityReport): [string, string][] {
+  if (canary === undefined) return [];
+  const word = (state: Canary_State): string => CANARY_WORDS[state] ?? 'unknown';
+  return [
+    ['canary', `${word(canary.state)}${canary.reason === '' ? '' : `: ${canary.reason}`}`],
+    ...canary.results
+      .slice(0, MAX_CANARY_ROWS)
+      .map(({ path, dataParallelRank, state, reason }): [string, string] => [
+        'canary',
+        `${path}${dataParallelRank === 0 ? '' : `, rank ${dataParallelRank}`}: ${word(state)}, ${reason}`,
+      ]),
+  ].map(([field, value]): [string, string] => [field ?? '', onOneLine(value ?? '')]);
+}
+
+/** As many as a report may have. */
+const MAX_CANARY_ROWS = 16;
+
+const CANARY_WORDS: Readonly<Record<number, string>> = {
+  [Canary_State.STATE_WAITING]: 'waiting',
+  [Canary_State.STATE_SKIPPED]: 'skipped',
+  [Canary_State.STATE_PASSED]: 'passed',
+  [Canary_State.STATE_INCONCLUSIVE]: 'inconclusive',
+  [Canary_State.STATE_FAILED]: 'failed',
+};
 
 function sourceOf(source: EvidenceSource | undefined): string {
   return source === undefined || source === EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED

@@ -124,6 +124,12 @@ export function boundReport(report: CapabilityReport): void {
   if (report.capacity !== undefined) {
     report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);
   }
+  const { canary } = report;
+  if (canary !== undefined) {
+    canary.reason = oneLine(canary.reason, MAX_SENTENCE_CHARS);
+    canary.results = canary.results.slice(0, MAX_COUNTS.canaryResults);
+    for (const result of canary.results) result.reason = oneLine(result.reason, MAX_SENTENCE_CHARS);
+  }
   report.blockSizes = report.blockSizes.map(boundBlockSize);
   report.kvEventSources = omissions.first(
     'kv_event_sources',

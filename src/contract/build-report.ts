@@ -1,5 +1,6 @@
-import type { CapabilityReport, ProbeOutcome, Topology } from '../gen/kvaccord/v1/capabilities.js';
+import type { Canary, CapabilityReport, ProbeOutcome, Topology } from '../gen/kvaccord/v1/capabilities.js';
 import {
+  Canary_State,
   Completeness_State,
   EngineKind,
   type EngineState,
@@ -26,6 +27,8 @@ export interface ReportInput {
   readonly warnings: readonly string[];
   readonly topology: Topology | undefined;
   readonly probes: readonly ProbeOutcome[];
+  /** What came of the canary; absent where none is sent. */
+  readonly canary?: Canary | undefined;
 }
 
 function optional<Key extends string, Value>(
@@ -67,6 +70,18 @@ function whyIncomplete(
     reasons.push(`no source could say which model is served${explanation}; name it with --model`);
   }
   return reasons;
+}
+
+/** What a person should know of a canary that did not pass; what it waits for is no news. */
+function canaryWarnings(canary: Canary | undefined): readonly string[] {
+  switch (canary?.state) {
+    case Canary_State.STATE_FAILED:
+      return [`the canary failed: ${canary.reason}`];
+    case Canary_State.STATE_INCONCLUSIVE:
+      return [`the canary was inconclusive: ${canary.reason}`];
+    default:
+      return [];
+  }
 }
 
 /** Brings everything that a sidecar knows into one report for the wire. Pure: same input, same report. */
@@ -154,8 +169,9 @@ export function buildReport(input: ReportInput): CapabilityReport {
     topology: input.topology,
     completeness: undefined,
     digest: '',
-    warnings: [...input.warnings, ...resolved.warnings],
+    warnings: [...input.warnings, ...resolved.warnings, ...canaryWarnings(input.canary)],
     probes: [...input.probes],
+    canary: input.canary === undefined ? undefined : structuredClone(input.canary),
   };
   report.warnings.push(...dropped);
   boundReport(report);

@@ -30,4 +30,5 @@ export const MAX_COUNTS = {
   notes: 256,
   reasons: 64,
   topologyDomains: 64,
+  canaryResults: 16,
 } as const;

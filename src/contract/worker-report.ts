@@ -114,7 +114,9 @@ function findProblems(report: CapabilityReport): string[] {
     Object.keys(topology?.placement?.topologyDomains ?? {}).length,
     MAX_COUNTS.topologyDomains,
   );
+  checkCount(problems, 'canary.results', report.canary?.results.length ?? 0, MAX_COUNTS.canaryResults);
   checkTime(problems, 'observed_at', report.observedAt);
+  checkTime(problems, 'canary.asked_at', report.canary?.askedAt);
   if (problems.length > 0) return problems; // the lists below may be too long to walk
 
   checkTime(
@@ -145,6 +147,9 @@ function findProblems(report: CapabilityReport): string[] {
     ['probes.error', report.probes.map(({ error }) => error)],
     ['evidence.origin', report.evidence.map(({ origin }) => origin)],
     ['evidence.raw', report.evidence.map(({ raw }) => raw)],
+    ['canary.reason', [report.canary?.reason ?? '']],
+    ['canary.results.reason', report.canary?.results.map(({ reason }) => reason) ?? []],
+    ['canary.results.path', report.canary?.results.map(({ path }) => path) ?? []],
   ];
   for (const [field, lines] of texts) {
     const longest = Math.max(0, ...lines.map(({ length }) => length));

@@ -1,5 +1,6 @@
 import { blockSizeMismatch } from './causes/block-size-mismatch.js';
 import { cacheChurn } from './causes/cache-churn.js';
+import { canaryFailed } from './causes/canary-failed.js';
 import type { Cause } from './causes/cause.js';
 import { eventsIgnored } from './causes/events-ignored.js';
 import { eventsLost } from './causes/events-lost.js';
@@ -23,6 +24,7 @@ export const ALL_CAUSES: readonly Cause[] = [
   hashMismatch,
   eventsOff,
   eventsUnreachable,
+  canaryFailed,
   eventsLost,
   frontendLate,
   cacheChurn,

@@ -15,6 +15,8 @@ export const CAUSES = [
   'events_off',
   /** Events are published and do not arrive. */
   'events_unreachable',
+  /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
+  'canary_failed',
   /** Events arrive with gaps. */
   'events_lost',
   /** The router began after the engines had stored blocks, and does not know their parents. */

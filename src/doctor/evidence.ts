@@ -60,6 +60,7 @@ export type SettingName =
   | 'kv_cache_tokens'
   | 'kv_cache_bytes'
   | 'engine_version'
+  | 'canary'
   | 'model'
   | 'data_parallel_size'
   | 'context_parallel_size'

@@ -124,6 +124,41 @@ export function createHttpPost(
   };
 }
 
+/** What is posted to an engine. */
+export interface JsonPost {
+  readonly signal: AbortSignal;
+  /** Milliseconds for the whole exchange. */
+  readonly timeoutMs: number;
+  /** Sent beside those of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Posts JSON to one engine endpoint; an HTTP error status is an answer, and so is a redirect, which is not followed. */
+export type HttpPostJson = (url: string, body: unknown, post: JsonPost) => Promise<HttpAnswer>;
+
+/** Makes a client that posts JSON with the engine's key. Rejects with a `ProbeError` when there is no whole answer. */
+export function createHttpPostJson(
+  options: HttpGetOptions,
+  modules: { readonly clock: Clock },
+): HttpPostJson {
+  return async (address, body, { signal, timeoutMs, headers }) => {
+    const limits = {
+      remainingMs: timeoutMs,
+      totalTimeoutMs: timeoutMs,
+      maxBodyBytes: options.maxBodyBytes,
+      method: 'POST',
+      json: JSON.stringify(body),
+      headers,
+    } as const;
+    const {
+      status,
+      contentType,
+      body: text,
+    } = await exchange(checkedUrl(address), options, limits, modules.clock, signal);
+    return { status, contentType, body: text };
+  };
+}
+
 /** `GET http://127.0.0.1:8000/metrics`: an address as reports and messages name it, without credentials. */
 export function askedUrl(url: URL | string, method: 'GET' | 'POST' = 'GET'): string {
   if (typeof url === 'string') {
@@ -178,6 +213,9 @@ function exchange(
     readonly totalTimeoutMs: number;
     readonly maxBodyBytes: number | undefined;
     readonly method?: 'POST';
+    /** A body. */
+    readonly json?: string;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
   },
   clock: Clock,
   signal: AbortSignal,
@@ -199,6 +237,10 @@ function exchange(
         'accept-encoding': 'identity',
         connection: 'close',
         'user-agent': 'kv-accord',
+        ...limits.headers,
+        ...(limits.json === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(limits.json) }),
         ...(options.bearerKey === undefined ? {} : { authorization: `Bearer ${options.bearerKey}` }),
       },
     });
@@ -235,7 +277,7 @@ function exchange(
       connectTimer.clear();
       readAnswer(response, origin, maxBodyBytes, finish);
     });
-    request.end();
+    request.end(limits.json);
   });
 }
 

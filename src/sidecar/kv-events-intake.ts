@@ -55,6 +55,8 @@ export class KvEventsIntake {
   /** Why there can be no feed. */
   #failure: string | undefined;
   #isClosed = false;
+  /** Sources that were found to be of another engine, and how. */
+  #distrusted: { readonly wanted: string; readonly reason: string } | undefined;
 
   /**
    * `reading` is undefined when nothing is to be read. `instanceId` stands for
@@ -115,6 +117,18 @@ export class KvEventsIntake {
     else if (plan.type === 'nothing' || !isKnown) this.#readNothing(instanceId, plan.reason);
   }
 
+  /** The sources that are read are another engine's: nothing of them is told any more, until the engine or they change. */
+  distrust(reason: string): void {
+    if (this.#wanted === undefined) return;
+    this.#distrusted = { wanted: JSON.stringify(this.#wanted), reason };
+    this.#readNothing(this.#wanted.instanceId, reason);
+  }
+
+  /** No view of this engine's cache is exact, for this reason; an empty one ends that. */
+  setCaveat(reason: string): void {
+    this.#relay.setCaveat(reason);
+  }
+
   /** Ends all reading. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -123,7 +137,12 @@ export class KvEventsIntake {
   }
 
   #read(wanted: Wanted, loadFeed: EventReading['loadFeed']): void {
-    const isSame = JSON.stringify(wanted) === JSON.stringify(this.#wanted);
+    const key = JSON.stringify(wanted);
+    if (key === this.#distrusted?.wanted) {
+      this.#readNothing(wanted.instanceId, this.#distrusted.reason);
+      return;
+    }
+    const isSame = key === JSON.stringify(this.#wanted);
     this.#wanted = wanted;
     if (isSame) return;
     if (this.#feed !== undefined) this.#apply(this.#feed, wanted);

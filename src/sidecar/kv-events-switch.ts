@@ -16,6 +16,8 @@ export class SwitchedRelay implements Relay {
   readonly #readers = new Set<SwitchedReader>();
   readonly #makeStreamId: () => string;
   #target: Relay;
+  /** Why no view of it is exact, whatever its events say; empty when nothing speaks against them. */
+  #caveat = '';
 
   constructor(silence: Silence, modules: { readonly makeStreamId: () => string }) {
     this.#makeStreamId = modules.makeStreamId;
@@ -23,13 +25,22 @@ export class SwitchedRelay implements Relay {
   }
 
   get ranks(): readonly RankStatus[] {
-    return this.#target.ranks;
+    return this.#target.ranks.map((status) => withCaveat(status, this.#caveat));
+  }
+
+  /** From now on nothing that is `exact` is told as more than `approximate`, for this reason; an empty one ends that. */
+  setCaveat(reason: string): void {
+    if (reason === this.#caveat) return;
+    this.#caveat = reason;
+    // Readers are told again where each rank stands.
+    this.#switchTo(this.#target);
   }
 
   open(position: RelayPosition | undefined, onReadable: () => void): RelayReader {
-    const reader = new SwitchedReader(this.#target.open(position, onReadable), onReadable, () =>
-      this.#readers.delete(reader),
-    );
+    const reader = new SwitchedReader(this.#target.open(position, onReadable), onReadable, {
+      caveat: () => this.#caveat,
+      onClose: () => this.#readers.delete(reader),
+    });
     this.#readers.add(reader);
     return reader;
   }
@@ -57,16 +68,32 @@ export class SwitchedRelay implements Relay {
 class SwitchedReader implements RelayReader {
   readonly #onReadable: () => void;
   readonly #onClose: () => void;
+  readonly #caveat: () => string;
   #inner: RelayReader;
 
-  constructor(inner: RelayReader, onReadable: () => void, onClose: () => void) {
+  constructor(
+    inner: RelayReader,
+    onReadable: () => void,
+    { caveat, onClose }: { readonly caveat: () => string; readonly onClose: () => void },
+  ) {
     this.#inner = inner;
     this.#onReadable = onReadable;
     this.#onClose = onClose;
+    this.#caveat = caveat;
   }
 
   next(): RelayMessage | undefined {
-    return this.#inner.next();
+    const message = this.#inner.next();
+    const caveat = this.#caveat();
+    if (message === undefined || caveat === '') return message;
+    switch (message.type) {
+      case 'start':
+        return { ...message, ranks: message.ranks.map((status) => withCaveat(status, caveat)) };
+      case 'rank_state':
+        return { ...message, status: withCaveat(message.status, caveat) };
+      default:
+        return message;
+    }
   }
 
   close(): void {
@@ -94,4 +121,10 @@ function silentRelay({ instanceId, reason }: Silence, streamId: string): Relay {
       return { next: () => messages.shift(), close: () => void messages.splice(0) };
     },
   };
+}
+
+function withCaveat(status: RankStatus, caveat: string): RankStatus {
+  return caveat === '' || status.picture !== 'exact'
+    ? status
+    : { ...status, picture: 'approximate', reason: caveat };
 }

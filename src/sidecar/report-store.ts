@@ -1,6 +1,11 @@
 import { buildReport, reportSubstance } from '../contract/build-report.js';
 import type { Fact } from '../contract/facts.js';
-import { type CapabilityReport, EngineState, type Topology } from '../gen/kvaccord/v1/capabilities.js';
+import {
+  type Canary,
+  type CapabilityReport,
+  EngineState,
+  type Topology,
+} from '../gen/kvaccord/v1/capabilities.js';
 import type { Clock } from '../platform/clock.js';
 import type { EngineView } from './engine-watch.js';
 
@@ -25,6 +30,7 @@ export class ReportStore {
   #topology: Topology | undefined;
   #extraFacts: readonly Fact[] = [];
   #observedFacts: readonly Fact[] = [];
+  #canary: Canary | undefined;
   #isDraining = false;
   #current: CapabilityReport;
 
@@ -50,7 +56,10 @@ export class ReportStore {
   /** What a round found out about the engine. */
   setView(view: EngineView): void {
     // An event proves something of the engine start that sent it, and of no other.
-    if (view.instanceId !== this.#view.instanceId) this.#observedFacts = [];
+    if (view.instanceId !== this.#view.instanceId) {
+      this.#observedFacts = [];
+      this.#canary = undefined;
+    }
     this.#view = view;
     this.#renew();
   }
@@ -70,6 +79,12 @@ export class ReportStore {
   /** What the KV events of the current instance prove; dropped with the instance. They replace the ones before. */
   setObservedFacts(facts: readonly Fact[]): void {
     this.#observedFacts = facts;
+    this.#renew();
+  }
+
+  /** What came of the canary of the current instance; undefined while there is none. */
+  setCanary(canary: Canary | undefined): void {
+    this.#canary = canary;
     this.#renew();
   }
 
@@ -99,6 +114,7 @@ export class ReportStore {
       warnings: view.warnings,
       topology: this.#topology,
       probes: view.probes,
+      canary: this.#canary,
     });
   }
 

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { Completeness_State, EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import { Canary_State, Completeness_State, EngineState } from '../gen/kvaccord/v1/capabilities.js';
+import type { Canary } from './canary/canary.js';
 import type { CapabilitiesEndpoint } from './capabilities-service.js';
 import type { KvEventsIntake } from './kv-events-intake.js';
 import { registerEventMetrics } from './kv-events-metrics.js';
@@ -16,6 +17,8 @@ export interface SidecarMetricsModules {
   readonly endpoint: CapabilitiesEndpoint;
   readonly events: KvEventsEndpoint;
   readonly intake: KvEventsIntake;
+  /** Absent where none is sent; then it has no series. */
+  readonly canary?: Canary;
 }
 
 /**
@@ -34,6 +37,8 @@ export interface SidecarMetricsModules {
  * | `engine_requests_total` | requests that the engine saw from this sidecar |
  * | `probe_requests_total{probe,result}` | results by source: `answered` or the code of the failure |
  * | `probe_duration_seconds{probe}` | time until a source answered |
+ * | `canary_state{state}` | 1 for where the canary of this engine start is, 0 for the other states |
+ * | `canary_requests_total{path}` | prompts of the canary that the engine was sent |
  *
  * Labels come from closed lists: the names of the probes and of their failures.
  * What the KV events tell is in `kv-events-metrics.ts`.
@@ -44,7 +49,7 @@ export class SidecarMetrics {
   readonly #results: Counter<'probe' | 'result'>;
   readonly #durations: Histogram<'probe'>;
 
-  constructor({ registry, store, endpoint, events, intake }: SidecarMetricsModules) {
+  constructor({ registry, store, endpoint, events, intake, canary }: SidecarMetricsModules) {
     const registers = [registry];
     this.#rounds = new Counter({
       name: 'kv_accord_probe_rounds_total',
@@ -98,6 +103,7 @@ export class SidecarMetrics {
     gauge('watchers', 'Open WatchCapabilities streams.', () => endpoint.watchers);
     gauge('kv_event_subscribers', 'Open KvEvents streams.', () => events.subscribers);
     registerEventMetrics(registry, intake);
+    if (canary !== undefined) registerCanaryMetrics(registry, canary);
   }
 
   /** Counts one round. */
@@ -110,4 +116,38 @@ export class SidecarMetrics {
       if (outcome.type === 'answered') this.#durations.observe({ probe }, durationMs / 1_000);
     }
   }
+}
+
+/** Every state has a series, so that an alert sees a change and not a gap. */
+const CANARY_STATES: Readonly<Record<string, Canary_State>> = {
+  waiting: Canary_State.STATE_WAITING,
+  skipped: Canary_State.STATE_SKIPPED,
+  passed: Canary_State.STATE_PASSED,
+  inconclusive: Canary_State.STATE_INCONCLUSIVE,
+  failed: Canary_State.STATE_FAILED,
+};
+
+function registerCanaryMetrics(registry: Registry, canary: Canary): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'kv_accord_canary_state',
+    help: 'Where the canary of this engine start is: 1 for its state, 0 for the others.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const state = canary.report?.state ?? Canary_State.STATE_WAITING;
+      for (const [name, value] of Object.entries(CANARY_STATES))
+        this.set({ state: name }, Number(value === state));
+    },
+  });
+  new Counter({
+    name: 'kv_accord_canary_requests_total',
+    help: 'Prompts of the canary that the engine was sent.',
+    labelNames: ['path'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [path, count] of canary.requests) this.inc({ path }, count);
+    },
+  });
 }

@@ -15,6 +15,7 @@ import type { Logger } from '../platform/logger.js';
 import type { Random } from '../platform/random.js';
 import type { Security } from '../rpc/security.js';
 import { RpcServer } from '../rpc/server.js';
+import { Canary, type CanaryHttp } from './canary/canary.js';
 import { CapabilitiesEndpoint } from './capabilities-service.js';
 import {
   type EngineView,
@@ -56,6 +57,8 @@ export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'loa
   readonly openFile: FingerprintModules['openFile'];
   /** How the engine's KV events are read; absent when that is switched off. */
   readonly eventReading?: EventReading;
+  /** How a new engine is asked the canary's prompt; absent when none is sent. */
+  readonly canary?: CanaryHttp;
   /** How the HTTP port is protected; absent: plain, and open to everybody who reaches it. */
   readonly httpSecurity?: Pick<HttpServerModules, 'access' | 'tls'>;
 }
@@ -89,6 +92,7 @@ export class Sidecar {
   readonly #offers: OfferBoard;
   readonly #log: ReportLog;
   readonly #events: KvEventsIntake;
+  readonly #canary: Canary | undefined;
   /** What the events of the current instance showed. */
   #observed: readonly ObservedSize[] = [];
   /** Of these, what was shown after a publisher began anew: it may be of an instance that no round has seen yet. */
@@ -129,8 +133,16 @@ export class Sidecar {
         onPublisherDown: () => this.#watch.lookNow(),
       },
     );
+    this.#canary = this.#makeCanary();
     const events = new KvEventsEndpoint(options, { relay: this.#events.relay, store: this.#store });
-    metrics = new SidecarMetrics({ registry, store: this.#store, endpoint, events, intake: this.#events });
+    metrics = new SidecarMetrics({
+      registry,
+      store: this.#store,
+      endpoint,
+      events,
+      intake: this.#events,
+      ...(this.#canary === undefined ? {} : { canary: this.#canary }),
+    });
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
     this.#server.addService(CapabilitiesService, endpoint.createHandlers(this.#server.edge));
     this.#server.addService(ENCODED_KV_EVENTS_SERVICE, { ...events.createHandlers(this.#server.edge) });
@@ -193,6 +205,7 @@ export class Sidecar {
     this.#store.drain();
     const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
     await this.#server.stop(graceMs);
+    await this.#canary?.close();
     // After its readers, so that none is told that nothing is read any more.
     await this.#events.close();
     // Last, so that a platform can ask until the end why this is not ready any more.
@@ -207,7 +220,9 @@ export class Sidecar {
       this.#observedSinceRestart = undefined;
       this.#store.setObservedFacts(observedFacts(this.#observed));
     }
+    if (isNewInstance) this.#events.setCaveat('');
     this.#events.follow(this.#store.current, view.state);
+    if (!this.#store.isDraining) this.#canary?.follow(this.#store.current, view.state);
     this.#server.health.setStatus(
       KV_EVENTS_HEALTH,
       this.#events.sources.length > 0 ? 'SERVING' : 'NOT_SERVING',
@@ -243,6 +258,35 @@ export class Sidecar {
     this.#observed = all;
     this.#store.setObservedFacts(observedFacts(all));
     this.#log.tell(this.#store.current, undefined);
+  }
+
+  #makeCanary(): Canary | undefined {
+    const { canary, clock, random, logger } = this.#modules;
+    if (canary === undefined) return undefined;
+    return new Canary({
+      ...canary,
+      clock,
+      random,
+      logger,
+      events: this.#events,
+      onReport: (report) => {
+        this.#store.setCanary(report);
+        this.#log.tell(this.#store.current, undefined);
+      },
+      onFault: (fault, reason) => {
+        if (fault === 'source') this.#distrustEvents(reason);
+        else this.#events.setCaveat(`the canary failed: ${reason}`);
+      },
+      onProved: (observed) => this.#onObserved(observed),
+    });
+  }
+
+  /** What was seen in another engine's events says nothing of this one. */
+  #distrustEvents(reason: string): void {
+    this.#events.distrust(reason);
+    this.#observed = [];
+    this.#observedSinceRestart = undefined;
+    this.#store.setObservedFacts([]);
   }
 
   async #readTopology(): Promise<void> {

@@ -269,3 +269,47 @@ describe('what explains what', () => {
     expect(assessments.map(({ cause }) => cause)).toEqual(['block_size_mismatch', 'not_kv_routing']);
   });
 });
+
+describe('a fleet whose engines cannot take each other’s block size', () => {
+  const of = (who: string, backend: string, tokensPerBlock: number): Partial<Evidence> => ({
+    sizes: [{ ...sizeOf('worker', tokensPerBlock, 'observed'), who }],
+    settings: [settingOf('worker', 'backend', backend, { who })],
+  });
+  const adviceFor = (vllm: number): string | undefined =>
+    diagnose(
+      joined(of('a', 'sglang', 1), of('b', 'vllm', vllm), {
+        fleets: [
+          {
+            group: 'tiny',
+            state: 'conflict',
+            gateOpen: false,
+            tokensPerBlock: undefined,
+            routingMode: undefined,
+            reasons: [],
+            members: [
+              {
+                worker: 'a',
+                state: 'reported',
+                reason: '',
+                tokensPerBlock: 1,
+                declaredTokensPerBlock: undefined,
+              },
+              {
+                worker: 'b',
+                state: 'reported',
+                reason: '',
+                tokensPerBlock: vllm,
+                declaredTokensPerBlock: undefined,
+              },
+            ],
+            origin: { place: 'http://aggregator:9400', text: '' },
+          },
+        ],
+      }),
+    ).advice;
+
+  it('is told the size that all of them can take, or that there is none', () => {
+    expect(adviceFor(32)).toBe('Start a with blocks of 32 tokens, which all engines can take.');
+    expect(adviceFor(1_056)).toBe('Serve b under another model name: no block size fits all.');
+  });
+});

@@ -45,6 +45,21 @@ interface Case {
 /** One fleet for each cause, with what an operator would have of it. */
 const CASES: readonly Case[] = [
   {
+    name: 'a canary whose blocks did not arrive',
+    evidence: joined({
+      settings: [
+        {
+          ...settingOf('worker', 'canary', 'failed', { who: 'w-1' }),
+          origin: {
+            place: 'http://aggregator:9400, worker w-1',
+            text: "canary failed: /v1/completions: KV events of tcp://127.0.0.1:5557 is not this engine's",
+          },
+        },
+      ],
+    }),
+    first: 'canary_failed certain',
+  },
+  {
     name: 'a frontend that goes by 16 before an engine whose events have 32',
     evidence: joined(
       frontendPage({ size: 16, hitRate: 0, cachedTokens: 132_000, stored: 15, parentMissing: 33 }),

@@ -34,7 +34,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   facts: { mayImport: ['contract', 'gen', 'platform'] },
   dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform', 'text'] },
   sidecar: {
-    mayImport: ['contract', 'dynamo', 'facts', 'gen', 'http', 'kv-events', 'platform', 'rpc', 'text'],
+    mayImport: [
+      'blocks',
+      'contract',
+      'dynamo',
+      'facts',
+      'gen',
+      'http',
+      'kv-events',
+      'platform',
+      'rpc',
+      'text',
+    ],
   },
   aggregator: {
     mayImport: [

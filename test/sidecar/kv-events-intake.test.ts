@@ -77,6 +77,40 @@ const startsOf = (messages: readonly RelayMessage[]): { reason: string; ranks: n
     each.type === 'start' ? [{ reason: each.reason, ranks: each.ranks.length }] : [],
   );
 
+describe('what a canary found out of the events', () => {
+  it('passes nothing on of a source of another engine, until the engine or the source is another', async () => {
+    const { intake, feed, ready } = open();
+    await ready('i-1', ONE);
+    const got = follow(intake);
+    intake.distrust("it is not this engine's");
+    expect(startsOf(got).at(-1)).toEqual({ reason: "it is not this engine's", ranks: 0 });
+    await ready('i-1', ONE);
+    expect(intake.reason).toBe("it is not this engine's");
+    expect(feed.told.at(-1)).toBe('sources ');
+    expect(intake.sources).toEqual([]);
+    await ready('i-1', ['tcp://127.0.0.1:6000']);
+    expect(feed.told.at(-1)).toBe('sources tcp://127.0.0.1:6000');
+    intake.distrust('again');
+    await ready('i-2', ['tcp://127.0.0.1:6000']);
+    expect(intake.reason).toBe('');
+  });
+
+  it('calls nothing exact while something speaks against it, and tells readers when that ends', async () => {
+    const { intake, feed, ready } = open();
+    await ready('i-1', ONE);
+    feed.ranks = [exactRank(0)];
+    const got = follow(intake);
+    intake.setCaveat('the canary failed');
+    expect(intake.relay.ranks[0]).toMatchObject({ picture: 'approximate', reason: 'the canary failed' });
+    const pictures = (): (string | undefined)[] =>
+      got.flatMap((each) => (each.type === 'start' ? [each.ranks[0]?.picture] : []));
+    expect(pictures().at(-1)).toBe('approximate');
+    intake.setCaveat('');
+    expect(intake.relay.ranks[0]?.picture).toBe('exact');
+    expect(pictures().at(-1)).toBe('exact');
+  });
+});
+
 describe('reading the KV events of an engine', () => {
   it('loads nothing before there is something to read, and says why nothing is read', async () => {
     const { intake, loads, ready } = open();

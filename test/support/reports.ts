@@ -65,5 +65,6 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
     digest: '',
     warnings: [],
     probes: [],
+    canary: undefined,
   };
 }

@@ -1,5 +1,10 @@
 import { evidenceSourceName } from '../../contract/names.js';
-import { type CapabilityReport, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import {
+  type CapabilityReport,
+  canary_StateToJSON,
+  EngineKind,
+  EvidenceSource,
+} from '../../gen/kvaccord/v1/capabilities.js';
 import {
   type Agreement,
   AgreementState,
@@ -160,7 +165,12 @@ function reportFacts(
       origin,
     });
   };
-  const { engine, parallelism, capacity, model, contract } = report;
+  const { engine, parallelism, capacity, model, contract, canary } = report;
+  if (canary !== undefined) {
+    const word = wordOf(canary_StateToJSON(canary.state), 'STATE_');
+    const origin: Origin = { place, text: excerptOf(`canary ${word}: ${canary.reason}`, '') };
+    settings.push({ side: 'worker', who, name: 'canary', value: word, isDefault: false, origin });
+  }
   set('backend', BACKENDS.get(engine?.kind ?? EngineKind.ENGINE_KIND_UNSPECIFIED));
   set('engine_version', engine?.version);
   set('model', model?.servedNames[0]);

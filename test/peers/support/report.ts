@@ -21,6 +21,11 @@ export interface PrintedReport {
   readonly kvEventSources?: readonly { readonly endpoint: string; readonly replayEndpoint?: string }[];
   readonly completeness: { readonly state: string; readonly reasons?: readonly string[] };
   readonly digest?: string;
+  readonly canary?: {
+    readonly state: string;
+    readonly reason?: string;
+    readonly results?: readonly Readonly<Record<string, string | number>>[];
+  };
 }
 
 /** The sidecar's report as `grpcurl -plaintext HOST:PORT kvaccord.v1.Capabilities/GetCapabilities` prints it. */

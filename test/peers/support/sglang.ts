@@ -14,6 +14,8 @@ export interface SglangOptions {
   readonly tokens?: number;
   /** Ports to use again, of an engine that was stopped. */
   readonly ports?: SglangPorts;
+  /** Further flags of the server. */
+  readonly flags?: readonly string[];
 }
 
 /** Where it listens. */
@@ -36,7 +38,7 @@ const START_LIMIT_MS = 240_000;
 
 /** Starts SGLang with HTTP and its native gRPC, and waits until it serves. It runs until `program.stop()`. */
 export async function startSglang(options: SglangOptions): Promise<Sglang> {
-  const { model, pageSize, tokens = 65_536 } = options;
+  const { model, pageSize, tokens = 65_536, flags = [] } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -59,6 +61,7 @@ export async function startSglang(options: SglangOptions): Promise<Sglang> {
       // Without this the cache takes most of the machine's memory.
       ...['--max-total-tokens', String(tokens), '--page-size', String(pageSize)],
       ...['--enable-metrics', '--enable-cache-report', '--kv-events-config', JSON.stringify(events)],
+      ...flags,
     ],
     env: { SGLANG_USE_CPU_ENGINE: '1', HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1', OMP_NUM_THREADS: '1' },
   });

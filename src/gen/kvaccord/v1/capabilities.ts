@@ -491,6 +491,11 @@ export interface CapabilityReport {
   warnings: string[];
   /** What each source answered in the last round, also when it failed. */
   probes: ProbeOutcome[];
+  /**
+   * How the engine treated one small prompt of the sidecar's own, asked twice.
+   * Absent where the sidecar sends none.
+   */
+  canary: Canary | undefined;
 }
 
 export interface Engine {
@@ -817,6 +822,87 @@ export interface ProbeOutcome {
   factCount: number;
   /** What came back instead, when it gave none. */
   error: string;
+}
+
+/**
+ * A prompt that only the sidecar asks, twice on each API path, once for each
+ * engine start and only while the engine is idle.
+ */
+export interface Canary {
+  /** The worst of the results. */
+  state: Canary_State;
+  /** One sentence for an operator. */
+  reason: string;
+  /** One for each path and data-parallel rank that was asked; at most 16. */
+  results: CanaryResult[];
+  askedAt: Date | undefined;
+}
+
+export const Canary_State = {
+  STATE_UNSPECIFIED: 0,
+  /** STATE_WAITING - Not sent yet; the reason says what it waits for. */
+  STATE_WAITING: 1,
+  /** STATE_SKIPPED - Not sent to this engine; the reason says why. */
+  STATE_SKIPPED: 2,
+  STATE_PASSED: 3,
+  /** STATE_INCONCLUSIVE - Sent, and something could not be checked. */
+  STATE_INCONCLUSIVE: 4,
+  /** STATE_FAILED - The engine, its events or its counts are not as predicted. */
+  STATE_FAILED: 5,
+} as const;
+
+export type Canary_State = typeof Canary_State[keyof typeof Canary_State];
+
+export namespace Canary_State {
+  export type STATE_UNSPECIFIED = typeof Canary_State.STATE_UNSPECIFIED;
+  export type STATE_WAITING = typeof Canary_State.STATE_WAITING;
+  export type STATE_SKIPPED = typeof Canary_State.STATE_SKIPPED;
+  export type STATE_PASSED = typeof Canary_State.STATE_PASSED;
+  export type STATE_INCONCLUSIVE = typeof Canary_State.STATE_INCONCLUSIVE;
+  export type STATE_FAILED = typeof Canary_State.STATE_FAILED;
+}
+
+export function canary_StateToJSON(object: Canary_State): string {
+  switch (object) {
+    case Canary_State.STATE_UNSPECIFIED:
+      return "STATE_UNSPECIFIED";
+    case Canary_State.STATE_WAITING:
+      return "STATE_WAITING";
+    case Canary_State.STATE_SKIPPED:
+      return "STATE_SKIPPED";
+    case Canary_State.STATE_PASSED:
+      return "STATE_PASSED";
+    case Canary_State.STATE_INCONCLUSIVE:
+      return "STATE_INCONCLUSIVE";
+    case Canary_State.STATE_FAILED:
+      return "STATE_FAILED";
+    default:
+      return object as unknown as string;
+  }
+}
+
+export interface CanaryResult {
+  /** Such as `/v1/chat/completions`. */
+  path: string;
+  dataParallelRank: number;
+  state: Canary_State;
+  reason: string;
+  /** Tokens of the prompt, as sent or as the engine renders it. */
+  promptTokens?: number | undefined;
+  reportedPromptTokens?:
+    | number
+    | undefined;
+  /** Of the prompt when it was asked again. */
+  predictedCachedTokens?: number | undefined;
+  reportedCachedTokens?:
+    | number
+    | undefined;
+  /**
+   * Whole blocks of the prompt, and those of them that the engine's KV events
+   * have shown under the hashes of its tokens.
+   */
+  promptBlocks?: number | undefined;
+  storedBlocks?: number | undefined;
 }
 
 function createBaseGetCapabilitiesRequest(): GetCapabilitiesRequest {
@@ -1409,6 +1495,7 @@ function createBaseCapabilityReport(): CapabilityReport {
     digest: "",
     warnings: [],
     probes: [],
+    canary: undefined,
   };
 }
 
@@ -1473,6 +1560,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     }
     for (const v of message.probes) {
       ProbeOutcome.encode(v!, writer.uint32(154).fork()).join();
+    }
+    if (message.canary !== undefined) {
+      Canary.encode(message.canary, writer.uint32(194).fork()).join();
     }
     return writer;
   },
@@ -1642,6 +1732,14 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
             message.probes.push(ProbeOutcome.decode(reader, reader.uint32()));
             continue;
           }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.canary = Canary.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1713,6 +1811,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     if (message.probes?.length) {
       obj.probes = message.probes.map((e) => ProbeOutcome.toJSON(e));
     }
+    if (message.canary !== undefined) {
+      obj.canary = Canary.toJSON(message.canary);
+    }
     return obj;
   },
 
@@ -1752,6 +1853,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     message.digest = object.digest ?? "";
     message.warnings = object.warnings?.map((e) => e) || [];
     message.probes = object.probes?.map((e) => ProbeOutcome.fromPartial(e)) || [];
+    message.canary = (object.canary !== undefined && object.canary !== null)
+      ? Canary.fromPartial(object.canary)
+      : undefined;
     return message;
   },
 };
@@ -4585,6 +4689,323 @@ export const ProbeOutcome: MessageFns<ProbeOutcome> = {
     message.answered = object.answered ?? false;
     message.factCount = object.factCount ?? 0;
     message.error = object.error ?? "";
+    return message;
+  },
+};
+
+function createBaseCanary(): Canary {
+  return { state: 0, reason: "", results: [], askedAt: undefined };
+}
+
+export const Canary: MessageFns<Canary> = {
+  encode(message: Canary, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== 0) {
+      writer.uint32(8).int32(message.state);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    for (const v of message.results) {
+      CanaryResult.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.askedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.askedAt), writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Canary {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCanary();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.state = reader.int32() as any;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.results.push(CanaryResult.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.askedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: Canary): unknown {
+    const obj: any = {};
+    if (message.state !== 0) {
+      obj.state = canary_StateToJSON(message.state);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    if (message.results?.length) {
+      obj.results = message.results.map((e) => CanaryResult.toJSON(e));
+    }
+    if (message.askedAt !== undefined) {
+      obj.askedAt = message.askedAt.toISOString();
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<Canary>): Canary {
+    return Canary.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Canary>): Canary {
+    const message = createBaseCanary();
+    message.state = object.state ?? 0;
+    message.reason = object.reason ?? "";
+    message.results = object.results?.map((e) => CanaryResult.fromPartial(e)) || [];
+    message.askedAt = object.askedAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCanaryResult(): CanaryResult {
+  return {
+    path: "",
+    dataParallelRank: 0,
+    state: 0,
+    reason: "",
+    promptTokens: undefined,
+    reportedPromptTokens: undefined,
+    predictedCachedTokens: undefined,
+    reportedCachedTokens: undefined,
+    promptBlocks: undefined,
+    storedBlocks: undefined,
+  };
+}
+
+export const CanaryResult: MessageFns<CanaryResult> = {
+  encode(message: CanaryResult, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.path !== "") {
+      writer.uint32(10).string(message.path);
+    }
+    if (message.dataParallelRank !== 0) {
+      writer.uint32(16).uint32(message.dataParallelRank);
+    }
+    if (message.state !== 0) {
+      writer.uint32(24).int32(message.state);
+    }
+    if (message.reason !== "") {
+      writer.uint32(34).string(message.reason);
+    }
+    if (message.promptTokens !== undefined) {
+      writer.uint32(40).uint32(message.promptTokens);
+    }
+    if (message.reportedPromptTokens !== undefined) {
+      writer.uint32(48).uint32(message.reportedPromptTokens);
+    }
+    if (message.predictedCachedTokens !== undefined) {
+      writer.uint32(56).uint32(message.predictedCachedTokens);
+    }
+    if (message.reportedCachedTokens !== undefined) {
+      writer.uint32(64).uint32(message.reportedCachedTokens);
+    }
+    if (message.promptBlocks !== undefined) {
+      writer.uint32(72).uint32(message.promptBlocks);
+    }
+    if (message.storedBlocks !== undefined) {
+      writer.uint32(80).uint32(message.storedBlocks);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CanaryResult {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCanaryResult();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.dataParallelRank = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = reader.int32() as any;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.promptTokens = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.reportedPromptTokens = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.predictedCachedTokens = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.reportedCachedTokens = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.promptBlocks = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.storedBlocks = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: CanaryResult): unknown {
+    const obj: any = {};
+    if (message.path !== "") {
+      obj.path = message.path;
+    }
+    if (message.dataParallelRank !== 0) {
+      obj.dataParallelRank = Math.round(message.dataParallelRank);
+    }
+    if (message.state !== 0) {
+      obj.state = canary_StateToJSON(message.state);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    if (message.promptTokens !== undefined) {
+      obj.promptTokens = Math.round(message.promptTokens);
+    }
+    if (message.reportedPromptTokens !== undefined) {
+      obj.reportedPromptTokens = Math.round(message.reportedPromptTokens);
+    }
+    if (message.predictedCachedTokens !== undefined) {
+      obj.predictedCachedTokens = Math.round(message.predictedCachedTokens);
+    }
+    if (message.reportedCachedTokens !== undefined) {
+      obj.reportedCachedTokens = Math.round(message.reportedCachedTokens);
+    }
+    if (message.promptBlocks !== undefined) {
+      obj.promptBlocks = Math.round(message.promptBlocks);
+    }
+    if (message.storedBlocks !== undefined) {
+      obj.storedBlocks = Math.round(message.storedBlocks);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<CanaryResult>): CanaryResult {
+    return CanaryResult.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CanaryResult>): CanaryResult {
+    const message = createBaseCanaryResult();
+    message.path = object.path ?? "";
+    message.dataParallelRank = object.dataParallelRank ?? 0;
+    message.state = object.state ?? 0;
+    message.reason = object.reason ?? "";
+    message.promptTokens = object.promptTokens ?? undefined;
+    message.reportedPromptTokens = object.reportedPromptTokens ?? undefined;
+    message.predictedCachedTokens = object.predictedCachedTokens ?? undefined;
+    message.reportedCachedTokens = object.reportedCachedTokens ?? undefined;
+    message.promptBlocks = object.promptBlocks ?? undefined;
+    message.storedBlocks = object.storedBlocks ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forThisTest } from './support/for-this-test.js';
+import { logLines, probe, type Served, startAggregator, startSidecar } from './support/kv-accord.js';
+import { lacks } from './support/peers.js';
+import { type PrintedReport, reportThat, sizeEvidence } from './support/report.js';
+import { startSglang } from './support/sglang.js';
+import { tinyModel } from './support/tiny-model.js';
+import { until } from './support/until.js';
+import { startVllm, type Vllm } from './support/vllm.js';
+
+const CANARY = ['--canary', 'auto'];
+
+/** Waits until the canary of a sidecar has ended. */
+function sung(sidecar: Served): Promise<PrintedReport> {
+  return reportThat(sidecar, 'whose canary has ended', ({ canary }) =>
+    ['STATE_PASSED', 'STATE_FAILED', 'STATE_INCONCLUSIVE', 'STATE_SKIPPED'].includes(canary?.state ?? ''),
+  );
+}
+
+describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', () => {
+  let one: Vllm;
+  let two: Vllm;
+
+  beforeAll(async () => {
+    const model = tinyModel('tiny');
+    // The Rust frontend names the block size nowhere in HTTP: only an event tells it.
+    [one, two] = await Promise.all([
+      startVllm({ model, blockSize: 32 }),
+      startVllm({ model, blockSize: 64, frontend: 'rust' }),
+    ]);
+  });
+  afterAll(async () => {
+    await Promise.all([one?.program.stop(), two?.program.stop()]);
+  });
+
+  it('passes on each path of an engine, and makes a fresh one tell its block size', async () => {
+    const sidecar = forThisTest(await startSidecar('worker-1', '--engine', one.url, ...CANARY));
+    const { canary } = await sung(sidecar);
+    expect(canary).toMatchObject({
+      state: 'STATE_PASSED',
+      results: [
+        {
+          path: '/v1/completions',
+          promptTokens: 80,
+          reportedPromptTokens: 80,
+          predictedCachedTokens: 64,
+          reportedCachedTokens: 64,
+          promptBlocks: 2,
+          storedBlocks: 2,
+        },
+        { path: '/v1/chat/completions', state: 'STATE_PASSED' },
+      ],
+    });
+
+    const blind = forThisTest(await startSidecar('worker-2', '--engine', two.url, ...CANARY));
+    const report = await sung(blind);
+    expect(report.contract?.tokensPerBlock).toBe(64);
+    expect(report.completeness.state).toBe('STATE_COMPLETE');
+    expect(sizeEvidence(report)?.source).toBe('EVIDENCE_SOURCE_OBSERVED_EVENT');
+    expect((await probe(sidecar, '/metrics')).body).toContain('kv_accord_canary_state{state="passed"} 1');
+  });
+
+  it('finds event sources that are swapped, and nothing is called exact', async () => {
+    const source = (engine: Vllm): string => `tcp://127.0.0.1:${engine.ports.zmq}`;
+    const swapped = async (name: string, engine: Vllm, events: Vllm): Promise<Served> =>
+      forThisTest(
+        await startSidecar(name, '--engine', engine.url, '--kv-event-sources', source(events), ...CANARY),
+      );
+    const [first, second] = await Promise.all([swapped('worker-1', one, two), swapped('worker-2', two, one)]);
+    for (const sidecar of [first, second]) {
+      const { canary } = await sung(sidecar);
+      expect(canary?.state).toBe('STATE_FAILED');
+      expect(canary?.reason).toMatch(/blocks of its prompt arrived/);
+      expect(logLines(sidecar.program).map(({ msg }) => msg)).toContainEqual(
+        expect.stringContaining('the canary failed: /v1/completions'),
+      );
+    }
+    const aggregator = forThisTest(await startAggregator('aggregator', [first], '--settle', '0s'));
+    await until('the gate to open', async () => (await probe(aggregator, '/readyz')).status === 200);
+    const { body } = await probe(aggregator, '/api/v1/workers');
+    expect(body).not.toContain('PICTURE_EXACT');
+  });
+});
+
+describe.skipIf(lacks('sglang', 'grpcurl'))('the canary beside a real SGLang', () => {
+  it('with its default page of 1 passes by /generate, whose answer always has the count', async () => {
+    const engine = forThisTest(await startSglang({ model: tinyModel('tiny'), pageSize: 1 }));
+    const sidecar = forThisTest(await startSidecar('worker-3', '--engine', engine.url, ...CANARY));
+    const { canary } = await sung(sidecar);
+    expect(canary).toMatchObject({
+      state: 'STATE_PASSED',
+      results: [
+        { path: '/generate', promptTokens: 49, predictedCachedTokens: 48, reportedCachedTokens: 48 },
+        { path: '/v1/completions', state: 'STATE_PASSED' },
+        { path: '/v1/chat/completions' },
+      ],
+    });
+  });
+
+  it('with its radix cache off says so', async () => {
+    const engine = forThisTest(
+      await startSglang({ model: tinyModel('tiny'), pageSize: 32, flags: ['--disable-radix-cache'] }),
+    );
+    const sidecar = forThisTest(await startSidecar('worker-3', '--engine', engine.url, ...CANARY));
+    const { canary } = await sung(sidecar);
+    expect(canary).toMatchObject({
+      state: 'STATE_INCONCLUSIVE',
+      reason: expect.stringContaining('its prefix cache is switched off'),
+    });
+  });
+});

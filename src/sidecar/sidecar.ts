@@ -204,8 +204,9 @@ export class Sidecar {
     // Streams that are ended still send what waits, so every reader that keeps up sees this report.
     this.#store.drain();
     const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
-    await this.#server.stop(graceMs);
+    // It may wait a minute for an answer that nobody needs any more.
     await this.#canary?.close();
+    await this.#server.stop(graceMs);
     // After its readers, so that none is told that nothing is read any more.
     await this.#events.close();
     // Last, so that a platform can ask until the end why this is not ready any more.

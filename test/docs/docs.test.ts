@@ -68,7 +68,14 @@ describe('metrics.md', () => {
     new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
     new CrewMetrics(aggregator, () => 0);
     registerThreadMetrics(aggregator, 1);
-    new SidecarMetrics({ registry: sidecar, store: none, endpoint: none, events: none, intake: none });
+    new SidecarMetrics({
+      registry: sidecar,
+      store: none,
+      endpoint: none,
+      events: none,
+      intake: none,
+      canary: none,
+    });
     // Some have the same name in both, with other labels.
     const served = [aggregator, sidecar, createRegistry({ version: '0.0.0' })]
       .flatMap((registry) => registry.getMetricsAsArray() as unknown as { name: string }[])

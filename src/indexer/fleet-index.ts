@@ -5,7 +5,8 @@ import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv
 import type { AskedPrompt } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
-import { isOtherMain, MAX_CACHE_GROUPS, type RankRules, type ReportedHits, rankRules } from './rank-rules.js';
+import { groupFlaw, holdersOf, type PictureWords, pictureOf, type Rank } from './known-rank.js';
+import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
 
 /** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
 export const MAX_RANKS = 1_024;
@@ -53,25 +54,6 @@ export interface RankHolding {
   readonly cacheGroup?: number;
   /** By tier, in the order of `TIERS`. */
   readonly blocks: readonly number[];
-}
-
-/** How much is known of what a worker holds, and why not more. */
-export interface PictureWords {
-  readonly picture: Picture;
-  /** For an operator; empty when the picture is exact. */
-  readonly reason: string;
-}
-
-interface Rank {
-  readonly rank: number;
-  /** Of its main group; undefined while that holds nothing. */
-  holder: number | undefined;
-  /** Of its other KV cache groups, by `CacheGroup.index`. */
-  readonly groupHolders: Map<number, number>;
-  /** How its hits are found; undefined where every leading block counts. */
-  rules: RankRules | undefined;
-  /** What the feed last said of it; undefined before it said something. */
-  status: RankStatus | undefined;
 }
 
 interface Worker {
@@ -554,39 +536,6 @@ export class FleetIndex {
     }
     return worst;
   }
-}
-
-/** How much is known of one rank: its blocks as its feed says, its hits as far as its groups are understood. */
-function pictureOf({ status, rules, groupHolders }: Rank): PictureWords {
-  if (status === undefined) return { picture: 'none', reason: 'its state was not told' };
-  const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);
-  const flaw =
-    rules === undefined || rules.flaw === ''
-      ? unnamed === undefined
-        ? ''
-        : unnamedWords(unnamed)
-      : rules.flaw;
-  if (flaw === '' || PICTURES.indexOf(status.picture) >= PICTURES.indexOf('approximate')) return status;
-  return { picture: 'approximate', reason: flaw };
-}
-
-function unnamedWords(group: number): string {
-  return `its KV events have blocks of KV cache group ${group}, and do not say what that is: what is predicted may be more than the truth`;
-}
-
-/** Why blocks of a group cannot be applied; empty when they can. */
-function groupFlaw({ status, groupHolders }: Rank, group: number, tokensPerBlock: number): string {
-  const described = status?.cacheGroups?.find(({ index }) => index === group);
-  if (described !== undefined && described.tokensPerBlock !== tokensPerBlock)
-    return `its KV cache group ${group} has blocks of ${described.tokensPerBlock} tokens, and some came with ${tokensPerBlock}: they are not applied`;
-  const isFull = !groupHolders.has(group) && groupHolders.size >= MAX_CACHE_GROUPS;
-  return isFull
-    ? `it has more than ${MAX_CACHE_GROUPS} KV cache groups: the blocks of further ones are not applied`
-    : '';
-}
-
-function holdersOf({ holder, groupHolders }: Rank): number[] {
-  return [...(holder === undefined ? [] : [holder]), ...groupHolders.values()];
 }
 
 /** Why nothing is known of a worker whose feed gives no reason itself. */

@@ -6,9 +6,10 @@ import type { ConnectGate, Connecting } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
 import { FAULT_REASON, type StreamRefusals } from '../platform/stream-refusals.js';
 import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js';
-import type { FleetIndex, PictureWords } from './fleet-index.js';
+import type { FleetIndex } from './fleet-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { Intake, Worked } from './intake.js';
+import type { PictureWords } from './known-rank.js';
 
 /**
  * How long events of an instance wait that no report has named yet. Report and

@@ -1,21 +1,65 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { hitRules, longestHit } from '../../src/blocks/longest-hit.js';
+import type { CacheGroup } from '../../src/contract/cache-groups.js';
 import { FleetIndex } from '../../src/indexer/fleet-index.js';
 import { IndexTally } from '../../src/indexer/index-tally.js';
 import { PromptHashes } from '../../src/indexer/prompt-hashes.js';
 import type { RankStatus } from '../../src/kv-events/relay.js';
+import { callUnary } from '../../src/rpc/call-unary.js';
 import { makePicture } from '../kv-events/support/engine-payloads.js';
-import { promptsOf, readGroupRecording } from '../kv-events/support/group-recordings.js';
+import { FakePublisher } from '../kv-events/support/fake-publisher.js';
+import { type GroupRecording, promptsOf, readGroupRecording } from '../kv-events/support/group-recordings.js';
+import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
+import { OpenThings } from '../support/open-things.js';
+import { routerOf } from '../support/router-calls.js';
+
+const open = new OpenThings();
+afterEach(() => open.close());
 
 /** Prompts that are asked for; a recording has some hundreds. */
 const ASKED = 400;
+/** The same over the wire. */
+const ASKED_BY_CALL = 40;
 
-describe.each(['gptoss', 'qwen3next'] as const)('the recording of %s', (name) => {
-  const { batches, hashes } = readGroupRecording(name);
+/**
+ * The last prompts of a recording with one token more each, and the hit in
+ * blocks of the main group that what the engine's own block pool has in the
+ * end allows for each.
+ */
+function expectedHits(
+  { batches, hashes }: GroupRecording,
+  groups: readonly CacheGroup[],
+  tokensPerBlock: number,
+): { readonly prompt: readonly number[]; readonly blocks: number }[] {
+  const byHash = promptsOf(batches, Math.max(...Object.keys(hashes).map(Number)));
+  const held = groups.map(
+    (group) => new Set((hashes[group.index] ?? []).map((hash) => JSON.stringify(byHash.get(hash)))),
+  );
+  const rules = hitRules(
+    groups.map(({ kind, windowTokens, ...group }) => ({
+      ...group,
+      kind: kind === 'other' ? 'full_attention' : kind,
+      ...(windowTokens === undefined ? {} : { windowTokens }),
+      dropsLastBlock: false,
+    })),
+  );
+  return [...byHash.values()].slice(-ASKED).map((whole) => {
+    const prompt = [...whole, 1];
+    const isHeld = (group: number, block: number): boolean =>
+      held[group]?.has(JSON.stringify(prompt.slice(0, (block + 1) * tokensPerBlock))) === true;
+    return { prompt, blocks: longestHit(rules, isHeld, prompt.length) / tokensPerBlock };
+  });
+}
+
+describe.each([
+  { name: 'gptoss', tokensPerBlock: 32 },
+  { name: 'qwen3next', tokensPerBlock: 544 },
+] as const)('the recording of $name', ({ name, tokensPerBlock }) => {
+  const recording = readGroupRecording(name);
+  const { batches } = recording;
 
   it('comes to the hits that the blocks of the engine allow, prompt by prompt', () => {
     const { picture } = makePicture();
-    const tokensPerBlock = name === 'gptoss' ? 32 : 544;
     const index = new FleetIndex(
       { tokensPerBlock },
       {
@@ -42,36 +86,46 @@ describe.each(['gptoss', 'qwen3next'] as const)('the recording of %s', (name) =>
       expect(index.apply('w-1', { type: 'changes', sequence: at + 1, rank: 0, changes })).toBeUndefined();
     }
     expect(index.pictureOfRank('w-1', 0)).toBe('exact');
-
-    const groups = picture.cacheGroups;
-    const prompts = [...promptsOf(batches, Math.max(...Object.keys(hashes).map(Number)))];
-    // What the engine's own block pool has in the end, by group and the tokens that a block ends.
-    const byHash = new Map(prompts);
-    const held = groups.map(
-      (group) => new Set((hashes[group.index] ?? []).map((hash) => JSON.stringify(byHash.get(hash)))),
-    );
-    const rules = hitRules(
-      groups.map(({ kind, windowTokens, ...group }) => ({
-        ...group,
-        kind: kind === 'other' ? 'full_attention' : kind,
-        ...(windowTokens === undefined ? {} : { windowTokens }),
-        dropsLastBlock: false,
-      })),
-    );
     const asker = new PromptHashes();
     const contract = { tokensPerBlock, hashUnit: 'token', otherWidths: index.otherWidths } as const;
-    let found = 0;
-    for (const [, prompt] of prompts.slice(-ASKED)) {
-      const tokens = [...prompt, 1];
-      const isHeld = (group: number, block: number): boolean =>
-        held[group]?.has(JSON.stringify(tokens.slice(0, (block + 1) * tokensPerBlock))) === true;
-      const expected = longestHit(rules, isHeld, tokens.length) / tokensPerBlock;
-      const [match] = index.find(asker.hash({ tokens, loraName: '', cacheSalt: '' }, contract));
-      expect(match?.blocks[0] ?? 0).toBe(expected);
-      if (expected > 0) found += 1;
+    const hits = expectedHits(recording, picture.cacheGroups, tokensPerBlock);
+    for (const { prompt, blocks } of hits) {
+      const [match] = index.find(asker.hash({ tokens: prompt, loraName: '', cacheSalt: '' }, contract));
+      expect(match?.blocks[0] ?? 0).toBe(blocks);
     }
     // Some have a hit and some have none: the cache overflowed.
+    const found = hits.filter(({ blocks }) => blocks > 0).length;
     expect(found).toBeGreaterThan(0);
-    expect(found).toBeLessThan(Math.min(ASKED, prompts.length));
+    expect(found).toBeLessThan(hits.length);
+  });
+
+  it('is answered and routed by when an aggregator reads it from the engine’s socket', async () => {
+    const engine = await FakePublisher.start();
+    open.add(() => engine.stop());
+    for (const { payload } of batches) await engine.publish(payload);
+    const directWorkers = [
+      {
+        target: 'w-0',
+        model: 'tiny',
+        sources: [engine.source],
+        declaredTokensPerBlock: undefined,
+        version: '0.0.0',
+      },
+    ];
+    const harness = await open.aggregator([], {}, { indexing: { directWorkers } });
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    expect(harness.aggregator.fleet.runner.view.groups[0]?.values?.tokens_per_block).toBe(tokensPerBlock);
+    const { picture } = makePicture();
+    for (const { payload } of batches) picture.apply(payload);
+    const indexer = indexerOf(open, harness);
+    const router = routerOf(open, harness);
+    const hits = expectedHits(recording, picture.cacheGroups, tokensPerBlock);
+    for (const { prompt, blocks } of hits.slice(-ASKED_BY_CALL)) {
+      const expected = blocks === 0 ? [] : [`w-0/0 ${blocks},${blocks},${blocks},${blocks} 1`];
+      expect(await matches(indexer, tokens(prompt))).toEqual(expected);
+      const request = { group: '', prompt: tokens(prompt), excludedTargets: [] };
+      const { selection } = await callUnary(router.selectWorker.bind(router), request, call);
+      expect(selection?.cachedBlocks).toBe(blocks);
+    }
   });
 });

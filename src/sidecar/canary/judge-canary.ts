@@ -96,6 +96,10 @@ function find(trial: CanaryTrial, predicted: number | undefined, promptBlocks: n
     return inconclusive('its prefix cache is switched off: nothing of a prompt is kept for the next one');
   }
   if (promptBlocks === undefined || predicted === undefined) {
+    const cached = counts.cachedTokens ?? 0;
+    if (cached > 0 && trial.door.takes === 'tokens' && whyUnchecked(trial) === '') {
+      return failed('source', nothingArrived('no block', cached, trial));
+    }
     return inconclusive(
       `no source says the block size, and none of ${promptTokens ?? counts.promptTokens} tokens was seen as a block`,
     );
@@ -140,12 +144,13 @@ function findBlocks(trial: CanaryTrial, promptBlocks: number): Finding | undefin
     );
   }
   if (cached > 0) {
-    return failed(
-      'source',
-      `none of the ${promptBlocks} blocks of its prompt arrived by ${eventSource}, and the engine found ${cached} tokens of it in its cache: these are another engine's events, or it publishes none`,
-    );
+    return failed('source', nothingArrived(`none of the ${promptBlocks} blocks`, cached, trial));
   }
   return inconclusive(`none of the ${promptBlocks} blocks of its prompt arrived by ${eventSource}`);
+}
+
+function nothingArrived(what: string, cachedTokens: number, { eventSource }: CanaryTrial): string {
+  return `${what} of its prompt arrived by ${eventSource}, and the engine found ${cachedTokens} tokens of it in its cache: these are another engine's events, or it publishes none`;
 }
 
 function findCached(trial: CanaryTrial, predicted: number, promptBlocks: number): Finding {

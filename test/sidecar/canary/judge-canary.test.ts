@@ -90,7 +90,12 @@ describe('what a canary shows', () => {
       state: STATE_PASSED,
       reason: expect.stringContaining('does not say which tokens a chat message becomes'),
     });
-    expect(judge({ tokensPerBlock: undefined, ownBlocks: 0 }).state).toBe(STATE_INCONCLUSIVE);
+    const unsized = { tokensPerBlock: undefined, ownBlocks: 0 };
+    expect(judge({ ...unsized, counts: { promptTokens: 80, cachedTokens: 0 } }).state).toBe(
+      STATE_INCONCLUSIVE,
+    );
+    // It kept some of the prompt, so its events should have told the size.
+    expect(judge(unsized)).toMatchObject({ fault: 'source' });
   });
 
   it('predicts all but the last token, in units in which a hit can end, less the block that EAGLE drops', () => {

@@ -84,6 +84,7 @@ describe('a router by cost', () => {
       promptBlocks: 5,
       cachedBlocks: 3,
       sharedBlocks: 0,
+      isDoubted: false,
       cost: {
         candidate: candidate('b'),
         logit: 1.5 + 5,

@@ -259,7 +259,7 @@ export class FleetIndex {
     if (hybrids.isEmpty) return this.#index.find(sequenceHashes, deepest);
     if (deepest === 'device') return hybrids.inDevice(this.#index.find(sequenceHashes, deepest), prompt);
     hybrids.keepHits(this.match(prompt, 'device'));
-    return hybrids.inLowerTier(this.#index.find(sequenceHashes, deepest));
+    return hybrids.inLowerTier(this.#index.find(sequenceHashes, deepest), prompt);
   }
 
   /** See `AskedIndex`. */

@@ -27,9 +27,10 @@ const HASH_BYTES = 8;
 
 /**
  * The ranks of one index whose engines have other KV cache groups than one of
- * full attention, or another rule for hits. Of them the accelerator's own
- * memory counts alone: how engines find hits of several groups in other tiers
- * is not known. Models with full attention alone never come here.
+ * full attention, or another rule for hits. Of those with several groups the
+ * accelerator's own memory counts alone: how engines find their hits in other
+ * tiers is not known. Models with full attention alone never come here, unless
+ * their hits are aligned or have a block taken off.
  */
 export class HybridRanks {
   readonly #index: PrefixIndex;
@@ -118,22 +119,27 @@ export class HybridRanks {
     return answer;
   }
 
-  /** Before `inLowerTier` of the same prompt: keeps what hybrid ranks have in the accelerator's memory. */
+  /** Before `inLowerTier` of the same prompt: keeps what ranks of several groups have in the accelerator's memory. */
   keepHits(inDevice: Matches | undefined): void {
     this.#hits = [];
     for (let at = 0; at < (inDevice?.count ?? 0); at += 1) {
       const holder = inDevice?.holders[at] as number;
-      if (this.#ranks.has(holder)) this.#hits.push([holder, inDevice?.depths[at] as number]);
+      const rank = this.#ranks.get(holder);
+      if (rank !== undefined && !countsAllTiers(rank))
+        this.#hits.push([holder, inDevice?.depths[at] as number]);
     }
   }
 
   /** Leading blocks in several tiers: `leading`, with the hits that were kept. */
-  inLowerTier(leading: Matches): Matches {
+  inLowerTier(leading: Matches, prompt: AskedPrompt): Matches {
     const answer = this.#begin(leading);
     for (let at = 0; at < leading.count; at += 1) {
       const holder = leading.holders[at] as number;
-      if (this.#ranks.has(holder) || this.#groupHolders.has(holder)) continue;
-      add(answer, holder, leading.depths[at] as number);
+      const depth = leading.depths[at] as number;
+      const rank = this.#ranks.get(holder);
+      if (rank !== undefined) {
+        if (countsAllTiers(rank)) add(answer, holder, this.#hitOf(rank, depth, prompt));
+      } else if (!this.#groupHolders.has(holder)) add(answer, holder, depth);
     }
     for (const [holder, blocks] of this.#hits) add(answer, holder, blocks);
     return answer;
@@ -224,6 +230,11 @@ export class HybridRanks {
     }
     if (isOther) this.#otherWidths = [...this.#widths.keys()].sort((a, b) => a - b);
   }
+}
+
+/** Whether it is full attention alone, whose leading blocks may lie in any tier. */
+function countsAllTiers({ rules }: HybridRank): boolean {
+  return rules.isMainFull && rules.groups.length === 1;
 }
 
 function add(

@@ -229,6 +229,14 @@ describe('a rank with other groups', () => {
     expect(fleet.find(prompt.slice(0, 40))).toEqual([]);
   });
 
+  it('has one block less of all tiers together, where full attention is all it has', () => {
+    const fleet = new Fleet();
+    fleet.add('w-1', [], { cacheGroups: [], alignmentTokens: undefined, dropsLastBlock: true });
+    fleet.store('w-1', prompt, range(0, 10));
+    fleet.store('w-1', prompt, range(10, 28), undefined, 'host');
+    expect(fleet.find(prompt)).toEqual(['w-1 9,27,27,27']);
+  });
+
   it('has whole multiples of the alignment that its report names', () => {
     const fleet = new Fleet();
     fleet.add('w-1', [], { cacheGroups: [], alignmentTokens: 256, dropsLastBlock: false });

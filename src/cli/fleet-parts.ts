@@ -108,6 +108,7 @@ function routingOptionsOf(settings: Settings): FleetRoutingOptions {
       hostCacheHitWeight: settings.routerHostCacheHitWeight,
       diskCacheHitWeight: settings.routerDiskCacheHitWeight,
     },
+    predictsOnRoute: settings.routerPredictOnRoute,
     seed: settings.routerSeed,
     decisionLog: logLevel === 'debug' ? 'candidates' : logLevel === 'info' ? 'chosen' : 'none',
   };

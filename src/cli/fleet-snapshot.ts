@@ -5,6 +5,7 @@ import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CapabilitiesClient } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { FleetClient } from '../gen/kvaccord/v1/fleet.js';
+import { type ListResultsResponse, RouterClient } from '../gen/kvaccord/v1/router.js';
 import type { Clock } from '../platform/clock.js';
 import { callUnary, type UnaryMethod } from '../rpc/call-unary.js';
 import type { RpcChannel } from '../rpc/channel.js';
@@ -65,6 +66,28 @@ export async function takeSnapshot(channel: RpcChannel, options: SnapshotOptions
       const why = 'answers gRPC, but is neither a kv-accord aggregator nor a sidecar';
       throw new SnapshotError(text, why, { cause: error });
     }
+    throw new SnapshotError(text, explainStatus(error, 'aggregator'), { cause: error });
+  }
+}
+
+/** Asks an aggregator how its predictions came true, of one group or of all. Rejects as `takeSnapshot` does. */
+export async function takeResults(
+  channel: RpcChannel,
+  group: string,
+  { clock, signal, timeoutMs }: SnapshotOptions,
+): Promise<ListResultsResponse> {
+  const router = channel.createClient(RouterClient);
+  await channel.waitForReady(signal);
+  try {
+    return await callUnary(router.listResults.bind(router), { group }, { clock, signal, timeoutMs });
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    const { text } = channel.address;
+    if (error.code === status.UNIMPLEMENTED) {
+      const why = 'keeps no results: it is no aggregator, or one of an earlier version';
+      throw new SnapshotError(text, why, { cause: error });
+    }
+    if (error.code === status.NOT_FOUND) throw new SnapshotError(text, error.details, { cause: error });
     throw new SnapshotError(text, explainStatus(error, 'aggregator'), { cause: error });
   }
 }

@@ -51,6 +51,12 @@ export const routerSettings = {
     group: 'Router',
     help: 'With --router-mode kv: the same for a block on a disk.',
   },
+  'router-predict-on-route': {
+    kind: 'boolean',
+    default: true,
+    group: 'Router',
+    help: 'With --router-mode kv: expect the blocks of a prompt where it is on its way, until KV events confirm them. --no-router-predict-on-route expects what events say alone.',
+  },
   'router-seed': {
     kind: 'integer',
     min: 0,

@@ -12,11 +12,16 @@ export const statusSettings = {
     group: 'Output',
     help: "Show what an aggregator's index holds in place of its fleet; with --json every entry, one a line.",
   },
+  routing: {
+    kind: 'boolean',
+    group: 'Output',
+    help: 'Show how predictions of caches came true by worker, and which hits were lost, in place of the fleet.',
+  },
   group: {
     kind: 'string',
     group: 'Output',
     placeholder: 'MODEL',
-    help: 'With --index: the served model, when the fleet serves several.',
+    help: 'With --index or --routing: the served model, when the fleet serves several.',
   },
   timeout: {
     kind: 'duration',
@@ -44,9 +49,12 @@ export const statusDescription: CommandDescription<typeof statusSettings> = {
     { says: 'One sidecar', line: 'kv-accord status 127.0.0.1:50061' },
     { says: 'For programs', line: 'kv-accord status --json' },
     { says: 'Who holds how many blocks', line: 'kv-accord status --index' },
+    { says: 'Whether predictions come true', line: 'kv-accord status --routing' },
   ],
-  check({ index, watch, group }, reject) {
+  check({ index, routing, watch, group }, reject) {
     if (index && watch) throw reject('watch', 'left out with --index', 'true');
-    if (!index && group !== undefined) throw reject('group', 'left out without --index');
+    if (index && routing) throw reject('routing', 'left out with --index', 'true');
+    if (!index && !routing && group !== undefined)
+      throw reject('group', 'left out without --index or --routing');
   },
 };

@@ -1,5 +1,6 @@
 import { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
+import { ListResultsResponse } from '../gen/kvaccord/v1/router.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../platform/address.js';
 import { sleep } from '../platform/clock.js';
 import type { TextOutput } from '../platform/standard-streams.js';
@@ -8,9 +9,10 @@ import { ConnectError } from '../rpc/connect-error.js';
 import { jsonText, withoutControls } from '../text/printable.js';
 import type { CommandBody } from './command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from './exit-codes.js';
-import { type FleetSnapshot, SnapshotError, takeSnapshot } from './fleet-snapshot.js';
+import { type FleetSnapshot, SnapshotError, takeResults, takeSnapshot } from './fleet-snapshot.js';
 import { printIndex } from './index-dump.js';
 import { openSecurity } from './open-security.js';
+import { renderResults } from './results-table.js';
 import { type Screen, ScrollView } from './scroll-view.js';
 import { quote, SettingError } from './settings/setting-error.js';
 import type { statusSettings } from './status-settings.js';
@@ -112,6 +114,13 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
   async function ask(): Promise<Look> {
     try {
       channel ??= dialer.dial(address);
+      if (settings.routing) {
+        const results = await takeResults(channel, settings.group ?? '', { clock, timeoutMs, signal });
+        const answer = json
+          ? `${jsonText(ListResultsResponse.toJSON(results))}\n`
+          : withoutControls(renderResults(results.groups));
+        return { answer };
+      }
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
       // A terminal that nobody has given a size yet says 0.

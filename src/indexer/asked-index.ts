@@ -15,6 +15,9 @@ export interface AskedPrompt {
   readonly isOpenEnded?: boolean;
 }
 
+/** Is called with blocks that leave the device of a rank, packed little-endian u64; undefined: all of them. */
+export type RemovalListener = (target: string, rank: number, sequenceHashes: Uint8Array | undefined) => void;
+
 /** The index of one group in one epoch, as those see it who ask. */
 export interface AskedIndex {
   readonly epoch: number;
@@ -43,6 +46,8 @@ export interface AskedIndex {
     max: number,
     visit: (low: number, high: number, holders: readonly number[]) => void,
   ): number | undefined;
+  /** One listener may hear of what is evicted; absent where nothing is followed. */
+  watchRemovals?(listener: RemovalListener | undefined): void;
   /** Learns where a request was sent; false where it learns from KV events alone. */
   record(target: string, rank: number, sequenceHashes: Uint8Array): boolean;
 }

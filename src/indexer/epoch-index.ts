@@ -9,7 +9,7 @@ import type { Clock } from '../platform/clock.js';
 import type { ConnectGate } from '../platform/connect-gate.js';
 import type { Random } from '../platform/random.js';
 import type { StreamRefusals } from '../platform/stream-refusals.js';
-import type { AskedPrompt } from './asked-index.js';
+import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import type { Feed } from './feed.js';
 import { FleetIndex, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
@@ -186,6 +186,10 @@ export class EpochIndex implements GroupIndex {
     visit: (low: number, high: number, holders: readonly number[]) => void,
   ): number | undefined {
     return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  watchRemovals(listener: RemovalListener | undefined): void {
+    this.#index.watchRemovals(listener);
   }
 
   record(): boolean {

@@ -2,7 +2,7 @@ import { type Matches, PrefixIndex, PrefixIndexError } from '../blocks/prefix-in
 import { TIERS, type Tier } from '../blocks/tier.js';
 import { NOTHING_PUBLISHED, PICTURES, type Picture, worsePicture } from '../contract/picture.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../kv-events/relay.js';
-import type { AskedPrompt } from './asked-index.js';
+import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
 import { groupFlaw, holdersOf, type PictureWords, pictureOf, type Rank } from './known-rank.js';
@@ -96,6 +96,8 @@ export class FleetIndex {
   #holdersVersion = 0;
   /** (block, holder) pairs by tier, in the order of `TIERS`. */
   readonly #pairs: number[] = TIERS.map(() => 0);
+  /** Told of what leaves a device. */
+  #removals: RemovalListener | undefined;
 
   constructor(options: FleetIndexOptions, modules: FleetIndexModules) {
     this.tokensPerBlock = options.tokensPerBlock;
@@ -130,6 +132,11 @@ export class FleetIndex {
     else this.#reported.set(target, reported);
     const worker = this.#workers.get(target);
     if (worker !== undefined) for (const rank of worker.ranks.values()) this.#setRules(worker, rank);
+  }
+
+  /** See `AskedIndex`. */
+  watchRemovals(listener: RemovalListener | undefined): void {
+    this.#removals = listener;
   }
 
   /** Where the stream of a worker can go on; undefined when it has to begin anew. */
@@ -368,6 +375,7 @@ export class FleetIndex {
         this.#remove(worker, rank, change);
         return;
       case 'cleared':
+        this.#removals?.(worker.target, rank.rank, undefined);
         this.#drop(worker, rank);
         this.#modules.tally.countEvent('cleared', 'applied');
         return;
@@ -432,6 +440,7 @@ export class FleetIndex {
       tally.countEvent('removed', 'applied');
       return;
     }
+    if (tier === 'device') this.#removals?.(worker.target, rank.rank, sequenceHashes);
     try {
       this.#count(worker, tier, -this.#index.remove(holder, tier, sequenceHashes));
       tally.countEvent('removed', 'applied');

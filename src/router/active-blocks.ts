@@ -114,6 +114,11 @@ export class ActiveBlocks {
     return this.#loads[rank]?.prefillingTokens ?? 0;
   }
 
+  /** Whether a block is active on a rank. */
+  has(rank: number, low: number, high: number): boolean {
+    return this.#chains.find(rank, low, high) !== NONE;
+  }
+
   /** How many leading blocks of a prompt are active already, by rank. Valid until the next call. */
   match(sequenceHashes: Uint8Array): Matches {
     return this.#index.find(sequenceHashes, 'device');

@@ -1,6 +1,8 @@
 import type { Logger } from '../platform/logger.js';
 import type { Candidate, CandidateCost } from './candidates.js';
-import type { Decision, RouterMode } from './routing.js';
+import type { Prediction } from './results/prediction.js';
+import type { Result } from './results/result-books.js';
+import type { RouterMode } from './routing.js';
 
 /** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
 export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
@@ -28,15 +30,37 @@ export class DecisionLog {
     for (const cost of costs) this.#logger.debug({}, formulaWords(cost));
   }
 
+  /** What its engine reported of it. */
+  tellResult(result: Result): void {
+    if (this.detail === 'candidates') this.#logger.debug({}, resultWords(result));
+  }
+
   /** Who was chosen. */
-  tellChosen(decision: Decision, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
+  tellChosen(prediction: Prediction, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
     if (this.detail === 'none') return;
+    const { decision, bestBlocks, lostReason, inFlightBlocks } = prediction;
     const { cachedBlocks, promptBlocks, routingMode } = decision;
+    const flying = inFlightBlocks > cachedBlocks ? `, on_their_way: ${inFlightBlocks}` : '';
+    const lost = lostReason === undefined ? '' : `, best: ${bestBlocks}, lost to: ${lostReason}`;
     this.#logger.info(
       {},
-      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
+      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}${flying}${lost}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
     );
   }
+}
+
+/** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */
+export function resultWords({ prediction, reported, comparison }: Result): string {
+  const { predictedTokens, reportedTokens, overTokens, underTokens } = comparison;
+  const { target, rank, rankCount } = prediction.decision;
+  const worker = rankCount > 1 ? `${target}/${rank}` : target;
+  const odd =
+    overTokens > 0
+      ? `: ${overTokens} predicted that it had not`
+      : underTokens > 0
+        ? `: ${underTokens} beyond what was known`
+        : '';
+  return `Result of ${worker}: ${reportedTokens} of ${reported.promptTokens} prompt tokens cached, ${predictedTokens} predicted${odd}`;
 }
 
 /** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. */

@@ -13,12 +13,28 @@ import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import type { GroupRouterOptions } from './group-router.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
-import { predictedCachedTokens } from './results/compare.js';
+import {
+  type Amendment,
+  compare,
+  predictedCachedTokens,
+  type Reported,
+  readReported,
+  usableTokens,
+} from './results/compare.js';
+import type { CacheHits } from './results/lost-hits.js';
+import type { Prediction } from './results/prediction.js';
 import { toGroupResults } from './results/results-messages.js';
 import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
-import { type Decision, type Route, type RouteRequest, type Routing, RoutingError } from './routing.js';
+import {
+  type Decision,
+  type Route,
+  type RouteRequest,
+  type Routing,
+  RoutingError,
+  type Usage,
+} from './routing.js';
 
 export interface FleetRoutingOptions extends GroupRouterOptions {
   /** Makes each group's choices repeatable; by default they are not. */
@@ -54,6 +70,9 @@ interface ResultsRoute {
   handle(request: { readonly query: URLSearchParams }): unknown;
 }
 
+/** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
+const MAX_LOOKS_PER_SECOND = 100;
+
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
 
@@ -80,6 +99,7 @@ export class FleetRouting implements Routing {
   readonly #modules: FleetRoutingModules;
   readonly #metrics: RouterMetrics;
   readonly #hashes = new PromptHashes();
+  #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
   readonly #groups = new Map<string, RoutedGroup>();
   /** Who was told to be left out, by group and target. */
@@ -180,7 +200,7 @@ export class FleetRouting implements Routing {
   #results(wanted: string): GroupResults[] {
     return [...this.#groups]
       .filter(([name]) => wanted === '' || name === wanted)
-      .map(([name, { books }]) => toGroupResults(name, books.results()));
+      .map(([name, { books, tally }]) => toGroupResults(name, books.results(), tally));
   }
 
   #groupOf(name: string): RoutedGroup {
@@ -192,7 +212,8 @@ export class FleetRouting implements Routing {
       clock,
       random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
-      onReleased: (end) => this.#released(end),
+      onReleased: (end, route) => this.#released(end, route),
+      onSettled: (route) => this.#settled(route),
       ...(isReachable === undefined ? {} : { isReachable }),
     });
     this.#groups.set(name, group);
@@ -223,12 +244,13 @@ export class FleetRouting implements Routing {
     throw whyNot(name, this.#modules.fleet.view);
   }
 
-  #released({ prediction, hadFirstToken, usage }: RouteEnd): void {
+  #released({ prediction, hadFirstToken, usage }: RouteEnd, route: ActiveRoute): void {
     const { group, tokensPerBlock, promptBlocks, cachedBlocks } = prediction.decision;
     const routed = this.#groups.get(group);
     // The group ended meanwhile, and its series with it.
     if (routed === undefined) return;
     const { tally, books } = routed;
+    if (hadFirstToken || usage !== undefined) this.#countHits(tally.hits, prediction, usage);
     const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
     if (reported === undefined) {
       // Who never came to a first token found nothing cached anywhere.
@@ -240,7 +262,52 @@ export class FleetRouting implements Routing {
     tally.actualCachedTokens += reported.cachedTokens;
     const blocks = Math.ceil(reported.promptTokens / tokensPerBlock);
     this.#metrics.observeCachedPart(group, Math.floor(reported.cachedTokens / tokensPerBlock) / blocks);
-    const result = routed.record(prediction, reported);
+    const { overTokens, underTokens } = compare(prediction, reported);
+    if (overTokens === 0 && underTokens === 0) this.#record(routed, prediction, reported);
+    else if (route.isSettled) this.#record(routed, prediction, reported, route.amendment());
+    // Events of others who were there first may still be on their way.
+    else route.parked = reported;
+  }
+
+  /** What caches held for a request that was computed. */
+  #countHits(hits: CacheHits, prediction: Prediction, usage: Usage | undefined): void {
+    const { decision, bestBlocks, lostReason } = prediction;
+    if (decision.promptTokens === undefined) {
+      // No more than what was computed can have been lost.
+      const most = usage === undefined ? 0 : usage.promptTokens - (usage.cachedTokens ?? 0);
+      if (this.#options.mode === 'kv')
+        hits.lose('unknown_tokens', readReported(usage?.promptTokens ?? 0, 0) === undefined ? 0 : most);
+      return;
+    }
+    const best = usableTokens(prediction, bestBlocks);
+    const chosen = predictedCachedTokens(prediction);
+    hits.bestTokens += best;
+    hits.chosenTokens += chosen;
+    if (lostReason !== undefined) hits.lose(lostReason, best - chosen);
+  }
+
+  #settled(route: ActiveRoute): void {
+    const { prediction, parked } = route;
+    const routed = this.#groups.get(prediction.decision.group);
+    if (routed === undefined) return;
+    if (parked !== undefined) this.#record(routed, prediction, parked, route.amendment());
+    if (prediction.view !== 'exact' || !this.#mayLook()) return;
+    const stored = route.stored();
+    const recorded = stored === undefined ? undefined : routed.recordStored(prediction, stored);
+    if (recorded?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+  }
+
+  /** A few prompts a second are looked back at: each look costs about what a decision does. */
+  #mayLook(): boolean {
+    const nowMs = this.#modules.clock.monotonicMs();
+    if (nowMs - this.#looks.sinceMs >= 1_000) this.#looks = { sinceMs: nowMs, count: 0 };
+    this.#looks.count += 1;
+    return this.#looks.count <= MAX_LOOKS_PER_SECOND;
+  }
+
+  #record(routed: RoutedGroup, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
+    const result = routed.record(prediction, reported, amendment);
+    countEngineLoss(routed.tally.hits, prediction, reported, amendment);
     if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
   }
 
@@ -251,12 +318,11 @@ export class FleetRouting implements Routing {
     const { logger, fleet } = this.#modules;
     fleet.doubted(target, instanceId, reason);
     if (reason === '')
-      logger.info({ group, worker: target }, `Worker ${target} is no longer doubted: its results agree with its cache view again.`);
-    else
-      logger.warn(
+      logger.info(
         { group, worker: target },
-        `Worker ${target} is doubted: ${reason}.`,
+        `Worker ${target} is no longer doubted: its results agree with its cache view again.`,
       );
+    else logger.warn({ group, worker: target }, `Worker ${target} is doubted: ${reason}.`);
   }
 
   /** Tells once of each worker that the agreement offers and that gets nothing all the same. */
@@ -276,6 +342,23 @@ export class FleetRouting implements Routing {
     }
     this.#toldLeftOut.set(group, told);
   }
+}
+
+/** What of that the chosen engine did not find after all. */
+function countEngineLoss(
+  hits: CacheHits,
+  prediction: Prediction,
+  { cachedTokens }: Reported,
+  { keptBlocks = Number.POSITIVE_INFINITY }: Amendment = {},
+): void {
+  const lost = predictedCachedTokens(prediction) - cachedTokens;
+  if (lost <= 0 || prediction.view === 'none') return;
+  if (keptBlocks < prediction.decision.cachedBlocks) hits.lose('evicted', lost);
+  else
+    hits.lose(
+      prediction.deviceBlocks < prediction.decision.cachedBlocks ? 'lower_tier' : 'contradicted',
+      lost,
+    );
 }
 
 /** Why a group is not routed. */

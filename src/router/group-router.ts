@@ -4,7 +4,9 @@ import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
 import type { Candidate, CandidateCost } from './candidates.js';
 import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
 import type { CostWeights } from './cost.js';
-import { RankTable } from './rank-table.js';
+import { Evictions, Flight } from './flight.js';
+import { type KnownRank, RankTable } from './rank-table.js';
+import type { LostReason } from './results/lost-hits.js';
 import { type RouterMode, RoutingError } from './routing.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
 
@@ -14,6 +16,8 @@ export interface GroupRouterOptions {
   readonly weights: CostWeights;
   /** 0: always the cheapest; above: the higher, the more often another one. */
   readonly temperature: number;
+  /** Prompts on their way count as cached where they go, until events confirm them. Default true. */
+  readonly predictsOnRoute?: boolean;
 }
 
 export interface GroupRouterModules {
@@ -32,8 +36,14 @@ export interface Decided {
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */
   readonly cachedBlocks: number;
+  /** Leading blocks that the best of all workers held. */
+  readonly bestBlocks: number;
+  /** Why that one was not chosen; undefined where it was. */
+  readonly lostReason: LostReason | undefined;
   /** Leading blocks that are active there already. */
   readonly sharedBlocks: number;
+  /** Leading blocks of prompts on their way there, which are expected to be cached. */
+  readonly flyingBlocks: number;
   /** Its results contradict its view: only a part of what that promises went into the cost. */
   readonly isDoubted: boolean;
 }
@@ -46,6 +56,18 @@ export interface Reservation {
   /** All tokens that were generated so far; less than before is not believed. */
   progress(outputTokens: number): void;
   release(): void;
+  /** Its prompt, expected where it goes; undefined where its tokens are not known, or nothing is followed there. */
+  readonly flight: Flight | undefined;
+  /** Leading blocks of its prompt that ranks hold in any tier now; undefined where that cannot be known any more. */
+  find(): Found | undefined;
+}
+
+/** Who holds how many leading blocks of a prompt. */
+export interface Found {
+  /** The rank that it went to. */
+  readonly here: number;
+  /** The best of the others. */
+  readonly elsewhere: number;
 }
 
 /** What is active on one rank. */
@@ -72,6 +94,7 @@ export class GroupRouter {
   readonly #random: Pick<Random, 'fraction'>;
   readonly #ranks = new RankTable();
   readonly #survey: Survey;
+  readonly #evictions = new Evictions();
   #epoch: Epoch | undefined;
   #decisions = 0;
   /** Places of those that are not excluded; the lists below are in the same order. */
@@ -117,9 +140,35 @@ export class GroupRouter {
   /** A new epoch: whatever was active ends. The candidates stay. Without an index nobody is known to hold anything. */
   begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
     this.#epoch?.active.close();
+    this.#epoch?.inFlight.close();
+    this.#epoch?.index?.watchRemovals?.(undefined);
     const active = new ActiveBlocks(tokensPerBlock);
-    this.#epoch = { number: epoch, tokensPerBlock, index, active };
-    this.#ranks.begin(active);
+    const inFlight = new ActiveBlocks(tokensPerBlock);
+    this.#evictions.clear();
+    this.#epoch = { number: epoch, tokensPerBlock, index, active, inFlight };
+    this.#ranks.begin(active, inFlight);
+    index?.watchRemovals?.((target, rank, hashes) => this.#onRemoved(target, rank, hashes));
+  }
+
+  /** Blocks of prompts on their way, by rank, that are expected where they go. */
+  get inFlightBlocks(): number {
+    return this.#epoch?.inFlight.trackedBlocks ?? 0;
+  }
+
+  /** Notes which blocks of prompts on their way are evicted: those that wait there find less than was predicted. */
+  #onRemoved(target: string, number: number, hashes: Uint8Array | undefined): void {
+    const inFlight = this.#epoch?.inFlight;
+    if (inFlight === undefined || inFlight.trackedBlocks === 0) return;
+    const rank = this.#ranks.find(target, number)?.inFlight;
+    if (rank === undefined || inFlight.requestsOn(rank) === 0) return;
+    if (hashes === undefined) {
+      this.#evictions.addAll(rank);
+      return;
+    }
+    const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.length);
+    for (let at = 0; at + HASH_BYTES <= hashes.length; at += HASH_BYTES)
+      if (inFlight.has(rank, view.getUint32(at, true), view.getUint32(at + 4, true)))
+        this.#evictions.add(rank, view.getBigUint64(at, true));
   }
 
   /** Those that may be chosen. What is active on others, or on another instance of the same rank, ends. */
@@ -132,32 +181,67 @@ export class GroupRouter {
     this.#ranks.trust(target, rank, trust);
   }
 
-  /** Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets. */
-  decide(prompt: RoutedPrompt | undefined, excluded: readonly string[]): Decided {
-    return this.#decided(this.#choose(prompt, excluded), prompt);
+  /**
+   * Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets, and
+   * `lacking` those of them that do not have the request's LoRA adapter.
+   */
+  decide(
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    lacking: readonly string[] = [],
+  ): Decided {
+    return this.#decided(this.#choose(prompt, excluded), prompt, lacking);
   }
 
   /**
    * Chooses, and counts the request as active there; an index that learns from
    * decisions learns it. Throws `RoutingError('no_worker')`.
    */
-  reserve(prompt: RoutedPrompt | undefined, excluded: readonly string[]): Reservation {
+  reserve(
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    lacking: readonly string[] = [],
+  ): Reservation {
     const at = this.#choose(prompt, excluded);
-    const decided = this.#decided(at, prompt);
-    const { index, active, tokensPerBlock } = this.#epoch as Epoch;
+    const decided = this.#decided(at, prompt, lacking);
+    const epoch = this.#epoch as Epoch;
+    const { index, active, tokensPerBlock } = epoch;
     const place = this.#left[at] as number;
     const rank = this.#ranks.at(place);
-    if (prompt === undefined) return new Reserved(decided, active.add(rank.active, undefined));
+    if (prompt === undefined)
+      return new Reserved(decided, active.add(rank.active, undefined), undefined, NOTHING_FOUND);
     const { sequenceHashes, tokenCount } = prompt;
     const request = active.add(rank.active, {
       sequenceHashes,
       tokenCount,
+      ...this.#lost(at, lacking),
       sharedBlocks: this.#survey.sharedBlocks(place),
       prefillTokens: Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
     });
     const { target, rank: number, offer } = rank.candidate;
-    if (offer === 'full') index?.record(target, number, sequenceHashes);
-    return new Reserved(decided, request);
+    const isFollowed =
+      offer === 'full' && index !== undefined && !index.record(target, number, sequenceHashes);
+    if (!isFollowed) return new Reserved(decided, request, undefined, NOTHING_FOUND);
+    const flight = this.#fly(prompt, decided, rank, epoch);
+    return new Reserved(decided, request, flight, () => {
+      // Another rank may have its place, and another epoch's blocks are others.
+      if (this.#epoch !== epoch) return undefined;
+      const now = this.#ranks.all.indexOf(rank);
+      return now === -1 ? undefined : this.#survey.find(flight.prompt, now, epoch);
+    });
+  }
+
+  #fly(prompt: RoutedPrompt, { flyingBlocks }: Decided, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
+    const { inFlight } = epoch;
+    const { predictsOnRoute = true } = this.#options;
+    const { sequenceHashes, tokenCount } = prompt;
+    const hold = inFlight.add(
+      rank,
+      predictsOnRoute
+        ? { sequenceHashes, tokenCount, sharedBlocks: flyingBlocks, prefillTokens: 0 }
+        : undefined,
+    );
+    return new Flight({ prompt, rank }, { inFlight, evictions: this.#evictions, hold });
   }
 
   /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
@@ -249,7 +333,36 @@ export class GroupRouter {
     return 1;
   }
 
-  #decided(at: number, prompt: RoutedPrompt | undefined): Decided {
+  /** What the best of all workers held, and why it was not chosen. */
+  #lost(at: number, lacking: readonly string[]): Pick<Decided, 'bestBlocks' | 'lostReason'> {
+    const survey = this.#survey;
+    const chosen = this.#left[at] as number;
+    let best = chosen;
+    for (let place = 0; place < this.#ranks.all.length; place += 1)
+      if (survey.heldBlocks(place) > survey.heldBlocks(best)) best = place;
+    const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
+    if (survey.heldBlocks(chosen) >= bestBlocks) return { bestBlocks, lostReason: undefined };
+    if (survey.outsideBlocks > survey.heldBlocks(best)) return { bestBlocks, lostReason: 'draining' };
+    return { bestBlocks, lostReason: this.#whyNot(best, chosen, lacking) };
+  }
+
+  #whyNot(best: number, chosen: number, lacking: readonly string[]): LostReason {
+    const { candidate, trust } = this.#ranks.at(best);
+    if (lacking.includes(candidate.target)) return 'lora';
+    const { logits } = this.#survey;
+    let least = Number.POSITIVE_INFINITY;
+    let isLeft = false;
+    for (let at = 0; at < this.#leftCount; at += 1) {
+      const place = this.#left[at] as number;
+      least = Math.min(least, logits[place] as number);
+      isLeft ||= place === best;
+    }
+    if (!isLeft) return 'retried';
+    if (trust !== undefined) return 'doubted';
+    return (logits[chosen] as number) > least ? 'temperature' : 'load';
+  }
+
+  #decided(at: number, prompt: RoutedPrompt | undefined, lacking: readonly string[]): Decided {
     const cost = this.#costOf(at);
     const place = this.#left[at] as number;
     return {
@@ -258,7 +371,9 @@ export class GroupRouter {
       promptTokens: prompt?.tokenCount,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
+      ...this.#lost(at, lacking),
       sharedBlocks: this.#survey.sharedBlocks(place),
+      flyingBlocks: this.#survey.flyingBlocks(place),
       isDoubted: this.#ranks.at(place).trust !== undefined,
     };
   }
@@ -296,6 +411,10 @@ export class GroupRouter {
   }
 }
 
+const HASH_BYTES = 8;
+
+const NOTHING_FOUND = (): undefined => undefined;
+
 /** Targets up to which they are looked through one by one. */
 const FEW_TARGETS = 8;
 /** Targets that a message names. */
@@ -311,11 +430,20 @@ function excluding(targets: readonly string[]): ((target: string) => boolean) | 
 
 class Reserved implements Reservation {
   readonly decided: Decided;
+  readonly flight: Flight | undefined;
+  readonly find: () => Found | undefined;
   readonly #request: ActiveRequest;
 
-  constructor(decided: Decided, request: ActiveRequest) {
+  constructor(
+    decided: Decided,
+    request: ActiveRequest,
+    flight: Flight | undefined,
+    find: () => Found | undefined,
+  ) {
     this.decided = decided;
     this.#request = request;
+    this.flight = flight;
+    this.find = find;
   }
 
   prefillDone(): void {

@@ -7,6 +7,8 @@ export interface KnownRank {
   candidate: Candidate;
   /** Its number in the active blocks; meaningless before an epoch begins. */
   active: number;
+  /** Its number among the prompts on their way; likewise. */
+  inFlight: number;
   /** When it was last chosen, counted in decisions; 0: never. */
   lastTurn: number;
   /** Part of what its view promises that its results support, while they contradict it; undefined while they do not. */
@@ -19,12 +21,15 @@ export const NOWHERE = -1;
 /** The candidates of a group. Each has a place, which is good until the candidates are others. */
 export class RankTable {
   #active: ActiveBlocks | undefined;
+  #inFlight: ActiveBlocks | undefined;
   /** As they came, those that are left out with them. */
   #given: readonly Candidate[] = [];
   #all: readonly KnownRank[] = [];
   #byKey = new Map<string, KnownRank>();
   /** By the number in the active blocks. */
   #places = new Int32Array(0);
+  /** By the number among the prompts on their way. */
+  #flightPlaces = new Int32Array(0);
   #version = 0;
   #leftOut = 0;
 
@@ -52,8 +57,19 @@ export class RankTable {
     return this.#places[active] ?? NOWHERE;
   }
 
+  /** Place of a number among the prompts on their way. */
+  placeOfFlight(inFlight: number): number {
+    return this.#flightPlaces[inFlight] ?? NOWHERE;
+  }
+
+  /** One that may be chosen; undefined where it is none. */
+  find(target: string, rank: number): KnownRank | undefined {
+    return this.#byKey.get(keyOf(target, rank));
+  }
+
   /** Other active blocks, in which nothing is active yet. Turns go on. */
-  begin(active: ActiveBlocks): void {
+  begin(active: ActiveBlocks, inFlight: ActiveBlocks): void {
+    this.#inFlight = inFlight;
     const before = this.#byKey;
     this.#byKey = new Map();
     this.#active = active;
@@ -69,9 +85,10 @@ export class RankTable {
       const key = keyOf(candidate.target, candidate.rank);
       if (!wanted.has(key)) wanted.set(key, candidate);
     }
-    for (const [key, { candidate, active }] of this.#byKey) {
+    for (const [key, { candidate, active, inFlight }] of this.#byKey) {
       if (wanted.get(key)?.instanceId === candidate.instanceId) continue;
       this.#active?.dropRank(active);
+      this.#inFlight?.dropRank(inFlight);
       this.#byKey.delete(key);
     }
     const all: KnownRank[] = [];
@@ -86,12 +103,15 @@ export class RankTable {
     this.#places = new Int32Array(1 + all.reduce((most, { active }) => Math.max(most, active), 0));
     this.#places.fill(NOWHERE);
     for (const [place, { active }] of all.entries()) this.#places[active] = place;
+    this.#flightPlaces = new Int32Array(1 + all.reduce((most, { inFlight }) => Math.max(most, inFlight), 0));
+    this.#flightPlaces.fill(NOWHERE);
+    for (const [place, { inFlight }] of all.entries()) this.#flightPlaces[inFlight] = place;
     this.#version += 1;
   }
 
   /** What its results support of the view of a rank; undefined: all of it. */
   trust(target: string, rank: number, trust: number | undefined): void {
-    const known = this.#byKey.get(keyOf(target, rank));
+    const known = this.find(target, rank);
     if (known !== undefined) known.trust = trust;
   }
 
@@ -102,12 +122,24 @@ export class RankTable {
 
   #add(key: string, candidate: Candidate): KnownRank | undefined {
     try {
-      const known = { candidate, active: this.#active?.addRank() ?? 0, lastTurn: 0, trust: undefined };
+      const active = this.#active?.addRank() ?? 0;
+      const inFlight = this.#addFlight(active);
+      const known = { candidate, active, inFlight, lastTurn: 0, trust: undefined };
       this.#byKey.set(key, known);
       return known;
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
       return undefined;
+    }
+  }
+
+  /** Both or none: a rank without a number in one of them is left out. */
+  #addFlight(active: number): number {
+    try {
+      return this.#inFlight?.addRank() ?? 0;
+    } catch (error) {
+      this.#active?.dropRank(active);
+      throw error;
     }
   }
 }

@@ -18,8 +18,11 @@ import {
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import { type Result, ResultBooks } from './results/result-books.js';
+import type { Stored } from './results/store-gauge.js';
+import type { Recorded } from './results/worker-book.js';
 import { RouterTally } from './router-tally.js';
 import { type CacheUse, type Decision, RoutingError } from './routing.js';
+import { Settling } from './settling.js';
 
 /** What is asked of one group. */
 export interface GroupRequest {
@@ -44,7 +47,9 @@ export interface Selected {
 export interface RoutedGroupModules extends GroupRouterModules, CandidateListModules {
   readonly clock: Clock;
   readonly log: DecisionLog;
-  onReleased(end: RouteEnd): void;
+  onReleased(end: RouteEnd, route: ActiveRoute): void;
+  /** The index must have heard of a request whose result it did not explain. */
+  onSettled(route: ActiveRoute): void;
 }
 
 /** An epoch that requests are routed in. */
@@ -67,6 +72,7 @@ export class RoutedGroup {
   readonly #router: GroupRouter;
   readonly #listener: RouteListener;
   readonly #routes = new Bag<ActiveRoute>();
+  readonly #settling: Settling;
   #open: OpenEpoch | undefined;
 
   constructor(name: string, options: GroupRouterOptions, modules: RoutedGroupModules) {
@@ -76,8 +82,13 @@ export class RoutedGroup {
     this.#router = new GroupRouter(options, modules);
     this.list = new CandidateList(modules);
     this.books = new ResultBooks(modules);
+    this.#settling = new Settling(modules);
     this.#listener = {
       onReleased: modules.onReleased,
+      onComputed: (route) => {
+        if (route.isFollowed) this.#settling.computed(route);
+      },
+      onSettled: modules.onSettled,
       onEnded: (route) => this.#routes.delete(route),
     };
   }
@@ -95,6 +106,11 @@ export class RoutedGroup {
   /** See `GroupRouter`. */
   get candidatesLeftOut(): number {
     return this.#router.candidatesLeftOut;
+  }
+
+  /** See `GroupRouter`. */
+  get inFlightBlocks(): number {
+    return this.#open === undefined ? 0 : this.#router.inFlightBlocks;
   }
 
   /** What is active on each rank. */
@@ -127,15 +143,16 @@ export class RoutedGroup {
     if (this.#open === undefined) return;
     this.#open = undefined;
     for (const route of this.#routes.snapshot()) route.end();
+    this.#settling.clear();
   }
 
   /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
   select(request: GroupRequest): Selected {
     const open = this.#ready();
-    const excluded = this.#excludedFor(request);
+    const { excluded, lacking } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     const costs = this.#router.explain(prompt, excluded);
-    const decided = this.#router.decide(prompt, excluded);
+    const decided = this.#router.decide(prompt, excluded, lacking);
     if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
     return { decision: this.#predict(open, request, decided).decision, costs };
   }
@@ -144,13 +161,14 @@ export class RoutedGroup {
   reserve(request: GroupRequest): ActiveRoute {
     const open = this.#ready();
     const { log } = this.#modules;
-    const excluded = this.#excludedFor(request);
+    const { excluded, lacking } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
-    const reservation = this.#router.reserve(prompt, excluded);
+    const reservation = this.#router.reserve(prompt, excluded, lacking);
     const prediction = this.#predict(open, request, reservation.decided);
     const route = new ActiveRoute(prediction, reservation, this.#listener);
     this.#routes.add(route);
+    if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
     return route;
   }
 
@@ -161,7 +179,15 @@ export class RoutedGroup {
       const { target, rank } = prediction.decision;
       this.#router.trust(target, rank, result.trust);
     }
+    if (result !== undefined) this.#modules.log.tellResult(result);
     return result;
+  }
+
+  /** Takes what became of the blocks of a prompt that a rank computed. */
+  recordStored({ decision }: Prediction, stored: Stored): Recorded | undefined {
+    const recorded = this.books.recordStored(decision, stored);
+    if (recorded?.hasTurned === true) this.#router.trust(decision.target, decision.rank, recorded.trust);
+    return recorded;
   }
 
   #ready(): OpenEpoch {
@@ -181,9 +207,12 @@ export class RoutedGroup {
     );
   }
 
-  #excludedFor({ loraName, excluded }: GroupRequest): readonly string[] {
+  #excludedFor({ loraName, excluded }: GroupRequest): {
+    readonly excluded: readonly string[];
+    readonly lacking: readonly string[];
+  } {
     const lacking = this.list.lackingAdapter(loraName);
-    return lacking.length === 0 ? excluded : [...excluded, ...lacking];
+    return { excluded: lacking.length === 0 ? excluded : [...excluded, ...lacking], lacking };
   }
 
   /** The prompt as the router takes it: where cost does not count nothing is hashed. */
@@ -198,7 +227,7 @@ export class RoutedGroup {
     { tokenCount, cacheUse = 'plain' }: GroupRequest,
     decided: Decided,
   ): Prediction {
-    const { candidate, cost, cachedBlocks, sharedBlocks, isDoubted } = decided;
+    const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
     const { tokensPerBlock } = index;
     const isPromptKnown = decided.promptTokens !== undefined;
     const promptTokens = decided.promptTokens ?? tokenCount;
@@ -223,13 +252,16 @@ export class RoutedGroup {
       routingMode: isPromptKnown ? view.routingMode : 'load_only',
     };
     this.tally.countDecision(decision.routingMode);
-    this.#modules.log.tellChosen(decision, cost, this.#options.mode);
-    return {
+    const prediction: Prediction = {
       decision,
       deviceBlocks: cost.cachedBlocks[0] ?? 0,
-      inFlightBlocks: sharedBlocks,
+      inFlightBlocks: Math.max(sharedBlocks, flyingBlocks),
+      bestBlocks: decided.bestBlocks,
+      lostReason: decided.lostReason,
       view: rankView,
       cacheUse,
     };
+    this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
+    return prediction;
   }
 }

@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../agreement/standings.js';
 import { LeanHistogram } from '../platform/histogram.js';
 import type { RankLoad } from './group-router.js';
+import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';
 import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
@@ -22,6 +23,8 @@ export interface MeasuredGroup {
   readonly books: ResultBooks;
   /** See `GroupRouter`. */
   readonly untrackedBlocks: number;
+  /** See `GroupRouter`. */
+  readonly inFlightBlocks: number;
   readonly candidatesLeftOut: number;
   loads(): readonly RankLoad[];
 }
@@ -86,6 +89,48 @@ export class RouterMetrics {
       },
     });
     registerResultMetrics(registry, groups);
+    new Counter({
+      name: 'kv_accord_router_best_cached_tokens_total',
+      help: 'Prompt tokens that the best of all workers held, of requests that were computed.',
+      labelNames: ['group'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups) this.inc({ group }, tally.hits.bestTokens);
+      },
+    });
+    new Counter({
+      name: 'kv_accord_router_chosen_cached_tokens_total',
+      help: 'Prompt tokens that the chosen worker held, of the same requests.',
+      labelNames: ['group'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups) this.inc({ group }, tally.hits.chosenTokens);
+      },
+    });
+    new Counter({
+      name: 'kv_accord_router_lost_cached_tokens_total',
+      help: 'Cached prompt tokens that were not used, by the reason.',
+      labelNames: ['group', 'reason'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups)
+          for (const reason of LOST_REASONS) this.inc({ group, reason }, tally.hits.lostBy(reason).tokens);
+      },
+    });
+    new Counter({
+      name: 'kv_accord_router_lost_hits_total',
+      help: 'Requests that did not use all that was cached for them, by the reason.',
+      labelNames: ['group', 'reason'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [group, { tally }] of groups)
+          for (const reason of LOST_REASONS) this.inc({ group, reason }, tally.hits.lostBy(reason).requests);
+      },
+    });
     const gauge = (name: string, help: string, read: (measured: MeasuredGroup) => number): void => {
       new Gauge({
         name: `kv_accord_router_${name}`,
@@ -114,6 +159,11 @@ export class RouterMetrics {
       'prefilling_tokens',
       'Prompt tokens that are being computed.',
       sum(({ prefillingTokens }) => prefillingTokens),
+    );
+    gauge(
+      'in_flight_blocks',
+      'KV blocks of prompts on their way that are expected where they go.',
+      ({ inFlightBlocks }) => inFlightBlocks,
     );
     gauge(
       'candidates_left_out',

@@ -15,6 +15,8 @@ export interface SurveyedEpoch {
   readonly tokensPerBlock: number;
   readonly index: AskedIndex | undefined;
   readonly active: ActiveBlocks;
+  /** Prompts on their way whose blocks are expected where they go. */
+  readonly inFlight: ActiveBlocks;
 }
 
 const HASH_BYTES = 8;
@@ -26,9 +28,26 @@ const HASH_BYTES = 8;
 export class Survey {
   readonly #ranks: RankTable;
   readonly #weights: CostWeights;
+  /** Leading blocks of the best of those that are no candidates, such as who drains. */
+  get outsideBlocks(): number {
+    return this.#outsideBlocks;
+  }
+
+  /** Leading blocks that a rank holds in any tier. */
+  heldBlocks(place: number): number {
+    return this.#cached.at(-1)?.[place] ?? 0;
+  }
+
+  /** Leading blocks of prompts on their way there. */
+  flyingBlocks(place: number): number {
+    return this.#flying[place] ?? 0;
+  }
+
   /** Leading blocks by tier, each counting those above it. */
   #cached: readonly Uint32Array[] = [];
   #shared = new Uint32Array(0);
+  #flying = new Uint32Array(0);
+  #outsideBlocks = 0;
   #prefillBlocks = new Float64Array(0);
   #activeBlocks = new Float64Array(0);
   #logits = new Float64Array(0);
@@ -72,11 +91,14 @@ export class Survey {
     const { active, tokensPerBlock } = epoch;
     const { all } = this.#ranks;
     this.#reserve(all.length);
+    this.#outsideBlocks = 0;
     if (prompt === undefined) {
-      for (const list of [this.#shared, ...this.#cached]) list.fill(0, 0, all.length);
+      for (const list of [this.#shared, this.#flying, ...this.#cached]) list.fill(0, 0, all.length);
     } else {
       this.#findActive(prompt, active);
-      if (prompt.isUnread === true) for (const list of this.#cached) list.fill(0, 0, all.length);
+      this.#findFlying(prompt, epoch.inFlight);
+      if (prompt.isUnread === true)
+        for (const list of [this.#flying, ...this.#cached]) list.fill(0, 0, all.length);
       else this.#findCached(prompt, epoch.index);
     }
     const tokenCount = prompt?.tokenCount ?? 0;
@@ -86,10 +108,12 @@ export class Survey {
     // Counted by hand: an iterator would allocate for each of them, and the collector stop for it now and then.
     for (let place = 0; place < all.length; place += 1) {
       const rank = all[place] as KnownRank;
+      // Of one whose results contradict its view, what it may be computing proves nothing either.
+      const flying = rank.trust === undefined ? (this.#flying[place] as number) : 0;
       const held = overlapCredit(
-        device[place] as number,
-        host[place] as number,
-        disk[place] as number,
+        Math.max(flying, device[place] as number),
+        Math.max(flying, host[place] as number),
+        Math.max(flying, disk[place] as number),
         weights,
       );
       const credit = rank.trust === undefined ? held : rank.trust * held;
@@ -110,6 +134,16 @@ export class Survey {
     }
   }
 
+  #findFlying({ sequenceHashes }: RoutedPrompt, inFlight: ActiveBlocks): void {
+    this.#flying.fill(0, 0, this.#ranks.all.length);
+    if (inFlight.trackedBlocks === 0) return;
+    const { count, holders, depths } = inFlight.match(sequenceHashes);
+    for (let at = 0; at < count; at += 1) {
+      const place = this.#ranks.placeOfFlight(holders[at] as number);
+      if (place !== NOWHERE) this.#flying[place] = depths[at] as number;
+    }
+  }
+
   #findCached(prompt: RoutedPrompt, index: AskedIndex | undefined): void {
     const count = this.#ranks.all.length;
     if (index !== undefined) this.#followHolders(index);
@@ -125,9 +159,27 @@ export class Survey {
       blocks.fill(0, 0, count);
       for (let match = 0; match < matches.count; match += 1) {
         const place = this.#placesOfHolders[matches.holders[match] as number] ?? NOWHERE;
-        if (place !== NOWHERE) blocks[place] = matches.depths[match] as number;
+        const depth = matches.depths[match] as number;
+        if (place !== NOWHERE) blocks[place] = depth;
+        else if (depth > this.#outsideBlocks) this.#outsideBlocks = depth;
       }
     }
+  }
+
+  /** Leading blocks that one rank holds in any tier now, and the best of the others. */
+  find(
+    prompt: RoutedPrompt,
+    place: number,
+    { index }: SurveyedEpoch,
+  ): { readonly here: number; readonly elsewhere: number } {
+    const { length } = this.#ranks.all;
+    this.#reserve(length);
+    this.#findCached(prompt, index);
+    const held = this.#cached.at(-1) as Uint32Array;
+    let elsewhere = 0;
+    for (let other = 0; other < length; other += 1)
+      if (other !== place) elsewhere = Math.max(elsewhere, held[other] as number);
+    return { here: held[place] ?? 0, elsewhere };
   }
 
   #followHolders(index: AskedIndex): void {
@@ -155,6 +207,7 @@ export class Survey {
     const room = Math.ceil(1.5 * count);
     this.#cached = TIERS.map(() => new Uint32Array(room));
     this.#shared = new Uint32Array(room);
+    this.#flying = new Uint32Array(room);
     this.#prefillBlocks = new Float64Array(room);
     this.#activeBlocks = new Float64Array(room);
     this.#logits = new Float64Array(room);

@@ -23,6 +23,19 @@ const QUESTION = text(150);
 /** Two blocks that begin as no question does. */
 const WARM_UP = words(2 * WIDTH, 0, 3);
 
+/** What `/api/v1/results` answers, as far as it is looked at; zeros may be left out. */
+interface Results {
+  readonly groups: readonly {
+    readonly hits?: unknown;
+    readonly ranks: readonly {
+      readonly target: string;
+      readonly reporting: string;
+      readonly doubted?: boolean;
+      readonly total: Readonly<Record<'predictedTokens' | 'overTokens' | 'underTokens', string | undefined>>;
+    }[];
+  }[];
+}
+
 describe.skipIf(lacks('vllm', 'grpcurl'))(
   "a frontend over two real vLLMs, asked by OpenAI's own client",
   () => {
@@ -213,6 +226,42 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       const hits = seen.filter(({ predicted }) => predicted > 0).length;
       console.log(`${hits} of 200 follow-ups of 100 parallel conversations went where their cache is`);
       expect(hits).toBeGreaterThan(50);
+      await untilIdle();
+    });
+
+    it('computes the prefix of a burst of 50 equal prompts twice at most, and no result contradicts the cache views', async () => {
+      const prefix = 20 * WIDTH;
+      const prompt = words(prefix + 5, 0, 7);
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => client.completions.create({ model: MODEL, prompt, max_tokens: 2 })),
+      );
+      const cached = answers.map(({ usage }) => usage?.prompt_tokens_details?.cached_tokens ?? 0);
+      const computed = cached.filter((tokens) => tokens < prefix).length;
+      console.log(`50 equal prompts: ${computed} computed their prefix, ${50 - computed} found it`);
+      expect(computed).toBeLessThanOrEqual(2);
+      await untilIdle();
+      await until('no prompt to be expected anywhere any more', async () =>
+        /^kv_accord_router_in_flight_blocks\{[^}]*\} 0$/m.test((await probe(frontend, '/metrics')).body),
+      );
+      const { groups } = JSON.parse((await probe(frontend, '/api/v1/results')).body) as Results;
+      const ranks = groups[0]?.ranks ?? [];
+      console.log(ranks.map(({ target, total }) => `${target}: ${JSON.stringify(total)}`).join('\n'));
+      console.log(JSON.stringify(groups[0]?.hits));
+      expect(ranks).toHaveLength(2);
+      for (const { reporting, total, doubted } of ranks) {
+        expect({ reporting, doubted: doubted ?? false }).toEqual({
+          reporting: 'COUNT_REPORTING_REPORTS',
+          doubted: false,
+        });
+        expect(Number(total.predictedTokens ?? 0)).toBeGreaterThan(0);
+        expect([total.overTokens ?? '0', total.underTokens ?? '0']).toEqual(['0', '0']);
+      }
+      // vLLM does not read its cache for these, and nothing is predicted.
+      const { data, response } = await client.completions
+        .create({ model: MODEL, prompt, max_tokens: 1, ...{ prompt_logprobs: 1 } })
+        .withResponse();
+      expect(data.usage?.prompt_tokens_details?.cached_tokens ?? 0).toBe(0);
+      expect(response.headers.get('x-kv-accord-cached-blocks')).toBe('0');
       await untilIdle();
     });
 

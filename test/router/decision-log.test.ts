@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Candidate, CandidateCost } from '../../src/router/candidates.js';
 import { DecisionLog, formulaWords } from '../../src/router/decision-log.js';
+import { compare } from '../../src/router/results/compare.js';
 import type { Decision } from '../../src/router/routing.js';
 import { RecordingLogger } from '../support/recording-logger.js';
+import { makePrediction } from './support/predictions.js';
 
 function cost(about: Partial<Candidate> = {}): CandidateCost {
   return {
@@ -44,7 +46,11 @@ describe('the log of decisions', () => {
 
   it('tells at info who was chosen', () => {
     const logger = new RecordingLogger();
-    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(decision, cost(), 'kv');
+    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(
+      makePrediction({ decision }),
+      cost(),
+      'kv',
+    );
     expect(logger.lines).toEqual([
       {
         level: 'info',
@@ -54,9 +60,44 @@ describe('the log of decisions', () => {
     ]);
   });
 
+  it('says what is on its way there, and what was held elsewhere', () => {
+    const logger = new RecordingLogger();
+    const prediction = makePrediction({ decision, inFlightBlocks: 20, bestBlocks: 40, lostReason: 'load' });
+    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(prediction, cost(), 'kv');
+    expect(logger.messages('info')).toEqual([
+      'Selected worker: worker_1 (cached_blocks: 15 of 116, on_their_way: 20, best: 40, lost to: load, mode: kv, exact, logit: 125.5)',
+    ]);
+  });
+
+  it('says at debug what the engine reported', () => {
+    const logger = new RecordingLogger();
+    const log = new DecisionLog({ group: 'tiny', detail: 'candidates' }, { logger });
+    for (const cachedTokens of [64, 32, 96]) {
+      const prediction = makePrediction({ decision: { rankCount: cachedTokens === 96 ? 2 : 1 } });
+      const reported = { promptTokens: 100, cachedTokens };
+      log.tellResult({
+        prediction,
+        reported,
+        comparison: compare(prediction, reported),
+        contradicts: cachedTokens !== 64,
+        hasTurned: false,
+        trust: undefined,
+      });
+    }
+    expect(logger.messages('debug')).toEqual([
+      'Result of w-1: 64 of 100 prompt tokens cached, 64 predicted',
+      'Result of w-1: 32 of 100 prompt tokens cached, 64 predicted: 32 predicted that it had not',
+      'Result of w-1/0: 96 of 100 prompt tokens cached, 64 predicted: 32 beyond what was known',
+    ]);
+  });
+
   it('tells nothing where nobody would read it', () => {
     const logger = new RecordingLogger();
-    new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).tellChosen(decision, cost(), 'kv');
+    new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).tellChosen(
+      makePrediction({ decision }),
+      cost(),
+      'kv',
+    );
     expect(logger.lines).toEqual([]);
   });
 });

@@ -84,6 +84,9 @@ describe('a router by cost', () => {
       promptBlocks: 5,
       cachedBlocks: 3,
       sharedBlocks: 0,
+      flyingBlocks: 0,
+      bestBlocks: 3,
+      lostReason: undefined,
       isDoubted: false,
       cost: {
         candidate: candidate('b'),

@@ -32,6 +32,8 @@ function make(limits: ReservationLimits = {}): Made {
   const route = (promptBlocks = 1): ActiveRoute => {
     const reservation: Reservation = {
       decided: {} as Reservation['decided'],
+      flight: undefined,
+      find: () => undefined,
       prefillDone: () => told.push('prefillDone'),
       progress: (tokens) => told.push(`progress ${tokens}`),
       release: () => told.push('release'),
@@ -39,6 +41,8 @@ function make(limits: ReservationLimits = {}): Made {
     const made = new ActiveRoute({ decision: { promptBlocks } as Decision } as Prediction, reservation, {
       onEnded: (ended) => active.delete(ended),
       onReleased: (end) => ends.push(end),
+      onComputed: () => undefined,
+      onSettled: () => undefined,
     });
     active.add(made);
     return made;

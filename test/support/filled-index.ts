@@ -2,7 +2,7 @@ import type { HashUnitName } from '../../src/blocks/block-hasher.js';
 import type { Matches } from '../../src/blocks/prefix-index.js';
 import type { Tier } from '../../src/blocks/tier.js';
 import type { Picture } from '../../src/contract/picture.js';
-import type { AskedIndex, AskedPrompt } from '../../src/indexer/asked-index.js';
+import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/indexer/asked-index.js';
 import { FleetIndex, type RankHolding, type RankMatch } from '../../src/indexer/fleet-index.js';
 import { IndexTally } from '../../src/indexer/index-tally.js';
 
@@ -42,6 +42,19 @@ export class FilledIndex implements AskedIndex {
     const changes = [{ type: 'stored', tier, tokensPerBlock, sequenceHashes }] as const;
     const problem = this.#index.apply(target, { type: 'changes', sequence, rank, changes });
     if (problem !== undefined) throw new Error(problem);
+  }
+
+  /** A rank's device has these blocks no longer. */
+  evict(target: string, rank: number, sequenceHashes: Uint8Array): void {
+    const sequence = (this.#sequences.get(target) ?? 0) + 1;
+    this.#sequences.set(target, sequence);
+    const changes = [{ type: 'removed', tier: 'device', sequenceHashes }] as const;
+    const problem = this.#index.apply(target, { type: 'changes', sequence, rank, changes });
+    if (problem !== undefined) throw new Error(problem);
+  }
+
+  watchRemovals(listener: RemovalListener | undefined): void {
+    this.#index.watchRemovals(listener);
   }
 
   /** Drops all that a worker holds, and gives its room to others. */

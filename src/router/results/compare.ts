@@ -43,9 +43,13 @@ function reusableBlocks({ decision: { promptTokens = 0, tokensPerBlock } }: Pred
 
 /** Prompt tokens that an engine should report as cached; 0 where the tokens were not known or its cache is not read. */
 export function predictedCachedTokens(prediction: Prediction): number {
+  return usableTokens(prediction, prediction.decision.cachedBlocks);
+}
+
+/** Prompt tokens of so many leading blocks that an engine can find at most. */
+export function usableTokens(prediction: Prediction, blocks: number): number {
   if (prediction.cacheUse === 'unread') return 0;
-  const { cachedBlocks, tokensPerBlock } = prediction.decision;
-  return Math.min(cachedBlocks, reusableBlocks(prediction)) * tokensPerBlock;
+  return Math.min(blocks, reusableBlocks(prediction)) * prediction.decision.tokensPerBlock;
 }
 
 /** What an engine reported, where that can be true; undefined where it cannot. */

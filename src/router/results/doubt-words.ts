@@ -10,6 +10,28 @@ export function doubtWords(window: ResultCounts, rank: number | undefined): stri
   );
 }
 
+/** Why the KV events of a rank are doubted: those of the prompts that it computes do not come. */
+export function storeDoubtWords(
+  {
+    looks,
+    missing,
+    elsewhere,
+  }: { readonly looks: number; readonly missing: number; readonly elsewhere: number },
+  { reportedTokens }: ResultCounts,
+  rank: number | undefined,
+): string {
+  const likeliest =
+    elsewhere > 0
+      ? `its KV events are those of another engine (swapped event endpoints): ${elsewhere} times another worker's events named them`
+      : reportedTokens > 0
+        ? 'its KV events are lost or those of another engine, or its chat template or tokenizer is not the one that the prompts were looked up with'
+        : 'its prefix cache is off, its KV events are lost or those of another engine, or its tokenizer or chat template is another one';
+  return (
+    `${rank === undefined ? '' : `rank ${rank}: `}no KV event of it named the blocks of ${missing} of the last ${looks} prompts that it computed; ` +
+    `likeliest cause: ${likeliest}`
+  );
+}
+
 function causeOf({ overTokens, underTokens, otherPrompts, reportedTokens }: ResultCounts): string {
   if (otherPrompts > 0)
     return 'its tokenizer or chat template is not the one that the prompts were looked up with (it counts other prompt tokens)';

@@ -3,6 +3,7 @@ import type { Decision, Usage } from '../routing.js';
 import { type Amendment, type Comparison, compare, type Reported, readReported } from './compare.js';
 import type { Prediction } from './prediction.js';
 import { NO_RESULTS, type ResultCounts } from './result-window.js';
+import type { Stored } from './store-gauge.js';
 import { type RankResults, type Recorded, WorkerBook } from './worker-book.js';
 
 /** What came of one request whose engine's count is known. */
@@ -54,6 +55,13 @@ export class ResultBooks {
     const comparison = compare(prediction, reported, amendment);
     const recorded = book.record(decision, comparison, this.#clock.monotonicMs());
     return { prediction, reported, comparison, ...recorded };
+  }
+
+  /** Takes what became of the blocks of one prompt that a rank computed; undefined as above. */
+  recordStored(decision: Decision, stored: Stored): Recorded | undefined {
+    const book = this.#bookOf(decision);
+    if (book === undefined || decision.epoch !== this.#epoch) return undefined;
+    return book.recordStored(decision, stored, this.#clock.monotonicMs());
   }
 
   /** Every rank that served a request, by worker. */

@@ -4,6 +4,7 @@ import {
   type GroupResults,
   type RankResults as RankMessage,
 } from '../../gen/kvaccord/v1/router.js';
+import { type CacheHits, LOST_REASONS } from './lost-hits.js';
 import type { ResultCounts } from './result-window.js';
 import type { RankResults, Reporting } from './worker-book.js';
 
@@ -17,9 +18,26 @@ const REPORTING: Readonly<Record<Reporting, CountReporting>> = {
 };
 
 /** The results of one group on the wire, the worst first. */
-export function toGroupResults(group: string, results: readonly RankResults[]): GroupResults {
+export function toGroupResults(
+  group: string,
+  results: readonly RankResults[],
+  { hits, actualCachedTokens }: { readonly hits: CacheHits; readonly actualCachedTokens: number },
+): GroupResults {
   const ranks = [...results].sort(byUrgency).slice(0, MAX_RANKS_IN_ANSWER).map(toRank);
-  return { group, ranks, rankCount: results.length, hits: undefined };
+  return {
+    group,
+    ranks,
+    rankCount: results.length,
+    hits: {
+      bestTokens: BigInt(hits.bestTokens),
+      chosenTokens: BigInt(hits.chosenTokens),
+      engineTokens: BigInt(actualCachedTokens),
+      lost: LOST_REASONS.flatMap((reason) => {
+        const { requests, tokens } = hits.lostBy(reason);
+        return requests === 0 ? [] : [{ reason, requests: BigInt(requests), tokens: BigInt(tokens) }];
+      }),
+    },
+  };
 }
 
 function byUrgency(a: RankResults, b: RankResults): number {

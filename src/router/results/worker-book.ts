@@ -1,7 +1,8 @@
 import type { Comparison } from './compare.js';
 import { DoubtGauge } from './doubt-gauge.js';
-import { doubtWords } from './doubt-words.js';
+import { doubtWords, storeDoubtWords } from './doubt-words.js';
 import { NO_RESULTS, type ResultCounts, ResultWindow } from './result-window.js';
+import { type Stored, StoreGauge } from './store-gauge.js';
 
 /**
  * Whether an engine reports how many prompt tokens it found cached. `silent`:
@@ -49,6 +50,7 @@ export interface RankPlace {
 interface RankBook {
   window: ResultWindow;
   gauge: DoubtGauge;
+  stores: StoreGauge;
   doubtReason: string;
   total: ResultCounts;
 }
@@ -83,8 +85,7 @@ export class WorkerBook {
 
   /** Takes one request of a rank, of so many that the worker has. */
   record(place: RankPlace, comparison: Comparison, nowMs: number): Recorded {
-    const { rank, rankCount } = place;
-    const book = this.#bookOf(rank);
+    const book = this.#bookOf(place.rank);
     const { predictedTokens, reportedTokens, overTokens, underTokens, isOtherPrompt } = comparison;
     const contradicts = overTokens > 0 || underTokens > 0;
     book.window.add(comparison, contradicts, nowMs);
@@ -97,32 +98,51 @@ export class WorkerBook {
       contradictions: book.total.contradictions + (contradicts ? 1 : 0),
       otherPrompts: book.total.otherPrompts + (isOtherPrompt ? 1 : 0),
     };
-    // Agreeing on nothing is no proof.
+    const wasDoubted = isDoubted(book);
+    const { gauge, window } = book;
+    // Agreeing on nothing is no proof; what was wrong before must not raise the next doubt.
     const isProof = predictedTokens > 0 || reportedTokens > 0;
-    const hasTurned = isProof && book.gauge.add(contradicts, book.window.counts(nowMs));
-    // What was wrong before must not raise the next doubt.
-    if (hasTurned && book.gauge.isDoubted)
-      book.doubtReason = doubtWords(book.window.counts(nowMs), rankCount > 1 ? rank : undefined);
-    else if (hasTurned) {
-      book.doubtReason = '';
-      book.window.clear();
-    }
-    const trust = book.gauge.isDoubted ? trustIn(book.window.counts(nowMs)) : undefined;
-    return { contradicts, hasTurned, trust };
+    if (isProof && gauge.add(contradicts, window.counts(nowMs)) && !gauge.isDoubted) window.clear();
+    return { contradicts, ...this.#judge(book, place, wasDoubted, nowMs) };
+  }
+
+  /** Takes what became of the blocks of one prompt that a rank computed. */
+  recordStored(place: RankPlace, stored: Stored, nowMs: number): Recorded {
+    const book = this.#bookOf(place.rank);
+    const wasDoubted = isDoubted(book);
+    book.stores.add(stored);
+    return { contradicts: false, ...this.#judge(book, place, wasDoubted, nowMs) };
+  }
+
+  #judge(
+    book: RankBook,
+    { rank, rankCount }: RankPlace,
+    wasDoubted: boolean,
+    nowMs: number,
+  ): Omit<Recorded, 'contradicts'> {
+    const counts = book.window.counts(nowMs);
+    const isNow = isDoubted(book);
+    const number = rankCount > 1 ? rank : undefined;
+    if (!isNow) book.doubtReason = '';
+    else if (!wasDoubted)
+      book.doubtReason = book.gauge.isDoubted
+        ? doubtWords(counts, number)
+        : storeDoubtWords(book.stores.counts, counts, number);
+    return { hasTurned: isNow !== wasDoubted, trust: isNow ? trustIn(counts) : undefined };
   }
 
   /** By rank, in the order in which they came. */
   results(nowMs: number): RankResults[] {
-    return [...this.#ranks].map(([rank, { window, total, gauge, doubtReason }]) => ({
+    return [...this.#ranks].map(([rank, book]) => ({
       target: this.target,
       instanceId: this.instanceId,
       rank,
       reporting: this.#reporting,
-      window: window.counts(nowMs),
-      total,
-      isDoubted: gauge.isDoubted,
-      missingRequests: gauge.missingRequests,
-      doubtReason,
+      window: book.window.counts(nowMs),
+      total: book.total,
+      isDoubted: isDoubted(book),
+      missingRequests: Math.max(book.gauge.missingRequests, book.stores.missingRequests),
+      doubtReason: book.doubtReason,
     }));
   }
 
@@ -141,10 +161,14 @@ export class WorkerBook {
 }
 
 function blank(): Omit<RankBook, 'total'> {
-  return { window: new ResultWindow(), gauge: new DoubtGauge(), doubtReason: '' };
+  return { window: new ResultWindow(), gauge: new DoubtGauge(), stores: new StoreGauge(), doubtReason: '' };
 }
 
 /** Of a view that promised nothing, nothing can be too much. */
 function trustIn({ predictedTokens, overTokens }: ResultCounts): number {
   return predictedTokens === 0 ? 1 : Math.max(0, 1 - overTokens / predictedTokens);
+}
+
+function isDoubted({ gauge, stores }: RankBook): boolean {
+  return gauge.isDoubted || stores.isDoubted;
 }

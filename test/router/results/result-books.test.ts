@@ -4,6 +4,7 @@ import type { Prediction } from '../../../src/router/results/prediction.js';
 import { ResultBooks, sumCounts } from '../../../src/router/results/result-books.js';
 import { toGroupResults } from '../../../src/router/results/results-messages.js';
 import { registerResultMetrics } from '../../../src/router/results/results-metrics.js';
+import { RouterTally } from '../../../src/router/router-tally.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { makePrediction } from '../support/predictions.js';
 
@@ -113,7 +114,7 @@ it('an answer names the worst first, and a bounded number', () => {
   const { books } = make(instances);
   for (const target of Object.keys(instances))
     finish(books, makePrediction({ decision: { target, instanceId: 'i' } }), target === 'w-2099' ? 0 : 64);
-  const { ranks, rankCount } = toGroupResults('tiny', books.results());
+  const { ranks, rankCount } = toGroupResults('tiny', books.results(), new RouterTally());
   expect(rankCount).toBe(2_100);
   expect(ranks).toHaveLength(2_000);
   expect(ranks[0]).toMatchObject({ target: 'w-2099', window: { contradictions: 1n } });

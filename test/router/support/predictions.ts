@@ -26,6 +26,8 @@ export function makePrediction(
     decision,
     deviceBlocks: decision.cachedBlocks,
     inFlightBlocks: 0,
+    bestBlocks: decision.cachedBlocks,
+    lostReason: undefined,
     view: 'exact',
     cacheUse: 'plain',
     ...rest,

@@ -50,7 +50,7 @@ export class DecisionLog {
 }
 
 /** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */
-export function resultWords({ prediction, reported, comparison }: Result): string {
+function resultWords({ prediction, reported, comparison }: Result): string {
   const { predictedTokens, reportedTokens, overTokens, underTokens } = comparison;
   const { target, rank, rankCount } = prediction.decision;
   const worker = rankCount > 1 ? `${target}/${rank}` : target;

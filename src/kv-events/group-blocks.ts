@@ -9,6 +9,7 @@ import type { EventResult } from './event-counts.js';
 import { readExtras } from './media.js';
 import type { MsgpackReader } from './msgpack-reader.js';
 import type { NamespaceTable } from './namespace-table.js';
+import { SparsePlaces } from './sparse-places.js';
 
 /** Most tokens of one store; what the hasher takes. */
 const MAX_STORE_TOKENS = 16_777_216;
@@ -49,6 +50,7 @@ interface StorePlan {
 export class GroupBlocks {
   readonly #shared: GroupModules;
   readonly #mirror: BlockMirror;
+  #places: SparsePlaces | undefined;
   /** `CacheGroup.index` for readers; undefined while it is the main group. */
   label: number | undefined;
   /** Each copy of a block that the engine holds is announced, when it comes and when it goes. */
@@ -81,6 +83,7 @@ export class GroupBlocks {
 
   clear(): void {
     this.#mirror.clear();
+    this.#places?.clear();
   }
 
   /** From now on a block counts once in a tier, however often it was stored. */
@@ -102,46 +105,61 @@ export class GroupBlocks {
 
   /**
    * Stores blocks of a main group that keeps only some of a prompt, as a model without full attention has it. Which, an
-   * event does not say; they are taken for the last ones of its tokens, as vLLM keeps them for a prompt that comes again.
+   * event does not say: the engine's hashes are computed to find out. Where that is not possible they are taken for the
+   * last ones of its tokens, as vLLM keeps them for a prompt that comes again.
    */
-  storeTail(event: EngineEvent, tier: Tier): void {
-    const { hashCount, tokenCount, tokensPerBlock } = event;
+  storeSparse(event: EngineEvent, tier: Tier): void {
+    const { hashCount, tokenCount, tokensPerBlock, hashes } = event;
+    const { results, writer } = this.#shared;
+    const places = this.#placesOf();
     const positions = event.bigram ? 0 : Math.floor(tokenCount / tokensPerBlock);
-    const skipped = positions - hashCount;
-    if (skipped <= 0 || tokenCount > MAX_STORE_TOKENS) {
+    if (positions < hashCount || positions === 0 || tokenCount > MAX_STORE_TOKENS) {
       this.store(event, tier);
       return;
     }
     const parent = event.hasParent ? this.#mirror.find(event.parentLo, event.parentHi) : -1;
-    const isOpen = event.hasParent && (parent < 0 || this.#mirror.hidden(parent));
-    const plan = this.#planOf(event, tier, tokensPerBlock, parent);
+    const isHeld = parent >= 0 && !this.#mirror.hidden(parent);
+    const before = isHeld ? this.#sequenceAt(parent) : places.sequenceBefore(event);
+    const plan = this.#planOf(event, tier, tokensPerBlock, isHeld ? parent : -1);
+    const isOpen = event.hasParent && before === undefined;
     if (isOpen || plan.hiddenFrom !== Number.POSITIVE_INFINITY || plan.media !== undefined) {
       this.#hideFrom(0, event, tier, isOpen ? 'tokens_hashes_mismatch' : plan.hiddenWhy);
       return;
     }
-    this.#shared.onGuess();
-    const before = parent < 0 ? undefined : this.#sequenceAt(parent);
+    const found = places.placesOf(event, positions);
+    const isDense = positions === hashCount;
+    if (found === undefined && !isDense && hashCount > 0) this.#shared.onGuess();
     const hashed = this.#hash(event, plan, 0, positions, before);
+    const sequenceAt = (place: number): HashWords => ({
+      lo: hashed.getUint32(8 * place, true),
+      hi: hashed.getUint32(8 * place + 4, true),
+    });
+    if (found !== undefined) places.remember(found, sequenceAt);
     const isCopy = countable(event);
+    const traits = traitsOf(tokensPerBlock, tierBit(tier), false);
     for (let i = 0; i < hashCount; i++) {
-      const lo = event.hashes[2 * i] ?? 0;
-      const hi = event.hashes[2 * i + 1] ?? 0;
+      const lo = hashes[2 * i] ?? 0;
+      const hi = hashes[2 * i + 1] ?? 0;
       const at = this.#mirror.find(lo, hi);
       if (at >= 0) {
         this.#addTier(at, tier, isCopy);
         continue;
       }
-      const sequenceLo = hashed.getUint32(8 * (skipped + i), true);
-      const sequenceHi = hashed.getUint32(8 * (skipped + i) + 4, true);
-      const traits = traitsOf(tokensPerBlock, tierBit(tier), false);
-      if (!this.#mirror.add(lo, hi, sequenceLo, sequenceHi, plan.namespace, traits)) {
+      const sequence = sequenceAt(found?.[i] ?? positions - hashCount + i);
+      if (!this.#mirror.add(lo, hi, sequence.lo, sequence.hi, plan.namespace, traits)) {
         this.#shared.onFull();
         return;
       }
-      this.#shared.writer.stored(tier, tokensPerBlock, sequenceLo, sequenceHi, this.label);
-      this.#shared.results.add('applied');
+      writer.stored(tier, tokensPerBlock, sequence.lo, sequence.hi, this.label);
+      results.add('applied');
     }
-    if (this.#shared.results.size === 0) this.#shared.results.add('duplicate');
+    if (results.size === 0) results.add(hashCount === 0 ? 'no_whole_block' : 'duplicate');
+  }
+
+  /** Made when the first sparse store comes: few models need it. */
+  #placesOf(): SparsePlaces {
+    this.#places ??= new SparsePlaces();
+    return this.#places;
   }
 
   /**

@@ -18,7 +18,7 @@ import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 const DEFAULT_MAX_BLOCKS = 16_777_216;
 /** Why hits are not exact in a model without full attention. */
 const GUESSED =
-  'it has no full attention, and its events do not say which blocks of a prompt it keeps: they are taken for the last ones';
+  'it has no full attention, and its events do not say which blocks of a prompt it keeps, nor do its hashes: they are taken for the last ones';
 /** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
@@ -405,14 +405,16 @@ export class RankPicture {
   #store(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
     this.#isClear = false;
     if (tier !== 'device') this.#hasFartherTier = true;
-    if (event.hashCount === 0) this.#results.add('no_whole_block');
+    const isSparse = this.#groups.isSparse && blocks === this.#main;
+    if (event.hashCount === 0 && !isSparse) this.#results.add('no_whole_block');
     else if (this.#others.size > 0 && this.#isFull(event)) this.#fill();
-    else if (event.tokenCount === 0) blocks.storeKnown(event, tier);
+    else if (event.tokenCount === 0 && event.hashCount > 0) blocks.storeKnown(event, tier);
+    else if (event.tokenCount === 0) this.#results.add('no_whole_block');
     else if (!isTokensPerBlock(event.tokensPerBlock)) this.#results.add('width_invalid');
     else {
       this.#observe(event, tier);
       if (blocks !== this.#main) blocks.storeBeside(event, tier, this.#main);
-      else if (this.#groups.isSparse) blocks.storeTail(event, tier);
+      else if (isSparse) blocks.storeSparse(event, tier);
       else blocks.store(event, tier);
     }
   }

@@ -9,7 +9,11 @@ export interface PrintedReport {
   readonly revision: string;
   readonly engine?: { readonly kind: string; readonly version?: string; readonly state: string };
   readonly model?: { readonly servedNames?: readonly string[] };
-  readonly contract?: { readonly tokensPerBlock?: number; readonly hashUnit?: string };
+  readonly contract?: {
+    readonly tokensPerBlock?: number;
+    readonly hashUnit?: string;
+    readonly dropsLastHitBlock?: boolean;
+  };
   readonly blockSizes?: readonly { readonly kind: string; readonly sizeTokens: number }[];
   readonly evidence?: readonly {
     readonly field: string;

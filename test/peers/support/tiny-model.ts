@@ -102,16 +102,115 @@ const MLA = {
   tie_word_embeddings: false,
 };
 
-type Architecture = 'llama' | 'mid' | 'mla';
+/** Layers that see the last 128 tokens, and layers that see everything, in turns. */
+const WINDOW_TOKENS = 128;
+const ALTERNATING = {
+  num_hidden_layers: 4,
+  sliding_window: WINDOW_TOKENS,
+  layer_types: ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'],
+};
 
-const ARCHITECTURES: Readonly<Record<Architecture, unknown>> = { llama: LLAMA, mid: MID, mla: MLA };
+/** As wide as the smallest that runs with each of the kinds of layers below. */
+const SMALL = {
+  ...COMMON,
+  hidden_size: 128,
+  intermediate_size: 256,
+  num_attention_heads: HEADS,
+  num_key_value_heads: 2,
+  head_dim: HEAD_WIDTH,
+  tie_word_embeddings: true,
+};
+
+const GEMMA3 = {
+  ...SMALL,
+  ...ALTERNATING,
+  architectures: ['Gemma3ForCausalLM'],
+  model_type: 'gemma3_text',
+  hidden_activation: 'gelu_pytorch_tanh',
+  query_pre_attn_scalar: HEAD_WIDTH,
+  rope_theta: 10_000,
+  rope_local_base_freq: 10_000,
+};
+
+const GPT_OSS = {
+  ...SMALL,
+  ...ALTERNATING,
+  architectures: ['GptOssForCausalLM'],
+  model_type: 'gpt_oss',
+  num_local_experts: 4,
+  num_experts_per_tok: 2,
+  rope_theta: 150_000,
+  attention_bias: true,
+  swiglu_limit: 7.5,
+  tie_word_embeddings: false,
+};
+
+/** Every layer sees the last 128 tokens alone. */
+const MISTRAL = {
+  ...SMALL,
+  architectures: ['MistralForCausalLM'],
+  model_type: 'mistral',
+  num_hidden_layers: 4,
+  sliding_window: WINDOW_TOKENS,
+  rope_theta: 10_000,
+};
+
+/** Three layers of linear attention, then one that sees everything; the CPU's kernels want heads of 128. */
+const QWEN3_NEXT = {
+  ...SMALL,
+  architectures: ['Qwen3NextForCausalLM'],
+  model_type: 'qwen3_next',
+  num_hidden_layers: 4,
+  full_attention_interval: 4,
+  linear_num_key_heads: 2,
+  linear_num_value_heads: 4,
+  linear_key_head_dim: 128,
+  linear_value_head_dim: 128,
+  linear_conv_kernel_dim: 4,
+  num_experts: 4,
+  num_experts_per_tok: 2,
+  moe_intermediate_size: 64,
+  shared_expert_intermediate_size: 64,
+  decoder_sparse_step: 1,
+  norm_topk_prob: true,
+  mlp_only_layers: [],
+  partial_rotary_factor: 0.25,
+  rope_theta: 10_000,
+};
+
+/** The kinds of models that there are. */
+export type Architecture = 'llama' | 'mid' | 'mla' | 'gemma3' | 'gpt-oss' | 'mistral' | 'qwen3-next';
+
+const ARCHITECTURES: Readonly<Record<Architecture, unknown>> = {
+  llama: LLAMA,
+  mid: MID,
+  mla: MLA,
+  gemma3: GEMMA3,
+  'gpt-oss': GPT_OSS,
+  mistral: MISTRAL,
+  'qwen3-next': QWEN3_NEXT,
+};
+
+/** How a model differs from others of its name. */
+export interface ModelVariant {
+  /** In place of the usual one. */
+  readonly chatTemplate?: string;
+  /** The number of the word that token 16 is; default 0. Another tokenizer has another one. */
+  readonly firstWord?: number;
+  /** Where models of other variants of the same name do not lie; default `models`. */
+  readonly folderName?: string;
+}
 
 /**
  * Writes a model folder without weights (engines make some up) and returns its
  * path. Its tokenizer knows the words `w0` to `w2031`, one token each.
  */
-export function tinyModel(name: string, architecture: Architecture = 'llama'): string {
-  const folder = join(scratchFolder(), 'models', name);
+export function tinyModel(
+  name: string,
+  architecture: Architecture = 'llama',
+  { chatTemplate = CHAT_TEMPLATE, firstWord = 0, folderName = 'models' }: ModelVariant = {},
+): string {
+  const folder = join(scratchFolder(), folderName, name);
   mkdirSync(folder, { recursive: true });
   const files = {
     'config.json': ARCHITECTURES[architecture],
@@ -124,9 +223,9 @@ export function tinyModel(name: string, architecture: Architecture = 'llama'): s
       pad_token: '<pad>',
       model_max_length: MAX_LENGTH,
       clean_up_tokenization_spaces: false,
-      chat_template: CHAT_TEMPLATE,
+      chat_template: chatTemplate,
     },
-    'tokenizer.json': tokenizer(),
+    'tokenizer.json': tokenizer(firstWord),
   };
   for (const [file, content] of Object.entries(files)) {
     writeFileSync(join(folder, file), `${JSON.stringify(content, undefined, 2)}\n`);
@@ -135,9 +234,9 @@ export function tinyModel(name: string, architecture: Architecture = 'llama'): s
 }
 
 /** In the format of Hugging Face's tokenizers: words between spaces, one token each. */
-function tokenizer(): unknown {
+function tokenizer(firstWord: number): unknown {
   const special = Array.from({ length: RESERVED }, (_, i) => SPECIAL_TOKENS[i] ?? `<|reserved${i}|>`);
-  const tokens = [...special, ...Array.from({ length: WORDS }, (_, i) => `w${i}`)];
+  const tokens = [...special, ...Array.from({ length: WORDS }, (_, i) => `w${(firstWord + i) % WORDS}`)];
   const sequence = (id: string): unknown => ({ Sequence: { id, type_id: 0 } });
   const bos = { SpecialToken: { id: '<bos>', type_id: 0 } };
   return {

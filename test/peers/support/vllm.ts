@@ -26,6 +26,8 @@ export interface VllmOptions {
   readonly ports?: VllmPorts;
   /** Further flags of `vllm serve`. */
   readonly flags?: readonly string[];
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Where it listens. */
@@ -110,6 +112,7 @@ export async function startVllm(options: VllmOptions): Promise<Vllm> {
         ? { VLLM_USE_RUST_FRONTEND: '1', VLLM_RUST_FRONTEND_PATH: peerPath('vllm', 'bin', 'vllm-rs') }
         : {}),
       ...(developerMode ? { VLLM_SERVER_DEV_MODE: '1' } : {}),
+      ...options.env,
     },
   });
   const url = `http://127.0.0.1:${ports.http}`;

@@ -95,6 +95,7 @@ export type LogCode =
   | 'change_refused'
   | 'topology_differs'
   | 'tokens_differ'
+  | 'event_sources_differ'
   | 'report_refused'
   | 'worker_lost'
   | 'worker_back'

@@ -2,6 +2,7 @@ import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { misreadWords } from './event-source-words.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, conforms, isLateDissent } from './judgement.js';
 import { forget } from './members.js';
@@ -117,6 +118,7 @@ function remark(
   effects: AgreementEffect[],
 ): void {
   remarkTokens(state, group, member, report, effects);
+  remarkEvents(group, member, report, effects);
   if (member.toldRemark === report.instanceId) return;
   const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
     member.toldRemark = report.instanceId;
@@ -154,5 +156,19 @@ function remarkTokens(
     message:
       `Worker ${member.target} ${tokenDifferenceWords(group, member, field)}: what is predicted for it is not exact. ` +
       `Use ${tokenCure(field)}.`,
+  });
+}
+
+/** V6: a WARN of events that are read elsewhere than the engine says. */
+function remarkEvents(group: Group, member: Member, report: WorkerReport, effects: AgreementEffect[]): void {
+  if (report.misreadEvents === undefined || member.toldEvents === report.instanceId) return;
+  member.toldEvents = report.instanceId;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'event_sources_differ',
+    group: group.name,
+    worker: member.target,
+    message: `Worker ${member.target}: ${misreadWords(group, member)}.`,
   });
 }

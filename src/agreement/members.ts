@@ -47,6 +47,10 @@ export function recount(state: AgreementState, member: Member): void {
     else group.missing += 1;
   }
   countStanding(state, member);
+  if (group === undefined) return;
+  if (report?.misreadEvents === undefined) group.misreading.delete(member);
+  else group.misreading.add(member);
+  for (const other of group.misreading) countStanding(state, other);
 }
 
 /** Moves an uncounted member to the group that its report names; an empty name is no group. */
@@ -137,6 +141,7 @@ export function leave(member: Member, nowMs: number): void {
   if (group === undefined) return;
   group.members.delete(member.target);
   group.standings.set(member, undefined);
+  group.misreading.delete(member);
   if (group.members.size === 0) group.emptySinceMs = nowMs;
   member.group = undefined;
 }
@@ -165,6 +170,7 @@ function openGroup(
     members: new Map(),
     tallies: new Tallies(comparedFields(state.options)),
     standings: new Standings(),
+    misreading: new Set(),
     phase: { state: 'collecting' },
     mode: 'closed',
     missing: 0,

@@ -18,7 +18,7 @@ import {
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
 import { endEpoch, evaluate, followLateFields, judgeMembers } from './phase.js';
-import { updateMode } from './routing.js';
+import { countStanding, updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { clip, joinSome, MAX_MEMBER_CHARS } from './words.js';
 
@@ -123,6 +123,7 @@ function list(
         toldMismatch: '',
         toldRemark: '',
         toldTokens: '',
+        toldEvents: '',
         usableInstance: '',
       };
       state.members.set(target, added);
@@ -143,7 +144,9 @@ function remove(state: AgreementState, member: Member, nowMs: number, effects: A
   uncount(state, member);
   forget(member, effects);
   state.lost.delete(member);
+  const { group } = member;
   leave(member, nowMs);
+  for (const other of group?.misreading ?? []) countStanding(state, other);
   admit(state, member);
   state.members.delete(member.target);
   state.version += 1;

@@ -1,4 +1,5 @@
 import { worsePicture } from '../contract/picture.js';
+import { misreadWords, ownerOfEvents } from './event-source-words.js';
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
 import type { RoutingMode, Standing } from './standings.js';
@@ -7,21 +8,33 @@ import { remarkedDifference, tokenDifferenceWords } from './token-words.js';
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
 export function pictureOf(state: AgreementState, member: Member): Member['picture'] {
-  const { picture, doubt, held, report, group } = member;
+  const { picture, doubt, held, report } = member;
   const present = report?.instanceId;
   if (picture?.instanceId !== present || held !== present) return undefined;
   if (picture === undefined) return undefined;
-  // A13: its blocks are known; what requests are made into is not the same for all.
-  const field = picture.picture === 'exact' ? remarkedDifference(state, member) : undefined;
-  const known: typeof picture =
-    field === undefined || group === undefined
-      ? picture
-      : { ...picture, picture: 'approximate', reason: `it ${tokenDifferenceWords(group, member, field)}` };
+  const known = worsenedByReport(state, member, picture);
   // What is not known at all, or not any more, cannot be contradicted.
   const isDoubted = doubt?.instanceId === present && worsePicture(known.picture, 'doubted') === 'doubted';
   if (doubt === undefined || !isDoubted) return known;
   const reason = known.reason === '' ? doubt.reason : `${doubt.reason} (${known.reason})`;
   return { ...known, picture: 'doubted', reason };
+}
+
+/** A picture that would be exact, and is not by what reports say of its worker. */
+function worsenedByReport(
+  state: AgreementState,
+  member: Member,
+  picture: NonNullable<Member['picture']>,
+): NonNullable<Member['picture']> {
+  const { report, group } = member;
+  if (picture.picture !== 'exact' || group === undefined) return picture;
+  // V6: its blocks are known, of another engine.
+  if (report?.misreadEvents !== undefined && ownerOfEvents(group, member) !== undefined)
+    return { ...picture, picture: 'doubted', reason: misreadWords(group, member) };
+  // A13: its blocks are known; what requests are made into is not the same for all.
+  const field = remarkedDifference(state, member);
+  if (field === undefined) return picture;
+  return { ...picture, picture: 'approximate', reason: `it ${tokenDifferenceWords(group, member, field)}` };
 }
 
 /** Counts a member among the offered ones of its group, by what is known of its cache. */

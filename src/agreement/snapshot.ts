@@ -4,6 +4,7 @@ import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Picture } from '../contract/picture.js';
 import type { Serving } from '../contract/serving.js';
+import { misreadWords } from './event-source-words.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import { goOnWords, missingFrom, partialWords, waitsForMissing } from './missing.js';
@@ -264,7 +265,9 @@ function viewMember(state: AgreementState, member: Member): MemberView {
           ? member.turnedAway
           : member.trouble === '' && report?.declared !== undefined
             ? contradictionWords(member)
-            : member.trouble,
+            : member.trouble === '' && group !== undefined && report?.misreadEvents !== undefined
+              ? misreadWords(group, member)
+              : member.trouble,
       MAX_MEMBER_CHARS,
     ),
     picture: picture?.picture,

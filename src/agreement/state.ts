@@ -57,6 +57,8 @@ export interface Member {
   toldRemark: string;
   /** The instance whose other tokens were already warned of (A13). */
   toldTokens: string;
+  /** The instance whose events were already warned to be read elsewhere than its engine says (V6). */
+  toldEvents: string;
 }
 
 /** Where a group stands. One discriminant, one setter in `phase.ts`. */
@@ -90,6 +92,8 @@ export interface Group {
   /** Its offered members by how much is known of their caches (G7). */
   readonly standings: Standings<Member>;
   phase: Phase;
+  /** Members whose events are read elsewhere than their engines say (V6): whose events these are changes with other members. */
+  readonly misreading: Set<Member>;
   /** G7, as last logged. */
   mode: RoutingMode;
   /** Members that neither decide nor drain: no usable report. */

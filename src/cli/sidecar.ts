@@ -24,6 +24,7 @@ import { declaredFacts } from '../sidecar/engines/declared.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../sidecar/engines/probe.js';
 import type { EventSettings } from '../sidecar/kv-events-sources.js';
 import { Sidecar, type SidecarModules } from '../sidecar/sidecar.js';
+import { TokenProber } from '../sidecar/token-prober.js';
 import { type Closing, closeAll } from './closing.js';
 import type { CommandBody, CommandContext, WithCommon } from './command.js';
 import { EXIT_OK } from './exit-codes.js';
@@ -80,6 +81,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
       readFile: readTextFile,
       listFiles: listFolder,
     };
+    const prober = new TokenProber({ clock, postJson: createHttpPostJson(engineHttp, { clock }) });
     const sidecar = new Sidecar(
       {
         version,
@@ -99,6 +101,7 @@ export const runSidecar: CommandBody<typeof sidecarSettings> = async (settings, 
         registry: createRegistry({ version }),
         openFile: openFilePieces,
         probeModules,
+        learnTokens: (engine, signal) => prober.learn(engine, signal),
         loadProbes: async () =>
           (await loadPart(() => import('../sidecar/engines/index.js'), context))?.ENGINE_PROBES ?? [],
         locate: locationOf(settings, context, probeModules),

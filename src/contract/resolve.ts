@@ -7,6 +7,7 @@ import {
   type ServingAddress,
 } from '../gen/kvaccord/v1/capabilities.js';
 import type { CacheGroup } from './cache-groups.js';
+import { checkEventSources, type EventSourceProblem } from './event-source-check.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
 import { blockSizeKindName, evidenceSourceName } from './names.js';
 import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
@@ -149,6 +150,22 @@ function allCacheGroups(facts: readonly Fact[]): CacheGroup[] {
   return [...byIndex.values()].sort((a, b) => a.index - b.index);
 }
 
+/** What an operator configured to be read, beside what the engine says of the same ranks. */
+function eventSourceProblem(
+  facts: readonly Fact[],
+  best: FieldFact | undefined,
+): EventSourceProblem | undefined {
+  if (best?.field !== 'kv_event_sources') return undefined;
+  for (const fact of facts) {
+    if (fact.type !== 'field' || fact.field !== 'kv_event_sources') continue;
+    if (fact.evidence.source !== EvidenceSource.EVIDENCE_SOURCE_DECLARED) continue;
+    const said = { value: allEventSources(facts, best), evidence: best.evidence };
+    const problem = checkEventSources(fact, said);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
 /** What a field comes to of which `best` is the best source: lists that several sources know parts of add up. */
 function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
   if (best.field === 'engine.serving_addresses') return allAddresses(facts);
@@ -187,6 +204,11 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
 
   const problems: string[] = [];
   const warnings: string[] = [];
+  const sourceProblem = eventSourceProblem(facts, winners.get('kv_event_sources'));
+  if (sourceProblem !== undefined) {
+    fieldConflicts.unshift(sourceProblem.conflict);
+    warnings.push(sourceProblem.warning);
+  }
   const fields: Partial<Record<FactField, unknown>> = {};
   const evidence: Evidence[] = [];
   for (const [field, fact] of winners) {

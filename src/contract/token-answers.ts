@@ -25,17 +25,23 @@ const KIND_WORDS: Readonly<Record<number, string>> = {
 const KINDS: readonly string[] = [...Object.values(KIND_WORDS), OTHER];
 
 /** The fields in which workers of one model must not differ, in the order in which a difference is named. */
-export const TOKEN_FIELDS: readonly TokenField[] = PROBE_PROMPTS.flatMap(({ name, isShapedByEngine }) =>
-  isShapedByEngine ? KINDS.map((kind): TokenField => `tokens.${name}.${kind}`) : [`tokens.${name}` as const],
-);
+export const TOKEN_FIELDS: readonly TokenField[] = PROBE_PROMPTS.flatMap(({ name, isShapedByEngine }) => [
+  ...(isShapedByEngine ? [] : [`tokens.${name}` as const]),
+  ...KINDS.map((kind): TokenField => `tokens.${name}.${kind}`),
+]);
 
 /** Probes that engines of different kinds may answer differently: a difference is worth a remark. */
 export const SHAPED_TOKEN_FIELDS: readonly TokenField[] = PROBE_PROMPTS.flatMap(
   ({ name, isShapedByEngine }) => (isShapedByEngine ? [`tokens.${name}` as const] : []),
 );
 
-/** Value of a probe that the engine refused. */
+/**
+ * Value of a probe that the engine refused, and of one that it took. Whether
+ * a prompt is refused (a model without a chat template, say) depends on the
+ * kind of engine, so it is compared among engines of one kind.
+ */
 const REFUSED = 'refused';
+const TAKEN = 'taken';
 /** Bytes of a digest that are compared: 128 bits, as hex. */
 const COMPARED_BYTES = 16;
 
@@ -74,10 +80,12 @@ export function tokenValuesOf(report: CapabilityReport): TokenValues {
   for (const { name, isShapedByEngine } of PROBE_PROMPTS) {
     const probe = model.tokenProbes.find((each) => each.name === name);
     if (probe === undefined) continue;
-    const value = probe.isRefused ? REFUSED : digestWords(probe.sha256, probe.isUndated);
-    if (value === undefined) continue;
-    values[`tokens.${name}`] = value;
-    if (isShapedByEngine) values[`tokens.${name}.${kind}`] = value;
+    const digest = digestWords(probe.sha256, probe.isUndated);
+    if (probe.isRefused) values[`tokens.${name}.${kind}`] = REFUSED;
+    else if (digest !== undefined) {
+      values[`tokens.${name}`] = digest;
+      values[`tokens.${name}.${kind}`] = isShapedByEngine ? digest : TAKEN;
+    }
   }
   return values;
 }

@@ -8,6 +8,7 @@ import {
 import { hasUnprintable, inPlainWords } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
+import { EVENT_SOURCES_FIELD } from './event-source-check.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_PROBE_ID_BYTES, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
 import { type SizeFacts, sizeFactsOf } from './size-rule.js';
@@ -24,6 +25,14 @@ export interface SizeEvidence {
 /** A value that the worker declares although its engine runs another (V4). */
 export interface DeclaredDifference {
   readonly tokensPerBlock: number;
+  readonly origin: string;
+}
+
+/** Events that are read elsewhere than the engine says, as far as one report shows. */
+export interface MisreadEvents {
+  readonly readAt: string;
+  readonly saidAt: string;
+  /** What was asked for it: `GET http://…/kv_event_sources`. */
   readonly origin: string;
 }
 
@@ -49,6 +58,10 @@ export interface WorkerReport {
   readonly declared: DeclaredDifference | undefined;
   /** Which sizes its engine can take. */
   readonly sizeFacts: SizeFacts;
+  /** Set when its KV events are read elsewhere than its engine says that it publishes them. */
+  readonly misreadEvents: MisreadEvents | undefined;
+  /** Where its engine publishes its KV events. */
+  readonly eventEndpoints: readonly string[];
   /** What it makes of the fixed prompts, for naming where two workers differ; empty where it cannot be asked. */
   readonly probeAnswers: readonly ProbeAnswer[];
   /** Where and under which names it serves. */
@@ -208,6 +221,17 @@ function declaredDifference(report: CapabilityReport): DeclaredDifference | unde
   return { tokensPerBlock, origin: inPlainWords(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
 }
 
+function misreadEvents({ conflicts }: CapabilityReport): MisreadEvents | undefined {
+  const conflict = conflicts.find(({ field }) => field === EVENT_SOURCES_FIELD);
+  if (conflict === undefined) return undefined;
+  const words = (text: string): string => inPlainWords(text.slice(0, MAX_NAME_CHARS));
+  return {
+    readAt: words(conflict.keptValue),
+    saidAt: words(conflict.otherValue),
+    origin: words(conflict.otherOrigin),
+  };
+}
+
 /** A report that is not believed at all, and why. */
 export interface RefusedReport {
   readonly problems: readonly string[];
@@ -243,6 +267,8 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
         : { source: from.source, origin: inPlainWords(from.origin), raw: inPlainWords(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
     sizeFacts: sizeFactsOf(report),
+    misreadEvents: usable ? misreadEvents(report) : undefined,
+    eventEndpoints: report.kvEventSources.map(({ endpoint }) => endpoint),
     probeAnswers: usable ? probeAnswersOf(report) : [],
     serving: servingOf(report),
   };

@@ -16,6 +16,8 @@ export function inOneOrder(evidence: Evidence): Evidence {
     findings: distinct(sorted(evidence.findings)),
     manifests: distinct(sorted(evidence.manifests)),
     fleets: distinct(sorted(evidence.fleets)),
+    tokens: distinct(sorted(evidence.tokens)),
+    eventSources: distinct(sorted(evidence.eventSources)),
     models: sorted(evidence.models),
     gpus: sorted(evidence.gpus),
   };

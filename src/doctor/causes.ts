@@ -9,9 +9,11 @@ import { eventsUnreachable } from './causes/events-unreachable.js';
 import { frontendLate } from './causes/frontend-late.js';
 import { hashMismatch } from './causes/hash-mismatch.js';
 import { hybridBlockSize } from './causes/hybrid-block-size.js';
+import { misreadEvents } from './causes/misread-events.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
 import { notKvRouting } from './causes/not-kv-routing.js';
 import { otherNamespace } from './causes/other-namespace.js';
+import { tokenMismatch } from './causes/token-mismatch.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
 import { workersRejected } from './causes/workers-rejected.js';
 import { wrongModelCard } from './causes/wrong-model-card.js';
@@ -22,6 +24,8 @@ export const ALL_CAUSES: readonly Cause[] = [
   wrongModelCard,
   workersRejected,
   hashMismatch,
+  tokenMismatch,
+  misreadEvents,
   eventsOff,
   eventsUnreachable,
   canaryFailed,

@@ -11,6 +11,10 @@ export const CAUSES = [
   'workers_rejected',
   /** Workers or router hash with another seed or algorithm. */
   'hash_mismatch',
+  /** Workers of one model have different tokenizers or chat templates. */
+  'token_mismatch',
+  /** KV events of a worker are read where another engine publishes its own. */
+  'misread_events',
   /** Workers publish no KV events, or cache nothing. */
   'events_off',
   /** Events are published and do not arrive. */

@@ -1,3 +1,4 @@
+import type { ProbeAnswer, TokenValues } from '../contract/token-answers.js';
 import type { NamedText } from '../manifests/lint/apply-fixes.js';
 import type { Finding } from '../manifests/lint/finding.js';
 import type { LogSummary } from './logs/log-summary.js';
@@ -103,6 +104,28 @@ export interface MemberSighting {
   readonly declaredTokensPerBlock: number | undefined;
 }
 
+/** What a worker makes of the fixed prompts. */
+export interface TokenSighting {
+  /** The served model. */
+  readonly group: string;
+  readonly who: string;
+  readonly values: TokenValues;
+  readonly answers: readonly ProbeAnswer[];
+  readonly origin: Origin;
+}
+
+/** A worker whose KV events are read elsewhere than its engine says that it publishes them. */
+export interface EventSourceSighting {
+  readonly who: string;
+  readonly readAt: string;
+  readonly saidAt: string;
+  /** Where its own engine publishes. */
+  readonly publishes: readonly string[];
+  /** The worker of the same source whose engine publishes where this one's events are read; undefined where none is known. */
+  readonly owner: string | undefined;
+  readonly origin: Origin;
+}
+
 /** The shape of a model, from its `config.json`. */
 export interface ModelShape {
   readonly name: string;
@@ -153,6 +176,8 @@ export interface Evidence {
   /** The manifests as they are, under the names that findings have for them. */
   readonly manifests: readonly NamedText[];
   readonly fleets: readonly FleetSighting[];
+  readonly tokens: readonly TokenSighting[];
+  readonly eventSources: readonly EventSourceSighting[];
   readonly models: readonly ModelShape[];
   readonly gpus: readonly GpuSighting[];
 }
@@ -171,6 +196,8 @@ export function joinEvidence(parts: readonly EvidencePart[]): Evidence {
     findings: parts.flatMap(({ findings = [] }) => findings),
     manifests: parts.flatMap(({ manifests = [] }) => manifests),
     fleets: parts.flatMap(({ fleets = [] }) => fleets),
+    tokens: parts.flatMap(({ tokens = [] }) => tokens),
+    eventSources: parts.flatMap(({ eventSources = [] }) => eventSources),
     models: parts.flatMap(({ models = [] }) => models),
     gpus: parts.flatMap(({ gpus = [] }) => gpus),
   };

@@ -1,6 +1,7 @@
 import { buildReport } from '../contract/build-report.js';
 import { type ContractValues, contractValuesOf } from '../contract/contract-values.js';
 import type { Fact, FactField } from '../contract/facts.js';
+import { resolveFacts } from '../contract/resolve.js';
 import { EngineState, type ProbeOutcome } from '../gen/kvaccord/v1/capabilities.js';
 import { type Clock, sleep } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
@@ -9,6 +10,7 @@ import type { EngineProbe, ProbeModules, ProbeTarget } from './engines/probe.js'
 import { type InstanceIdentity, identify, startMarkerChanged, unseenInstance } from './instance-identity.js';
 import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } from './probe-round.js';
 import { EMPTY_MEMORY, rememberRound, type SourceMemory } from './source-memory.js';
+import type { LearnedTokens, ProbedEngine } from './token-prober.js';
 
 /** Milliseconds between rounds while the engine is not ready, or missed a round. */
 const FAST_INTERVAL_MS = 1_000;
@@ -60,6 +62,11 @@ export interface EngineWatchModules {
    * round found: a search for an engine need not go on while it is ready.
    */
   readonly locate: (state: EngineState, signal: AbortSignal) => Promise<EngineLocation>;
+  /**
+   * Learns what a ready engine makes of the fixed prompts, once for each of its starts. The view waits for it, so that the
+   * first report of an engine has them. Must not reject. Absent: nothing is learned.
+   */
+  readonly learnTokens?: (engine: ProbedEngine, signal: AbortSignal) => Promise<LearnedTokens>;
   /** Called after every round with all that is known; must not throw. */
   readonly onView: (view: EngineView) => void;
   /** Called with every round, for counting; must not throw. */
@@ -169,7 +176,29 @@ export class EngineWatch {
     const round = await runProbeRound({ probes, targets: location.targets }, probeModules, signal);
     if (signal.aborted) return this.firstView;
     onRound?.(round);
-    return this.#lookAt(round.results, undefined, location.address);
+    const view = this.#lookAt(round.results, undefined, location.address);
+    return this.#withTokens(view, location.targets, signal);
+  }
+
+  /** The view with the tokens that the engine makes of the fixed prompts, where it is ready and can be asked. */
+  async #withTokens(
+    view: EngineView,
+    targets: readonly ProbeTarget[],
+    signal: AbortSignal,
+  ): Promise<EngineView> {
+    const { learnTokens } = this.#modules;
+    if (learnTokens === undefined || view.state !== EngineState.ENGINE_STATE_READY) return view;
+    const { fields } = resolveFacts(view.facts);
+    const model = fields['model.served_names']?.[0];
+    const httpBaseUrl = targets.find((target) => target.httpBaseUrl !== undefined)?.httpBaseUrl;
+    const kind = fields['engine.kind'];
+    if (model === undefined || kind === undefined || httpBaseUrl === undefined) return view;
+    const learned = await learnTokens({ instanceId: view.instanceId, kind, model, httpBaseUrl }, signal);
+    return {
+      ...view,
+      facts: [...view.facts, ...learned.facts],
+      probes: [...view.probes, ...learned.probes],
+    };
   }
 
   /** Nobody looks at the engine, so nothing is said of its state. */

@@ -1,3 +1,4 @@
+import { EVENT_SOURCES_FIELD } from '../contract/event-source-check.js';
 import { engineKindName, engineStateName, evidenceSourceName } from '../contract/names.js';
 import type { CapabilityReport, Conflict } from '../gen/kvaccord/v1/capabilities.js';
 import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../gen/kvaccord/v1/capabilities.js';
@@ -32,7 +33,7 @@ export class ReportLog {
     this.#tellTruth(report, fields);
     for (const conflict of report.conflicts) {
       // What the engine's own events contradict has a warning with the cure in the report itself.
-      if (isOfEvents(conflict)) continue;
+      if (isOfEvents(conflict) || conflict.field === EVENT_SOURCES_FIELD) continue;
       this.#warnOnce({ ...fields, field: conflict.field }, describeConflict(conflict));
     }
     for (const warning of report.warnings) this.#warnOnce(fields, `${warning}.`);

@@ -46,7 +46,8 @@ export interface SidecarOptions extends EngineWatchOptions {
   readonly drainTimeoutMs?: number;
 }
 
-export interface SidecarModules extends Pick<EngineWatchModules, 'locate' | 'loadProbes' | 'probeModules'> {
+export interface SidecarModules
+  extends Pick<EngineWatchModules, 'locate' | 'loadProbes' | 'probeModules' | 'learnTokens'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

@@ -27,7 +27,12 @@ const REFUSAL: ProbeAnswer = {
 function making(ids: readonly number[], more: ReportSketch = {}): ReportSketch {
   return {
     ...more,
-    values: { 'tokens.text': 'same', 'tokens.message': ids.join(), ...more.values },
+    values: {
+      'tokens.text': 'same',
+      'tokens.message': ids.join(),
+      'tokens.message.vllm': 'taken',
+      ...more.values,
+    },
     probes: [answer('text', [1]), answer('message', ids)],
   };
 }
@@ -81,7 +86,7 @@ describe('A13: what workers make of the same prompts', () => {
 
   it('A13: a refusal is equal to another refusal alone', () => {
     const refusing: ReportSketch = {
-      values: { 'tokens.text': 'same', 'tokens.message': 'refused' },
+      values: { 'tokens.text': 'same', 'tokens.message.vllm': 'refused' },
       probes: [REFUSAL],
     };
     const fleet = openFleet({}, 'a', 'b', 'c');
@@ -192,9 +197,9 @@ describe('A13 and A11', () => {
     const made = fc.constantFrom<ContractValues>(
       {},
       { 'tokens.message': 'x' },
-      { 'tokens.message': 'y' },
+      { 'tokens.message': 'y', 'tokens.message.vllm': 'taken' },
       { 'tokens.message': 'x', 'tokens.tools': 'p', 'tokens.tools.vllm': 'p' },
-      { 'tokens.message': 'refused', 'tokens.tools': 'q', 'tokens.tools.vllm': 'q' },
+      { 'tokens.message.vllm': 'refused', 'tokens.tools': 'q', 'tokens.tools.vllm': 'q' },
     );
     fc.assert(
       fc.property(

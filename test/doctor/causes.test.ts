@@ -10,11 +10,13 @@ import {
   joined,
   logOf,
   memoryOf,
+  misreadBy,
   namesOf,
   settingOf,
   sizeOf,
   sureOf,
   tallyOf,
+  tokensOf,
   workerPage,
 } from './support/evidence.js';
 
@@ -205,6 +207,31 @@ describe.each<{
           ],
         }),
         undefined,
+      ],
+    ],
+  },
+  {
+    cause: 'token_mismatch',
+    steps: [
+      ['a line of the log', joined({ logs: [logOf([tallyOf('accord_tokens', 1)])] }), 'likely'],
+      ['the same tokens', joined({ tokens: [tokensOf('a', [1, 2])] }), undefined],
+      ['other tokens', joined({ tokens: [tokensOf('a', [1, 2]), tokensOf('b', [1, 3])] }), 'certain'],
+      [
+        'other tokens of another model',
+        joined({ tokens: [tokensOf('a', [1, 2]), tokensOf('b', [1, 3], 'other')] }),
+        undefined,
+      ],
+    ],
+  },
+  {
+    cause: 'misread_events',
+    steps: [
+      ['a line of the log', joined({ logs: [logOf([tallyOf('accord_misread', 1)])] }), 'likely'],
+      ['a port that may be mapped', joined({ eventSources: [misreadBy('a', 5567, 5557)] }), 'likely'],
+      [
+        'two that are swapped',
+        joined({ eventSources: [misreadBy('a', 5567, 5557), misreadBy('b', 5557, 5567)] }),
+        'certain',
       ],
     ],
   },

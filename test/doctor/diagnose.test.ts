@@ -207,6 +207,8 @@ describe('any evidence', () => {
           findings: turned(evidence.findings),
           manifests: turned(evidence.manifests),
           fleets: turned(evidence.fleets),
+          tokens: turned(evidence.tokens),
+          eventSources: turned(evidence.eventSources),
           models: turned(evidence.models),
           gpus: turned(evidence.gpus),
         };

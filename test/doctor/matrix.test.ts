@@ -10,10 +10,12 @@ import {
   joined,
   logOf,
   memoryOf,
+  misreadBy,
   namesOf,
   settingOf,
   sizeOf,
   tallyOf,
+  tokensOf,
   workerPage,
 } from './support/evidence.js';
 
@@ -118,6 +120,20 @@ const CASES: readonly Case[] = [
       ],
     }),
     first: 'hash_mismatch likely',
+  },
+  {
+    name: 'workers of one model with two chat templates, behind a router that finds blocks',
+    evidence: joined(frontendPage({ hitRate: 0.8 }), {
+      tokens: [tokensOf('a', [1, 2, 3]), tokensOf('b', [1, 5, 3])],
+    }),
+    first: 'token_mismatch certain',
+  },
+  {
+    name: 'workers whose events are swapped, behind a router that finds blocks',
+    evidence: joined(frontendPage({ hitRate: 0.8 }), {
+      eventSources: [misreadBy('a', 5567, 5557), misreadBy('b', 5557, 5567)],
+    }),
+    first: 'misread_events certain',
   },
   {
     name: 'workers that are told to publish nothing, and a router without a store',

@@ -181,6 +181,28 @@ const CASES: readonly Case[] = [
     first: 'hash_mismatch likely',
   },
   {
+    from: 'written: the log of an aggregator whose workers make other tokens',
+    flags: () => [
+      '--logs',
+      file(
+        'aggregator.log',
+        '{"level":"error","time":"2026-11-22T20:00:00.000Z","group":"tiny","code":"conflict","msg":"Workers of \\"tiny\\" disagree on the tokens of the probe \\"message\\"; the gate stays shut."}\n',
+      ),
+    ],
+    first: 'token_mismatch likely',
+  },
+  {
+    from: 'written: the log of a sidecar that reads the events of another engine',
+    flags: () => [
+      '--logs',
+      file(
+        'sidecar.log',
+        '{"level":"warn","time":"2026-11-22T20:00:00.000Z","worker_id":"w-1","msg":"KV events of rank 0 are read at tcp://127.0.0.1:5567 (--kv-event-sources), but the engine says (GET http://127.0.0.1:8000/kv_event_sources) that it publishes rank 0 at tcp://127.0.0.1:5557: unless a port is mapped between them, these are the events of another engine."}\n',
+      ),
+    ],
+    first: 'misread_events likely',
+  },
+  {
     from: 'written: manifests with two hash seeds, and played: a router that finds nothing',
     flags: () => [...faulty('hashes.yaml'), ...played({ hasOneNamespace: false }, ['frontend log'])],
     first: 'hash_mismatch possible',

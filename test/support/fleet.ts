@@ -31,6 +31,8 @@ export interface ReportSketch {
   /** What is known of the sizes that its engine takes, beside its kind and the size it runs. */
   readonly sizeFacts?: Partial<SizeFacts>;
   readonly probes?: readonly ProbeAnswer[];
+  readonly misreadEvents?: WorkerReport['misreadEvents'];
+  readonly eventEndpoints?: readonly string[];
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -64,6 +66,8 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
       runsTokens: usable ? size : undefined,
       ...sketch.sizeFacts,
     },
+    misreadEvents: sketch.misreadEvents,
+    eventEndpoints: [...(sketch.eventEndpoints ?? [])],
     probeAnswers: [...(sketch.probes ?? [])],
     serving: {
       httpUrls: [`http://${target}:8000`],

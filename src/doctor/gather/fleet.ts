@@ -24,6 +24,7 @@ import type {
 } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { outcome } from './outcomes.js';
+import { eventSourceSightings, tokenSightings } from './token-sightings.js';
 
 /** Members of a group that are told of one by one; a fleet's trouble shows among them. */
 const MAX_MEMBERS = 1_000;
@@ -50,6 +51,8 @@ export function fleetPart(
     fleets: agreements.map((agreement) => fleetOf(address, agreement)),
     sizes: facts.flatMap(({ sizes }) => sizes),
     settings: facts.flatMap(({ settings }) => settings),
+    tokens: tokenSightings(address, reports),
+    eventSources: eventSourceSightings(address, reports),
   };
 }
 
@@ -78,7 +81,14 @@ export function sidecarPart(address: string, report: CapabilityReport): Evidence
     ],
     origin: { place: address, text: excerptOf(state, '') },
   };
-  return { source: outcome('fleet', address, 'read', state), fleets: [fleet], sizes, settings };
+  return {
+    source: outcome('fleet', address, 'read', state),
+    fleets: [fleet],
+    sizes,
+    settings,
+    tokens: tokenSightings(address, [report]),
+    eventSources: eventSourceSightings(address, [report]),
+  };
 }
 
 function fleetOf(address: string, agreement: Agreement): FleetSighting {

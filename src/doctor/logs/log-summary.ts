@@ -31,6 +31,10 @@ export const SIGNALS = [
   'block_size_changed_by_engine',
   /** kv-accord: V3, the frontend's size does not match a worker's. */
   'accord_mismatch',
+  /** kv-accord: A13, workers or the frontend make other tokens of the same prompts. */
+  'accord_tokens',
+  /** kv-accord: V6, KV events are read elsewhere than the engine says. */
+  'accord_misread',
   /** kv-accord: A4, workers disagree. */
   'accord_conflict',
   /** A program began. */

@@ -52,5 +52,7 @@ export const SIGNAL_WORDS: Readonly<Record<Signal, string>> = {
   block_size_changed_by_engine: 'block size changed by the engine',
   accord_mismatch: 'mismatches told by kv-accord',
   accord_conflict: 'conflicts told by kv-accord',
+  accord_tokens: 'other tokens of the same prompts',
+  accord_misread: 'KV events read elsewhere',
   started: 'starts',
 };

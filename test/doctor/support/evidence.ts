@@ -1,6 +1,8 @@
+import { packTokenIds } from '../../../src/contract/token-probes.js';
 import { diagnose } from '../../../src/doctor/diagnose.js';
 import type { CauseId, Confidence, Diagnosis } from '../../../src/doctor/diagnosis.js';
 import {
+  type EventSourceSighting,
   type Evidence,
   type EvidencePart,
   joinEvidence,
@@ -9,6 +11,7 @@ import {
   type Side,
   type SizeBasis,
   type SizeSighting,
+  type TokenSighting,
 } from '../../../src/doctor/evidence.js';
 import { metricsPart } from '../../../src/doctor/gather/metrics.js';
 import type {
@@ -46,6 +49,37 @@ export function settingOf(
 ): SettingSighting {
   const origin = { place: `${side}.yaml:7:3`, text: `${name}: ${value}` };
   return { side, who: '', name, value, isDefault: false, origin, ...changes };
+}
+
+/** What a worker makes of the probe "message". */
+export function tokensOf(who: string, ids: readonly number[], group = 'tiny'): TokenSighting {
+  return {
+    group,
+    who,
+    values: { 'tokens.message': ids.join() },
+    answers: [
+      {
+        name: 'message',
+        isRefused: false,
+        isUndated: false,
+        tokenCount: ids.length,
+        tokenIds: packTokenIds(Uint32Array.from(ids)),
+      },
+    ],
+    origin: { place: `worker ${who}`, text: 'POST /tokenize' },
+  };
+}
+
+/** A worker whose events are read at one port while its engine publishes at another. */
+export function misreadBy(who: string, readPort: number, ownPort: number): EventSourceSighting {
+  return {
+    who,
+    readAt: `tcp://127.0.0.1:${readPort}`,
+    saidAt: `tcp://127.0.0.1:${ownPort}`,
+    publishes: [`tcp://127.0.0.1:${ownPort}`],
+    owner: undefined,
+    origin: { place: `worker ${who}`, text: 'GET /kv_event_sources' },
+  };
 }
 
 export function tallyOf(signal: Signal, count: number, changes: Partial<SignalTally> = {}): SignalTally {

@@ -46,7 +46,24 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
       about,
     });
   }),
-  signal(' disagree on the ', 'accord_conflict', /Workers of ".{0,300}?" disagree on the /),
+  rule(' disagree on the ', (line, tally) => {
+    const what = /Workers of ".{0,300}?" disagree on the (tokens of )?/.exec(line.text);
+    if (what === null) return;
+    const sign = what[1] === undefined ? 'accord_conflict' : 'accord_tokens';
+    tally.addSignal(sign, line, { worker: workerOf(line), about: ' disagree on the ' });
+  }),
+  // A13: "Worker w makes 41 tokens of the probe "message", token 7 at position 3, where …".
+  signal(
+    ' the probe "',
+    'accord_tokens',
+    /(?:makes .{1,100}?|engine of worker .{1,300}?) of the probe "|(?:refuses|takes) the probe "/,
+  ),
+  // V6, of the sidecar and of the aggregator.
+  signal(
+    ' are read at ',
+    'accord_misread',
+    /KV events (?:of rank \d{1,9} )?are read at .{1,700}? but (?:the|its) engine /,
+  ),
   signal(' declare another KV block size than', 'accord_conflict', /Workers of ".{0,300}?" declare another/),
   // A6: "Worker w has KV block size (tokens_per_block) 64, the fleet agreed on 32 (…). It is quarantined …".
   rule(' the fleet agreed on ', (line, tally) => {

@@ -67,7 +67,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))('within 50 requests to real 
         ...['--kv-replay-sources', `tcp://127.0.0.1:${zmq + 1}`],
       ]);
     const { status, log, doctor: answer } = await look(vllms, { sidecars });
-    const words = /swapped|another engine|not the one/;
+    const words = /swapped|another engine|events of worker/;
     expect(status).toMatch(words);
     expect(log).toMatch(words);
     expect(answer.verdict).not.toBe('healthy');

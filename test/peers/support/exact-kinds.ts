@@ -8,8 +8,8 @@ export interface ExactKind {
   readonly start: () => ReturnType<typeof startVllm> | ReturnType<typeof startSglang>;
   /** Width of the longest prompts, in words. */
   readonly longestWords: number;
-  /** Where not all is said that an exact view takes, predictions are right and the view is not called exact. */
-  readonly mode: 'exact' | 'mixed';
+  /** Whether every view has to be called exact; where the engine does not say which blocks it keeps it need not be. */
+  readonly isExact: boolean;
   /** False where the engine renders conversations by files that have to be downloaded. */
   readonly hasChats: boolean;
   /** Whether the sidecars have to say first that the last block of a hit is computed again. */
@@ -27,8 +27,7 @@ export const EXACT_KINDS: readonly ExactKind[] = [
   onVllm('full', 'llama'),
   onVllm('gemma3', 'gemma3'),
   onVllm('gpt-oss', 'gpt-oss', { hasChats: false }),
-  // Its events do not say which blocks of a prompt it keeps.
-  onVllm('all-sliding', 'mistral', { mode: 'mixed' }),
+  onVllm('all-sliding', 'mistral', { isExact: false }),
   onVllm('eagle', 'llama', { hasDraft: true }),
   onVllm('mla', 'mla'),
   // Its blocks have 1,056 tokens, whatever it is asked for.
@@ -36,7 +35,7 @@ export const EXACT_KINDS: readonly ExactKind[] = [
   ...[1, 32, 64].map((pageSize) => onSglang(`sglang-${pageSize}`, 'llama', pageSize)),
 ];
 
-interface VllmKind extends Partial<Pick<ExactKind, 'longestWords' | 'mode' | 'hasChats' | 'hasDraft'>> {
+interface VllmKind extends Partial<Pick<ExactKind, 'longestWords' | 'isExact' | 'hasChats' | 'hasDraft'>> {
   readonly blocks?: number;
   readonly flags?: readonly string[];
 }
@@ -47,13 +46,13 @@ function onVllm(name: string, architecture: Architecture, options: VllmKind = {}
     blocks = EVICTING_BLOCKS,
     flags = [],
     hasDraft = false,
-    mode = 'exact',
+    isExact = true,
     hasChats = true,
   } = options;
   return {
     name,
     longestWords,
-    mode,
+    isExact,
     hasChats,
     hasDraft,
     start: () =>
@@ -76,7 +75,7 @@ function onSglang(name: string, architecture: Architecture, pageSize: number): E
   return {
     name,
     longestWords: 1_000,
-    mode: 'exact',
+    isExact: true,
     hasChats: true,
     hasDraft: false,
     start: () =>

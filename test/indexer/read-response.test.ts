@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { CacheGroupKind } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Picture, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import { FeedError } from '../../src/indexer/feed.js';
 import { readResponse } from '../../src/indexer/read-response.js';
@@ -48,12 +49,67 @@ describe('a message of a sidecar', () => {
     expect(reason.length).toBeLessThan(600);
   });
 
+  it('names the KV cache group of blocks, and the groups of a rank', () => {
+    const part = { dataParallelRank: 2, tier: 1, tokensPerBlock: 16, sequenceHashes: pack([7]) } as const;
+    const value = { cacheGroup: 3, part };
+    expect(readResponse(bytesOf({ payload: { $case: 'groupSnapshotPart', value } }))).toMatchObject({
+      type: 'snapshot_part',
+      rank: 2,
+      tier: 'device',
+      tokensPerBlock: 16,
+      group: 3,
+    });
+    const blocks = { tier: 2, tokensPerBlock: 16, sequenceHashes: pack([7]) } as const;
+    const changes = [
+      { change: { $case: 'groupStored', value: { cacheGroup: 3, stored: blocks } } },
+      { change: { $case: 'groupRemoved', value: { cacheGroup: 4, removed: blocks } } },
+    ] as const;
+    const batch = SubscribeResponse.fromPartial({
+      payload: { $case: 'changes', value: { sequence: 1n, changes: [...changes] } },
+    });
+    expect(readResponse(bytesOf(batch))).toMatchObject({
+      changes: [
+        { type: 'stored', tier: 'host', tokensPerBlock: 16, group: 3 },
+        { type: 'removed', tier: 'host', group: 4 },
+      ],
+    });
+    const cacheGroups = [
+      { index: 5, kind: 9 as CacheGroupKind, tokensPerBlock: 16, engineKind: `holo\ngram${'x'.repeat(200)}` },
+    ];
+    const state = SubscribeResponse.fromPartial({ payload: { $case: 'rankState', value: { cacheGroups } } });
+    const read = readResponse(bytesOf(state));
+    const [group] = (read?.type === 'rank_state' && read.status.cacheGroups) || [];
+    expect(group).toMatchObject({ index: 5, kind: 'other', tokensPerBlock: 16 });
+    expect(group?.engineKind).toMatch(/^holo.gramx+/);
+    expect(group?.engineKind.length).toBeLessThan(100);
+  });
+
   it('takes a picture of a later version for none', () => {
     expect(readResponse(bytesOf(say.rank(9 as Picture, 'x')))).toMatchObject({ status: { picture: 'none' } });
   });
 
   it.each<readonly [string, Uint8Array]>([
     ['no stream_id', bytesOf(say.start({ stream: '' }))],
+    [
+      'a group without its blocks',
+      bytesOf(
+        SubscribeResponse.fromPartial({ payload: { $case: 'groupSnapshotPart', value: { cacheGroup: 1 } } }),
+      ),
+    ],
+    [
+      'a store of a group without its blocks',
+      bytesOf(
+        SubscribeResponse.fromPartial({
+          payload: {
+            $case: 'changes',
+            value: {
+              sequence: 1n,
+              changes: [{ change: { $case: 'groupStored', value: { cacheGroup: 1 } } }],
+            },
+          },
+        }),
+      ),
+    ],
     ['an endless name', bytesOf(say.start({ instance: 'x'.repeat(600) }))],
     [
       'a sequence beyond all numbers',

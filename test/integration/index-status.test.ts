@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { CacheGroupKind } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { CliProcess } from '../support/cli-process.js';
-import { say } from '../support/kv-events.js';
+import { pack, say } from '../support/kv-events.js';
 import { OpenThings } from '../support/open-things.js';
 
 const open = new OpenThings();
@@ -14,6 +15,33 @@ async function run(...args: readonly string[]): Promise<{ code: number; stdout: 
 }
 
 describe('status --index', () => {
+  it('names the KV cache groups of a hybrid model', async () => {
+    const cacheGroups = [
+      {
+        index: 0,
+        kind: CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW,
+        tokensPerBlock: 32,
+        windowTokens: 128,
+      },
+      { index: 1, kind: CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION, tokensPerBlock: 32 },
+    ];
+    const start = say.start();
+    for (const rank of start.payload?.$case === 'start' ? start.payload.value.ranks : [])
+      rank.cacheGroups = cacheGroups.map((group) => ({ ...group, engineKind: '' }));
+    const part = { dataParallelRank: 0, tier: 1, tokensPerBlock: 32, sequenceHashes: pack([3]) } as const;
+    const groupPart = { $case: 'groupSnapshotPart', value: { cacheGroup: 0, part } } as const;
+    const kvEvents = () => [start, say.part([1, 2, 3]), { payload: groupPart }, say.end()];
+    const worker = await open.sidecar('w-1', {}, { kvEvents });
+    const harness = await open.aggregator([worker]);
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    const [, head, ...rows] = (await run(harness.grpc)).stdout.trim().split('\n');
+    expect(head?.split(/ +/).slice(0, 5)).toEqual(['WORKER', 'RANK', 'GROUP', 'PICTURE', 'DEVICE']);
+    expect(rows.map((row) => row.split(/ +/).slice(1, 5))).toEqual([
+      ['0', 'main', 'exact', '3'],
+      ['0', '0', 'exact', '1'],
+    ]);
+  });
+
   it('is a table of who holds how many blocks, and every entry as JSON for programs', async () => {
     const kvEvents = () => [say.start(), say.part([1, 2, 3]), say.part([2], 0, 'host'), say.end()];
     const worker = await open.sidecar('w-1', {}, { kvEvents });

@@ -70,6 +70,7 @@ export class EngineFeed implements Relay {
   readonly #observed = new Map<number, string>();
   #wanted: readonly FeedSource[] = [];
   #instanceId = '';
+  #capacityBlocks: number | undefined;
   #loading: Promise<Loaded> | undefined;
   #arranging: Promise<void> = Promise.resolve();
   #turn: Promise<unknown> = Promise.resolve();
@@ -131,6 +132,12 @@ export class EngineFeed implements Relay {
     // Sockets that a test gives are at no address.
     if (this.#modules.sockets === undefined) this.#check.watch(wanted);
     this.#arranging = this.#arranging.then(() => this.#arrange());
+  }
+
+  /** Blocks that fit on the device of each rank at most; undefined when it is not known. See `RankPicture.setCapacity`. */
+  setCapacity(blocks: number | undefined): void {
+    this.#capacityBlocks = blocks;
+    for (const { picture } of this.#running.values()) picture.setCapacity(blocks);
   }
 
   get ranks(): readonly RankStatus[] {
@@ -204,6 +211,7 @@ export class EngineFeed implements Relay {
   #run(source: FeedSource, loaded: Loaded): void {
     const { clock, logger, postJson } = this.#modules;
     const picture = loaded.makePicture();
+    picture.setCapacity(this.#capacityBlocks);
     const common = { clock, logger, picture, counts: this.feedCounts, listener: this.#listenerOf(source) };
     const feed: Feed =
       source.kind === 'trtllm-drain'

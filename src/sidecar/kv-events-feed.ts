@@ -9,6 +9,8 @@ export interface EventFeed extends Relay {
   setInstance(instanceId: string): void;
   /** Names what is read; what stays the same goes on undisturbed. */
   setSources(sources: readonly FeedSource[]): void;
+  /** Says how many blocks fit on the device of each rank at most; undefined when it is not known. */
+  setCapacity(blocks: number | undefined): void;
   /** Events since the start, by what they say and what came of them. */
   readonly counts: Pick<EventCounts, 'entries'>;
   /** What happened on the streams since the start. */

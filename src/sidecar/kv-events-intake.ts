@@ -50,6 +50,7 @@ export class KvEventsIntake {
   #wanted: Wanted | undefined;
   #reason: string;
   #instanceId: string;
+  #capacityBlocks: number | undefined;
   #feed: EventFeed | undefined;
   #loading: Promise<void> | undefined;
   /** Why there can be no feed. */
@@ -111,6 +112,9 @@ export class KvEventsIntake {
       if (!isKnown) this.#readNothing(instanceId, 'the engine is not ready; GetCapabilities says why');
       return;
     }
+    const { totalKvBlocks } = report.capacity ?? {};
+    this.#capacityBlocks = totalKvBlocks === undefined ? undefined : Number(totalKvBlocks);
+    this.#feed?.setCapacity(this.#capacityBlocks);
     const plan = planEvents(this.#reading.settings, report);
     if (plan.type === 'read' && this.#failure !== undefined) this.#readNothing(instanceId, this.#failure);
     else if (plan.type === 'read') this.#read({ instanceId, sources: plan.sources }, this.#reading.loadFeed);
@@ -161,6 +165,7 @@ export class KvEventsIntake {
 
   #apply(feed: EventFeed, { instanceId, sources }: Wanted): void {
     feed.setInstance(instanceId);
+    feed.setCapacity(this.#capacityBlocks);
     feed.setSources(sources);
     this.#relay.follow(feed);
   }

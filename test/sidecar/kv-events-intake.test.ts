@@ -78,6 +78,21 @@ const startsOf = (messages: readonly RelayMessage[]): { reason: string; ranks: n
   );
 
 describe('what a canary found out of the events', () => {
+  it('says how many blocks the engine has, before the first source and whenever that changes', async () => {
+    const { intake, feed } = open();
+    const report = (totalKvBlocks: bigint): CapabilityReport => {
+      const base = reportOf('i-1', ONE);
+      return { ...base, capacity: { kvTiers: [], totalKvBlocks } };
+    };
+    intake.follow(report(200n), ENGINE_STATE_READY);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(feed.capacityBlocks).toBe(200);
+    intake.follow(report(300n), ENGINE_STATE_READY);
+    expect(feed.capacityBlocks).toBe(300);
+    intake.follow(reportOf('i-1', ONE), ENGINE_STATE_READY);
+    expect(feed.capacityBlocks).toBeUndefined();
+  });
+
   it('passes nothing on of a source of another engine, until the engine or the source is another', async () => {
     const { intake, feed, ready } = open();
     await ready('i-1', ONE);

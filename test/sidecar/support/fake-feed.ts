@@ -37,6 +37,7 @@ export class FakeFeed implements EventFeed {
   instanceId = '';
   sources: readonly FeedSource[] = [];
   isClosed = false;
+  capacityBlocks: number | undefined;
   /** What was set, in order. */
   readonly told: string[] = [];
   /** Positions with which readers came. */
@@ -55,6 +56,10 @@ export class FakeFeed implements EventFeed {
   setInstance(instanceId: string): void {
     this.instanceId = instanceId;
     this.told.push(`instance ${instanceId}`);
+  }
+
+  setCapacity(blocks: number | undefined): void {
+    this.capacityBlocks = blocks;
   }
 
   setSources(sources: readonly FeedSource[]): void {

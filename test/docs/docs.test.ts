@@ -16,7 +16,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 /** Every page that people read, relative to the root. */
-const pages = ['.', 'docs', 'bench', 'test/fixtures/engines', 'test/fixtures/topology'].flatMap((folder) =>
+const pages = [
+  ...['.', 'docs', 'bench', 'test/fixtures/engines', 'test/fixtures/topology'],
+  ...['examples/node-client', 'examples/python-client'],
+].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name)),

@@ -6,6 +6,7 @@ import peers from '../install/peers.json' with { type: 'json' };
 /** The programs of others that tests can ask for. */
 export type PeerName =
   | 'grpcurl'
+  | 'python-client'
   | 'kubelet-probe'
   | 'vllm'
   | 'sglang'

@@ -52,12 +52,12 @@ beforeAll(async () => {
   await engine.start();
   const topology = join(folder, 'topology.json');
   writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  const first = await start(
-    ...['sidecar', '--engine', engine.url, '--worker-id', 'w-0', '--topology', topology],
-  );
-  worker = first.address;
   const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny'];
-  const second = await start('sidecar', ...declared, '--worker-id', 'w-1');
+  const [first, second] = await Promise.all([
+    start('sidecar', '--engine', engine.url, '--worker-id', 'w-0', '--topology', topology),
+    start('sidecar', ...declared, '--worker-id', 'w-1', '--topology', 'off'),
+  ]);
+  worker = first.address;
   otherWorker = second.program;
   const fleet = await start('aggregator', '--workers', `${worker},${second.address}`);
   await fleet.program.until(({ code }) => code === 'agreed');
@@ -165,7 +165,7 @@ describe('the client for Node, over @grpc/grpc-js and @grpc/proto-loader alone',
     const [authority, stranger] = [await TestAuthority.create(), await TestAuthority.create('stranger')];
     const { tlsCert, tlsKey } = files.writeIdentity('server', await authority.issue());
     const serverTokens = files.write('tokens', 'the-token-of-this-test-1\nanother-token-of-this-test\n');
-    const declared = ['--engine', 'none', '--tokens-per-block', '32', '--worker-id', 'w-tls'];
+    const declared = ['--engine', 'none', '--tokens-per-block', '32', '--worker-id', 'w-tls', '--topology', 'off'];
     const tls = ['--tls-cert', tlsCert, '--tls-key', tlsKey, '--token-file', serverTokens];
     const { program, address } = await start('sidecar', ...declared, ...tls);
     const byName = ['--tls-server-name', 'localhost'];

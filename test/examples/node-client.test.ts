@@ -165,7 +165,16 @@ describe('the client for Node, over @grpc/grpc-js and @grpc/proto-loader alone',
     const [authority, stranger] = [await TestAuthority.create(), await TestAuthority.create('stranger')];
     const { tlsCert, tlsKey } = files.writeIdentity('server', await authority.issue());
     const serverTokens = files.write('tokens', 'the-token-of-this-test-1\nanother-token-of-this-test\n');
-    const declared = ['--engine', 'none', '--tokens-per-block', '32', '--worker-id', 'w-tls', '--topology', 'off'];
+    const declared = [
+      '--engine',
+      'none',
+      '--tokens-per-block',
+      '32',
+      '--worker-id',
+      'w-tls',
+      '--topology',
+      'off',
+    ];
     const tls = ['--tls-cert', tlsCert, '--tls-key', tlsKey, '--token-file', serverTokens];
     const { program, address } = await start('sidecar', ...declared, ...tls);
     const byName = ['--tls-server-name', 'localhost'];

@@ -13,6 +13,7 @@ import { misreadEvents } from './causes/misread-events.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
 import { notKvRouting } from './causes/not-kv-routing.js';
 import { otherNamespace } from './causes/other-namespace.js';
+import { resultsContradict } from './causes/results-contradict.js';
 import { tokenMismatch } from './causes/token-mismatch.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
 import { workersRejected } from './causes/workers-rejected.js';
@@ -29,6 +30,7 @@ export const ALL_CAUSES: readonly Cause[] = [
   eventsOff,
   eventsUnreachable,
   canaryFailed,
+  resultsContradict,
   eventsLost,
   frontendLate,
   cacheChurn,

@@ -21,6 +21,8 @@ export const CAUSES = [
   'events_unreachable',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
+  /** What engines report as cached is not what kv-accord's router predicted. */
+  'results_contradict',
   /** Events arrive with gaps. */
   'events_lost',
   /** The router began after the engines had stored blocks, and does not know their parents. */

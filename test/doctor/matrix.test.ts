@@ -3,6 +3,8 @@ import { diagnose } from '../../src/doctor/diagnose.js';
 import { CAUSES, type CauseId } from '../../src/doctor/diagnosis.js';
 import type { Evidence, FleetSighting } from '../../src/doctor/evidence.js';
 import type { MemoryArithmetic } from '../../src/doctor/memory/memory-arithmetic.js';
+import type { MetricsPage } from '../../src/doctor/metrics/metrics-page.js';
+import { readMetricsPage } from '../../src/doctor/metrics/read-metrics-page.js';
 import {
   decisionsOf,
   findingOf,
@@ -44,6 +46,23 @@ interface Case {
   readonly first: `${CauseId} ${'certain' | 'likely' | 'possible'}`;
 }
 
+/** The page of a kv-accord frontend that finds half of its blocks, with the results of one worker. */
+function resultsPage(
+  of: Readonly<Record<'doubted' | 'predicted' | 'reported' | 'over', number>>,
+): MetricsPage {
+  const worker = '{group="tiny",worker="w-1"}';
+  const name = 'kv_accord_router_worker_';
+  const text = [
+    `${name}doubted${worker} ${of.doubted}`,
+    `${name}predicted_cached_tokens_total${worker} ${of.predicted}`,
+    `${name}reported_cached_tokens_total${worker} ${of.reported}`,
+    `${name}over_predicted_tokens_total${worker} ${of.over}`,
+    'kv_accord_router_cached_block_ratio_sum{group="tiny"} 50',
+    'kv_accord_router_cached_block_ratio_count{group="tiny"} 100',
+  ].join('\n');
+  return readMetricsPage('http://frontend:9463/metrics', `${text}\n`).page;
+}
+
 /** One fleet for each cause, with what an operator would have of it. */
 const CASES: readonly Case[] = [
   {
@@ -60,6 +79,20 @@ const CASES: readonly Case[] = [
       ],
     }),
     first: 'canary_failed certain',
+  },
+  {
+    name: 'a worker whose results contradict its cache view, beside a good hit rate',
+    evidence: joined({
+      metrics: [resultsPage({ doubted: 1, predicted: 6_400, reported: 3_200, over: 3_200 })],
+    }),
+    first: 'results_contradict certain',
+  },
+  {
+    name: 'results that differ for no known reason, of a worker that is not doubted yet',
+    evidence: joined({
+      metrics: [resultsPage({ doubted: 0, predicted: 6_400, reported: 5_600, over: 800 })],
+    }),
+    first: 'results_contradict likely',
   },
   {
     name: 'a frontend that goes by 16 before an engine whose events have 32',

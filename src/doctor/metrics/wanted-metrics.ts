@@ -139,6 +139,11 @@ const KV_ACCORD = [
   'router_decisions_total',
   'router_predicted_cached_tokens_total',
   'router_untracked_blocks_total',
+  'router_worker_doubted',
+  'router_worker_over_predicted_tokens_total',
+  'router_worker_predicted_cached_tokens_total',
+  'router_worker_reported_cached_tokens_total',
+  'router_worker_under_predicted_tokens_total',
   'tokens_per_block',
 ];
 

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forThisTest } from './support/for-this-test.js';
-import { logLines, probe, type Served, startAggregator, startSidecar } from './support/kv-accord.js';
+import { logLines, probe, type Served, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { type PrintedReport, reportThat, sizeEvidence } from './support/report.js';
-import { startSglang } from './support/sglang.js';
 import { tinyModel } from './support/tiny-model.js';
-import { until } from './support/until.js';
 import { startVllm, type Vllm } from './support/vllm.js';
 
 const CANARY = ['--canary', 'auto'];
@@ -71,41 +69,12 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', ()
       const { canary } = await sung(sidecar);
       expect(canary?.state).toBe('STATE_FAILED');
       expect(canary?.reason).toMatch(/blocks of its prompt arrived/);
+      expect((await probe(sidecar, '/api/v1/kv-events')).body).toMatch(
+        /not this engine's|another engine's events/,
+      );
       expect(logLines(sidecar.program).map(({ msg }) => msg)).toContainEqual(
         expect.stringContaining('the canary failed: /v1/completions'),
       );
     }
-    const aggregator = forThisTest(await startAggregator('aggregator', [first], '--settle', '0s'));
-    await until('the gate to open', async () => (await probe(aggregator, '/readyz')).status === 200);
-    const { body } = await probe(aggregator, '/api/v1/workers');
-    expect(body).not.toContain('PICTURE_EXACT');
-  });
-});
-
-describe.skipIf(lacks('sglang', 'grpcurl'))('the canary beside a real SGLang', () => {
-  it('with its default page of 1 passes by /generate, whose answer always has the count', async () => {
-    const engine = forThisTest(await startSglang({ model: tinyModel('tiny'), pageSize: 1 }));
-    const sidecar = forThisTest(await startSidecar('worker-3', '--engine', engine.url, ...CANARY));
-    const { canary } = await sung(sidecar);
-    expect(canary).toMatchObject({
-      state: 'STATE_PASSED',
-      results: [
-        { path: '/generate', promptTokens: 49, predictedCachedTokens: 48, reportedCachedTokens: 48 },
-        { path: '/v1/completions', state: 'STATE_PASSED' },
-        { path: '/v1/chat/completions' },
-      ],
-    });
-  });
-
-  it('with its radix cache off says so', async () => {
-    const engine = forThisTest(
-      await startSglang({ model: tinyModel('tiny'), pageSize: 32, flags: ['--disable-radix-cache'] }),
-    );
-    const sidecar = forThisTest(await startSidecar('worker-3', '--engine', engine.url, ...CANARY));
-    const { canary } = await sung(sidecar);
-    expect(canary).toMatchObject({
-      state: 'STATE_INCONCLUSIVE',
-      reason: expect.stringContaining('its prefix cache is switched off'),
-    });
   });
 });

@@ -23,6 +23,6 @@ export function misreadWords(group: Group, member: Member): string {
   const whose =
     owner === undefined
       ? 'unless a port is mapped between them, these are the events of another engine'
-      : `these are the events of worker ${owner.target}`;
+      : `these are the events of another engine, that of worker ${owner.target}`;
   return `its KV events are read at ${readAt}, but its engine publishes them at ${saidAt} (${origin}): ${whose}. Correct --kv-event-sources, or leave it out`;
 }

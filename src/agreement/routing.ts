@@ -27,12 +27,13 @@ function worsenedByReport(
   picture: NonNullable<Member['picture']>,
 ): NonNullable<Member['picture']> {
   const { report, group } = member;
-  if (picture.picture !== 'exact' || group === undefined) return picture;
-  // V6: its blocks are known, of another engine.
-  if (report?.misreadEvents !== undefined && ownerOfEvents(group, member) !== undefined)
+  if (group === undefined) return picture;
+  // V6: what is known of its blocks is of another engine.
+  const isBetter = worsePicture(picture.picture, 'doubted') === 'doubted';
+  if (isBetter && report?.misreadEvents !== undefined && ownerOfEvents(group, member) !== undefined)
     return { ...picture, picture: 'doubted', reason: misreadWords(group, member) };
   // A13: its blocks are known; what requests are made into is not the same for all.
-  const field = remarkedDifference(state, member);
+  const field = picture.picture === 'exact' ? remarkedDifference(state, member) : undefined;
   if (field === undefined) return picture;
   return { ...picture, picture: 'approximate', reason: `it ${tokenDifferenceWords(group, member, field)}` };
 }

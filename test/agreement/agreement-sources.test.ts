@@ -28,7 +28,8 @@ describe('V6: where events are read', () => {
     fleet.pictured('a', 'exact');
     expect(fleet.member('a').reason).toContain('unless a port is mapped');
     fleet.report('b', reading(5557, 5567));
-    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    fleet.pictured('a', 'partial', 'nothing came yet');
+    for (const target of ['b', 'c']) fleet.pictured(target, 'exact');
     expect(['a', 'b', 'c'].map((target) => fleet.member(target).picture)).toEqual([
       'doubted',
       'doubted',
@@ -36,7 +37,7 @@ describe('V6: where events are read', () => {
     ]);
     expect(fleet.member('a').reason).toBe(
       'its KV events are read at tcp://127.0.0.1:5567, but its engine publishes them at tcp://127.0.0.1:5557 ' +
-        '(GET http://127.0.0.1:8000/kv_event_sources): these are the events of worker b. ' +
+        '(GET http://127.0.0.1:8000/kv_event_sources): these are the events of another engine, that of worker b. ' +
         'Correct --kv-event-sources, or leave it out',
     );
     expect(fleet.logs('event_sources_differ')).toHaveLength(2);

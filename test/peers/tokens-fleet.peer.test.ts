@@ -91,7 +91,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('two real vLLM of one model name', () 
       { needs: [aggregator.program], timeoutMs: 60_000, pollMs: 1_000 },
     );
     console.log(status);
-    expect(status).toContain('these are the events of worker');
+    expect(status).toContain('these are the events of another engine, that of worker');
     const warnings = logLines(aggregator.program).filter(({ level }) => level === 'warn');
     expect(warnings.map(({ msg }) => msg).join('\n')).toMatch(
       /its KV events are read at .* but its engine publishes/,

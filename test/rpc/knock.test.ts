@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Address, parseAddress } from '../../src/platform/address.js';
 import { canKnock, type KnockFailure, knock } from '../../src/rpc/knock.js';
 import { findClosedPort } from '../aggregator/session-fixture.js';
@@ -36,7 +36,7 @@ describe('a knock', () => {
     const clock = new FakeClock();
     expect(await knockAt(address, clock)).toBeUndefined();
     expect(clock.pendingTimers).toBe(0);
-    while ((await connections()) > 0);
+    await vi.waitFor(async () => expect(await connections()).toBe(0));
   });
 
   it.each([
@@ -63,7 +63,7 @@ describe('a knock', () => {
       code: 'no_answer',
       message: expect.stringContaining('no answer for 1 s'),
     });
-    while ((await connections()) > 0);
+    await vi.waitFor(async () => expect(await connections()).toBe(0));
   });
 
   it('says nothing any more after it was called off', async () => {

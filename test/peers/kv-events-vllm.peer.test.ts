@@ -28,6 +28,40 @@ const SECONDS_MS = 12_000;
 /** Five whole blocks and ten tokens more. */
 const PROMPT = words(170);
 
+/** Asks all the time after an engine's end whether its blocks are still held to be there, and exactly known. */
+class StaleWatch {
+  readonly #index: Served;
+  readonly #wrong: string[] = [];
+  #isOver = false;
+  #looking: Promise<void> | undefined;
+
+  constructor(index: Served) {
+    this.#index = index;
+  }
+
+  begin(): void {
+    this.#looking = this.#look();
+  }
+
+  /** What was wrong. */
+  async end(): Promise<readonly string[]> {
+    this.#isOver = true;
+    await this.#looking;
+    return this.#wrong;
+  }
+
+  async #look(): Promise<void> {
+    // The connection breaks with the process: from the next answer on it is known to be broken.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    while (!this.#isOver) {
+      for (const { picture, deviceBlocks } of (await findMatches(this.#index, { tokens: PROMPT })).matches) {
+        if (picture === Picture.PICTURE_EXACT) this.#wrong.push(`exact, with ${deviceBlocks} old blocks`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 describe.skipIf(lacks('vllm', 'grpcurl'))(
   'the KV events of a real vLLM with room for 64 blocks of 32',
   () => {
@@ -276,12 +310,27 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       await untilVerified(aggregator);
     });
 
-    it('are those of the new engine after the engine was killed', async () => {
+    it('are those of the new engine after the engine was killed, and never exact and old without a replay', async () => {
+      // A second reader of the same engine, which is given no replay endpoint; a reset shows it all there is.
+      const events = `tcp://127.0.0.1:${engine.ports.zmq}`;
+      const blind = forThisTest(
+        await startSidecar('worker-blind', '--engine', engine.url, '--kv-event-sources', events),
+      );
+      await completeReport(blind);
+      const blindIndex = forThisTest(await startAggregator('aggregator-blind', [blind]));
+      await until('the gate to open', async () => (await probe(blindIndex, '/readyz')).status === 200);
+      expect((await fetch(`${engine.url}/reset_prefix_cache`, { method: 'POST' })).status).toBe(200);
+      await prefill(engine, { tokens: PROMPT });
+      await untilExact(blindIndex, addressOf(blind), await truth.settled());
+      const watch = new StaleWatch(blindIndex);
+
+      await untilExact(aggregator, target, await truth.settled());
       expect((await findMatches(aggregator, { tokens: PROMPT })).matches).toMatchObject([
         { deviceBlocks: 5 },
       ]);
       const killedMs = performance.now();
       expect(await engine.program.kill()).toBe(137);
+      watch.begin();
       await until(
         'nothing to be expected of it',
         async () => (await findMatches(aggregator, { tokens: PROMPT })).matches.length === 0,
@@ -299,6 +348,12 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect((await findMatches(aggregator, { tokens: PROMPT })).matches).toEqual([]);
       expect((await findMatches(aggregator, { tokens: other })).matches).toMatchObject([{ deviceBlocks: 6 }]);
       await untilVerified(aggregator);
+      await until(
+        'the reader without a replay to know the new engine',
+        async () => (await findMatches(blindIndex, { tokens: other })).matches.length > 0,
+        { needs: [blindIndex.program] },
+      );
+      expect(await watch.end()).toEqual([]);
     });
   },
 );

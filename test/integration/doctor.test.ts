@@ -4,19 +4,26 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CAUSES, type CauseId, type Confidence } from '../../src/doctor/diagnosis.js';
+import { Canary_State } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { CliProcess } from '../support/cli-process.js';
+import { FakeSidecar } from '../support/fake-sidecar.js';
 import { type PlayedFleet, type PlayedFleetOptions, playDynamo } from '../support/played-dynamo.js';
+import { makeWireReport } from '../support/reports.js';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url));
 const LOGS = join(FIXTURES, 'doctor-logs');
 const METRICS = join(FIXTURES, 'doctor-metrics');
 
 let folder: string;
+const sidecars: FakeSidecar[] = [];
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'doctor-'));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  for (const sidecar of sidecars) await sidecar.stop();
+});
 
 interface Answer {
   readonly code: number;
@@ -31,6 +38,7 @@ interface Answer {
 async function doctor(...flags: readonly string[]): Promise<Answer> {
   const run = new CliProcess(['doctor', '--json', ...flags]);
   const code = await run.ended;
+  if (run.stdout.text === '') throw new Error(run.stderr.text);
   const report = JSON.parse(run.stdout.text) as Omit<Answer, 'code' | 'causes'> & {
     readonly assessments: readonly { readonly cause: CauseId; readonly confidence: Confidence }[];
   };
@@ -115,9 +123,21 @@ function vllmLog(usage: number, hitRate: number): string {
 interface Case {
   /** How it came to be: played, recorded, or written. */
   readonly from: string;
-  readonly flags: () => readonly string[];
+  readonly flags: () => readonly string[] | Promise<readonly string[]>;
   readonly first: `${CauseId} ${Confidence}`;
 }
+
+const FAILED_CANARY =
+  "no block of a prompt that this engine stored arrived: these are another engine's events (--kv-event-sources)";
+
+const DOUBTING_ROUTER = [
+  ['doubted', 1],
+  ['predicted_cached_tokens_total', 6_400],
+  ['reported_cached_tokens_total', 3_200],
+  ['over_predicted_tokens_total', 3_200],
+]
+  .map(([name, value]) => `kv_accord_router_worker_${name}{worker="w-1"} ${value}\n`)
+  .join('');
 
 const CASES: readonly Case[] = [
   {
@@ -201,6 +221,26 @@ const CASES: readonly Case[] = [
       ),
     ],
     first: 'misread_events likely',
+  },
+  {
+    from: 'asked: a sidecar whose canary arrived in the events of another engine',
+    flags: async () => {
+      const canary = {
+        state: Canary_State.STATE_FAILED,
+        reason: FAILED_CANARY,
+        results: [],
+        askedAt: undefined,
+      };
+      const sidecar = await FakeSidecar.start({ report: { ...makeWireReport('w-1'), canary } });
+      sidecars.push(sidecar);
+      return [sidecar.address];
+    },
+    first: 'canary_failed certain',
+  },
+  {
+    from: 'written: the metrics of a router that doubts a worker',
+    flags: () => ['--metrics', file('router.txt', DOUBTING_ROUTER)],
+    first: 'results_contradict certain',
   },
   {
     from: 'written: manifests with two hash seeds, and played: a router that finds nothing',
@@ -318,7 +358,7 @@ const CASES: readonly Case[] = [
 
 describe('the whole command, before a fleet for each cause', () => {
   it.each(CASES)('$from: $first', async ({ flags, first }) => {
-    const answer = await doctor(...flags());
+    const answer = await doctor(...(await flags()));
     expect(answer.causes[0]).toBe(first);
     expect(answer).toMatchObject({ code: 1, verdict: 'findings' });
   });

@@ -4,6 +4,7 @@ import { Metadata, Server, ServerCredentials, type ServerWritableStream, status 
 import {
   CapabilitiesService,
   type CapabilityReport,
+  type GetCapabilitiesResponse,
   type WatchCapabilitiesRequest,
   WatchCapabilitiesResponse,
 } from '../../src/gen/kvaccord/v1/capabilities.js';
@@ -196,6 +197,8 @@ export class FakeSidecar {
   async #listen(port: number): Promise<void> {
     this.#grpc.addService(watchService, {
       watchCapabilities: (call: Watch) => this.#watch(call),
+      getCapabilities: (_: unknown, answer: (error: null, response: GetCapabilitiesResponse) => void) =>
+        answer(null, { report: this.#report }),
     });
     this.#grpc.addService(subscribeService, {
       subscribe: (call: Subscription) => this.#subscribe(call),
@@ -291,6 +294,7 @@ const subscribeService = {
 
 /** The watch with messages as bytes, so that a test can send what no sidecar would. */
 const watchService = {
+  getCapabilities: CapabilitiesService.getCapabilities,
   watchCapabilities: {
     ...CapabilitiesService.watchCapabilities,
     responseSerialize: (bytes: Buffer): Buffer => bytes,

@@ -226,7 +226,10 @@ class Measured {
       this.#active.push(reservation);
       // Requests end in any order.
       const [ended] = this.#active.splice(upTo(ACTIVE), 1);
-      timed('releasing', () => ended?.release());
+      timed('releasing', () => {
+        ended?.flight?.end();
+        ended?.release();
+      });
     }
     for (let number = 0; number < PLAIN_DECISIONS; number += 1) {
       const tokens = nextPrompt();
@@ -245,9 +248,14 @@ class Measured {
 
   /** Ends all requests. Throws when anything is active then. */
   end(): void {
-    for (const reservation of this.#active) reservation.release();
-    const { trackedBlocks } = this.#router;
-    const left = this.#router.loads().reduce((sum, load) => sum + load.activeBlocks, trackedBlocks);
+    for (const reservation of this.#active) {
+      reservation.flight?.end();
+      reservation.release();
+    }
+    const { trackedBlocks, inFlightBlocks } = this.#router;
+    const left = this.#router
+      .loads()
+      .reduce((sum, load) => sum + load.activeBlocks, trackedBlocks + inFlightBlocks);
     if (left !== 0) throw new Error(`${left} blocks are active although every request has ended`);
   }
 

@@ -143,6 +143,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
       ...optional('eventSchema', field('contract.event_schema')),
       ...optional('hitAlignmentTokens', hitAlignmentOf(cacheGroups)),
       ...optional('dropsLastHitBlock', field('contract.drops_last_hit_block')),
+      ...optional('speculativeDecoding', field('contract.speculative_decoding')),
     },
     blockSizes: [...resolved.blockSizes],
     evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),

@@ -56,6 +56,7 @@ export interface FactFields {
   'contract.event_schema': string;
   'contract.cache_groups': readonly CacheGroup[];
   'contract.drops_last_hit_block': boolean;
+  'contract.speculative_decoding': boolean;
   'parallelism.tensor_parallel_size': number;
   'parallelism.pipeline_parallel_size': number;
   'parallelism.data_parallel_size': number;

@@ -17,6 +17,8 @@ export interface ReportedHits {
   /** Hits end on a multiple of it; undefined where it is not said. */
   readonly alignmentTokens: number | undefined;
   readonly dropsLastBlock: boolean;
+  /** It decodes speculatively, and whether it drops a block for that is not said. */
+  readonly mayDropLastBlock?: boolean;
 }
 
 /** How the hit of one rank is found among the blocks of its groups. */
@@ -37,13 +39,17 @@ export interface RankRules {
 /** Reads a contract; undefined when it says nothing but that there is full attention. */
 export function reportedHits(contract: Contract | undefined): ReportedHits | undefined {
   if (contract === undefined) return undefined;
-  const { cacheGroups, hitAlignmentTokens = 0, dropsLastHitBlock = false } = contract;
-  if (cacheGroups.length === 0 && hitAlignmentTokens === 0 && !dropsLastHitBlock) return undefined;
+  const { cacheGroups, hitAlignmentTokens = 0, dropsLastHitBlock, speculativeDecoding } = contract;
+  const dropsLastBlock = dropsLastHitBlock === true;
+  const mayDropLastBlock = speculativeDecoding === true && dropsLastHitBlock === undefined;
+  const saysNothing = cacheGroups.length === 0 && hitAlignmentTokens === 0;
+  if (saysNothing && !dropsLastBlock && !mayDropLastBlock) return undefined;
   return {
     cacheGroups: cacheGroups.slice(0, MAX_CACHE_GROUPS).map(cacheGroupFromWire),
     // 0 is no alignment.
     alignmentTokens: hitAlignmentTokens === 0 ? undefined : hitAlignmentTokens,
-    dropsLastBlock: dropsLastHitBlock,
+    dropsLastBlock,
+    mayDropLastBlock,
   };
 }
 
@@ -73,7 +79,10 @@ export function rankRules(
     if (widths.size <= MAX_WIDTHS) known.push(group);
     else flaws.push(`its KV cache groups have more than ${MAX_WIDTHS} different block widths`);
   }
-  const dropsLastBlock = reported?.dropsLastBlock === true;
+  const mayDropLastBlock = reported?.mayDropLastBlock === true;
+  // Rather a block too few is expected than one that it does not have.
+  const dropsLastBlock = reported?.dropsLastBlock === true || mayDropLastBlock;
+  if (mayDropLastBlock) flaws.push(UNKNOWN_DROP);
   const isPlain = known.length === 1 && isPlainGroup(known[0]) && !dropsLastBlock && flaws.length === 0;
   const alignment = reported?.alignmentTokens;
   if (isPlain && (alignment === undefined || main.tokensPerBlock % alignment === 0)) return undefined;
@@ -104,6 +113,9 @@ export function isOtherMain(
   if (was === undefined || is === undefined) return (was ?? is ?? PLAIN).kind !== 'full_attention';
   return was.index !== is.index || was.kind !== is.kind || was.tokensPerBlock !== is.tokensPerBlock;
 }
+
+const UNKNOWN_DROP =
+  'it decodes speculatively, and only its /server_info (VLLM_SERVER_DEV_MODE=1) says whether a draft model takes the last block off each hit';
 
 const PLAIN = { kind: 'full_attention' };
 

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { type HitGroup, hitRules, longestHit } from '../../src/blocks/longest-hit.js';
 import type { Tier } from '../../src/blocks/tier.js';
 import type { CacheGroup } from '../../src/contract/cache-groups.js';
+import { HashUnit } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { FleetIndex } from '../../src/indexer/fleet-index.js';
 import { IndexTally } from '../../src/indexer/index-tally.js';
 import { PromptHashes } from '../../src/indexer/prompt-hashes.js';
-import type { ReportedHits } from '../../src/indexer/rank-rules.js';
+import { type ReportedHits, reportedHits } from '../../src/indexer/rank-rules.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../src/kv-events/relay.js';
 
 const WIDTH = 32;
@@ -269,6 +270,20 @@ describe('how much is known of a rank', () => {
     expect(fleet.index.pictureOf('w-2').reason).toContain(
       'its KV cache group 1 (sliding_window) names no window',
     );
+  });
+
+  it('is approximate where it is not said whether a draft model takes the last block off a hit', () => {
+    const fleet = new Fleet();
+    const unknown = { cacheGroups: [], hashUnit: HashUnit.HASH_UNIT_TOKEN, speculativeDecoding: true };
+    fleet.add('w-1', [], reportedHits(unknown));
+    fleet.store('w-1', prompt, range(0, 28));
+    expect(fleet.find(prompt)).toEqual(['w-1 27,27,27,27']);
+    expect(fleet.index.pictureOf('w-1').picture).toBe('approximate');
+    expect(fleet.index.pictureOf('w-1').reason).toContain(
+      'it decodes speculatively, and only its /server_info',
+    );
+    for (const dropsLastHitBlock of [true, false])
+      expect(reportedHits({ ...unknown, dropsLastHitBlock })?.mayDropLastBlock ?? false).toBe(false);
   });
 
   it('is approximate while blocks come of a group that nobody named', () => {

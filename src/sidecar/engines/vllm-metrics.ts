@@ -16,7 +16,12 @@ import { readWhole } from './whole-number.js';
 const CACHE_CONFIG = 'vllm:cache_config_info';
 /** Seconds since 1970 at which the API server started; not there when several API servers share their metrics. */
 const PROCESS_START = 'process_start_time_seconds';
-const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START]);
+/**
+ * A counter that the Python frontend has from its start on where the engine decodes speculatively, and not otherwise
+ * (`v1/spec_decode/metrics.py`). The Rust frontend always has it, at 0 without speculation.
+ */
+const DRAFTS = 'vllm:spec_decode_num_drafts_total';
+const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START, DRAFTS]);
 
 /** `vllm:cache_config_info` of vLLM's Python frontend: what the engine really runs with. */
 export const vllmMetrics: EngineProbe = httpProbe({
@@ -57,6 +62,9 @@ function readWanted(text: string, sheet: FactSheet): MetricFamilies['samples'] {
   if (start !== undefined) {
     sheet.field('engine.start_marker', `${PROCESS_START}=${start.valueText.slice(0, 64)}`, start.valueText);
   }
+  const drafts = samples.get(DRAFTS)?.[0];
+  if (drafts !== undefined && (engines.length > 0 || Number(drafts.valueText) > 0))
+    sheet.field('contract.speculative_decoding', true, `${DRAFTS} ${drafts.valueText}`);
   return samples;
 }
 

@@ -51,6 +51,27 @@ describe('the metrics of a recorded vLLM 0.32.0', () => {
   });
 });
 
+describe('speculation in the metrics of vLLM', () => {
+  const drafts = (count: string): string => `vllm:spec_decode_num_drafts_total{engine="0"} ${count}\n`;
+  const python = recording('vllm-0.32.0/metrics.b32.txt');
+  const rust = recording('vllm-0.32.0/rust-frontend/metrics.b64-seed0.txt');
+
+  it.each([
+    ['is on where the Python frontend counts drafts, were it none yet', python + drafts('0'), [true]],
+    ['is not said where the Python frontend counts none', python, []],
+    ['is not said by the counter that the Rust frontend always has', rust, []],
+    [
+      'is on where the Rust frontend has counted drafts',
+      rust.replace(/(drafts_total\{.*\}) 0/, '$1 7'),
+      [true],
+    ],
+  ])('%s', async (_, metrics, values) => {
+    await using engine = await serveRecordings({ ...vllm('b32'), '/metrics': metrics });
+    const { facts } = await runProbe(vllmMetrics, { httpBaseUrl: engine.url });
+    expect(fieldValues(facts, 'contract.speculative_decoding')).toEqual(values);
+  });
+});
+
 describe('other series of vllm:cache_config_info', () => {
   const cases: readonly (readonly [string, string, readonly string[], RegExp | undefined])[] = [
     [

@@ -617,7 +617,14 @@ export interface Contract {
     | number
     | undefined;
   /** The engine takes the last block off every hit (EAGLE and MTP speculation). */
-  dropsLastHitBlock?: boolean | undefined;
+  dropsLastHitBlock?:
+    | boolean
+    | undefined;
+  /**
+   * The engine decodes speculatively. Without `drops_last_hit_block` beside it,
+   * what is predicted for it is approximate.
+   */
+  speculativeDecoding?: boolean | undefined;
 }
 
 /**
@@ -2377,6 +2384,7 @@ function createBaseContract(): Contract {
     cacheGroups: [],
     hitAlignmentTokens: undefined,
     dropsLastHitBlock: undefined,
+    speculativeDecoding: undefined,
   };
 }
 
@@ -2405,6 +2413,9 @@ export const Contract: MessageFns<Contract> = {
     }
     if (message.dropsLastHitBlock !== undefined) {
       writer.uint32(64).bool(message.dropsLastHitBlock);
+    }
+    if (message.speculativeDecoding !== undefined) {
+      writer.uint32(72).bool(message.speculativeDecoding);
     }
     return writer;
   },
@@ -2486,6 +2497,14 @@ export const Contract: MessageFns<Contract> = {
             message.dropsLastHitBlock = reader.bool();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.speculativeDecoding = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2524,6 +2543,9 @@ export const Contract: MessageFns<Contract> = {
     if (message.dropsLastHitBlock !== undefined) {
       obj.dropsLastHitBlock = message.dropsLastHitBlock;
     }
+    if (message.speculativeDecoding !== undefined) {
+      obj.speculativeDecoding = message.speculativeDecoding;
+    }
     return obj;
   },
 
@@ -2540,6 +2562,7 @@ export const Contract: MessageFns<Contract> = {
     message.cacheGroups = object.cacheGroups?.map((e) => CacheGroup.fromPartial(e)) || [];
     message.hitAlignmentTokens = object.hitAlignmentTokens ?? undefined;
     message.dropsLastHitBlock = object.dropsLastHitBlock ?? undefined;
+    message.speculativeDecoding = object.speculativeDecoding ?? undefined;
     return message;
   },
 };

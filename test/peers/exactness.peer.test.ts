@@ -22,7 +22,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))(
   () => {
     const chosen = EXACT_KINDS.filter(({ name }) => KINDS.includes(name) || KINDS.includes('all'));
 
-    it.concurrent.each(chosen)(
+    it.each(chosen)(
       '$name: what is predicted of a request is what its engine counts',
       { timeout: LIMIT_MS },
       async (kind) => {

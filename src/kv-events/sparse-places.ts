@@ -36,14 +36,14 @@ export class SparsePlaces {
 
   /** The sequence hash of the block before the event's first; undefined when it is not known here. */
   sequenceBefore(event: EngineEvent): HashWords | undefined {
-    return this.#links.get(keyOf(event.parentLo, event.parentHi))?.sequence;
+    return this.#linkBefore(event)?.sequence;
   }
 
   /** For each hash of a store its place among the `positions` blocks of its tokens; undefined when that does not show. */
   placesOf(event: EngineEvent, positions: number): readonly number[] | undefined {
     this.#chain = undefined;
     if (!isHashable(event.tokensPerBlock)) return undefined;
-    const before = event.hasParent ? this.#links.get(keyOf(event.parentLo, event.parentHi)) : undefined;
+    const before = this.#linkBefore(event);
     if (event.hasParent && before === undefined) return undefined;
     for (const scheme of before === undefined ? HASH_SCHEMES : [before.scheme]) {
       const digests = digestsOf(event, positions, scheme, before?.digest ?? scheme.root);
@@ -54,6 +54,11 @@ export class SparsePlaces {
       return places;
     }
     return undefined;
+  }
+
+  /** Without a parent the words of an earlier event's are still in `event`. */
+  #linkBefore({ hasParent, parentLo, parentHi }: EngineEvent): Link | undefined {
+    return hasParent ? this.#links.get(keyOf(parentLo, parentHi)) : undefined;
   }
 
   /** Remembers the blocks of the last `placesOf`, as the parents of others; `sequenceAt` gives their sequence hashes. */

@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../src/blocks/block-hasher.js';
 import { batchOf, ChangeReader, makePicture, unpack } from './support/engine-payloads.js';
 import {
+  eventsIn,
   GROUP_RECORDINGS,
   promptsOf,
   readGroupRecording,
+  rootPromptsOf,
   sequenceHashOf,
 } from './support/group-recordings.js';
 
@@ -100,6 +102,29 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
       expect(held()).toEqual(expected.sort());
     },
   );
+});
+
+describe('the recording of a model with sliding windows alone', () => {
+  it('comes to the last blocks of each prompt that begins anew, chained from its first tokens', () => {
+    const { batches } = readGroupRecording('mistral-window');
+    const { picture } = makePicture();
+    const hasher = new BlockHasher();
+    let checked = 0;
+    for (const { payload } of batches) {
+      const { changes } = picture.apply(payload);
+      const prompts = rootPromptsOf(payload);
+      // A batch of one prompt: all that it stores belongs to it.
+      if (prompts.length !== 1 || eventsIn(payload) !== 1) continue;
+      const options = { tokensPerBlock: 32, unit: 'token', seed: hasher.seedOf('', '') } as const;
+      const chain = unpack(hasher.hashTokens(Uint32Array.from(prompts[0] ?? []), options).sequenceHashes);
+      const stored = changes.flatMap((change) =>
+        change.type === 'stored' ? [...unpack(change.sequenceHashes)] : [],
+      );
+      expect(stored.filter((hash) => !chain.includes(hash))).toEqual([]);
+      checked += stored.length;
+    }
+    expect(checked).toBeGreaterThan(50);
+  });
 });
 
 describe('the groups of a rank', () => {

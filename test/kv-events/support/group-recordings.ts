@@ -67,6 +67,19 @@ export function promptsOf(
   return prompts;
 }
 
+/** How many events a batch has. */
+export function eventsIn(payload: Uint8Array): number {
+  return (decode(payload, { useBigInt64: true }) as [number, readonly DecodedEvent[]])[1].length;
+}
+
+/** The tokens of the stores of a batch that follow no other block. */
+export function rootPromptsOf(payload: Uint8Array): readonly (readonly number[])[] {
+  const [, events] = decode(payload, { useBigInt64: true }) as [number, readonly DecodedEvent[]];
+  return events
+    .filter(({ type, parent_block_hash: parent }) => type === 'BlockStored' && parent === null)
+    .map(({ token_ids }) => token_ids.map(Number));
+}
+
 /** The sequence hash of a prompt that fills its blocks. */
 export function sequenceHashOf(
   hasher: BlockHasher,

@@ -15,7 +15,6 @@ const KINDS = (process.env['KV_ACCORD_EXACT_KINDS'] ?? 'gemma3').split(',');
 const SEED = 13;
 const LIMIT_MS = 3_600_000;
 const ROUTES_EXACTLY = /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m;
-const ROUTES_BY_CACHES = /^kv_accord_routing_mode\{[^}]*mode="(?:exact|mixed)"[^}]*\} 1$/m;
 
 describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))(
   'two real engines of small caches, one request at a time',
@@ -41,7 +40,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))(
           });
           console.log(rowOf(kind, tokensPerBlock, measured));
           expect([...measured.over, ...measured.under]).toEqual([]);
-          if (kind.isExact) expect(measured.modes).toEqual({ exact: REQUESTS });
+          expect(measured.modes).toEqual({ exact: REQUESTS });
           // With nothing in common between requests all of this would be true as well.
           expect(measured.cachedTokens).toBeGreaterThan(0);
         } finally {
@@ -56,7 +55,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))(
 /** Has each engine compute a prompt, so that it publishes; resolves with the agreed size once the gate is open. */
 async function untilOpen(
   { engines, sidecars, frontend }: ExactFleet,
-  { longestWords, isExact, hasDraft }: ExactKind,
+  { longestWords, hasDraft }: ExactKind,
 ): Promise<number> {
   // vLLM's /server_info takes its time when it is asked first: it looks at the whole machine.
   if (hasDraft) {
@@ -74,7 +73,7 @@ async function untilOpen(
     async () => {
       const { body } = await probe(frontend, '/metrics');
       const size = Number(/^kv_accord_agreed_tokens_per_block\{[^}]*\} (\d+)$/m.exec(body)?.[1]);
-      const modes = body.match(isExact ? ROUTES_EXACTLY : ROUTES_BY_CACHES);
+      const modes = body.match(ROUTES_EXACTLY);
       return modes !== null && size > 0 && size;
     },
     { needs: [program] },

@@ -8,8 +8,6 @@ export interface ExactKind {
   readonly start: () => ReturnType<typeof startVllm> | ReturnType<typeof startSglang>;
   /** Width of the longest prompts, in words. */
   readonly longestWords: number;
-  /** Whether every view has to be called exact; where the engine does not say which blocks it keeps it need not be. */
-  readonly isExact: boolean;
   /** False where the engine renders conversations by files that have to be downloaded. */
   readonly hasChats: boolean;
   /** Whether the sidecars have to say first that the last block of a hit is computed again. */
@@ -27,7 +25,7 @@ export const EXACT_KINDS: readonly ExactKind[] = [
   onVllm('full', 'llama'),
   onVllm('gemma3', 'gemma3'),
   onVllm('gpt-oss', 'gpt-oss', { hasChats: false }),
-  onVllm('all-sliding', 'mistral', { isExact: false }),
+  onVllm('all-sliding', 'mistral'),
   onVllm('eagle', 'llama', { hasDraft: true }),
   onVllm('mla', 'mla'),
   // Its blocks have 1,056 tokens, whatever it is asked for.
@@ -35,7 +33,7 @@ export const EXACT_KINDS: readonly ExactKind[] = [
   ...[1, 32, 64].map((pageSize) => onSglang(`sglang-${pageSize}`, 'llama', pageSize)),
 ];
 
-interface VllmKind extends Partial<Pick<ExactKind, 'longestWords' | 'isExact' | 'hasChats' | 'hasDraft'>> {
+interface VllmKind extends Partial<Pick<ExactKind, 'longestWords' | 'hasChats' | 'hasDraft'>> {
   readonly blocks?: number;
   readonly flags?: readonly string[];
 }
@@ -46,13 +44,11 @@ function onVllm(name: string, architecture: Architecture, options: VllmKind = {}
     blocks = EVICTING_BLOCKS,
     flags = [],
     hasDraft = false,
-    isExact = true,
     hasChats = true,
   } = options;
   return {
     name,
     longestWords,
-    isExact,
     hasChats,
     hasDraft,
     start: () =>
@@ -75,7 +71,6 @@ function onSglang(name: string, architecture: Architecture, pageSize: number): E
   return {
     name,
     longestWords: 1_000,
-    isExact: true,
     hasChats: true,
     hasDraft: false,
     start: () =>

@@ -1,12 +1,8 @@
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
-import {
-  EngineKind,
-  EvidenceSource,
-  type KvEventSource,
-  ServingAddress_Protocol,
-} from '../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, type KvEventSource } from '../gen/kvaccord/v1/capabilities.js';
 import type { FeedSource, ZmqSource } from '../kv-events/feed-source.js';
 import { onOneLine } from '../text/printable.js';
+import { engineHttpUrl } from './engine-address.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
 
 /** Where a sidecar is to read KV events. */
@@ -77,24 +73,16 @@ function sourcesOf(told: readonly KvEventSource[]): FeedSource[] {
   return [...byRank.values()].sort((a, b) => a.rank - b.rank);
 }
 
-function planDrain({ engine, contract, evidence }: CapabilityReport): EventPlan {
-  const all = (engine?.servingAddresses ?? []).filter(
-    ({ protocol }) => protocol === ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP,
-  );
-  // Where the operator says how others reach it, that comes first, and the engine's own address last.
-  const isAdvertised = evidence.some(
-    ({ field, source }) =>
-      field === 'engine.serving_addresses' && source === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
-  );
-  const http = isAdvertised ? all.at(-1) : all[0];
-  if (http === undefined) {
+function planDrain(report: CapabilityReport): EventPlan {
+  const httpUrl = engineHttpUrl(report);
+  if (httpUrl === undefined) {
     return {
       type: 'unsaid',
       reason: 'TensorRT-LLM tells its KV events over HTTP, and its address is not known',
     };
   }
-  const url = `${http.address.replace(/\/+$/, '')}${TRTLLM_DRAIN_PATH}`;
-  const { tokensPerBlock } = contract ?? {};
+  const url = `${httpUrl}${TRTLLM_DRAIN_PATH}`;
+  const { tokensPerBlock } = report.contract ?? {};
   const size = tokensPerBlock === undefined ? {} : { tokensPerBlock };
   return { type: 'read', sources: [{ kind: 'trtllm-drain', rank: 0, url, ...size }] };
 }

@@ -6,9 +6,7 @@ import {
   EngineKind,
   EngineRole,
   EngineState,
-  EvidenceSource,
   HashUnit,
-  ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { describeSource, type FeedSource } from '../../kv-events/feed-source.js';
 import type { Relay } from '../../kv-events/relay.js';
@@ -18,6 +16,7 @@ import type { HttpGet, HttpPostJson } from '../../platform/http-get.js';
 import { loadPart } from '../../platform/load-part.js';
 import type { Logger } from '../../platform/logger.js';
 import type { Random } from '../../platform/random.js';
+import { engineHttpUrl } from '../engine-address.js';
 import type { CanaryFault } from './judge-canary.js';
 import type { CanaryOutcome, CanaryTarget } from './run-canary.js';
 
@@ -134,7 +133,7 @@ export class Canary {
   /** What to ask, or what it waits for. */
   #targetOf(report: CapabilityReport): CanaryTarget | string {
     const { events, clock } = this.#modules;
-    const baseUrl = baseUrlOf(report);
+    const baseUrl = engineHttpUrl(report);
     const model = report.model?.servedNames[0];
     if (baseUrl === undefined) return 'the HTTP address of the engine is not known';
     if (model === undefined) return 'no source says which model is served';
@@ -264,17 +263,4 @@ function whyNever({ engine }: CapabilityReport): string | undefined {
   return role === EngineRole.ENGINE_ROLE_PREFILL || role === EngineRole.ENGINE_ROLE_DECODE
     ? 'it computes a part of each request only'
     : undefined;
-}
-
-/** The engine's own HTTP address: what an operator advertises to others stands before it. */
-function baseUrlOf({ engine, evidence }: CapabilityReport): string | undefined {
-  const all = (engine?.servingAddresses ?? []).filter(
-    ({ protocol }) => protocol === ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP,
-  );
-  const isAdvertised = evidence.some(
-    ({ field, source }) =>
-      field === 'engine.serving_addresses' && source === EvidenceSource.EVIDENCE_SOURCE_DECLARED,
-  );
-  const http = isAdvertised ? all.at(-1) : all[0];
-  return http?.address.replace(/\/+$/, '');
 }

@@ -3,7 +3,7 @@ import type { BlockSizeFact } from './facts.js';
 import { blockSizeKindName, evidenceSourceName } from './names.js';
 
 /** Largest `tokens_per_block` that is believed (R1). */
-const MAX_TOKENS_PER_BLOCK = 1_048_576;
+export const MAX_TOKENS_PER_BLOCK = 1_048_576;
 
 /** R1: an integer from 1 to 1,048,576. */
 export function isTokensPerBlock(value: number): boolean {

@@ -1,5 +1,6 @@
 import { type HitGroup, type HitRules, hitRules } from '../blocks/longest-hit.js';
 import { type CacheGroup, cacheGroupFromWire, mainGroupOf } from '../contract/cache-groups.js';
+import { isTokensPerBlock, MAX_TOKENS_PER_BLOCK } from '../contract/tokens-per-block.js';
 import type { Contract } from '../gen/kvaccord/v1/capabilities.js';
 
 /** Groups of one engine that are taken: vLLM makes a handful, of models with layers of very unequal number some ten. */
@@ -7,9 +8,6 @@ export const MAX_CACHE_GROUPS = 32;
 
 /** Different block widths of one engine that prompts are hashed for: the models of today have up to four. */
 const MAX_WIDTHS = 8;
-
-/** Widest block that there is, as in `capabilities.proto`. */
-const MAX_TOKENS_PER_BLOCK = 1_048_576;
 
 /** What a worker's report says of how its engine finds hits. */
 export interface ReportedHits {
@@ -137,19 +135,21 @@ function unionOf(shown: readonly CacheGroup[], reported: readonly CacheGroup[]):
 function flawOf({ index, kind, engineKind, tokensPerBlock, windowTokens }: CacheGroup): string {
   const name = `its KV cache group ${index}${engineKind === '' ? '' : ` (${engineKind})`}`;
   if (kind === 'other') return `${name} is of a kind that this version does not know`;
-  if (tokensPerBlock < 1 || tokensPerBlock > MAX_TOKENS_PER_BLOCK)
+  if (!isTokensPerBlock(tokensPerBlock))
     return `${name} has blocks of ${tokensPerBlock} tokens, which is out of range (1 to ${MAX_TOKENS_PER_BLOCK})`;
-  const hasWindow = kind === 'sliding_window' || kind === 'chunked_local';
-  return hasWindow && (windowTokens === undefined || windowTokens < 1) ? `${name} names no window` : '';
+  return needsWindow(kind) && (windowTokens ?? 0) < 1 ? `${name} names no window` : '';
+}
+
+function needsWindow(kind: CacheGroup['kind']): boolean {
+  return kind === 'sliding_window' || kind === 'chunked_local';
 }
 
 function hitGroup({ kind, tokensPerBlock, windowTokens }: CacheGroup, dropsLastBlock: boolean): HitGroup {
-  const needsWindow = kind === 'sliding_window' || kind === 'chunked_local';
-  const isKnown = kind !== 'other' && (!needsWindow || (windowTokens ?? 0) >= 1);
+  const isKnown = kind !== 'other' && (!needsWindow(kind) || (windowTokens ?? 0) >= 1);
   return {
     kind: isKnown ? kind : 'full_attention',
     tokensPerBlock: Math.min(Math.max(tokensPerBlock, 1), MAX_TOKENS_PER_BLOCK),
     dropsLastBlock,
-    ...(isKnown && needsWindow && windowTokens !== undefined ? { windowTokens } : {}),
+    ...(isKnown && needsWindow(kind) && windowTokens !== undefined ? { windowTokens } : {}),
   };
 }

@@ -11,8 +11,9 @@ const MIN_RETURN_MS = 1_000;
 
 /**
  * What one look for a peer costs, as a share of the wait for each that is gone,
- * so that looking for all of them costs about a tenth of a core: a whole
- * connection that fails takes 0.4 ms of processor time, a knock (TCP alone) 0.1 ms.
+ * so that looking for all of them costs a bounded part of a core: a whole
+ * connection that fails takes 0.4 ms of processor time, and 1,000 peers that
+ * refuse were seen to cost a fifth of a core by knocks (TCP alone).
  */
 const RETURN_MS_PER_PEER = { connect: 6, knock: 5 / 3 } as const;
 

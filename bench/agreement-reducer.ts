@@ -3,11 +3,11 @@
  * event costs must not grow with the fleet; the last column says by how much
  * it does, against the smallest fleet of the same run.
  */
-import type { AgreementEvent } from '../src/agreement/events.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../src/agreement/options.js';
-import { reduce } from '../src/agreement/reduce.js';
-import { createAgreement } from '../src/agreement/state.js';
-import { seededRandom } from '../src/platform/random.js';
+import type { AgreementEvent } from '../src/core/agreement/events.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../src/core/agreement/options.js';
+import { reduce } from '../src/core/agreement/reduce.js';
+import { createAgreement } from '../src/core/agreement/state.js';
+import { seededRandom } from '../src/edge/platform/random.js';
 import { makeReport } from '../test/support/fleet.js';
 
 const EVENTS = 200_000;

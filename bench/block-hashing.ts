@@ -5,7 +5,7 @@
  * sums of all hashes are those of that crate.
  */
 import { createXXHash3 } from 'hash-wasm';
-import { BlockHasher, type HashedBlocks } from '../src/blocks/block-hasher.js';
+import { BlockHasher, type HashedBlocks } from '../src/core/blocks/block-hasher.js';
 import { bigintAt } from '../test/support/packed-hashes.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 import { findRustPeer } from './support/rust-peer.js';

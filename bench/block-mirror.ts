@@ -5,11 +5,11 @@
  * `@msgpack/msgpack` alone.
  */
 import { Decoder, Encoder } from '@msgpack/msgpack';
-import { BlockHasher } from '../src/blocks/block-hasher.js';
-import { BlockMirror, traitsOf } from '../src/blocks/block-mirror.js';
-import { EventCounts } from '../src/kv-events/event-counts.js';
-import { RankPicture } from '../src/kv-events/rank-picture.js';
-import { seededRandom } from '../src/platform/random.js';
+import { BlockHasher } from '../src/core/blocks/block-hasher.js';
+import { BlockMirror, traitsOf } from '../src/core/blocks/block-mirror.js';
+import { seededRandom } from '../src/edge/platform/random.js';
+import { EventCounts } from '../src/worker/kv-events/event-counts.js';
+import { RankPicture } from '../src/worker/kv-events/rank-picture.js';
 import { IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const ROUNDS = IS_QUICK ? 1 : 5;

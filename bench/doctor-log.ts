@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { readLog } from '../src/doctor/logs/read-log.js';
-import { openByteSource } from '../src/platform/byte-source.js';
-import { systemClock } from '../src/platform/clock.js';
+import { openByteSource } from '../src/edge/platform/byte-source.js';
+import { systemClock } from '../src/edge/platform/clock.js';
+import { readLog } from '../src/tools/doctor/logs/read-log.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const LOG_MB = Number(process.env['KV_ACCORD_BENCH_LOG_MB'] ?? (IS_QUICK ? 16 : 256));

@@ -3,10 +3,10 @@
  * sliding window, with a state, and a window alone, beside full attention by
  * itself, which is the floor.
  */
-import type { CacheGroup } from '../src/contract/cache-groups.js';
-import { FleetIndex } from '../src/indexer/fleet-index.js';
-import { IndexTally } from '../src/indexer/index-tally.js';
-import { PromptHashes } from '../src/indexer/prompt-hashes.js';
+import type { CacheGroup } from '../src/core/contract/cache-groups.js';
+import { FleetIndex } from '../src/fleet/indexer/fleet-index.js';
+import { IndexTally } from '../src/fleet/indexer/index-tally.js';
+import { PromptHashes } from '../src/fleet/indexer/prompt-hashes.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const RANKS = 1_000;

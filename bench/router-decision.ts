@@ -6,12 +6,12 @@
  * each worker.
  */
 import { loadavg } from 'node:os';
-import { BlockHasher } from '../src/blocks/block-hasher.js';
-import type { AskedIndex } from '../src/indexer/asked-index.js';
-import { seededRandom } from '../src/platform/random.js';
-import type { Candidate } from '../src/router/candidates.js';
-import { DEFAULT_COST_WEIGHTS } from '../src/router/cost.js';
-import { GroupRouter, type Reservation } from '../src/router/group-router.js';
+import { BlockHasher } from '../src/core/blocks/block-hasher.js';
+import { seededRandom } from '../src/edge/platform/random.js';
+import type { AskedIndex } from '../src/fleet/indexer/asked-index.js';
+import type { Candidate } from '../src/fleet/router/candidates.js';
+import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
+import { GroupRouter, type Reservation } from '../src/fleet/router/group-router.js';
 import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 

@@ -1,16 +1,16 @@
-// Compiles the WebAssembly kernels of src/blocks from their AssemblyScript in
+// Compiles the WebAssembly kernels of src/core/blocks from their AssemblyScript in
 // kernel/ and embeds them, so that neither a build nor an installation needs a
 // compiler or reads a file beside the code.
 //
-//   node scripts/kernels.mjs            writes src/blocks/kernels
-//   node scripts/kernels.mjs --check    exits 1 when src/blocks/kernels is out of date
+//   node scripts/kernels.mjs            writes src/core/blocks/kernels
+//   node scripts/kernels.mjs --check    exits 1 when src/core/blocks/kernels is out of date
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import asc from 'assemblyscript/asc';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isCheck = process.argv.includes('--check');
-const target = `${root}src/blocks/kernels`;
+const target = `${root}src/core/blocks/kernels`;
 
 const OPTIONS = [
   ...['-O3', '--noAssert'],
@@ -72,7 +72,7 @@ for (const name of readdirSync(`${root}kernel`, { withFileTypes: true }).flatMap
       // Not there is out of date as well.
     }
     if (held !== text) {
-      console.error(`src/blocks/kernels/${name}-kernel.ts is out of date, run "npm run generate"`);
+      console.error(`src/core/blocks/kernels/${name}-kernel.ts is out of date, run "npm run generate"`);
       process.exitCode = 1;
     }
   }

@@ -1,14 +1,14 @@
 /** A real aggregator that watches any number of sidecars at one address. */
 import { Registry } from 'prom-client';
-import { Aggregator } from '../../src/aggregator/aggregator.js';
-import type { DiscoverySource } from '../../src/aggregator/discovery/source.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
-import { parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { createLogger } from '../../src/platform/logger.js';
-import { systemRandom } from '../../src/platform/random.js';
-import { RpcDialer } from '../../src/rpc/channel.js';
-import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import { parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { createLogger } from '../../src/edge/platform/logger.js';
+import { systemRandom } from '../../src/edge/platform/random.js';
+import { RpcDialer } from '../../src/edge/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
+import type { DiscoverySource } from '../../src/fleet/discovery/source.js';
 import { servePart, sharedNowMs } from '../support/part.js';
 
 const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof parseAddress>>;

@@ -1,17 +1,17 @@
 /** A real aggregator with its index; it keeps how old each change was when it was in the index. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Histogram, Registry } from 'prom-client';
-import { Aggregator } from '../../src/aggregator/aggregator.js';
-import { StaticSource } from '../../src/aggregator/discovery/static.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
-import { FleetIndexing } from '../../src/indexer/fleet-indexing.js';
-import { type Address, parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { createLogger } from '../../src/platform/logger.js';
-import { systemRandom } from '../../src/platform/random.js';
-import { systemTurns } from '../../src/platform/turns.js';
-import { RpcDialer } from '../../src/rpc/channel.js';
-import { createPlaintextSecurity } from '../../src/rpc/security.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import { type Address, parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { createLogger } from '../../src/edge/platform/logger.js';
+import { systemRandom } from '../../src/edge/platform/random.js';
+import { systemTurns } from '../../src/edge/platform/turns.js';
+import { RpcDialer } from '../../src/edge/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
+import { StaticSource } from '../../src/fleet/discovery/static.js';
+import { FleetIndexing } from '../../src/fleet/indexer/fleet-indexing.js';
 import { servePart } from '../support/part.js';
 
 const anyPort = parseAddress('127.0.0.1:0') as Address;

@@ -1,15 +1,15 @@
 /** Real sidecars in one process, each with the event source of one engine. */
 import { Registry } from 'prom-client';
-import { type Fact, type FactEvidence, fieldFact } from '../../src/contract/facts.js';
+import { type Fact, type FactEvidence, fieldFact } from '../../src/core/contract/facts.js';
+import { parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { createLogger } from '../../src/edge/platform/logger.js';
+import { systemRandom } from '../../src/edge/platform/random.js';
+import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
 import { BlockSizeKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { EngineFeed } from '../../src/kv-events/engine-feed.js';
-import { parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { createLogger } from '../../src/platform/logger.js';
-import { systemRandom } from '../../src/platform/random.js';
-import { createPlaintextSecurity } from '../../src/rpc/security.js';
-import { fixedLocation } from '../../src/sidecar/engine-locator.js';
-import { Sidecar } from '../../src/sidecar/sidecar.js';
+import { EngineFeed } from '../../src/worker/kv-events/engine-feed.js';
+import { fixedLocation } from '../../src/worker/sidecar/engine-locator.js';
+import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { servePart } from '../support/part.js';
 
 const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof parseAddress>>;
@@ -17,7 +17,7 @@ const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof par
 /** What a probe of a ready engine gives. */
 function factsOf(tokensPerBlock: number): Fact[] {
   const evidence: FactEvidence = {
-    source: EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+    source: EvidenceSource.ENGINE_METRICS,
     origin: 'bench',
     raw: String(tokensPerBlock),
     observedAtMs: 0,
@@ -26,7 +26,7 @@ function factsOf(tokensPerBlock: number): Fact[] {
     fieldFact('model.served_names', ['bench'], evidence),
     {
       type: 'block_size',
-      size: { kind: BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION, sizeTokens: tokensPerBlock },
+      size: { kind: BlockSizeKind.EFFECTIVE_ATTENTION, sizeTokens: tokensPerBlock },
       forContract: true,
       evidence,
     },

@@ -54,7 +54,7 @@ function newHashes(): Buffer {
 function send(stream: Stream): void {
   const sequenceHashes = newHashes();
   stream.held.push(sequenceHashes);
-  const tier = Tier.TIER_DEVICE;
+  const tier = Tier.DEVICE;
   const changes: Change[] = [
     {
       change: {
@@ -84,7 +84,7 @@ function send(stream: Stream): void {
 function subscribe(call: Subscription, workerId: string): void {
   call.on('error', () => {});
   const ranks = [
-    { dataParallelRank: 0, picture: Picture.PICTURE_EXACT, reason: '', blockCount: 0n, cacheGroups: [] },
+    { dataParallelRank: 0, picture: Picture.EXACT, reason: '', blockCount: 0n, cacheGroups: [] },
   ];
   const instanceId = `${workerId}-1`;
   call.write({

@@ -1,6 +1,6 @@
 /** The prefix index over the index workload, in a process of its own. */
-import { BlockHasher } from '../../src/blocks/block-hasher.js';
-import { type Matches, PrefixIndex } from '../../src/blocks/prefix-index.js';
+import { BlockHasher } from '../../src/core/blocks/block-hasher.js';
+import { type Matches, PrefixIndex } from '../../src/core/blocks/prefix-index.js';
 import {
   CHECKSUMS,
   type Chain,

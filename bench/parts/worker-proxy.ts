@@ -1,10 +1,10 @@
 /** The proxy of `kv-accord frontend` in the smallest server that there is, with a router that takes workers in turn. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { createLogger } from '../../src/edge/platform/logger.js';
+import type { Decision } from '../../src/fleet/router/routing.js';
 import { WorkerProxy } from '../../src/frontend/proxy/worker-proxy.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { createLogger } from '../../src/platform/logger.js';
-import type { Decision } from '../../src/router/routing.js';
 import { servePart } from '../support/part.js';
 
 const decisionOf = (target: string): Decision => ({

@@ -15,8 +15,8 @@ export function makeBenchReport(workerId: string, size: number, start: number): 
   return {
     ...report,
     blockSizes: [
-      { kind: BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION, sizeTokens: size },
-      { kind: BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER, sizeTokens: size },
+      { kind: BlockSizeKind.EFFECTIVE_ATTENTION, sizeTokens: size },
+      { kind: BlockSizeKind.SCHEDULER, sizeTokens: size },
     ],
     evidence: [...report.evidence, ...evidence],
     capacity: { kvTiers: ['device'], totalKvBlocks: 65_536n },

@@ -1,9 +1,9 @@
-import type { Clock } from '../platform/clock.js';
-import type { Environment } from '../platform/environment.js';
-import type { Logger } from '../platform/logger.js';
-import type { TextOutput } from '../platform/standard-streams.js';
-import type { OpenKeys } from '../platform/terminal-keys.js';
-import type { commonSettings } from './common-settings.js';
+import type { Clock } from '../edge/platform/clock.js';
+import type { Environment } from '../edge/platform/environment.js';
+import type { Logger } from '../edge/platform/logger.js';
+import type { TextOutput } from '../edge/platform/standard-streams.js';
+import type { OpenKeys } from '../edge/platform/terminal-keys.js';
+import type { commonSettings } from './settings/common-settings.js';
 import type { SettingsOf, SettingsTable } from './settings/setting.js';
 import type { SettingError } from './settings/setting-error.js';
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
-import { systemClock } from '../platform/clock.js';
-import { readEnvironment } from '../platform/environment.js';
-import { findPathProblem, readTextFile } from '../platform/file.js';
-import { readPackageVersion } from '../platform/package-version.js';
-import { exitOnFault } from '../platform/process-faults.js';
-import { abortOnStopSignals, keepInspectorShut } from '../platform/process-signals.js';
+import { systemClock } from '../edge/platform/clock.js';
+import { readEnvironment } from '../edge/platform/environment.js';
+import { findPathProblem, readTextFile } from '../edge/platform/file.js';
+import { readPackageVersion } from '../edge/platform/package-version.js';
+import { exitOnFault } from '../edge/platform/process-faults.js';
+import { abortOnStopSignals, keepInspectorShut } from '../edge/platform/process-signals.js';
 import {
   endProcess,
   exitWhenOutputFails,
   standardError,
   standardOutput,
-} from '../platform/standard-streams.js';
-import { openTerminalKeys } from '../platform/terminal-keys.js';
+} from '../edge/platform/standard-streams.js';
+import { openTerminalKeys } from '../edge/platform/terminal-keys.js';
 import { EXIT_FAULT } from './exit-codes.js';
 
 const argv = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import { Command as Commander, type CommanderError, Help } from 'commander';
 import type { Command, CommandDescription } from './command.js';
-import { commonSettings } from './common-settings.js';
+import { commonSettings } from './settings/common-settings.js';
 import { addFlags, givenFlags } from './settings/flags.js';
 import type { GivenFlags } from './settings/resolve.js';
 import type { SettingsTable } from './settings/setting.js';

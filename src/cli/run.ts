@@ -1,16 +1,16 @@
-import type { Clock } from '../platform/clock.js';
-import { describeError } from '../platform/describe-error.js';
-import { watchDescriptors } from '../platform/descriptor-watch.js';
-import { CREW_VARIABLE, type Environment } from '../platform/environment.js';
-import { explainSystemError } from '../platform/file.js';
-import type { Logger } from '../platform/logger.js';
-import { exitCodeOfSignal, StoppedBySignal } from '../platform/process-signals.js';
-import type { TextOutput } from '../platform/standard-streams.js';
-import type { OpenKeys } from '../platform/terminal-keys.js';
+import type { Clock } from '../edge/platform/clock.js';
+import { describeError } from '../edge/platform/describe-error.js';
+import { watchDescriptors } from '../edge/platform/descriptor-watch.js';
+import { CREW_VARIABLE, type Environment } from '../edge/platform/environment.js';
+import { explainSystemError } from '../edge/platform/file.js';
+import type { Logger } from '../edge/platform/logger.js';
+import { exitCodeOfSignal, StoppedBySignal } from '../edge/platform/process-signals.js';
+import type { TextOutput } from '../edge/platform/standard-streams.js';
+import type { OpenKeys } from '../edge/platform/terminal-keys.js';
 import type { Command } from './command.js';
-import { checkTls, type commonSettings } from './common-settings.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { parseCommandLine, type Request, tableOf } from './program.js';
+import { checkTls, type commonSettings } from './settings/common-settings.js';
 import type { ConfigFile } from './settings/config-file.js';
 import { readDynamoEnvironment } from './settings/dynamo-environment.js';
 import { type FindPathProblem, parseValue } from './settings/parse-value.js';
@@ -124,7 +124,7 @@ async function runCommand(
   if (description.isServer === true) modules.onServer?.();
 
   const isTerminal = modules.stderr.isTerminal;
-  const { createLogger } = await import('../platform/logger.js');
+  const { createLogger } = await import('../edge/platform/logger.js');
   const logger = await createLogger(
     {
       level: settings.logLevel,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { lintTexts } from '../../src/manifests/lint/lint-texts.js';
+import { lintTexts } from '../../src/tools/manifests/lint/lint-texts.js';
 import { isOurs, ourImage, problemsOf, readSettings } from './manifest-problems.js';
 import {
   asNode,

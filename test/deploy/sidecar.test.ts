@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { injectManifests } from '../../src/manifests/inject/inject.js';
+import { injectManifests } from '../../src/tools/manifests/inject/inject.js';
 import { type Node, nodesOf, objectsOf, podTemplatesOf, repositoryFile, textsOf } from './manifests.js';
 
 const WORKERS = 'deploy/examples/vllm/workers/deployment.yaml';

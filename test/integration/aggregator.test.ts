@@ -1,14 +1,14 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FLEET_HEALTH } from '../../src/aggregator/aggregator.js';
+import { parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
+import type { RpcChannel } from '../../src/edge/rpc/channel.js';
+import { readPeerReason } from '../../src/edge/rpc/errors.js';
+import { FLEET_HEALTH } from '../../src/fleet/aggregator/aggregator.js';
 import { HealthClient } from '../../src/gen/grpc/health/v1/health.js';
 import type { WatchAgreementResponse } from '../../src/gen/kvaccord/v1/fleet.js';
 import { AgreementState, FleetClient, MemberState } from '../../src/gen/kvaccord/v1/fleet.js';
-import { parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
-import type { RpcChannel } from '../../src/rpc/channel.js';
-import { readPeerReason } from '../../src/rpc/errors.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
 import { FakeSidecar } from '../support/fake-sidecar.js';
 import { makeWireReport } from '../support/reports.js';
@@ -62,7 +62,7 @@ describe('an aggregator over real sockets', () => {
     const { agreement } = await callUnary(fleet.getAgreement.bind(fleet), { group: '' }, call);
     expect(agreement).toMatchObject({
       group: 'tiny',
-      state: AgreementState.AGREEMENT_STATE_AGREED,
+      state: AgreementState.AGREED,
       gateOpen: true,
       ready: true,
       contract: { tokensPerBlock: 32, isOverride: false },
@@ -171,7 +171,7 @@ describe('an aggregator over real sockets', () => {
     expect(second.nextPageToken).toBe('');
     const all = [...first.workers, ...second.workers];
     expect(all.map(({ report }) => report?.workerId).sort()).toEqual(names);
-    expect(all.every(({ member }) => member?.state === MemberState.MEMBER_STATE_CONFORMING)).toBe(true);
+    expect(all.every(({ member }) => member?.state === MemberState.CONFORMING)).toBe(true);
   });
 
   it('refuses an unknown model with NOT_FOUND and asks for a name when there are several', async () => {

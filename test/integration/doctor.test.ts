@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CAUSES, type CauseId, type Confidence } from '../../src/doctor/diagnosis.js';
 import { Canary_State } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { CAUSES, type CauseId, type Confidence } from '../../src/tools/doctor/diagnosis.js';
 import { CliProcess } from '../support/cli-process.js';
 import { FakeSidecar } from '../support/fake-sidecar.js';
 import { type PlayedFleet, type PlayedFleetOptions, playDynamo } from '../support/played-dynamo.js';
@@ -226,7 +226,7 @@ const CASES: readonly Case[] = [
     from: 'asked: a sidecar whose canary arrived in the events of another engine',
     flags: async () => {
       const canary = {
-        state: Canary_State.STATE_FAILED,
+        state: Canary_State.FAILED,
         reason: FAILED_CANARY,
         results: [],
         askedAt: undefined,

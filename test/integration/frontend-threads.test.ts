@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { get } from 'node:https';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { TestAuthority, TestFolder } from '../rpc/certificates.js';
+import { TestAuthority, TestFolder } from '../edge/rpc/certificates.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
 import { OpenThings, workersOf } from '../support/open-things.js';
 import { Program, requireBuild } from '../support/program.js';

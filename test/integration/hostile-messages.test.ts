@@ -1,8 +1,12 @@
 import { Server, ServerCredentials, type ServerWritableStream, type ServiceDefinition } from '@grpc/grpc-js';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listWorkers } from '../../src/aggregator/fleet-service.js';
-import { RemoteAgreement, SILENCE_LIMIT_MS } from '../../src/aggregator/remote-agreement.js';
+import { parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { RpcDialer } from '../../src/edge/rpc/channel.js';
+import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { listWorkers } from '../../src/fleet/aggregator/fleet-service.js';
+import { RemoteAgreement, SILENCE_LIMIT_MS } from '../../src/fleet/aggregator/remote-agreement.js';
 import { HealthCheckRequest, HealthService } from '../../src/gen/grpc/health/v1/health.js';
 import {
   ServerReflectionRequest,
@@ -41,17 +45,11 @@ import {
   RouterService,
   SelectWorkerRequest,
 } from '../../src/gen/kvaccord/v1/router.js';
-import { parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { RpcDialer } from '../../src/rpc/channel.js';
-import { createPlaintextSecurity } from '../../src/rpc/security.js';
-import { CapabilitiesEndpoint } from '../../src/sidecar/capabilities-service.js';
-import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../src/sidecar/kv-events-service.js';
-import { OfferBoard } from '../../src/sidecar/offer-board.js';
-import { ReportStore } from '../../src/sidecar/report-store.js';
-import { createTestServer } from '../rpc/rpc-test-server.js';
-import { exactRank, FakeFeed } from '../sidecar/support/fake-feed.js';
-import { readyView } from '../sidecar/support/views.js';
+import { CapabilitiesEndpoint } from '../../src/worker/sidecar/capabilities-service.js';
+import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../src/worker/sidecar/kv-events-service.js';
+import { OfferBoard } from '../../src/worker/sidecar/offer-board.js';
+import { ReportStore } from '../../src/worker/sidecar/report-store.js';
+import { createTestServer } from '../edge/rpc/rpc-test-server.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import { Changes } from '../support/changes.js';
 import { fuzzService } from '../support/fuzz-service.js';
@@ -60,6 +58,8 @@ import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { makeWireReport } from '../support/reports.js';
 import { mutatedMessages } from '../support/wire-mutation.js';
+import { exactRank, FakeFeed } from '../worker/sidecar/support/fake-feed.js';
+import { readyView } from '../worker/sidecar/support/views.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -382,7 +382,7 @@ describe('who follows an aggregator', () => {
           $case: 'agreement',
           value: Agreement.fromPartial({
             group: 'tiny',
-            state: AgreementState.AGREEMENT_STATE_AGREED,
+            state: AgreementState.AGREED,
             epoch: 1n,
             gateOpen: true,
             contract: { tokensPerBlock: 32, digest: 'd' },

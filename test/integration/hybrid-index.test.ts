@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { BlockHasher } from '../../src/blocks/block-hasher.js';
+import { BlockHasher } from '../../src/core/blocks/block-hasher.js';
 import { type CacheGroup, CacheGroupKind, type Contract } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { DumpResponse } from '../../src/gen/kvaccord/v1/indexer.js';
 import { Picture, SubscribeResponse, Tier } from '../../src/gen/kvaccord/v1/kv_events.js';
@@ -23,11 +23,11 @@ const group = (index: number, kind: CacheGroupKind, more: Partial<CacheGroup> = 
   ...more,
 });
 const full = (index: number, tokensPerBlock = WIDTH): CacheGroup =>
-  group(index, CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION, { tokensPerBlock });
+  group(index, CacheGroupKind.FULL_ATTENTION, { tokensPerBlock });
 const sliding = (index: number, windowTokens: number): CacheGroup =>
-  group(index, CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW, { windowTokens });
+  group(index, CacheGroupKind.SLIDING_WINDOW, { windowTokens });
 const state = (index: number, tokensPerBlock: number): CacheGroup =>
-  group(index, CacheGroupKind.CACHE_GROUP_KIND_STATE, { tokensPerBlock });
+  group(index, CacheGroupKind.STATE, { tokensPerBlock });
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, at) => from + at);
 const hasher = new BlockHasher();
@@ -41,13 +41,13 @@ function hashesOf(prompt: readonly number[], blocks: readonly number[], tokensPe
 }
 
 function startOf(cacheGroups: readonly CacheGroup[], stream = 's-1'): SubscribeResponse {
-  const rank = { dataParallelRank: 0, picture: Picture.PICTURE_EXACT, cacheGroups: [...cacheGroups] };
+  const rank = { dataParallelRank: 0, picture: Picture.EXACT, cacheGroups: [...cacheGroups] };
   const value = { workerId: 'w-1', instanceId: 'w-1-1', streamId: stream, resumed: false, ranks: [rank] };
   return SubscribeResponse.fromPartial({ payload: { $case: 'start', value } });
 }
 
 function partOf(hashes: Buffer, cacheGroup?: number, tokensPerBlock = WIDTH): SubscribeResponse {
-  const part = { dataParallelRank: 0, tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };
+  const part = { dataParallelRank: 0, tier: Tier.DEVICE, tokensPerBlock, sequenceHashes: hashes };
   return SubscribeResponse.fromPartial({
     payload:
       cacheGroup === undefined
@@ -63,7 +63,7 @@ function groupChange(
   hashes: Buffer,
   tokensPerBlock = WIDTH,
 ): SubscribeResponse {
-  const blocks = { tier: Tier.TIER_DEVICE, tokensPerBlock, sequenceHashes: hashes };
+  const blocks = { tier: Tier.DEVICE, tokensPerBlock, sequenceHashes: hashes };
   const change =
     kind === 'stored'
       ? { $case: 'groupStored' as const, value: { cacheGroup, stored: blocks } }
@@ -204,7 +204,7 @@ describe('FindMatches over a hybrid model', () => {
     expect(view?.routingMode).toBe('mixed');
     expect(view?.members[0]?.pictureReason).toContain('its KV cache group 1 (hologram) is of a kind');
     expect(await matches(indexerOf(open, harness), tokens(prompt))).toEqual([
-      `${strange.address}/0 28,28,28,28 ${Picture.PICTURE_APPROXIMATE}`,
+      `${strange.address}/0 28,28,28,28 ${Picture.APPROXIMATE}`,
     ]);
   });
 
@@ -218,7 +218,7 @@ describe('FindMatches over a hybrid model', () => {
     const harness = await open.aggregator([engine]);
     await pictured(harness, 'exact');
     const cacheGroups = range(0, 33).map((index) => sliding(index, 128));
-    const value = { picture: Picture.PICTURE_EXACT, cacheGroups };
+    const value = { picture: Picture.EXACT, cacheGroups };
     engine.sendEvents(SubscribeResponse.fromPartial({ payload: { $case: 'rankState', value } }));
     await engine.until(() => engine.subscriptionRequests.length === 2);
     expect(engine.subscriptionRequests[1]).toEqual({ resumeStreamId: '', resumeSequence: 0n });

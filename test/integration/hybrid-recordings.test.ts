@@ -1,17 +1,21 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { hitRules, longestHit } from '../../src/blocks/longest-hit.js';
-import type { CacheGroup } from '../../src/contract/cache-groups.js';
-import { FleetIndex } from '../../src/indexer/fleet-index.js';
-import { IndexTally } from '../../src/indexer/index-tally.js';
-import { PromptHashes } from '../../src/indexer/prompt-hashes.js';
-import type { RankStatus } from '../../src/kv-events/relay.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
-import { makePicture } from '../kv-events/support/engine-payloads.js';
-import { FakePublisher } from '../kv-events/support/fake-publisher.js';
-import { type GroupRecording, promptsOf, readGroupRecording } from '../kv-events/support/group-recordings.js';
+import { hitRules, longestHit } from '../../src/core/blocks/longest-hit.js';
+import type { CacheGroup } from '../../src/core/contract/cache-groups.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
+import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';
+import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
+import { PromptHashes } from '../../src/fleet/indexer/prompt-hashes.js';
+import type { RankStatus } from '../../src/worker/kv-events/relay.js';
 import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';
 import { routerOf } from '../support/router-calls.js';
+import { makePicture } from '../worker/kv-events/support/engine-payloads.js';
+import { FakePublisher } from '../worker/kv-events/support/fake-publisher.js';
+import {
+  type GroupRecording,
+  promptsOf,
+  readGroupRecording,
+} from '../worker/kv-events/support/group-recordings.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

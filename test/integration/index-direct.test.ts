@@ -1,9 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../src/agreement/options.js';
-import { batchOf, cleared, FakePublisher, removed, stored } from '../kv-events/support/fake-publisher.js';
+import type { AgreementOptions } from '../../src/core/agreement/options.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import { indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';
+import {
+  batchOf,
+  cleared,
+  FakePublisher,
+  removed,
+  stored,
+} from '../worker/kv-events/support/fake-publisher.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

@@ -19,11 +19,11 @@ describe('status --index', () => {
     const cacheGroups = [
       {
         index: 0,
-        kind: CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW,
+        kind: CacheGroupKind.SLIDING_WINDOW,
         tokensPerBlock: 32,
         windowTokens: 128,
       },
-      { index: 1, kind: CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION, tokensPerBlock: 32 },
+      { index: 1, kind: CacheGroupKind.FULL_ATTENTION, tokensPerBlock: 32 },
     ];
     const start = say.start();
     for (const rank of start.payload?.$case === 'start' ? start.payload.value.ranks : [])

@@ -1,10 +1,10 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import { BlockHasher } from '../../src/blocks/block-hasher.js';
+import { BlockHasher } from '../../src/core/blocks/block-hasher.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
+import { readPeerReason } from '../../src/edge/rpc/errors.js';
 import { EvidenceSource, HashUnit } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { SubscribeRequest, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
-import { readPeerReason } from '../../src/rpc/errors.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import type { FakeSidecar, FakeSidecarOptions } from '../support/fake-sidecar.js';
 import { call, hashed, indexerOf, matches, tokens } from '../support/indexer-calls.js';
@@ -305,9 +305,9 @@ describe('FindMatches', () => {
     const report = makeWireReport('w-1', { revision: 2n });
     const evidence = report.evidence.map((one) => ({
       ...one,
-      source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+      source: EvidenceSource.OBSERVED_EVENT,
     }));
-    const contract = { tokensPerBlock: 32, hashUnit: HashUnit.HASH_UNIT_BIGRAM, cacheGroups: [] };
+    const contract = { tokensPerBlock: 32, hashUnit: HashUnit.BIGRAM, cacheGroups: [] };
     worker.setReport({ ...report, contract, evidence });
     await expect.poll(() => matches(indexer, tokens(prompt))).toEqual([`${worker.address}/0 3,3,3,3 1`]);
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { TestAuthority, TestFolder } from '../rpc/certificates.js';
+import { TestAuthority, TestFolder } from '../edge/rpc/certificates.js';
 import { type LogLine, Program, requireBuild } from '../support/program.js';
 
 beforeAll(requireBuild);

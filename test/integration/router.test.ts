@@ -1,6 +1,9 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import { BlockHasher } from '../../src/blocks/block-hasher.js';
+import { BlockHasher } from '../../src/core/blocks/block-hasher.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
+import { readPeerReason } from '../../src/edge/rpc/errors.js';
+import type { Route, RouteRequest } from '../../src/fleet/router/routing.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
 import { Picture, type SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import {
@@ -9,9 +12,6 @@ import {
   type RouterClient,
   type Selection,
 } from '../../src/gen/kvaccord/v1/router.js';
-import type { Route, RouteRequest } from '../../src/router/routing.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
-import { readPeerReason } from '../../src/rpc/errors.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import type { FakeSidecar } from '../support/fake-sidecar.js';
 import { call, hashed, indexerOf, matches, tokens } from '../support/indexer-calls.js';
@@ -357,7 +357,7 @@ describe('the router of an aggregator, over real sockets', () => {
         ranks: [
           {
             target: worker.address,
-            reporting: CountReporting.COUNT_REPORTING_REPORTS,
+            reporting: CountReporting.REPORTS,
             window: { requests: 5n, predictedTokens: 320n, reportedTokens: 0n, overTokens: 320n },
             doubted: true,
             doubtReason: expect.stringContaining('its prefix cache is off'),
@@ -367,7 +367,7 @@ describe('the router of an aggregator, over real sockets', () => {
       },
     ]);
     expect(await matches(indexerOf(open, harness), hashed([1]))).toEqual([
-      `${worker.address}/0 1,1,1,1 ${Picture.PICTURE_DOUBTED}`,
+      `${worker.address}/0 1,1,1,1 ${Picture.DOUBTED}`,
     ]);
     // It comes back by its results.
     for (let count = 0; count < 20; count += 1) {

@@ -1,24 +1,24 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
-import { reportedSource } from '../../src/contract/event-source.js';
+import { reportedSource } from '../../src/core/contract/event-source.js';
+import { type Address, parseAddress } from '../../src/edge/platform/address.js';
+import { systemClock } from '../../src/edge/platform/clock.js';
+import { systemRandom } from '../../src/edge/platform/random.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
+import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { declaredFacts } from '../../src/engines/probing/declared.js';
+import { ENGINE_PROBES } from '../../src/engines/probing/index.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
 import type { ReserveResponse } from '../../src/gen/kvaccord/v1/router.js';
-import { EngineFeed } from '../../src/kv-events/engine-feed.js';
-import { type Address, parseAddress } from '../../src/platform/address.js';
-import { systemClock } from '../../src/platform/clock.js';
-import { systemRandom } from '../../src/platform/random.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
-import { createPlaintextSecurity } from '../../src/rpc/security.js';
-import { declaredFacts } from '../../src/sidecar/engines/declared.js';
-import { ENGINE_PROBES } from '../../src/sidecar/engines/index.js';
-import { Sidecar } from '../../src/sidecar/sidecar.js';
-import { batchOf, FakePublisher, stored } from '../kv-events/support/fake-publisher.js';
-import { bareModules } from '../sidecar/support/scripted-probe.js';
+import { EngineFeed } from '../../src/worker/kv-events/engine-feed.js';
+import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
 import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { routerOf } from '../support/router-calls.js';
+import { batchOf, FakePublisher, stored } from '../worker/kv-events/support/fake-publisher.js';
+import { bareModules } from '../worker/sidecar/support/scripted-probe.js';
 
 const FREE_PORT = parseAddress('127.0.0.1:0') as Address;
 

@@ -106,7 +106,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
         expect((await completeReport(sidecar)).contract?.tokensPerBlock).toBe(16);
       const agreement = await until('the agreement', async () => {
         const now = await agreementOf(aggregator);
-        return now.state === AgreementState.AGREEMENT_STATE_AGREED && now;
+        return now.state === AgreementState.AGREED && now;
       });
       expect(agreement).toMatchObject({ epoch: 1n, gateOpen: true, contract: { tokensPerBlock: 16 } });
     });
@@ -157,7 +157,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       const { members } = await agreementOf(aggregator);
       for (const member of members) {
         expect(member).toMatchObject({
-          state: MemberState.MEMBER_STATE_VERIFIED,
+          state: MemberState.VERIFIED,
           tokensPerBlock: 32,
           declaredTokensPerBlock: 16,
         });

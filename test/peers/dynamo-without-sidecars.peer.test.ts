@@ -113,7 +113,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
     await until('both workers verified', async () => {
       const { members, contract } = await agreementOf(aggregator);
       expect(contract?.tokensPerBlock).toBe(32);
-      if (members.every(({ state }) => state === MemberState.MEMBER_STATE_VERIFIED)) return true;
+      if (members.every(({ state }) => state === MemberState.VERIFIED)) return true;
       await converse(frontend, { ...LOAD, seed: seed++ });
       return false;
     });

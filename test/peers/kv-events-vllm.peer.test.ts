@@ -55,7 +55,7 @@ class StaleWatch {
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     while (!this.#isOver) {
       for (const { picture, deviceBlocks } of (await findMatches(this.#index, { tokens: PROMPT })).matches) {
-        if (picture === Picture.PICTURE_EXACT) this.#wrong.push(`exact, with ${deviceBlocks} old blocks`);
+        if (picture === Picture.EXACT) this.#wrong.push(`exact, with ${deviceBlocks} old blocks`);
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -169,7 +169,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
           dataParallelRank: 0,
           deviceBlocks: 5,
           hostBlocks: 5,
-          picture: Picture.PICTURE_EXACT,
+          picture: Picture.EXACT,
         },
       ]);
       expect(await prefill(engine, whole)).toBe(4 * WIDTH);
@@ -180,10 +180,10 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(routingMode).toBe('exact');
       expect(members).toMatchObject([
         {
-          state: MemberState.MEMBER_STATE_VERIFIED,
-          offer: MemberOffer.MEMBER_OFFER_FULL,
-          source: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
-          picture: Picture.PICTURE_EXACT,
+          state: MemberState.VERIFIED,
+          offer: MemberOffer.FULL,
+          source: EvidenceSource.OBSERVED_EVENT,
+          picture: Picture.EXACT,
           pictureReason: '',
         },
       ]);
@@ -252,7 +252,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       const tookMs = await untilExact(direct, 'w0', await truth.settled(), startedMs);
       console.log(`an aggregator without a sidecar knew what vLLM holds ${tookMs} ms after its start`);
       const { matches } = await findMatches(direct, { tokens: PROMPT });
-      expect(matches).toMatchObject([{ target: 'w0', deviceBlocks: 5, picture: Picture.PICTURE_EXACT }]);
+      expect(matches).toMatchObject([{ target: 'w0', deviceBlocks: 5, picture: Picture.EXACT }]);
       expect(await prefill(engine, { tokens: PROMPT })).toBe(5 * WIDTH);
     });
 

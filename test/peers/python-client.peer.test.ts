@@ -8,7 +8,7 @@ import { credentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { CapabilitiesClient, CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, FleetClient } from '../../src/gen/kvaccord/v1/fleet.js';
-import { TestAuthority } from '../rpc/certificates.js';
+import { TestAuthority } from '../edge/rpc/certificates.js';
 import { forThisTest } from './support/for-this-test.js';
 import { type Served, startAggregator, startKvAccord, startSidecar } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';

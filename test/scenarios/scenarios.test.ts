@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../src/agreement/options.js';
-import { evidenceSourceName } from '../../src/contract/names.js';
-import type { Picture } from '../../src/contract/picture.js';
+import type { AgreementOptions } from '../../src/core/agreement/options.js';
+import { evidenceSourceName } from '../../src/core/contract/names.js';
+import type { Picture } from '../../src/core/contract/picture.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { TestFleet } from '../support/fleet.js';
 
@@ -32,13 +32,13 @@ function readOptions(words: readonly string[]): Partial<AgreementOptions> {
 }
 
 const SOURCES: Readonly<Record<string, EvidenceSource>> = {
-  declared: EvidenceSource.EVIDENCE_SOURCE_DECLARED,
-  observed: EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT,
+  declared: EvidenceSource.DECLARED,
+  observed: EvidenceSource.OBSERVED_EVENT,
 };
 
 const KINDS: Readonly<Record<string, EngineKind>> = {
-  dynamo: EngineKind.ENGINE_KIND_DYNAMO,
-  trtllm: EngineKind.ENGINE_KIND_TENSORRT_LLM,
+  dynamo: EngineKind.DYNAMO,
+  trtllm: EngineKind.TENSORRT_LLM,
 };
 
 /** `a 32 model=tiny instance=a-2 rev=3 unusable=starting draining=true declares=16 source=observed kind=dynamo`. */

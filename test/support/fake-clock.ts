@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/platform/clock.js';
+import type { Clock, Timer } from '../../src/edge/platform/clock.js';
 
 /** A clock that stands still until a test moves it. */
 export class FakeClock implements Clock {

@@ -1,4 +1,4 @@
-import type { AgreementFeed } from '../../src/aggregator/agreement-feed.js';
+import type { AgreementFeed } from '../../src/fleet/aggregator/agreement-feed.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 
 /** A feed that says what the test says. */
@@ -9,12 +9,12 @@ export class FakeFeed implements AgreementFeed {
   readonly watchers: Set<() => void> = new Set();
 
   agree(tokensPerBlock: number): void {
-    const state = AgreementState.AGREEMENT_STATE_AGREED;
+    const state = AgreementState.AGREED;
     this.say(Agreement.fromPartial({ group: 'tiny', state, contract: { tokensPerBlock } }));
   }
 
   contradict(text: string): void {
-    const state = AgreementState.AGREEMENT_STATE_CONFLICT;
+    const state = AgreementState.CONFLICT;
     this.say(Agreement.fromPartial({ group: 'tiny', state, reasons: [{ code: 'conflict', text }] }));
   }
 

@@ -1,10 +1,10 @@
-import type { HashUnitName } from '../../src/blocks/block-hasher.js';
-import type { Matches } from '../../src/blocks/prefix-index.js';
-import type { Tier } from '../../src/blocks/tier.js';
-import type { Picture } from '../../src/contract/picture.js';
-import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/indexer/asked-index.js';
-import { FleetIndex, type RankHolding, type RankMatch } from '../../src/indexer/fleet-index.js';
-import { IndexTally } from '../../src/indexer/index-tally.js';
+import type { HashUnitName } from '../../src/core/blocks/block-hasher.js';
+import type { Matches } from '../../src/core/blocks/prefix-index.js';
+import type { Tier } from '../../src/core/blocks/tier.js';
+import type { Picture } from '../../src/core/contract/picture.js';
+import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/asked-index.js';
+import { FleetIndex, type RankHolding, type RankMatch } from '../../src/fleet/indexer/fleet-index.js';
+import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
 
 /** An index that somebody fills by hand, without workers that tell what they hold. */
 export class FilledIndex implements AskedIndex {

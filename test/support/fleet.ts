@@ -1,18 +1,18 @@
-import type { AgreementEffect, AgreementEvent } from '../../src/agreement/events.js';
-import type { AgreementOptions } from '../../src/agreement/options.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/agreement/options.js';
-import { reduce } from '../../src/agreement/reduce.js';
-import type { FleetView, GroupView, MemberView } from '../../src/agreement/snapshot.js';
-import { viewFleet } from '../../src/agreement/snapshot.js';
-import type { AgreementState } from '../../src/agreement/state.js';
-import { createAgreement } from '../../src/agreement/state.js';
-import type { ContractValues } from '../../src/contract/contract-values.js';
-import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/contract/contract-values.js';
-import type { Picture } from '../../src/contract/picture.js';
-import type { Serving } from '../../src/contract/serving.js';
-import type { SizeFacts } from '../../src/contract/size-rule.js';
-import type { ProbeAnswer } from '../../src/contract/token-answers.js';
-import type { WorkerReport } from '../../src/contract/worker-report.js';
+import type { AgreementEffect, AgreementEvent } from '../../src/core/agreement/events.js';
+import type { AgreementOptions } from '../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import { reduce } from '../../src/core/agreement/reduce.js';
+import type { FleetView, GroupView, MemberView } from '../../src/core/agreement/snapshot.js';
+import { viewFleet } from '../../src/core/agreement/snapshot.js';
+import type { AgreementState } from '../../src/core/agreement/state.js';
+import { createAgreement } from '../../src/core/agreement/state.js';
+import type { ContractValues } from '../../src/core/contract/contract-values.js';
+import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/core/contract/contract-values.js';
+import type { Picture } from '../../src/core/contract/picture.js';
+import type { Serving } from '../../src/core/contract/serving.js';
+import type { SizeFacts } from '../../src/core/contract/size-rule.js';
+import type { ProbeAnswer } from '../../src/core/contract/token-answers.js';
+import type { WorkerReport } from '../../src/core/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
 /** What a test says of a report; the rest is filled in plainly. */
@@ -45,7 +45,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     instanceId: instance,
     revision: BigInt(revision),
     group: model,
-    engineKind: sketch.kind ?? EngineKind.ENGINE_KIND_VLLM,
+    engineKind: sketch.kind ?? EngineKind.VLLM,
     draining: sketch.draining === true,
     usable,
     reasons: usable ? [] : [unusable],
@@ -53,7 +53,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     contractKey: comparedKey(values, CONTRACT_FIELDS),
     topologyKey: comparedKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence: {
-      source: source ?? EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS,
+      source: source ?? EvidenceSource.ENGINE_METRICS,
       origin: `GET http://${target}:8000/metrics`,
       raw: `block_size="${size}"`,
     },
@@ -62,7 +62,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
         ? undefined
         : { tokensPerBlock: sketch.declares, origin: 'its model card' },
     sizeFacts: {
-      engineKind: sketch.kind ?? EngineKind.ENGINE_KIND_VLLM,
+      engineKind: sketch.kind ?? EngineKind.VLLM,
       runsTokens: usable ? size : undefined,
       ...sketch.sizeFacts,
     },

@@ -1,4 +1,4 @@
-import { type HitGroup, type HitKind, hitRules, longestHit } from '../../src/blocks/longest-hit.js';
+import { type HitGroup, type HitKind, hitRules, longestHit } from '../../src/core/blocks/longest-hit.js';
 import type { DrawnHit, DrawnTable } from './random-hits.js';
 
 const KINDS: Readonly<Record<DrawnTable['kind'], HitKind>> = {

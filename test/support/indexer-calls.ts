@@ -1,7 +1,7 @@
+import { parseAddress } from '../../src/edge/platform/address.js';
+import { type Clock, systemClock } from '../../src/edge/platform/clock.js';
+import { callUnary } from '../../src/edge/rpc/call-unary.js';
 import { IndexerClient, type Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
-import { parseAddress } from '../../src/platform/address.js';
-import { type Clock, systemClock } from '../../src/platform/clock.js';
-import { callUnary } from '../../src/rpc/call-unary.js';
 import type { AggregatorHarness } from './aggregator-harness.js';
 import { pack } from './kv-events.js';
 import type { OpenThings } from './open-things.js';

@@ -1,4 +1,4 @@
-import { TIERS, type Tier } from '../../src/blocks/tier.js';
+import { TIERS, type Tier } from '../../src/core/blocks/tier.js';
 import { Picture, SubscribeResponse, type Tier as WireTier } from '../../src/gen/kvaccord/v1/kv_events.js';
 
 /** Packed little-endian u64. */
@@ -40,7 +40,7 @@ export const say = {
           ranks: ranks.map((picture, dataParallelRank) => ({
             dataParallelRank,
             picture,
-            reason: picture === Picture.PICTURE_EXACT ? '' : 'the engine was there before',
+            reason: picture === Picture.EXACT ? '' : 'the engine was there before',
           })),
         },
       },

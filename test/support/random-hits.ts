@@ -1,4 +1,4 @@
-import { seededRandom } from '../../src/platform/random.js';
+import { seededRandom } from '../../src/edge/platform/random.js';
 import type { HitQuestion } from './longest-hit.js';
 
 /** One table of a case, as data, so that it can be sent to another process. */

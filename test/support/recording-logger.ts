@@ -1,4 +1,4 @@
-import type { LogFields, Logger, LogLevel } from '../../src/platform/logger.js';
+import type { LogFields, Logger, LogLevel } from '../../src/edge/platform/logger.js';
 
 /** One line as it was logged. */
 export interface RecordedLine {

@@ -1,5 +1,5 @@
+import { parseAddress } from '../../src/edge/platform/address.js';
 import { RouterClient } from '../../src/gen/kvaccord/v1/router.js';
-import { parseAddress } from '../../src/platform/address.js';
 import type { AggregatorHarness } from './aggregator-harness.js';
 import type { OpenThings } from './open-things.js';
 

@@ -1,6 +1,6 @@
-import type { SessionListener } from '../../src/aggregator/session-listener.js';
+import type { RpcChannel } from '../../src/edge/rpc/channel.js';
+import type { SessionListener } from '../../src/fleet/aggregator/session-listener.js';
 import type { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
-import type { RpcChannel } from '../../src/rpc/channel.js';
 import { Changes } from './changes.js';
 
 /** Keeps what sessions tell, and lets tests wait for it. */

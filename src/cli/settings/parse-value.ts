@@ -1,8 +1,8 @@
 import type { StringValue } from 'ms';
 import ms from 'ms';
-import { ADDRESS_FORMS, type Address, parseAddress } from '../../platform/address.js';
-import { isEventEndpoint } from '../../sidecar/kv-events-endpoint.js';
-import { hasUnprintable } from '../../text/printable.js';
+import { hasUnprintable } from '../../core/text/printable.js';
+import { ADDRESS_FORMS, type Address, parseAddress } from '../../edge/platform/address.js';
+import { isEventEndpoint } from '../../worker/sidecar/kv-events-endpoint.js';
 import type {
   AddressSetting,
   DurationSetting,

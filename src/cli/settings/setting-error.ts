@@ -1,5 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
-import { withEscapes } from '../../text/printable.js';
+import { withEscapes } from '../../core/text/printable.js';
 
 /** Where a value came from. */
 export type Origin =

@@ -1,4 +1,4 @@
-import type { Address } from '../../platform/address.js';
+import type { Address } from '../../edge/platform/address.js';
 
 /** What every setting has, whatever its kind. */
 interface Described {

@@ -1,5 +1,5 @@
-import type { Environment } from '../../platform/environment.js';
-import { PLACEMENT_VARIABLES } from '../../sidecar/topology/placement-variables.js';
+import type { Environment } from '../../edge/platform/environment.js';
+import { PLACEMENT_VARIABLES } from '../../worker/topology/placement-variables.js';
 import { ENVIRONMENT_PREFIX, environmentName } from './setting.js';
 import { nearest, quote } from './setting-error.js';
 

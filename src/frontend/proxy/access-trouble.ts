@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../platform/clock.js';
-import { explainTlsFailure } from '../../platform/explain-tls-failure.js';
-import type { Logger } from '../../platform/logger.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { explainTlsFailure } from '../../edge/platform/explain-tls-failure.js';
+import type { Logger } from '../../edge/platform/logger.js';
 
 /** Milliseconds until the same trouble of the same worker is logged again: it comes with every request. */
 const REPEAT_MS = 60_000;

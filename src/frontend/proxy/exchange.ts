@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { InBag } from '../../platform/bag.js';
-import type { Clock } from '../../platform/clock.js';
-import type { Logger } from '../../platform/logger.js';
-import { type Route, RoutingError } from '../../router/routing.js';
-import { drainingError } from '../gateway-errors.js';
-import { OpenAiError, sendOpenAiError } from '../openai-error.js';
+import type { InBag } from '../../edge/platform/bag.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import { type Route, RoutingError } from '../../fleet/router/routing.js';
+import { drainingError } from '../gateway/gateway-errors.js';
+import { OpenAiError, sendOpenAiError } from '../gateway/openai-error.js';
 import type { AccessTrouble } from './access-trouble.js';
 import { AnswerWatch } from './answer-watch.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';

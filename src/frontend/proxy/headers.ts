@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Decision } from '../../router/routing.js';
+import type { Decision } from '../../fleet/router/routing.js';
 import type { ProxyOptions } from './proxy-options.js';
 
 /** Headers that speak of one connection alone (RFC 9110, 7.6.1), whatever `Connection` names. */

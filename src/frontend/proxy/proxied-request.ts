@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Route } from '../../router/routing.js';
+import type { Route } from '../../fleet/router/routing.js';
 
 /** A request that a worker shall answer. */
 export interface ProxiedRequest {

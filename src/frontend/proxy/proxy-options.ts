@@ -1,4 +1,4 @@
-import { isOnSidecarsHost, type MayHaveKeys } from '../key-hosts.js';
+import { isOnSidecarsHost, type MayHaveKeys } from '../gateway/key-hosts.js';
 
 /** Bounds and manners of a proxy. Every one has a default in `DEFAULT_PROXY_OPTIONS`. */
 export interface ProxyOptions {

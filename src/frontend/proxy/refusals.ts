@@ -1,6 +1,6 @@
-import { RoutingError } from '../../router/routing.js';
-import { internalError } from '../gateway-errors.js';
-import { notRoutedError, OpenAiError } from '../openai-error.js';
+import { RoutingError } from '../../fleet/router/routing.js';
+import { internalError } from '../gateway/gateway-errors.js';
+import { notRoutedError, OpenAiError } from '../gateway/openai-error.js';
 import type { AttemptFailure } from './attempt.js';
 
 /** Seconds after which another try makes sense: a worker restarts, or a queue empties. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'undici';
-import type { Clock } from '../../platform/clock.js';
+import type { Clock } from '../../edge/platform/clock.js';
 
 /**
  * When a worker was last heard, by whichever request, and the question whether

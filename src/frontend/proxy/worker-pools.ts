@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Pool } from 'undici';
-import { engineConnector } from '../engine-connector.js';
+import { engineConnector } from '../gateway/engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { WorkerLife } from './worker-life.js';
 

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Registry } from 'prom-client';
-import type { MetricsContentType } from '../../http/metrics-page.js';
+import type { MetricsContentType } from '../../edge/http/metrics-page.js';
 
 /** One metric of another process, as its registry gives it. */
 export interface MetricSnapshot {

@@ -1,6 +1,6 @@
-import type { Clock, Timer } from '../../platform/clock.js';
-import type { CrewLink } from '../../platform/crew.js';
-import type { Turns } from '../../platform/turns.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { CrewLink } from '../../edge/platform/crew.js';
+import type { Turns } from '../../edge/platform/turns.js';
 
 /** Messages of one batch; the other side refuses larger ones. */
 export const MAX_BATCH = 256;

@@ -1,4 +1,4 @@
-import { CACHE_USES, type RouteRequest, type Usage } from '../../router/routing.js';
+import { CACHE_USES, type RouteRequest, type Usage } from '../../fleet/router/routing.js';
 import { canBeSent, type ThreadMessage } from './messages.js';
 import type { MetricSnapshot, MetricsSnapshot } from './metrics-snapshot.js';
 import { MAX_BATCH } from './outbox.js';

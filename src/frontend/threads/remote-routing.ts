@@ -1,13 +1,13 @@
-import type { Clock, Timer } from '../../platform/clock.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
 import {
   type Decision,
   type Route,
   type RouteRequest,
   type Routing,
   RoutingError,
-} from '../../router/routing.js';
-import { internalError, overloadedError } from '../gateway-errors.js';
-import { OpenAiError } from '../openai-error.js';
+} from '../../fleet/router/routing.js';
+import { internalError, overloadedError } from '../gateway/gateway-errors.js';
+import { OpenAiError } from '../gateway/openai-error.js';
 import { canBeSent, type RouteAnswer, type RouteMessage } from './messages.js';
 import type { Outbox } from './outbox.js';
 

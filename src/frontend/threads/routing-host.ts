@@ -1,5 +1,5 @@
-import type { Logger } from '../../platform/logger.js';
-import { type Route, type RouteRequest, type Routing, RoutingError } from '../../router/routing.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import { type Route, type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
 import type { RouteAnswer, RouteMessage } from './messages.js';
 
 export interface RoutingHostOptions {

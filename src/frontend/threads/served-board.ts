@@ -1,6 +1,6 @@
-import type { Clock, Timer } from '../../platform/clock.js';
-import type { Decision } from '../../router/routing.js';
-import { Models } from '../models.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { Decision } from '../../fleet/router/routing.js';
+import { Models } from '../gateway/models.js';
 import type { Served } from './messages.js';
 
 /**

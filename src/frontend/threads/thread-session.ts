@@ -1,9 +1,9 @@
-import { type HttpAnswer, textAnswer } from '../../http/answer.js';
-import type { Clock, Timer } from '../../platform/clock.js';
-import type { CrewMember, StartCrewMember } from '../../platform/crew.js';
-import type { Logger } from '../../platform/logger.js';
-import type { Turns } from '../../platform/turns.js';
-import type { Routing } from '../../router/routing.js';
+import { type HttpAnswer, textAnswer } from '../../edge/http/answer.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { CrewMember, StartCrewMember } from '../../edge/platform/crew.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Turns } from '../../edge/platform/turns.js';
+import type { Routing } from '../../fleet/router/routing.js';
 import type { RouteAnswer, ThreadMessage, ThreadOrder } from './messages.js';
 import type { MetricsSnapshot } from './metrics-snapshot.js';
 import { Outbox } from './outbox.js';

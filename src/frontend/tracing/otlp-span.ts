@@ -1,5 +1,5 @@
 import { type Attributes, type Span, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import type { Decision } from '../../router/routing.js';
+import type { Decision } from '../../fleet/router/routing.js';
 import type { RequestOutcome, RequestSpan, SentTo } from './request-tracer.js';
 import { writeTraceParent } from './trace-context.js';
 

@@ -16,8 +16,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, sleep } from '../../platform/clock.js';
-import type { Logger } from '../../platform/logger.js';
+import { type Clock, sleep } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
 import { OtlpSpan } from './otlp-span.js';
 import type { RequestSpan, RequestTracer } from './request-tracer.js';
 import { ToldExporter } from './told-exporter.js';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Decision, Usage } from '../../router/routing.js';
+import type { Decision, Usage } from '../../fleet/router/routing.js';
 
 /** Where a request was sent, beside the decision itself. */
 export interface SentTo {

@@ -1,7 +1,7 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
-import { describeError } from '../../platform/describe-error.js';
-import type { Logger } from '../../platform/logger.js';
-import { onOneLine } from '../../text/printable.js';
+import { onOneLine } from '../../core/text/printable.js';
+import { describeError } from '../../edge/platform/describe-error.js';
+import type { Logger } from '../../edge/platform/logger.js';
 
 /** The code of a result that is good; `@opentelemetry/core` names it, which is not ours to import. */
 const SUCCESS = 0;

@@ -1,4 +1,4 @@
-import type { Usage } from '../../router/routing.js';
+import type { Usage } from '../../fleet/router/routing.js';
 import type { Picked, ProxyOutcome } from '../proxy/proxied-request.js';
 import type { RequestSpan } from './request-tracer.js';
 

@@ -5,7 +5,7 @@ import { type FindPathProblem, parseDuration, parseSize } from '../../../src/cli
 import { type Resolved, resolve } from '../../../src/cli/settings/resolve.js';
 import type { SettingsTable } from '../../../src/cli/settings/setting.js';
 import { SettingError } from '../../../src/cli/settings/setting-error.js';
-import type { Address } from '../../../src/platform/address.js';
+import type { Address } from '../../../src/edge/platform/address.js';
 
 const table = {
   'probe-interval': { kind: 'duration', default: '10s', min: '100ms', max: '1h', help: '.' },

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
+import { type Decision, type Route, RoutingError, type Usage } from '../../../src/fleet/router/routing.js';
 import type { ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { ProxyOptions } from '../../../src/frontend/proxy/proxy-options.js';
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
-import { type Clock, systemClock } from '../../../src/platform/clock.js';
-import { type Decision, type Route, RoutingError, type Usage } from '../../../src/router/routing.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 /** A route that writes down what is told to it. */

@@ -1,13 +1,13 @@
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { MetricsPage } from '../../../src/edge/http/metrics-page.js';
+import type { CrewMemberEvents } from '../../../src/edge/platform/crew.js';
 import { CrewError, GatewayCrew } from '../../../src/frontend/threads/gateway-crew.js';
 import type { Served, ThreadMessage, ThreadOrder } from '../../../src/frontend/threads/messages.js';
 import { snapshotOf } from '../../../src/frontend/threads/metrics-snapshot.js';
-import { MetricsPage } from '../../../src/http/metrics-page.js';
-import type { CrewMemberEvents } from '../../../src/platform/crew.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { makeCatalogue } from '../gateway-harness.js';
+import { makeCatalogue } from '../gateway/gateway-harness.js';
 
 const SERVED: Served = { catalogue: makeCatalogue(), checks: [{ name: 'gate:tiny', ok: true }] };
 

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OpenAiError } from '../../../src/frontend/openai-error.js';
-import type { RouteAnswer, RouteMessage } from '../../../src/frontend/threads/messages.js';
-import { Outbox } from '../../../src/frontend/threads/outbox.js';
-import { readThreadMessages } from '../../../src/frontend/threads/read-messages.js';
-import { RemoteRouting, ROUTE_TIMEOUT_MS } from '../../../src/frontend/threads/remote-routing.js';
-import { RoutingHost } from '../../../src/frontend/threads/routing-host.js';
 import {
   type Decision,
   type Route,
   type RouteRequest,
   type Routing,
   RoutingError,
-} from '../../../src/router/routing.js';
+} from '../../../src/fleet/router/routing.js';
+import { OpenAiError } from '../../../src/frontend/gateway/openai-error.js';
+import type { RouteAnswer, RouteMessage } from '../../../src/frontend/threads/messages.js';
+import { Outbox } from '../../../src/frontend/threads/outbox.js';
+import { readThreadMessages } from '../../../src/frontend/threads/read-messages.js';
+import { RemoteRouting, ROUTE_TIMEOUT_MS } from '../../../src/frontend/threads/remote-routing.js';
+import { RoutingHost } from '../../../src/frontend/threads/routing-host.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/edge/platform/clock.js';
 import {
   DEFAULT_ENGINE_TOKENIZER_OPTIONS,
   EngineTokenizer,
 } from '../../../src/frontend/tokens/engine-tokenizer.js';
-import { systemClock } from '../../../src/platform/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

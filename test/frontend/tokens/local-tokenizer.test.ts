@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/edge/platform/clock.js';
 import {
   DEFAULT_LOCAL_TOKENIZER_OPTIONS,
   LocalTokenizer,
 } from '../../../src/frontend/tokens/local-tokenizer.js';
 import { DEFAULT_PROMPT_LIMITS } from '../../../src/frontend/tokens/read-prompt.js';
 import { TokenizerFolderError } from '../../../src/frontend/tokens/tokenizer-folder.js';
-import { systemClock } from '../../../src/platform/clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { bundledThread } from './support/thread-url.js';

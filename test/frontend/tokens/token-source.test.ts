@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { CatalogueGroup } from '../../../src/frontend/catalogue.js';
+import { systemClock } from '../../../src/edge/platform/clock.js';
+import type { CatalogueGroup } from '../../../src/frontend/gateway/catalogue.js';
 import type { TokenSource } from '../../../src/frontend/tokens/prompt-tokens.js';
 import { createTokenSource } from '../../../src/frontend/tokens/token-source.js';
-import { systemClock } from '../../../src/platform/clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { FakeEngine, VLLM_MODELS } from './support/fake-engine.js';

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
+import type { Environment } from '../../../src/edge/platform/environment.js';
+import type { Decision } from '../../../src/fleet/router/routing.js';
 import { openTracing } from '../../../src/frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';
-import { type Clock, systemClock } from '../../../src/platform/clock.js';
-import type { Environment } from '../../../src/platform/environment.js';
-import type { Decision } from '../../../src/router/routing.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { openTraceReceiver, type TraceReceiver } from './trace-receiver.js';

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/edge/platform/clock.js';
 import { openTracing } from '../../../src/frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';
-import { systemClock } from '../../../src/platform/clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { GatewayHarness } from '../gateway-harness.js';
+import { GatewayHarness } from '../gateway/gateway-harness.js';
 import { openTraceReceiver, type TraceReceiver } from './trace-receiver.js';
 
 const open = new OpenThings();

@@ -1,5 +1,5 @@
 import { Encoder } from '@msgpack/msgpack';
-import type { Tier } from '../../../src/blocks/tier.js';
+import type { Tier } from '../../../src/core/blocks/tier.js';
 import { type ChainBlock, type ChainBlocks, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
 
 /** Something that an engine does with the cache of one rank. */

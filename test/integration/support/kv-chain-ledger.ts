@@ -1,5 +1,5 @@
-import type { EngineFeed } from '../../../src/kv-events/engine-feed.js';
-import type { RelayMessage } from '../../../src/kv-events/relay.js';
+import type { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
 import type { Moment, RankEngine } from './kv-chain-engine.js';
 
 /** Where the picture of a rank stands in the life of its engine. */

@@ -1,5 +1,10 @@
-import type { ZmqSource } from '../../../src/kv-events/feed-source.js';
-import type { Frames, ReplaySocket, Sockets, Subscription } from '../../../src/kv-events/zmq-sockets.js';
+import type { ZmqSource } from '../../../src/worker/kv-events/feed-source.js';
+import type {
+  Frames,
+  ReplaySocket,
+  Sockets,
+  Subscription,
+} from '../../../src/worker/kv-events/zmq-sockets.js';
 
 /** How an engine's replay socket behaves. */
 export const REPLAY_MODES = ['answers', 'hangs', 'stops_halfway', 'drops_some', 'talks_nonsense'] as const;

@@ -1,23 +1,26 @@
 import { expect, vi } from 'vitest';
-import type { MemberView } from '../../../src/agreement/snapshot.js';
-import { EpochIndex } from '../../../src/indexer/epoch-index.js';
-import { IndexTally } from '../../../src/indexer/index-tally.js';
-import { Intake } from '../../../src/indexer/intake.js';
-import { SidecarFeed } from '../../../src/indexer/sidecar-feed.js';
-import { EngineFeed } from '../../../src/kv-events/engine-feed.js';
-import { systemClock } from '../../../src/platform/clock.js';
-import { ConnectGate } from '../../../src/platform/connect-gate.js';
-import { systemRandom } from '../../../src/platform/random.js';
-import { SilenceWatch } from '../../../src/platform/silence-watch.js';
-import { systemTurns } from '../../../src/platform/turns.js';
-import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../../src/sidecar/kv-events-service.js';
-import { ReportStore } from '../../../src/sidecar/report-store.js';
-import { FakePublisher } from '../../kv-events/support/fake-publisher.js';
-import { address, cleanUp, createTestServer, dial } from '../../rpc/rpc-test-server.js';
-import { readyView } from '../../sidecar/support/views.js';
+import type { MemberView } from '../../../src/core/agreement/snapshot.js';
+import { systemClock } from '../../../src/edge/platform/clock.js';
+import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
+import { systemRandom } from '../../../src/edge/platform/random.js';
+import { SilenceWatch } from '../../../src/edge/platform/silence-watch.js';
+import { systemTurns } from '../../../src/edge/platform/turns.js';
+import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
+import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
+import { Intake } from '../../../src/fleet/indexer/intake.js';
+import { SidecarFeed } from '../../../src/fleet/indexer/sidecar-feed.js';
+import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import {
+  ENCODED_KV_EVENTS_SERVICE,
+  KvEventsEndpoint,
+} from '../../../src/worker/sidecar/kv-events-service.js';
+import { ReportStore } from '../../../src/worker/sidecar/report-store.js';
+import { address, cleanUp, createTestServer, dial } from '../../edge/rpc/rpc-test-server.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
+import { FakePublisher } from '../../worker/kv-events/support/fake-publisher.js';
+import { readyView } from '../../worker/sidecar/support/views.js';
 import { type ChainBlock, type ChainBlocks, packedHashes, TOKENS_PER_BLOCK } from './kv-chain-blocks.js';
 import { creditsOf, leadingBlocks } from './kv-chain-credits.js';
 import { type CacheStep, type EngineStyle, RankEngine } from './kv-chain-engine.js';

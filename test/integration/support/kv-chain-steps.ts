@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { TIERS } from '../../../src/blocks/tier.js';
+import { TIERS } from '../../../src/core/blocks/tier.js';
 import type { ChainBlocks } from './kv-chain-blocks.js';
 import { type CacheStep, type EngineStyle, NOISE } from './kv-chain-engine.js';
 import { FATES, type Fate, REPLAY_MODES, type ReplayMode } from './kv-chain-ports.js';

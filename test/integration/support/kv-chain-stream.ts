@@ -1,8 +1,8 @@
-import type { Feed, FeedListener, FeedReader } from '../../../src/indexer/feed.js';
-import { readResponse } from '../../../src/indexer/read-response.js';
-import type { EngineFeed } from '../../../src/kv-events/engine-feed.js';
-import type { RelayMessage, RelayPosition } from '../../../src/kv-events/relay.js';
-import { KvEventsEncoder } from '../../../src/sidecar/kv-events-wire.js';
+import type { Feed, FeedListener, FeedReader } from '../../../src/fleet/indexer/feed.js';
+import { readResponse } from '../../../src/fleet/indexer/read-response.js';
+import type { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
+import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events-wire.js';
 import type { Ledger, Place } from './kv-chain-ledger.js';
 
 /** What the index may hold of a rank, by what it has read. */

@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import { seededRandom } from '../../../src/platform/random.js';
+import { seededRandom } from '../../../src/edge/platform/random.js';
 
 /** Conversations of several turns that share their beginning, as chats on one system prompt do. */
 export interface ChatLoad {

@@ -65,11 +65,7 @@ async function heldBy(aggregator: Served, target: string, rank: number): Promise
         holder = payload.value.holders.find(
           (candidate) => candidate.target === target && candidate.dataParallelRank === rank,
         )?.holder;
-      } else if (
-        payload?.$case === 'part' &&
-        payload.value.tier === Tier.TIER_DEVICE &&
-        holder !== undefined
-      ) {
+      } else if (payload?.$case === 'part' && payload.value.tier === Tier.DEVICE && holder !== undefined) {
         for (const entry of payload.value.entries) {
           if (entry.holders.includes(holder)) held.push(entry.sequenceHash);
         }
@@ -100,9 +96,7 @@ export function untilVerified(aggregator: Served): Promise<boolean> {
     `${aggregator.program.name} to route by exact pictures`,
     async () => {
       const { members, routingMode } = await agreementOf(aggregator);
-      return (
-        routingMode === 'exact' && members.every(({ state }) => state === MemberState.MEMBER_STATE_VERIFIED)
-      );
+      return routingMode === 'exact' && members.every(({ state }) => state === MemberState.VERIFIED);
     },
     { needs: [aggregator.program] },
   );

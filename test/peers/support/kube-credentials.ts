@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TestAuthority } from '../../rpc/certificates.js';
+import { TestAuthority } from '../../edge/rpc/certificates.js';
 import { scratchFolder } from './scratch.js';
 
 /** All that a new API server is given to know itself and others by. Files lie in one folder. */

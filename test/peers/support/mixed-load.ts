@@ -1,4 +1,4 @@
-import { seededRandom } from '../../../src/platform/random.js';
+import { seededRandom } from '../../../src/edge/platform/random.js';
 
 /** A request of the load, and what goes on when its answer is there. */
 export interface LoadRequest {

@@ -1,8 +1,8 @@
 import { expect, onTestFinished } from 'vitest';
-import type { CatalogueGroup } from '../../../src/frontend/catalogue.js';
+import { systemClock } from '../../../src/edge/platform/clock.js';
+import type { CatalogueGroup } from '../../../src/frontend/gateway/catalogue.js';
 import type { TokenSource } from '../../../src/frontend/tokens/prompt-tokens.js';
 import { createTokenSource } from '../../../src/frontend/tokens/token-source.js';
-import { systemClock } from '../../../src/platform/clock.js';
 import { bundledThread } from '../../frontend/tokens/support/thread-url.js';
 import { plain } from '../../frontend/tokens/support/tokenizers.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

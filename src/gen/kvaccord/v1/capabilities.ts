@@ -33,74 +33,61 @@ export const protobufFileName = "kvaccord/v1/capabilities.proto";
  * an explicit zero or false is a value that the engine did say.
  */
 
-export const EngineKind = {
-  ENGINE_KIND_UNSPECIFIED: 0,
-  ENGINE_KIND_VLLM: 1,
-  ENGINE_KIND_SGLANG: 2,
-  ENGINE_KIND_TENSORRT_LLM: 3,
-  ENGINE_KIND_DYNAMO: 4,
-  ENGINE_KIND_OTHER: 5,
-} as const;
+export const EngineKind = { UNSPECIFIED: 0, VLLM: 1, SGLANG: 2, TENSORRT_LLM: 3, DYNAMO: 4, OTHER: 5 } as const;
 
 export type EngineKind = typeof EngineKind[keyof typeof EngineKind];
 
 export namespace EngineKind {
-  export type ENGINE_KIND_UNSPECIFIED = typeof EngineKind.ENGINE_KIND_UNSPECIFIED;
-  export type ENGINE_KIND_VLLM = typeof EngineKind.ENGINE_KIND_VLLM;
-  export type ENGINE_KIND_SGLANG = typeof EngineKind.ENGINE_KIND_SGLANG;
-  export type ENGINE_KIND_TENSORRT_LLM = typeof EngineKind.ENGINE_KIND_TENSORRT_LLM;
-  export type ENGINE_KIND_DYNAMO = typeof EngineKind.ENGINE_KIND_DYNAMO;
-  export type ENGINE_KIND_OTHER = typeof EngineKind.ENGINE_KIND_OTHER;
+  export type UNSPECIFIED = typeof EngineKind.UNSPECIFIED;
+  export type VLLM = typeof EngineKind.VLLM;
+  export type SGLANG = typeof EngineKind.SGLANG;
+  export type TENSORRT_LLM = typeof EngineKind.TENSORRT_LLM;
+  export type DYNAMO = typeof EngineKind.DYNAMO;
+  export type OTHER = typeof EngineKind.OTHER;
 }
 
 export function engineKindToJSON(object: EngineKind): string {
   switch (object) {
-    case EngineKind.ENGINE_KIND_UNSPECIFIED:
+    case EngineKind.UNSPECIFIED:
       return "ENGINE_KIND_UNSPECIFIED";
-    case EngineKind.ENGINE_KIND_VLLM:
+    case EngineKind.VLLM:
       return "ENGINE_KIND_VLLM";
-    case EngineKind.ENGINE_KIND_SGLANG:
+    case EngineKind.SGLANG:
       return "ENGINE_KIND_SGLANG";
-    case EngineKind.ENGINE_KIND_TENSORRT_LLM:
+    case EngineKind.TENSORRT_LLM:
       return "ENGINE_KIND_TENSORRT_LLM";
-    case EngineKind.ENGINE_KIND_DYNAMO:
+    case EngineKind.DYNAMO:
       return "ENGINE_KIND_DYNAMO";
-    case EngineKind.ENGINE_KIND_OTHER:
+    case EngineKind.OTHER:
       return "ENGINE_KIND_OTHER";
     default:
       return object as unknown as string;
   }
 }
 
-export const EngineState = {
-  ENGINE_STATE_UNSPECIFIED: 0,
-  ENGINE_STATE_UNREACHABLE: 1,
-  ENGINE_STATE_STARTING: 2,
-  ENGINE_STATE_READY: 3,
-  ENGINE_STATE_DRAINING: 4,
-} as const;
+export const EngineState = { UNSPECIFIED: 0, UNREACHABLE: 1, STARTING: 2, READY: 3, DRAINING: 4 } as const;
 
 export type EngineState = typeof EngineState[keyof typeof EngineState];
 
 export namespace EngineState {
-  export type ENGINE_STATE_UNSPECIFIED = typeof EngineState.ENGINE_STATE_UNSPECIFIED;
-  export type ENGINE_STATE_UNREACHABLE = typeof EngineState.ENGINE_STATE_UNREACHABLE;
-  export type ENGINE_STATE_STARTING = typeof EngineState.ENGINE_STATE_STARTING;
-  export type ENGINE_STATE_READY = typeof EngineState.ENGINE_STATE_READY;
-  export type ENGINE_STATE_DRAINING = typeof EngineState.ENGINE_STATE_DRAINING;
+  export type UNSPECIFIED = typeof EngineState.UNSPECIFIED;
+  export type UNREACHABLE = typeof EngineState.UNREACHABLE;
+  export type STARTING = typeof EngineState.STARTING;
+  export type READY = typeof EngineState.READY;
+  export type DRAINING = typeof EngineState.DRAINING;
 }
 
 export function engineStateToJSON(object: EngineState): string {
   switch (object) {
-    case EngineState.ENGINE_STATE_UNSPECIFIED:
+    case EngineState.UNSPECIFIED:
       return "ENGINE_STATE_UNSPECIFIED";
-    case EngineState.ENGINE_STATE_UNREACHABLE:
+    case EngineState.UNREACHABLE:
       return "ENGINE_STATE_UNREACHABLE";
-    case EngineState.ENGINE_STATE_STARTING:
+    case EngineState.STARTING:
       return "ENGINE_STATE_STARTING";
-    case EngineState.ENGINE_STATE_READY:
+    case EngineState.READY:
       return "ENGINE_STATE_READY";
-    case EngineState.ENGINE_STATE_DRAINING:
+    case EngineState.DRAINING:
       return "ENGINE_STATE_DRAINING";
     default:
       return object as unknown as string;
@@ -109,31 +96,31 @@ export function engineStateToJSON(object: EngineState): string {
 
 /** Disaggregated serving splits a request between two engines. */
 export const EngineRole = {
-  ENGINE_ROLE_UNSPECIFIED: 0,
-  /** ENGINE_ROLE_AGGREGATED - Computes requests from the first token to the last. */
-  ENGINE_ROLE_AGGREGATED: 1,
-  ENGINE_ROLE_PREFILL: 2,
-  ENGINE_ROLE_DECODE: 3,
+  UNSPECIFIED: 0,
+  /** AGGREGATED - Computes requests from the first token to the last. */
+  AGGREGATED: 1,
+  PREFILL: 2,
+  DECODE: 3,
 } as const;
 
 export type EngineRole = typeof EngineRole[keyof typeof EngineRole];
 
 export namespace EngineRole {
-  export type ENGINE_ROLE_UNSPECIFIED = typeof EngineRole.ENGINE_ROLE_UNSPECIFIED;
-  export type ENGINE_ROLE_AGGREGATED = typeof EngineRole.ENGINE_ROLE_AGGREGATED;
-  export type ENGINE_ROLE_PREFILL = typeof EngineRole.ENGINE_ROLE_PREFILL;
-  export type ENGINE_ROLE_DECODE = typeof EngineRole.ENGINE_ROLE_DECODE;
+  export type UNSPECIFIED = typeof EngineRole.UNSPECIFIED;
+  export type AGGREGATED = typeof EngineRole.AGGREGATED;
+  export type PREFILL = typeof EngineRole.PREFILL;
+  export type DECODE = typeof EngineRole.DECODE;
 }
 
 export function engineRoleToJSON(object: EngineRole): string {
   switch (object) {
-    case EngineRole.ENGINE_ROLE_UNSPECIFIED:
+    case EngineRole.UNSPECIFIED:
       return "ENGINE_ROLE_UNSPECIFIED";
-    case EngineRole.ENGINE_ROLE_AGGREGATED:
+    case EngineRole.AGGREGATED:
       return "ENGINE_ROLE_AGGREGATED";
-    case EngineRole.ENGINE_ROLE_PREFILL:
+    case EngineRole.PREFILL:
       return "ENGINE_ROLE_PREFILL";
-    case EngineRole.ENGINE_ROLE_DECODE:
+    case EngineRole.DECODE:
       return "ENGINE_ROLE_DECODE";
     default:
       return object as unknown as string;
@@ -141,27 +128,27 @@ export function engineRoleToJSON(object: EngineRole): string {
 }
 
 export const HashUnit = {
-  HASH_UNIT_UNSPECIFIED: 0,
-  HASH_UNIT_TOKEN: 1,
-  /** HASH_UNIT_BIGRAM - Overlapping pairs of tokens (EAGLE and NEXTN speculation). */
-  HASH_UNIT_BIGRAM: 2,
+  UNSPECIFIED: 0,
+  TOKEN: 1,
+  /** BIGRAM - Overlapping pairs of tokens (EAGLE and NEXTN speculation). */
+  BIGRAM: 2,
 } as const;
 
 export type HashUnit = typeof HashUnit[keyof typeof HashUnit];
 
 export namespace HashUnit {
-  export type HASH_UNIT_UNSPECIFIED = typeof HashUnit.HASH_UNIT_UNSPECIFIED;
-  export type HASH_UNIT_TOKEN = typeof HashUnit.HASH_UNIT_TOKEN;
-  export type HASH_UNIT_BIGRAM = typeof HashUnit.HASH_UNIT_BIGRAM;
+  export type UNSPECIFIED = typeof HashUnit.UNSPECIFIED;
+  export type TOKEN = typeof HashUnit.TOKEN;
+  export type BIGRAM = typeof HashUnit.BIGRAM;
 }
 
 export function hashUnitToJSON(object: HashUnit): string {
   switch (object) {
-    case HashUnit.HASH_UNIT_UNSPECIFIED:
+    case HashUnit.UNSPECIFIED:
       return "HASH_UNIT_UNSPECIFIED";
-    case HashUnit.HASH_UNIT_TOKEN:
+    case HashUnit.TOKEN:
       return "HASH_UNIT_TOKEN";
-    case HashUnit.HASH_UNIT_BIGRAM:
+    case HashUnit.BIGRAM:
       return "HASH_UNIT_BIGRAM";
     default:
       return object as unknown as string;
@@ -170,43 +157,43 @@ export function hashUnitToJSON(object: HashUnit): string {
 
 /** How an engine looks for a prefix hit in one of its KV cache groups. */
 export const CacheGroupKind = {
-  CACHE_GROUP_KIND_UNSPECIFIED: 0,
-  /** CACHE_GROUP_KIND_FULL_ATTENTION - All blocks from the first one on (full, MLA and sink attention). */
-  CACHE_GROUP_KIND_FULL_ATTENTION: 1,
-  /** CACHE_GROUP_KIND_SLIDING_WINDOW - The blocks that cover the last window before the end of the hit. */
-  CACHE_GROUP_KIND_SLIDING_WINDOW: 2,
-  /** CACHE_GROUP_KIND_CHUNKED_LOCAL - The blocks of the chunk in which the hit ends (Llama 4). */
-  CACHE_GROUP_KIND_CHUNKED_LOCAL: 3,
-  /** CACHE_GROUP_KIND_STATE - The state at the end of the hit (Mamba, linear attention). */
-  CACHE_GROUP_KIND_STATE: 4,
-  /** CACHE_GROUP_KIND_OTHER - Not understood: what is predicted for such an engine is approximate. */
-  CACHE_GROUP_KIND_OTHER: 5,
+  UNSPECIFIED: 0,
+  /** FULL_ATTENTION - All blocks from the first one on (full, MLA and sink attention). */
+  FULL_ATTENTION: 1,
+  /** SLIDING_WINDOW - The blocks that cover the last window before the end of the hit. */
+  SLIDING_WINDOW: 2,
+  /** CHUNKED_LOCAL - The blocks of the chunk in which the hit ends (Llama 4). */
+  CHUNKED_LOCAL: 3,
+  /** STATE - The state at the end of the hit (Mamba, linear attention). */
+  STATE: 4,
+  /** OTHER - Not understood: what is predicted for such an engine is approximate. */
+  OTHER: 5,
 } as const;
 
 export type CacheGroupKind = typeof CacheGroupKind[keyof typeof CacheGroupKind];
 
 export namespace CacheGroupKind {
-  export type CACHE_GROUP_KIND_UNSPECIFIED = typeof CacheGroupKind.CACHE_GROUP_KIND_UNSPECIFIED;
-  export type CACHE_GROUP_KIND_FULL_ATTENTION = typeof CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION;
-  export type CACHE_GROUP_KIND_SLIDING_WINDOW = typeof CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW;
-  export type CACHE_GROUP_KIND_CHUNKED_LOCAL = typeof CacheGroupKind.CACHE_GROUP_KIND_CHUNKED_LOCAL;
-  export type CACHE_GROUP_KIND_STATE = typeof CacheGroupKind.CACHE_GROUP_KIND_STATE;
-  export type CACHE_GROUP_KIND_OTHER = typeof CacheGroupKind.CACHE_GROUP_KIND_OTHER;
+  export type UNSPECIFIED = typeof CacheGroupKind.UNSPECIFIED;
+  export type FULL_ATTENTION = typeof CacheGroupKind.FULL_ATTENTION;
+  export type SLIDING_WINDOW = typeof CacheGroupKind.SLIDING_WINDOW;
+  export type CHUNKED_LOCAL = typeof CacheGroupKind.CHUNKED_LOCAL;
+  export type STATE = typeof CacheGroupKind.STATE;
+  export type OTHER = typeof CacheGroupKind.OTHER;
 }
 
 export function cacheGroupKindToJSON(object: CacheGroupKind): string {
   switch (object) {
-    case CacheGroupKind.CACHE_GROUP_KIND_UNSPECIFIED:
+    case CacheGroupKind.UNSPECIFIED:
       return "CACHE_GROUP_KIND_UNSPECIFIED";
-    case CacheGroupKind.CACHE_GROUP_KIND_FULL_ATTENTION:
+    case CacheGroupKind.FULL_ATTENTION:
       return "CACHE_GROUP_KIND_FULL_ATTENTION";
-    case CacheGroupKind.CACHE_GROUP_KIND_SLIDING_WINDOW:
+    case CacheGroupKind.SLIDING_WINDOW:
       return "CACHE_GROUP_KIND_SLIDING_WINDOW";
-    case CacheGroupKind.CACHE_GROUP_KIND_CHUNKED_LOCAL:
+    case CacheGroupKind.CHUNKED_LOCAL:
       return "CACHE_GROUP_KIND_CHUNKED_LOCAL";
-    case CacheGroupKind.CACHE_GROUP_KIND_STATE:
+    case CacheGroupKind.STATE:
       return "CACHE_GROUP_KIND_STATE";
-    case CacheGroupKind.CACHE_GROUP_KIND_OTHER:
+    case CacheGroupKind.OTHER:
       return "CACHE_GROUP_KIND_OTHER";
     default:
       return object as unknown as string;
@@ -214,55 +201,55 @@ export function cacheGroupKindToJSON(object: CacheGroupKind): string {
 }
 
 export const BlockSizeKind = {
-  BLOCK_SIZE_KIND_UNSPECIFIED: 0,
-  /** BLOCK_SIZE_KIND_REQUESTED - Asked for on the command line or in a file; the engine may run another. */
-  BLOCK_SIZE_KIND_REQUESTED: 1,
-  /** BLOCK_SIZE_KIND_SCHEDULER - The scheduler's allocation unit; for hybrid models the smallest group's. */
-  BLOCK_SIZE_KIND_SCHEDULER: 2,
-  /** BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION - Full-attention block with context parallelism counted in. */
-  BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION: 3,
-  BLOCK_SIZE_KIND_HASH: 4,
-  /** BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT - Finest boundary on which a prefix hit can land. */
-  BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT: 5,
-  /** BLOCK_SIZE_KIND_KV_EVENT - Told by the engine for, or seen in, its KV events. */
-  BLOCK_SIZE_KIND_KV_EVENT: 6,
-  BLOCK_SIZE_KIND_PER_GROUP: 7,
-  BLOCK_SIZE_KIND_STORAGE_CHUNK: 8,
+  UNSPECIFIED: 0,
+  /** REQUESTED - Asked for on the command line or in a file; the engine may run another. */
+  REQUESTED: 1,
+  /** SCHEDULER - The scheduler's allocation unit; for hybrid models the smallest group's. */
+  SCHEDULER: 2,
+  /** EFFECTIVE_ATTENTION - Full-attention block with context parallelism counted in. */
+  EFFECTIVE_ATTENTION: 3,
+  HASH: 4,
+  /** PREFIX_MATCH_UNIT - Finest boundary on which a prefix hit can land. */
+  PREFIX_MATCH_UNIT: 5,
+  /** KV_EVENT - Told by the engine for, or seen in, its KV events. */
+  KV_EVENT: 6,
+  PER_GROUP: 7,
+  STORAGE_CHUNK: 8,
 } as const;
 
 export type BlockSizeKind = typeof BlockSizeKind[keyof typeof BlockSizeKind];
 
 export namespace BlockSizeKind {
-  export type BLOCK_SIZE_KIND_UNSPECIFIED = typeof BlockSizeKind.BLOCK_SIZE_KIND_UNSPECIFIED;
-  export type BLOCK_SIZE_KIND_REQUESTED = typeof BlockSizeKind.BLOCK_SIZE_KIND_REQUESTED;
-  export type BLOCK_SIZE_KIND_SCHEDULER = typeof BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER;
-  export type BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION = typeof BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION;
-  export type BLOCK_SIZE_KIND_HASH = typeof BlockSizeKind.BLOCK_SIZE_KIND_HASH;
-  export type BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT = typeof BlockSizeKind.BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT;
-  export type BLOCK_SIZE_KIND_KV_EVENT = typeof BlockSizeKind.BLOCK_SIZE_KIND_KV_EVENT;
-  export type BLOCK_SIZE_KIND_PER_GROUP = typeof BlockSizeKind.BLOCK_SIZE_KIND_PER_GROUP;
-  export type BLOCK_SIZE_KIND_STORAGE_CHUNK = typeof BlockSizeKind.BLOCK_SIZE_KIND_STORAGE_CHUNK;
+  export type UNSPECIFIED = typeof BlockSizeKind.UNSPECIFIED;
+  export type REQUESTED = typeof BlockSizeKind.REQUESTED;
+  export type SCHEDULER = typeof BlockSizeKind.SCHEDULER;
+  export type EFFECTIVE_ATTENTION = typeof BlockSizeKind.EFFECTIVE_ATTENTION;
+  export type HASH = typeof BlockSizeKind.HASH;
+  export type PREFIX_MATCH_UNIT = typeof BlockSizeKind.PREFIX_MATCH_UNIT;
+  export type KV_EVENT = typeof BlockSizeKind.KV_EVENT;
+  export type PER_GROUP = typeof BlockSizeKind.PER_GROUP;
+  export type STORAGE_CHUNK = typeof BlockSizeKind.STORAGE_CHUNK;
 }
 
 export function blockSizeKindToJSON(object: BlockSizeKind): string {
   switch (object) {
-    case BlockSizeKind.BLOCK_SIZE_KIND_UNSPECIFIED:
+    case BlockSizeKind.UNSPECIFIED:
       return "BLOCK_SIZE_KIND_UNSPECIFIED";
-    case BlockSizeKind.BLOCK_SIZE_KIND_REQUESTED:
+    case BlockSizeKind.REQUESTED:
       return "BLOCK_SIZE_KIND_REQUESTED";
-    case BlockSizeKind.BLOCK_SIZE_KIND_SCHEDULER:
+    case BlockSizeKind.SCHEDULER:
       return "BLOCK_SIZE_KIND_SCHEDULER";
-    case BlockSizeKind.BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION:
+    case BlockSizeKind.EFFECTIVE_ATTENTION:
       return "BLOCK_SIZE_KIND_EFFECTIVE_ATTENTION";
-    case BlockSizeKind.BLOCK_SIZE_KIND_HASH:
+    case BlockSizeKind.HASH:
       return "BLOCK_SIZE_KIND_HASH";
-    case BlockSizeKind.BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT:
+    case BlockSizeKind.PREFIX_MATCH_UNIT:
       return "BLOCK_SIZE_KIND_PREFIX_MATCH_UNIT";
-    case BlockSizeKind.BLOCK_SIZE_KIND_KV_EVENT:
+    case BlockSizeKind.KV_EVENT:
       return "BLOCK_SIZE_KIND_KV_EVENT";
-    case BlockSizeKind.BLOCK_SIZE_KIND_PER_GROUP:
+    case BlockSizeKind.PER_GROUP:
       return "BLOCK_SIZE_KIND_PER_GROUP";
-    case BlockSizeKind.BLOCK_SIZE_KIND_STORAGE_CHUNK:
+    case BlockSizeKind.STORAGE_CHUNK:
       return "BLOCK_SIZE_KIND_STORAGE_CHUNK";
     default:
       return object as unknown as string;
@@ -270,42 +257,42 @@ export function blockSizeKindToJSON(object: BlockSizeKind): string {
 }
 
 export const EvidenceSource = {
-  EVIDENCE_SOURCE_UNSPECIFIED: 0,
-  EVIDENCE_SOURCE_DECLARED: 1,
-  EVIDENCE_SOURCE_ENGINE_CONFIG: 2,
-  EVIDENCE_SOURCE_ENGINE_METRICS: 3,
-  EVIDENCE_SOURCE_ENGINE_HTTP: 4,
-  EVIDENCE_SOURCE_ENGINE_RPC: 5,
-  EVIDENCE_SOURCE_OBSERVED_EVENT: 6,
+  UNSPECIFIED: 0,
+  DECLARED: 1,
+  ENGINE_CONFIG: 2,
+  ENGINE_METRICS: 3,
+  ENGINE_HTTP: 4,
+  ENGINE_RPC: 5,
+  OBSERVED_EVENT: 6,
 } as const;
 
 export type EvidenceSource = typeof EvidenceSource[keyof typeof EvidenceSource];
 
 export namespace EvidenceSource {
-  export type EVIDENCE_SOURCE_UNSPECIFIED = typeof EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED;
-  export type EVIDENCE_SOURCE_DECLARED = typeof EvidenceSource.EVIDENCE_SOURCE_DECLARED;
-  export type EVIDENCE_SOURCE_ENGINE_CONFIG = typeof EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG;
-  export type EVIDENCE_SOURCE_ENGINE_METRICS = typeof EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS;
-  export type EVIDENCE_SOURCE_ENGINE_HTTP = typeof EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP;
-  export type EVIDENCE_SOURCE_ENGINE_RPC = typeof EvidenceSource.EVIDENCE_SOURCE_ENGINE_RPC;
-  export type EVIDENCE_SOURCE_OBSERVED_EVENT = typeof EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT;
+  export type UNSPECIFIED = typeof EvidenceSource.UNSPECIFIED;
+  export type DECLARED = typeof EvidenceSource.DECLARED;
+  export type ENGINE_CONFIG = typeof EvidenceSource.ENGINE_CONFIG;
+  export type ENGINE_METRICS = typeof EvidenceSource.ENGINE_METRICS;
+  export type ENGINE_HTTP = typeof EvidenceSource.ENGINE_HTTP;
+  export type ENGINE_RPC = typeof EvidenceSource.ENGINE_RPC;
+  export type OBSERVED_EVENT = typeof EvidenceSource.OBSERVED_EVENT;
 }
 
 export function evidenceSourceToJSON(object: EvidenceSource): string {
   switch (object) {
-    case EvidenceSource.EVIDENCE_SOURCE_UNSPECIFIED:
+    case EvidenceSource.UNSPECIFIED:
       return "EVIDENCE_SOURCE_UNSPECIFIED";
-    case EvidenceSource.EVIDENCE_SOURCE_DECLARED:
+    case EvidenceSource.DECLARED:
       return "EVIDENCE_SOURCE_DECLARED";
-    case EvidenceSource.EVIDENCE_SOURCE_ENGINE_CONFIG:
+    case EvidenceSource.ENGINE_CONFIG:
       return "EVIDENCE_SOURCE_ENGINE_CONFIG";
-    case EvidenceSource.EVIDENCE_SOURCE_ENGINE_METRICS:
+    case EvidenceSource.ENGINE_METRICS:
       return "EVIDENCE_SOURCE_ENGINE_METRICS";
-    case EvidenceSource.EVIDENCE_SOURCE_ENGINE_HTTP:
+    case EvidenceSource.ENGINE_HTTP:
       return "EVIDENCE_SOURCE_ENGINE_HTTP";
-    case EvidenceSource.EVIDENCE_SOURCE_ENGINE_RPC:
+    case EvidenceSource.ENGINE_RPC:
       return "EVIDENCE_SOURCE_ENGINE_RPC";
-    case EvidenceSource.EVIDENCE_SOURCE_OBSERVED_EVENT:
+    case EvidenceSource.OBSERVED_EVENT:
       return "EVIDENCE_SOURCE_OBSERVED_EVENT";
     default:
       return object as unknown as string;
@@ -313,50 +300,50 @@ export function evidenceSourceToJSON(object: EvidenceSource): string {
 }
 
 export const LinkKind = {
-  LINK_KIND_UNSPECIFIED: 0,
-  LINK_KIND_NVLINK: 1,
-  LINK_KIND_PIX: 2,
-  LINK_KIND_PXB: 3,
-  LINK_KIND_PHB: 4,
-  LINK_KIND_NODE: 5,
-  LINK_KIND_SYS: 6,
-  LINK_KIND_XGMI: 7,
-  LINK_KIND_PCIE: 8,
+  UNSPECIFIED: 0,
+  NVLINK: 1,
+  PIX: 2,
+  PXB: 3,
+  PHB: 4,
+  NODE: 5,
+  SYS: 6,
+  XGMI: 7,
+  PCIE: 8,
 } as const;
 
 export type LinkKind = typeof LinkKind[keyof typeof LinkKind];
 
 export namespace LinkKind {
-  export type LINK_KIND_UNSPECIFIED = typeof LinkKind.LINK_KIND_UNSPECIFIED;
-  export type LINK_KIND_NVLINK = typeof LinkKind.LINK_KIND_NVLINK;
-  export type LINK_KIND_PIX = typeof LinkKind.LINK_KIND_PIX;
-  export type LINK_KIND_PXB = typeof LinkKind.LINK_KIND_PXB;
-  export type LINK_KIND_PHB = typeof LinkKind.LINK_KIND_PHB;
-  export type LINK_KIND_NODE = typeof LinkKind.LINK_KIND_NODE;
-  export type LINK_KIND_SYS = typeof LinkKind.LINK_KIND_SYS;
-  export type LINK_KIND_XGMI = typeof LinkKind.LINK_KIND_XGMI;
-  export type LINK_KIND_PCIE = typeof LinkKind.LINK_KIND_PCIE;
+  export type UNSPECIFIED = typeof LinkKind.UNSPECIFIED;
+  export type NVLINK = typeof LinkKind.NVLINK;
+  export type PIX = typeof LinkKind.PIX;
+  export type PXB = typeof LinkKind.PXB;
+  export type PHB = typeof LinkKind.PHB;
+  export type NODE = typeof LinkKind.NODE;
+  export type SYS = typeof LinkKind.SYS;
+  export type XGMI = typeof LinkKind.XGMI;
+  export type PCIE = typeof LinkKind.PCIE;
 }
 
 export function linkKindToJSON(object: LinkKind): string {
   switch (object) {
-    case LinkKind.LINK_KIND_UNSPECIFIED:
+    case LinkKind.UNSPECIFIED:
       return "LINK_KIND_UNSPECIFIED";
-    case LinkKind.LINK_KIND_NVLINK:
+    case LinkKind.NVLINK:
       return "LINK_KIND_NVLINK";
-    case LinkKind.LINK_KIND_PIX:
+    case LinkKind.PIX:
       return "LINK_KIND_PIX";
-    case LinkKind.LINK_KIND_PXB:
+    case LinkKind.PXB:
       return "LINK_KIND_PXB";
-    case LinkKind.LINK_KIND_PHB:
+    case LinkKind.PHB:
       return "LINK_KIND_PHB";
-    case LinkKind.LINK_KIND_NODE:
+    case LinkKind.NODE:
       return "LINK_KIND_NODE";
-    case LinkKind.LINK_KIND_SYS:
+    case LinkKind.SYS:
       return "LINK_KIND_SYS";
-    case LinkKind.LINK_KIND_XGMI:
+    case LinkKind.XGMI:
       return "LINK_KIND_XGMI";
-    case LinkKind.LINK_KIND_PCIE:
+    case LinkKind.PCIE:
       return "LINK_KIND_PCIE";
     default:
       return object as unknown as string;
@@ -392,32 +379,32 @@ export interface ReportOfferRequest {
 }
 
 export const ReportOfferRequest_Offer = {
-  OFFER_UNSPECIFIED: 0,
-  /** OFFER_UNDECIDED - The gate of its group is shut, or the worker has not been judged yet. */
-  OFFER_UNDECIDED: 1,
-  /** OFFER_KEPT_OUT - The gate is open, and this worker gets no requests because it differs. */
-  OFFER_KEPT_OUT: 2,
-  OFFER_OFFERED: 3,
+  UNSPECIFIED: 0,
+  /** UNDECIDED - The gate of its group is shut, or the worker has not been judged yet. */
+  UNDECIDED: 1,
+  /** KEPT_OUT - The gate is open, and this worker gets no requests because it differs. */
+  KEPT_OUT: 2,
+  OFFERED: 3,
 } as const;
 
 export type ReportOfferRequest_Offer = typeof ReportOfferRequest_Offer[keyof typeof ReportOfferRequest_Offer];
 
 export namespace ReportOfferRequest_Offer {
-  export type OFFER_UNSPECIFIED = typeof ReportOfferRequest_Offer.OFFER_UNSPECIFIED;
-  export type OFFER_UNDECIDED = typeof ReportOfferRequest_Offer.OFFER_UNDECIDED;
-  export type OFFER_KEPT_OUT = typeof ReportOfferRequest_Offer.OFFER_KEPT_OUT;
-  export type OFFER_OFFERED = typeof ReportOfferRequest_Offer.OFFER_OFFERED;
+  export type UNSPECIFIED = typeof ReportOfferRequest_Offer.UNSPECIFIED;
+  export type UNDECIDED = typeof ReportOfferRequest_Offer.UNDECIDED;
+  export type KEPT_OUT = typeof ReportOfferRequest_Offer.KEPT_OUT;
+  export type OFFERED = typeof ReportOfferRequest_Offer.OFFERED;
 }
 
 export function reportOfferRequest_OfferToJSON(object: ReportOfferRequest_Offer): string {
   switch (object) {
-    case ReportOfferRequest_Offer.OFFER_UNSPECIFIED:
+    case ReportOfferRequest_Offer.UNSPECIFIED:
       return "OFFER_UNSPECIFIED";
-    case ReportOfferRequest_Offer.OFFER_UNDECIDED:
+    case ReportOfferRequest_Offer.UNDECIDED:
       return "OFFER_UNDECIDED";
-    case ReportOfferRequest_Offer.OFFER_KEPT_OUT:
+    case ReportOfferRequest_Offer.KEPT_OUT:
       return "OFFER_KEPT_OUT";
-    case ReportOfferRequest_Offer.OFFER_OFFERED:
+    case ReportOfferRequest_Offer.OFFERED:
       return "OFFER_OFFERED";
     default:
       return object as unknown as string;
@@ -513,27 +500,23 @@ export interface ServingAddress {
   address: string;
 }
 
-export const ServingAddress_Protocol = {
-  PROTOCOL_UNSPECIFIED: 0,
-  PROTOCOL_OPENAI_HTTP: 1,
-  PROTOCOL_ENGINE_GRPC: 2,
-} as const;
+export const ServingAddress_Protocol = { UNSPECIFIED: 0, OPENAI_HTTP: 1, ENGINE_GRPC: 2 } as const;
 
 export type ServingAddress_Protocol = typeof ServingAddress_Protocol[keyof typeof ServingAddress_Protocol];
 
 export namespace ServingAddress_Protocol {
-  export type PROTOCOL_UNSPECIFIED = typeof ServingAddress_Protocol.PROTOCOL_UNSPECIFIED;
-  export type PROTOCOL_OPENAI_HTTP = typeof ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP;
-  export type PROTOCOL_ENGINE_GRPC = typeof ServingAddress_Protocol.PROTOCOL_ENGINE_GRPC;
+  export type UNSPECIFIED = typeof ServingAddress_Protocol.UNSPECIFIED;
+  export type OPENAI_HTTP = typeof ServingAddress_Protocol.OPENAI_HTTP;
+  export type ENGINE_GRPC = typeof ServingAddress_Protocol.ENGINE_GRPC;
 }
 
 export function servingAddress_ProtocolToJSON(object: ServingAddress_Protocol): string {
   switch (object) {
-    case ServingAddress_Protocol.PROTOCOL_UNSPECIFIED:
+    case ServingAddress_Protocol.UNSPECIFIED:
       return "PROTOCOL_UNSPECIFIED";
-    case ServingAddress_Protocol.PROTOCOL_OPENAI_HTTP:
+    case ServingAddress_Protocol.OPENAI_HTTP:
       return "PROTOCOL_OPENAI_HTTP";
-    case ServingAddress_Protocol.PROTOCOL_ENGINE_GRPC:
+    case ServingAddress_Protocol.ENGINE_GRPC:
       return "PROTOCOL_ENGINE_GRPC";
     default:
       return object as unknown as string;
@@ -796,23 +779,23 @@ export interface Completeness {
   reasons: string[];
 }
 
-export const Completeness_State = { STATE_UNSPECIFIED: 0, STATE_COMPLETE: 1, STATE_INCOMPLETE: 2 } as const;
+export const Completeness_State = { UNSPECIFIED: 0, COMPLETE: 1, INCOMPLETE: 2 } as const;
 
 export type Completeness_State = typeof Completeness_State[keyof typeof Completeness_State];
 
 export namespace Completeness_State {
-  export type STATE_UNSPECIFIED = typeof Completeness_State.STATE_UNSPECIFIED;
-  export type STATE_COMPLETE = typeof Completeness_State.STATE_COMPLETE;
-  export type STATE_INCOMPLETE = typeof Completeness_State.STATE_INCOMPLETE;
+  export type UNSPECIFIED = typeof Completeness_State.UNSPECIFIED;
+  export type COMPLETE = typeof Completeness_State.COMPLETE;
+  export type INCOMPLETE = typeof Completeness_State.INCOMPLETE;
 }
 
 export function completeness_StateToJSON(object: Completeness_State): string {
   switch (object) {
-    case Completeness_State.STATE_UNSPECIFIED:
+    case Completeness_State.UNSPECIFIED:
       return "STATE_UNSPECIFIED";
-    case Completeness_State.STATE_COMPLETE:
+    case Completeness_State.COMPLETE:
       return "STATE_COMPLETE";
-    case Completeness_State.STATE_INCOMPLETE:
+    case Completeness_State.INCOMPLETE:
       return "STATE_INCOMPLETE";
     default:
       return object as unknown as string;
@@ -846,42 +829,42 @@ export interface Canary {
 }
 
 export const Canary_State = {
-  STATE_UNSPECIFIED: 0,
-  /** STATE_WAITING - Not sent yet; the reason says what it waits for. */
-  STATE_WAITING: 1,
-  /** STATE_SKIPPED - Not sent to this engine; the reason says why. */
-  STATE_SKIPPED: 2,
-  STATE_PASSED: 3,
-  /** STATE_INCONCLUSIVE - Sent, and something could not be checked. */
-  STATE_INCONCLUSIVE: 4,
-  /** STATE_FAILED - The engine, its events or its counts are not as predicted. */
-  STATE_FAILED: 5,
+  UNSPECIFIED: 0,
+  /** WAITING - Not sent yet; the reason says what it waits for. */
+  WAITING: 1,
+  /** SKIPPED - Not sent to this engine; the reason says why. */
+  SKIPPED: 2,
+  PASSED: 3,
+  /** INCONCLUSIVE - Sent, and something could not be checked. */
+  INCONCLUSIVE: 4,
+  /** FAILED - The engine, its events or its counts are not as predicted. */
+  FAILED: 5,
 } as const;
 
 export type Canary_State = typeof Canary_State[keyof typeof Canary_State];
 
 export namespace Canary_State {
-  export type STATE_UNSPECIFIED = typeof Canary_State.STATE_UNSPECIFIED;
-  export type STATE_WAITING = typeof Canary_State.STATE_WAITING;
-  export type STATE_SKIPPED = typeof Canary_State.STATE_SKIPPED;
-  export type STATE_PASSED = typeof Canary_State.STATE_PASSED;
-  export type STATE_INCONCLUSIVE = typeof Canary_State.STATE_INCONCLUSIVE;
-  export type STATE_FAILED = typeof Canary_State.STATE_FAILED;
+  export type UNSPECIFIED = typeof Canary_State.UNSPECIFIED;
+  export type WAITING = typeof Canary_State.WAITING;
+  export type SKIPPED = typeof Canary_State.SKIPPED;
+  export type PASSED = typeof Canary_State.PASSED;
+  export type INCONCLUSIVE = typeof Canary_State.INCONCLUSIVE;
+  export type FAILED = typeof Canary_State.FAILED;
 }
 
 export function canary_StateToJSON(object: Canary_State): string {
   switch (object) {
-    case Canary_State.STATE_UNSPECIFIED:
+    case Canary_State.UNSPECIFIED:
       return "STATE_UNSPECIFIED";
-    case Canary_State.STATE_WAITING:
+    case Canary_State.WAITING:
       return "STATE_WAITING";
-    case Canary_State.STATE_SKIPPED:
+    case Canary_State.SKIPPED:
       return "STATE_SKIPPED";
-    case Canary_State.STATE_PASSED:
+    case Canary_State.PASSED:
       return "STATE_PASSED";
-    case Canary_State.STATE_INCONCLUSIVE:
+    case Canary_State.INCONCLUSIVE:
       return "STATE_INCONCLUSIVE";
-    case Canary_State.STATE_FAILED:
+    case Canary_State.FAILED:
       return "STATE_FAILED";
     default:
       return object as unknown as string;

@@ -37,31 +37,26 @@ export const protobufFileName = "kvaccord/v1/fleet.proto";
 
 /** What the aggregator knows of its fleet. */
 
-export const AgreementState = {
-  AGREEMENT_STATE_UNSPECIFIED: 0,
-  AGREEMENT_STATE_COLLECTING: 1,
-  AGREEMENT_STATE_AGREED: 2,
-  AGREEMENT_STATE_CONFLICT: 3,
-} as const;
+export const AgreementState = { UNSPECIFIED: 0, COLLECTING: 1, AGREED: 2, CONFLICT: 3 } as const;
 
 export type AgreementState = typeof AgreementState[keyof typeof AgreementState];
 
 export namespace AgreementState {
-  export type AGREEMENT_STATE_UNSPECIFIED = typeof AgreementState.AGREEMENT_STATE_UNSPECIFIED;
-  export type AGREEMENT_STATE_COLLECTING = typeof AgreementState.AGREEMENT_STATE_COLLECTING;
-  export type AGREEMENT_STATE_AGREED = typeof AgreementState.AGREEMENT_STATE_AGREED;
-  export type AGREEMENT_STATE_CONFLICT = typeof AgreementState.AGREEMENT_STATE_CONFLICT;
+  export type UNSPECIFIED = typeof AgreementState.UNSPECIFIED;
+  export type COLLECTING = typeof AgreementState.COLLECTING;
+  export type AGREED = typeof AgreementState.AGREED;
+  export type CONFLICT = typeof AgreementState.CONFLICT;
 }
 
 export function agreementStateToJSON(object: AgreementState): string {
   switch (object) {
-    case AgreementState.AGREEMENT_STATE_UNSPECIFIED:
+    case AgreementState.UNSPECIFIED:
       return "AGREEMENT_STATE_UNSPECIFIED";
-    case AgreementState.AGREEMENT_STATE_COLLECTING:
+    case AgreementState.COLLECTING:
       return "AGREEMENT_STATE_COLLECTING";
-    case AgreementState.AGREEMENT_STATE_AGREED:
+    case AgreementState.AGREED:
       return "AGREEMENT_STATE_AGREED";
-    case AgreementState.AGREEMENT_STATE_CONFLICT:
+    case AgreementState.CONFLICT:
       return "AGREEMENT_STATE_CONFLICT";
     default:
       return object as unknown as string;
@@ -69,53 +64,53 @@ export function agreementStateToJSON(object: AgreementState): string {
 }
 
 export const MemberState = {
-  MEMBER_STATE_UNSPECIFIED: 0,
-  /** MEMBER_STATE_DISCOVERED - Listed, no report yet. */
-  MEMBER_STATE_DISCOVERED: 1,
-  /** MEMBER_STATE_INCOMPLETE - Its report cannot be used. */
-  MEMBER_STATE_INCOMPLETE: 2,
-  /** MEMBER_STATE_REPORTED - A usable report, and the group has not agreed yet. */
-  MEMBER_STATE_REPORTED: 3,
-  MEMBER_STATE_CONFORMING: 4,
-  MEMBER_STATE_VERIFIED: 5,
-  MEMBER_STATE_DISSENTING: 6,
-  MEMBER_STATE_DRAINING: 7,
-  MEMBER_STATE_LOST: 8,
+  UNSPECIFIED: 0,
+  /** DISCOVERED - Listed, no report yet. */
+  DISCOVERED: 1,
+  /** INCOMPLETE - Its report cannot be used. */
+  INCOMPLETE: 2,
+  /** REPORTED - A usable report, and the group has not agreed yet. */
+  REPORTED: 3,
+  CONFORMING: 4,
+  VERIFIED: 5,
+  DISSENTING: 6,
+  DRAINING: 7,
+  LOST: 8,
 } as const;
 
 export type MemberState = typeof MemberState[keyof typeof MemberState];
 
 export namespace MemberState {
-  export type MEMBER_STATE_UNSPECIFIED = typeof MemberState.MEMBER_STATE_UNSPECIFIED;
-  export type MEMBER_STATE_DISCOVERED = typeof MemberState.MEMBER_STATE_DISCOVERED;
-  export type MEMBER_STATE_INCOMPLETE = typeof MemberState.MEMBER_STATE_INCOMPLETE;
-  export type MEMBER_STATE_REPORTED = typeof MemberState.MEMBER_STATE_REPORTED;
-  export type MEMBER_STATE_CONFORMING = typeof MemberState.MEMBER_STATE_CONFORMING;
-  export type MEMBER_STATE_VERIFIED = typeof MemberState.MEMBER_STATE_VERIFIED;
-  export type MEMBER_STATE_DISSENTING = typeof MemberState.MEMBER_STATE_DISSENTING;
-  export type MEMBER_STATE_DRAINING = typeof MemberState.MEMBER_STATE_DRAINING;
-  export type MEMBER_STATE_LOST = typeof MemberState.MEMBER_STATE_LOST;
+  export type UNSPECIFIED = typeof MemberState.UNSPECIFIED;
+  export type DISCOVERED = typeof MemberState.DISCOVERED;
+  export type INCOMPLETE = typeof MemberState.INCOMPLETE;
+  export type REPORTED = typeof MemberState.REPORTED;
+  export type CONFORMING = typeof MemberState.CONFORMING;
+  export type VERIFIED = typeof MemberState.VERIFIED;
+  export type DISSENTING = typeof MemberState.DISSENTING;
+  export type DRAINING = typeof MemberState.DRAINING;
+  export type LOST = typeof MemberState.LOST;
 }
 
 export function memberStateToJSON(object: MemberState): string {
   switch (object) {
-    case MemberState.MEMBER_STATE_UNSPECIFIED:
+    case MemberState.UNSPECIFIED:
       return "MEMBER_STATE_UNSPECIFIED";
-    case MemberState.MEMBER_STATE_DISCOVERED:
+    case MemberState.DISCOVERED:
       return "MEMBER_STATE_DISCOVERED";
-    case MemberState.MEMBER_STATE_INCOMPLETE:
+    case MemberState.INCOMPLETE:
       return "MEMBER_STATE_INCOMPLETE";
-    case MemberState.MEMBER_STATE_REPORTED:
+    case MemberState.REPORTED:
       return "MEMBER_STATE_REPORTED";
-    case MemberState.MEMBER_STATE_CONFORMING:
+    case MemberState.CONFORMING:
       return "MEMBER_STATE_CONFORMING";
-    case MemberState.MEMBER_STATE_VERIFIED:
+    case MemberState.VERIFIED:
       return "MEMBER_STATE_VERIFIED";
-    case MemberState.MEMBER_STATE_DISSENTING:
+    case MemberState.DISSENTING:
       return "MEMBER_STATE_DISSENTING";
-    case MemberState.MEMBER_STATE_DRAINING:
+    case MemberState.DRAINING:
       return "MEMBER_STATE_DRAINING";
-    case MemberState.MEMBER_STATE_LOST:
+    case MemberState.LOST:
       return "MEMBER_STATE_LOST";
     default:
       return object as unknown as string;
@@ -123,32 +118,32 @@ export function memberStateToJSON(object: MemberState): string {
 }
 
 export const MemberOffer = {
-  MEMBER_OFFER_UNSPECIFIED: 0,
-  /** MEMBER_OFFER_NONE - Gets no requests. */
-  MEMBER_OFFER_NONE: 1,
-  /** MEMBER_OFFER_LOAD_ONLY - Gets requests; nothing is known of its cache. */
-  MEMBER_OFFER_LOAD_ONLY: 2,
-  MEMBER_OFFER_FULL: 3,
+  UNSPECIFIED: 0,
+  /** NONE - Gets no requests. */
+  NONE: 1,
+  /** LOAD_ONLY - Gets requests; nothing is known of its cache. */
+  LOAD_ONLY: 2,
+  FULL: 3,
 } as const;
 
 export type MemberOffer = typeof MemberOffer[keyof typeof MemberOffer];
 
 export namespace MemberOffer {
-  export type MEMBER_OFFER_UNSPECIFIED = typeof MemberOffer.MEMBER_OFFER_UNSPECIFIED;
-  export type MEMBER_OFFER_NONE = typeof MemberOffer.MEMBER_OFFER_NONE;
-  export type MEMBER_OFFER_LOAD_ONLY = typeof MemberOffer.MEMBER_OFFER_LOAD_ONLY;
-  export type MEMBER_OFFER_FULL = typeof MemberOffer.MEMBER_OFFER_FULL;
+  export type UNSPECIFIED = typeof MemberOffer.UNSPECIFIED;
+  export type NONE = typeof MemberOffer.NONE;
+  export type LOAD_ONLY = typeof MemberOffer.LOAD_ONLY;
+  export type FULL = typeof MemberOffer.FULL;
 }
 
 export function memberOfferToJSON(object: MemberOffer): string {
   switch (object) {
-    case MemberOffer.MEMBER_OFFER_UNSPECIFIED:
+    case MemberOffer.UNSPECIFIED:
       return "MEMBER_OFFER_UNSPECIFIED";
-    case MemberOffer.MEMBER_OFFER_NONE:
+    case MemberOffer.NONE:
       return "MEMBER_OFFER_NONE";
-    case MemberOffer.MEMBER_OFFER_LOAD_ONLY:
+    case MemberOffer.LOAD_ONLY:
       return "MEMBER_OFFER_LOAD_ONLY";
-    case MemberOffer.MEMBER_OFFER_FULL:
+    case MemberOffer.FULL:
       return "MEMBER_OFFER_FULL";
     default:
       return object as unknown as string;

@@ -36,57 +36,57 @@ export const protobufFileName = "kvaccord/v1/kv_events.proto";
 
 /** How much is known of what one data-parallel rank holds. */
 export const Picture = {
-  PICTURE_UNSPECIFIED: 0,
-  /** PICTURE_EXACT - Every block that it holds, and no other. */
-  PICTURE_EXACT: 1,
-  /** PICTURE_PARTIAL - No block that it does not hold; some that it holds may be missing. */
-  PICTURE_PARTIAL: 2,
-  /** PICTURE_NONE - Nothing is known. */
-  PICTURE_NONE: 3,
+  UNSPECIFIED: 0,
+  /** EXACT - Every block that it holds, and no other. */
+  EXACT: 1,
+  /** PARTIAL - No block that it does not hold; some that it holds may be missing. */
+  PARTIAL: 2,
+  /** NONE - Nothing is known. */
+  NONE: 3,
   /**
-   * PICTURE_STALE - What it held when it was last heard: some of that may be gone since, and
+   * STALE - What it held when it was last heard: some of that may be gone since, and
    * some may be missing. Readers that do not know this value take it for none.
    */
-  PICTURE_STALE: 4,
+  STALE: 4,
   /**
-   * PICTURE_APPROXIMATE - The blocks are known, and how the engine finds a hit among them is not:
+   * APPROXIMATE - The blocks are known, and how the engine finds a hit among them is not:
    * what is predicted may be more or less than the truth.
    */
-  PICTURE_APPROXIMATE: 5,
+  APPROXIMATE: 5,
   /**
-   * PICTURE_DOUBTED - The engine's own counts of cached tokens contradict what was predicted. An
+   * DOUBTED - The engine's own counts of cached tokens contradict what was predicted. An
    * aggregator says so, a sidecar never does.
    */
-  PICTURE_DOUBTED: 6,
+  DOUBTED: 6,
 } as const;
 
 export type Picture = typeof Picture[keyof typeof Picture];
 
 export namespace Picture {
-  export type PICTURE_UNSPECIFIED = typeof Picture.PICTURE_UNSPECIFIED;
-  export type PICTURE_EXACT = typeof Picture.PICTURE_EXACT;
-  export type PICTURE_PARTIAL = typeof Picture.PICTURE_PARTIAL;
-  export type PICTURE_NONE = typeof Picture.PICTURE_NONE;
-  export type PICTURE_STALE = typeof Picture.PICTURE_STALE;
-  export type PICTURE_APPROXIMATE = typeof Picture.PICTURE_APPROXIMATE;
-  export type PICTURE_DOUBTED = typeof Picture.PICTURE_DOUBTED;
+  export type UNSPECIFIED = typeof Picture.UNSPECIFIED;
+  export type EXACT = typeof Picture.EXACT;
+  export type PARTIAL = typeof Picture.PARTIAL;
+  export type NONE = typeof Picture.NONE;
+  export type STALE = typeof Picture.STALE;
+  export type APPROXIMATE = typeof Picture.APPROXIMATE;
+  export type DOUBTED = typeof Picture.DOUBTED;
 }
 
 export function pictureToJSON(object: Picture): string {
   switch (object) {
-    case Picture.PICTURE_UNSPECIFIED:
+    case Picture.UNSPECIFIED:
       return "PICTURE_UNSPECIFIED";
-    case Picture.PICTURE_EXACT:
+    case Picture.EXACT:
       return "PICTURE_EXACT";
-    case Picture.PICTURE_PARTIAL:
+    case Picture.PARTIAL:
       return "PICTURE_PARTIAL";
-    case Picture.PICTURE_NONE:
+    case Picture.NONE:
       return "PICTURE_NONE";
-    case Picture.PICTURE_STALE:
+    case Picture.STALE:
       return "PICTURE_STALE";
-    case Picture.PICTURE_APPROXIMATE:
+    case Picture.APPROXIMATE:
       return "PICTURE_APPROXIMATE";
-    case Picture.PICTURE_DOUBTED:
+    case Picture.DOUBTED:
       return "PICTURE_DOUBTED";
     default:
       return object as unknown as string;
@@ -95,36 +95,36 @@ export function pictureToJSON(object: Picture): string {
 
 /** Where a block lies. */
 export const Tier = {
-  TIER_UNSPECIFIED: 0,
-  /** TIER_DEVICE - The accelerator's own memory. */
-  TIER_DEVICE: 1,
-  TIER_HOST: 2,
-  TIER_DISK: 3,
-  /** TIER_EXTERNAL - Shared or remote storage. */
-  TIER_EXTERNAL: 4,
+  UNSPECIFIED: 0,
+  /** DEVICE - The accelerator's own memory. */
+  DEVICE: 1,
+  HOST: 2,
+  DISK: 3,
+  /** EXTERNAL - Shared or remote storage. */
+  EXTERNAL: 4,
 } as const;
 
 export type Tier = typeof Tier[keyof typeof Tier];
 
 export namespace Tier {
-  export type TIER_UNSPECIFIED = typeof Tier.TIER_UNSPECIFIED;
-  export type TIER_DEVICE = typeof Tier.TIER_DEVICE;
-  export type TIER_HOST = typeof Tier.TIER_HOST;
-  export type TIER_DISK = typeof Tier.TIER_DISK;
-  export type TIER_EXTERNAL = typeof Tier.TIER_EXTERNAL;
+  export type UNSPECIFIED = typeof Tier.UNSPECIFIED;
+  export type DEVICE = typeof Tier.DEVICE;
+  export type HOST = typeof Tier.HOST;
+  export type DISK = typeof Tier.DISK;
+  export type EXTERNAL = typeof Tier.EXTERNAL;
 }
 
 export function tierToJSON(object: Tier): string {
   switch (object) {
-    case Tier.TIER_UNSPECIFIED:
+    case Tier.UNSPECIFIED:
       return "TIER_UNSPECIFIED";
-    case Tier.TIER_DEVICE:
+    case Tier.DEVICE:
       return "TIER_DEVICE";
-    case Tier.TIER_HOST:
+    case Tier.HOST:
       return "TIER_HOST";
-    case Tier.TIER_DISK:
+    case Tier.DISK:
       return "TIER_DISK";
-    case Tier.TIER_EXTERNAL:
+    case Tier.EXTERNAL:
       return "TIER_EXTERNAL";
     default:
       return object as unknown as string;

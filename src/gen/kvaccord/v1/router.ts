@@ -28,31 +28,31 @@ export const protobufFileName = "kvaccord/v1/router.proto";
 
 /** Whether an engine reports how many prompt tokens it found cached. */
 export const CountReporting = {
-  /** COUNT_REPORTING_UNSPECIFIED - No request came back with a usage yet. */
-  COUNT_REPORTING_UNSPECIFIED: 0,
+  /** UNSPECIFIED - No request came back with a usage yet. */
+  UNSPECIFIED: 0,
   /**
-   * COUNT_REPORTING_SILENT - Never: vLLM wants --enable-prompt-tokens-details, SGLang
+   * SILENT - Never: vLLM wants --enable-prompt-tokens-details, SGLang
    * --enable-cache-report.
    */
-  COUNT_REPORTING_SILENT: 1,
-  COUNT_REPORTING_REPORTS: 2,
+  SILENT: 1,
+  REPORTS: 2,
 } as const;
 
 export type CountReporting = typeof CountReporting[keyof typeof CountReporting];
 
 export namespace CountReporting {
-  export type COUNT_REPORTING_UNSPECIFIED = typeof CountReporting.COUNT_REPORTING_UNSPECIFIED;
-  export type COUNT_REPORTING_SILENT = typeof CountReporting.COUNT_REPORTING_SILENT;
-  export type COUNT_REPORTING_REPORTS = typeof CountReporting.COUNT_REPORTING_REPORTS;
+  export type UNSPECIFIED = typeof CountReporting.UNSPECIFIED;
+  export type SILENT = typeof CountReporting.SILENT;
+  export type REPORTS = typeof CountReporting.REPORTS;
 }
 
 export function countReportingToJSON(object: CountReporting): string {
   switch (object) {
-    case CountReporting.COUNT_REPORTING_UNSPECIFIED:
+    case CountReporting.UNSPECIFIED:
       return "COUNT_REPORTING_UNSPECIFIED";
-    case CountReporting.COUNT_REPORTING_SILENT:
+    case CountReporting.SILENT:
       return "COUNT_REPORTING_SILENT";
-    case CountReporting.COUNT_REPORTING_REPORTS:
+    case CountReporting.REPORTS:
       return "COUNT_REPORTING_REPORTS";
     default:
       return object as unknown as string;

@@ -1,0 +1,220 @@
+import type { Registry } from 'prom-client';
+import type { CommandContext, WithCommon } from '../cli/command.js';
+import { type frontendSettings, openAiAddress } from '../cli/commands/frontend/settings.js';
+import type { SettingsOf } from '../cli/settings/setting.js';
+import { SettingError } from '../cli/settings/setting-error.js';
+import { readEngineKey } from '../cli/settings/setting-file.js';
+import { readWorkerUrls } from '../cli/settings/worker-urls.js';
+import type { HttpTls } from '../edge/http/listener.js';
+import type { ProbeBoard } from '../edge/http/probe-board.js';
+import { type Address, isLoopback } from '../edge/platform/address.js';
+import type { Routing } from '../fleet/router/routing.js';
+import { baseUrlOf, type Catalogue, type GivenUrls } from '../frontend/gateway/catalogue.js';
+import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
+import { KeyHosts } from '../frontend/gateway/key-hosts.js';
+import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
+import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
+import { createTokenSource, type TokenSourceOptions } from '../frontend/tokens/token-source.js';
+import { TokenizerFolderError } from '../frontend/tokens/tokenizer-folder.js';
+import { openTracing } from '../frontend/tracing/open-tracing.js';
+import type { RequestTracer } from '../frontend/tracing/request-tracer.js';
+import type { Closing } from './closing.js';
+import { type OpenedAggregator, openAggregator } from './open-aggregator.js';
+import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
+import { openEngineTrust } from './open-engine-trust.js';
+
+type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
+type Context = CommandContext<typeof frontendSettings>;
+
+/** The setting of the OpenAI server's port, for messages. */
+export const OPENAI_LISTEN_FIELD = '--http-port';
+
+/** Longest silence of a worker, and longest wait for its first byte. */
+const MAX_SILENCE_MS = 600_000;
+
+/** What requests are answered with, beside the fleet. */
+export interface GatewayParts {
+  readonly keys: OpenedApiKeys | undefined;
+  readonly tokens: TokenSource;
+  readonly tracer: RequestTracer | undefined;
+  readonly proxy: WorkerProxy;
+}
+
+/** Opens it as the settings say; what is wrong is the fault of a setting. */
+export async function openGatewayParts(
+  settings: Settings,
+  context: Context,
+  closing: Closing,
+): Promise<GatewayParts> {
+  const { clock, logger, version, environment } = context;
+  const modules = { clock, logger };
+  const keys =
+    settings.apiKeyFile === undefined ? undefined : await openApiKeys(settings.apiKeyFile, modules);
+  closing.push(() => keys?.close());
+  const engineApiKey = await readEngineKey(settings.engineApiKeyFile);
+  const keyHosts = new KeyHosts(
+    { allowed: settings.engineKeyHosts, given: givenUrlsOf(settings) },
+    { logger },
+  );
+  const { mayHaveKeys } = keyHosts;
+  const trust = await openEngineTrust(settings.engineTlsCa, modules);
+  closing.push(() => trust.close());
+  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys, engineCa: trust.ca }, context);
+  closing.push(() => tokens.close());
+  const tracer = await openTracing({ environment, version }, modules);
+  closing.push(() => tracer?.close());
+  const proxy = new WorkerProxy(
+    {
+      connectTimeoutMs: settings.connectTimeoutMs,
+      firstByteTimeoutMs: settings.firstByteTimeoutMs,
+      headersTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
+      idleTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
+      totalTimeoutMs: settings.requestTimeoutMs,
+      passesAuthorization: keys === undefined,
+      decisionHeaders: settings.decisionHeaders,
+      mayHaveKeys,
+      ...(engineApiKey === undefined ? {} : { engineApiKey }),
+      engineCa: trust.ca,
+    },
+    modules,
+  );
+  closing.push(() => proxy.close(0));
+  return { keys, tokens, tracer, proxy };
+}
+
+/** Opens the fleet of a frontend: whose address nobody knows gets no requests. */
+export async function openFleet(
+  settings: Settings,
+  { clock, logger, version }: Pick<Context, 'clock' | 'logger' | 'version'>,
+  closing: Closing,
+): Promise<OpenedAggregator & { readonly given: GivenUrls }> {
+  const given = givenUrlsOf(settings);
+  const opened = await openAggregator(settings, {
+    title: 'kv-accord frontend',
+    clock,
+    logger,
+    version,
+    isReachable: (member) => baseUrlOf(member, given) !== undefined,
+  });
+  closing.push(() => opened.close());
+  return { ...opened, given };
+}
+
+/** What a gateway is told by whoever has the fleet. */
+export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'> {
+  readonly registry: Registry;
+  readonly routing: Routing;
+  readonly probes: ProbeBoard;
+  readonly tls: HttpTls | undefined;
+  readonly catalogue: () => Catalogue;
+  /** Where the status page is; not the setting, whose port may be 0. */
+  readonly statusAddress: string;
+  /** Where to listen, where it is not as the settings say. */
+  readonly port?: number;
+  /** How many processes listen there. Default 1. */
+  readonly sharers?: number;
+}
+
+/** Makes the OpenAI server, not started yet. */
+export function createGateway(
+  settings: Settings,
+  { clock, logger, version }: Pick<Context, 'clock' | 'logger'> & { readonly version?: string },
+  { keys, tokens, tracer, proxy }: GatewayParts,
+  { tls, statusAddress, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
+): Gateway {
+  return new Gateway(
+    {
+      listen: openAiAddress({ ...settings, httpPort: port }) as Address,
+      listenField: OPENAI_LISTEN_FIELD,
+      ...(version === undefined ? {} : { version }),
+      statusAddress,
+      sharesPort: sharers > 1,
+      wantsTokens: settings.routerMode === 'kv',
+      bodyLimitBytes: settings.httpBodyLimitBytes,
+      maxConnections: connectionsOfEach(settings, sharers),
+      corsOrigins: settings.corsOrigins,
+    },
+    {
+      ...surroundings,
+      clock,
+      logger,
+      tokens,
+      proxy,
+      ...(keys === undefined ? {} : { apiKeys: () => keys.current() }),
+      ...(tracer === undefined ? {} : { tracer }),
+      ...(tls === undefined ? {} : { tls }),
+    },
+  );
+}
+
+/** Connections and requests of each of so many processes. */
+export function connectionsOfEach({ maxConnections }: Settings, sharers: number): number {
+  return Math.ceil(maxConnections / sharers);
+}
+
+/** What an operator is told when requests are taken. */
+export function tellServing(
+  settings: Settings,
+  { logger, version }: Pick<Context, 'logger' | 'version'>,
+  about: {
+    readonly openAi: Address;
+    readonly grpc: Address;
+    readonly http: Address;
+    readonly watched: string;
+    /** Processes that serve HTTP, where it is not this one. */
+    readonly threads?: number;
+  },
+): void {
+  const { openAi, grpc, http, watched, threads } = about;
+  const isPlaintext = settings.tlsCert === undefined;
+  if (isPlaintext && !isLoopback(openAi))
+    logger.warn(
+      {},
+      `Requests and API keys come in plaintext on ${openAi.text}: everybody on the way can read them.`,
+    );
+  const scheme = isPlaintext ? 'http' : 'https';
+  const fields = {
+    openai: openAi.text,
+    grpc: grpc.text,
+    http: http.text,
+    workers: watched,
+    router: settings.routerMode,
+  };
+  logger.info(
+    threads === undefined ? fields : { ...fields, threads },
+    `kv-accord frontend ${version} serves OpenAI's API on ${scheme}://${openAi.text}/v1 and watches ${watched}`,
+  );
+}
+
+/** The base URLs of `--worker-urls`; the settings were checked before. */
+function givenUrlsOf({ workerUrls }: Settings): GivenUrls {
+  const urls = readWorkerUrls(workerUrls);
+  return 'allowed' in urls ? new Map() : urls;
+}
+
+/** Where the workers of a catalogue are. */
+export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
+  return new Set(groups.flatMap(({ workers }) => workers.flatMap(({ baseUrl }) => baseUrl ?? [])));
+}
+
+async function openTokens(
+  settings: Settings,
+  engines: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys' | 'engineCa'>,
+  modules: Context,
+): Promise<TokenSource> {
+  const { tokenizer, routerMode } = settings;
+  // Only the cache-aware router looks at tokens: a vocabulary need not be read for the others.
+  const isFolder = tokenizer !== 'engine' && routerMode === 'kv';
+  try {
+    return await createTokenSource(
+      {
+        tokenizer: isFolder ? { folder: tokenizer } : 'engine',
+        engineTimeoutMs: settings.tokenizeTimeoutMs,
+        ...engines,
+      },
+      modules,
+    );
+  } catch (error) {
+    throw error instanceof TokenizerFolderError ? new SettingError(`--tokenizer ${error.message}`) : error;
+  }
+}

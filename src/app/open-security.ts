@@ -1,0 +1,18 @@
+import { SettingError } from '../cli/settings/setting-error.js';
+import type { Clock } from '../edge/platform/clock.js';
+import type { Logger } from '../edge/platform/logger.js';
+import { loadSecurity, type SecurityOptions } from '../edge/rpc/credentials.js';
+import type { Security } from '../edge/rpc/security.js';
+import { SecurityError } from '../edge/rpc/security-error.js';
+
+/** Reads certificates and tokens; what cannot be used is the fault of a setting, told before anything is started. */
+export async function openSecurity(
+  settings: SecurityOptions,
+  modules: { readonly clock: Clock; readonly logger: Logger },
+): Promise<Security> {
+  try {
+    return await loadSecurity(settings, modules);
+  } catch (error) {
+    throw error instanceof SecurityError ? new SettingError(error.message) : error;
+  }
+}

@@ -1,0 +1,59 @@
+import { openFeed } from '../../../app/open-feed.js';
+import { withoutControls } from '../../../core/text/printable.js';
+import { SpawnError, startChild } from '../../../edge/platform/child-process.js';
+import { listenForSignals } from '../../../edge/platform/process-signals.js';
+import { hasTerminal } from '../../../edge/platform/standard-streams.js';
+import type { CommandBody } from '../../command.js';
+import { EXIT_USAGE } from '../../exit-codes.js';
+import { awaitAgreement } from '../../shared/await-agreement.js';
+import { explainOutcome } from '../../shared/explain-outcome.js';
+import { LiveLine } from '../../shared/live-line.js';
+import { ProgramKeeper } from './program-keeper.js';
+import type { execSettings } from './settings.js';
+
+/** Runs `kv-accord exec`: the gate in front of a program that already exists. */
+export const runExec: CommandBody<typeof execSettings> = async (settings, context) => {
+  const { clock, logger, signal, stderr, isTerminal, environment, operands } = context;
+  const question = { group: settings.group, frontendUses: settings.frontendUses };
+  const { feed, close } = await openFeed(settings, context);
+  try {
+    feed.start();
+    const outcome = await awaitAgreement(
+      feed,
+      { timeoutMs: settings.timeoutMs, ...question },
+      {
+        clock,
+        signal,
+        progress: isTerminal ? new LiveLine(stderr) : undefined,
+        onWaiting: (text) => logger.info({}, `Waiting before the program is started: ${text}`),
+      },
+    );
+    if (outcome.type !== 'agreed') {
+      const { exitCode, text } = explainOutcome(outcome, settings.timeoutMs);
+      stderr.write(`kv-accord exec: ${withoutControls(text)}\n`);
+      return exitCode;
+    }
+    const keeper = new ProgramKeeper(
+      {
+        ...question,
+        operands,
+        environment,
+        variables: settings.env,
+        onChange: settings.onChange,
+        childGraceMs: settings.childGraceMs,
+        hasTerminal: hasTerminal(),
+      },
+      { feed, clock, logger, startChild, listenForSignals },
+    );
+    const ended = keeper.run(outcome.tokensPerBlock);
+    // From here on the program decides how the process ends, and the keeper has the signals.
+    context.takeOverSignals();
+    return await ended;
+  } catch (error) {
+    if (!(error instanceof SpawnError)) throw error;
+    stderr.write(`kv-accord exec: ${withoutControls(error.message)}\n`);
+    return EXIT_USAGE;
+  } finally {
+    await close();
+  }
+};

@@ -1,0 +1,73 @@
+import { type Closing, closeAll } from '../../../app/closing.js';
+import {
+  baseUrlsOf,
+  createGateway,
+  openFleet,
+  openGatewayParts,
+  tellServing,
+} from '../../../app/open-gateway.js';
+import { startOrExplain } from '../../../app/start-or-explain.js';
+import { untilAborted } from '../../../app/until-aborted.js';
+import type { FleetView } from '../../../core/agreement/snapshot.js';
+import { ProbeBoard } from '../../../edge/http/probe-board.js';
+import { availableCores } from '../../../edge/platform/cores.js';
+import { buildCatalogue, type Catalogue } from '../../../frontend/gateway/catalogue.js';
+import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
+import { frontendChecks } from '../../../frontend/gateway/readiness.js';
+import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
+import { EXIT_CONFLICT, EXIT_OK } from '../../exit-codes.js';
+import type { SettingsOf } from '../../settings/setting.js';
+import { readThreadCount } from '../../settings/thread-count.js';
+import type { frontendSettings } from './settings.js';
+
+type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
+type Context = CommandContext<typeof frontendSettings>;
+
+/** Runs `kv-accord frontend` until it is asked to end, or refuses a change. */
+export const runFrontend: CommandBody<typeof frontendSettings> = async (settings, context) => {
+  const closing: Closing = [];
+  try {
+    return await serve(settings, context, closing);
+  } finally {
+    await closeAll(closing);
+  }
+};
+
+async function serve(settings: Settings, context: Context, closing: Closing): Promise<number> {
+  const threads = readThreadCount(settings.threads, availableCores) ?? 1;
+  if (threads > 1) {
+    // What shares a port is loaded only where one is shared.
+    const { serveInThreads } = await import('./threads.js');
+    return serveInThreads(threads, settings, context, closing);
+  }
+  const { signal } = context;
+  const parts = await openGatewayParts(settings, context, closing);
+  const { given, aggregator, registry, routing, tls, watched } = await openFleet(settings, context, closing);
+  const probes = new ProbeBoard();
+  let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
+  const tellConflicts = conflictTeller(context.logger);
+  const show = (view: FleetView): void => {
+    catalogue = buildCatalogue(view, given);
+    tellConflicts(catalogue);
+    probes.set('readyz', frontendChecks(view, catalogue));
+    parts.proxy.setWorkers(baseUrlsOf(catalogue));
+  };
+  const { runner } = aggregator.fleet;
+  show(runner.view);
+  closing.push(runner.listen({ onView: show }));
+  const { grpc, http } = await startOrExplain(aggregator);
+  const gateway = createGateway(settings, context, parts, {
+    registry,
+    routing,
+    probes,
+    tls,
+    statusAddress: http.text,
+    catalogue: () => catalogue,
+  });
+  // Before the aggregator: what runs needs its router to the end.
+  closing.push(() => gateway.drain(settings.drainTimeoutMs));
+  const openAi = await startOrExplain(gateway);
+  tellServing(settings, context, { openAi, grpc, http, watched });
+  const refusal = await Promise.race([aggregator.refused, untilAborted(signal)]);
+  return refusal === undefined ? EXIT_OK : EXIT_CONFLICT;
+}

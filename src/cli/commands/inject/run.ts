@@ -1,0 +1,106 @@
+import { jsonText, withoutControls } from '../../../core/text/printable.js';
+import {
+  type InjectResult,
+  injectManifests,
+  removeFromManifests,
+} from '../../../tools/manifests/inject/inject.js';
+import type { InjectOptions } from '../../../tools/manifests/inject/options.js';
+import { unifiedDiff } from '../../../tools/manifests/unified-diff.js';
+import type { CommandBody, WithCommon } from '../../command.js';
+import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from '../../exit-codes.js';
+import type { SettingsOf } from '../../settings/setting.js';
+import { SettingError } from '../../settings/setting-error.js';
+import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
+import type { injectSettings } from './settings.js';
+
+/** Runs `kv-accord inject`. */
+export const runInject: CommandBody<typeof injectSettings> = async (settings, context) => {
+  const { operands, stdout, stderr, reject } = context;
+  const { write, remove, json, isWorker, isFrontend } = settings;
+  const isStream = operands.includes(STANDARD_INPUT);
+  if (isStream && write && operands.length > 1)
+    throw new SettingError(
+      '"-" (on the command line): must stand alone with --write, which then writes to standard output',
+    );
+  if (isStream && write && json)
+    throw reject('json', 'left out with --write and -: the text itself is the output');
+  const given = await readManifestFiles(operands, {
+    onChart: (chart) =>
+      stderr.write(
+        `kv-accord inject: left out: templates of the chart ${withoutControls(chart)}, which are no manifests yet\n`,
+      ),
+  });
+  const result = remove
+    ? removeFromManifests(given)
+    : injectManifests(given, optionsOf(settings, context.version));
+  const [unknown] = result.unknownNames;
+  if (unknown !== undefined) {
+    const name = isWorker.includes(unknown) || !isFrontend.includes(unknown) ? 'is-worker' : 'is-frontend';
+    throw reject(name, 'the name of a workload in these files, or WORKLOAD/PART', unknown);
+  }
+  const changed = result.files.filter(({ before, after }) => before !== after);
+  const say = (line: string): void => stderr.write(`${withoutControls(line)}\n`);
+  const refused = result.refused.length > 0;
+  const isNothingFound = !remove && !refused && result.notes.length === 0;
+
+  if (json) {
+    stdout.write(`${jsonText(toJson(result), 2)}\n`);
+  } else {
+    for (const { file, line, text } of [...result.notes].sort(byPlace)) say(`${file}:${line}: ${text}`);
+    if (!write) for (const { file, before, after } of changed) stdout.write(unifiedDiff(file, before, after));
+  }
+  if (refused || isNothingFound) {
+    for (const { file, line, message } of result.refused)
+      say(`${file}:${line}: cannot be changed: ${message}`);
+    if (isNothingFound)
+      say(
+        'kv-accord inject: no worker and no frontend is recognised here; say with --is-worker and --is-frontend which they are',
+      );
+    else if (write) say('kv-accord inject: nothing was written');
+    return EXIT_USAGE;
+  }
+  if (!write) return changed.length === 0 ? EXIT_OK : EXIT_FINDINGS;
+  if (isStream) {
+    for (const { after } of result.files) stdout.write(after);
+    return EXIT_OK;
+  }
+  for (const { file, after } of changed) {
+    await writeManifestFile(file, after);
+    say(`${file}: written`);
+  }
+  return EXIT_OK;
+};
+
+function optionsOf(settings: SettingsOf<WithCommon<typeof injectSettings>>, version: string): InjectOptions {
+  const { tlsSecret, certificateName } = settings;
+  return {
+    image: settings.image ?? `kv-accord:${version}`,
+    sidecarKind: settings.sidecarKind,
+    readyWhenOffered: settings.readyWhenOffered === true,
+    gate: settings.gate,
+    transport:
+      tlsSecret === undefined ? { type: 'plaintext' } : { type: 'tls', secret: tlsSecret, certificateName },
+    workers: settings.workers,
+    minWorkers: settings.minWorkers,
+    namespace: settings.namespace,
+    workerNames: settings.isWorker,
+    frontendNames: settings.isFrontend,
+  };
+}
+
+function byPlace(a: { file: string; line: number }, b: { file: string; line: number }): number {
+  return a.file === b.file ? a.line - b.line : 0;
+}
+
+/** For programs; every file is there, changed or not. */
+function toJson({ files, notes, refused }: InjectResult): unknown {
+  return {
+    files: files.map(({ file, before, after }) => ({
+      file,
+      changed: before !== after,
+      diff: unifiedDiff(file, before, after),
+    })),
+    notes,
+    refused,
+  };
+}

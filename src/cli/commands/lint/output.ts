@@ -1,0 +1,42 @@
+import type { NamedText } from '../../../tools/manifests/lint/apply-fixes.js';
+import { DOCS_RULE } from '../../../tools/manifests/lint/docs-rule.js';
+import type { Finding } from '../../../tools/manifests/lint/finding.js';
+import { formatGithub } from '../../../tools/manifests/lint/formats/github.js';
+import { formatJson } from '../../../tools/manifests/lint/formats/json.js';
+import { formatSarif } from '../../../tools/manifests/lint/formats/sarif.js';
+import { formatText } from '../../../tools/manifests/lint/formats/text.js';
+import { RULES } from '../../../tools/manifests/lint/rules.js';
+import { placesIn } from '../../../tools/manifests/source-file.js';
+
+export interface RenderOptions {
+  readonly format: 'text' | 'json' | 'sarif' | 'github';
+  readonly isColoured: boolean;
+  /** The product's version. */
+  readonly version: string;
+}
+
+/** The findings in the form that was asked for. */
+export function renderFindings(
+  findings: readonly Finding[],
+  texts: readonly NamedText[],
+  { format, isColoured, version }: RenderOptions,
+): string {
+  const byFile = new Map(texts.map(({ file, text }) => [file, text]));
+  switch (format) {
+    case 'text':
+      return formatText(findings, { texts: byFile, isColoured, fileCount: texts.length });
+    case 'json':
+      return formatJson(findings);
+    case 'github':
+      return formatGithub(findings);
+    case 'sarif':
+      return formatSarif(findings, {
+        rules: [...RULES, DOCS_RULE],
+        version,
+        placeOf: (file, offset) => {
+          const text = byFile.get(file);
+          return text === undefined ? undefined : placesIn(text)(offset);
+        },
+      });
+  }
+}

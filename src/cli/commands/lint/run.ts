@@ -1,0 +1,106 @@
+import { withoutControls } from '../../../core/text/printable.js';
+import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
+import { fixAll, type NamedText } from '../../../tools/manifests/lint/apply-fixes.js';
+import type { Finding, Severity } from '../../../tools/manifests/lint/finding.js';
+import { lintTexts, startsNothingKnown } from '../../../tools/manifests/lint/lint-texts.js';
+import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
+import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
+import type { SettingsOf } from '../../settings/setting.js';
+import { quote, SettingError } from '../../settings/setting-error.js';
+import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
+import { renderFindings } from './output.js';
+import type { lintSettings } from './settings.js';
+
+/** From the least. */
+const SEVERITIES: readonly Severity[] = ['note', 'warning', 'error'];
+
+const MANIFESTS = ['.yaml', '.yml', '.json', '.sh', '.bash'];
+const DOCUMENTATION = ['.md', '.markdown', '.mdx'];
+
+type Context = CommandContext<typeof lintSettings>;
+type Settings = SettingsOf<WithCommon<typeof lintSettings>>;
+
+/** Runs `kv-accord lint`. */
+export const runLint: CommandBody<typeof lintSettings> = async (settings, context) => {
+  const { stdout, stderr, environment, operands, version } = context;
+  if (settings.cluster && operands.length > 0)
+    throw new SettingError(
+      `${quote(operands[0] ?? '')} (on the command line): must be left out with --cluster`,
+    );
+  let texts: readonly NamedText[];
+  try {
+    texts = settings.cluster ? await readCluster(settings, context) : await readFiles(settings.docs, context);
+  } catch (error) {
+    if (!(error instanceof KubernetesError)) throw error;
+    stderr.write(`kv-accord lint: ${withoutControls(error.message)}\n`);
+    return EXIT_TRANSPORT;
+  }
+  // A parser of Markdown is loaded only where there is Markdown to read.
+  const markdown = settings.docs
+    ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
+    : undefined;
+  const lint = (of: readonly NamedText[]): readonly Finding[] =>
+    lintTexts(of, { lintMarkdown: markdown?.lintMarkdown });
+  let findings: readonly Finding[];
+  if (settings.fix) {
+    const fixed = fixAll(texts, lint);
+    await writeChanged(texts, fixed.texts);
+    stderr.write(fixed.applied === 1 ? 'Wrote 1 change.\n' : `Wrote ${fixed.applied} changes.\n`);
+    ({ texts, findings } = fixed);
+  } else {
+    findings = lint(texts);
+  }
+  stdout.write(
+    renderFindings(findings, texts, {
+      format: settings.json ? 'json' : settings.format,
+      isColoured: stdout.isTerminal && (environment['NO_COLOR'] ?? '') === '',
+      version,
+    }),
+  );
+  if (findings.length === 0 && startsNothingKnown(texts))
+    stderr.write(
+      'kv-accord lint: no engine, router or frontend was recognised here, so nothing was held against anything\n',
+    );
+  const threshold = SEVERITIES.indexOf(settings.failOn);
+  return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;
+};
+
+async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<readonly NamedText[]> {
+  if (operands.length === 0)
+    throw new SettingError('a file, a folder or - must be given, or --cluster; see kv-accord lint --help');
+  const onChart = (chart: string): void =>
+    stderr.write(
+      `kv-accord lint: left out: templates of the chart ${withoutControls(chart)}; look at what they come to: helm template ${withoutControls(chart)} | kv-accord lint -\n`,
+    );
+  return readManifestFiles(
+    operands,
+    { onChart },
+    { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS },
+  );
+}
+
+async function readCluster(settings: Settings, context: Context): Promise<readonly NamedText[]> {
+  const { clock, logger, environment, signal, stderr } = context;
+  const { openCluster } = await import('../../../edge/kubernetes/open-cluster.js');
+  const { readClusterManifests } = await import('../../shared/cluster-manifests.js');
+  const { kubeconfig, kubeContext } = settings;
+  const api = await openCluster({ kubeconfig, context: kubeContext }, { clock, logger, environment });
+  try {
+    return await readClusterManifests(api, settings.namespace ?? api.namespace, signal, ({ message }) =>
+      stderr.write(`kv-accord lint: left out: ${withoutControls(message)}\n`),
+    );
+  } finally {
+    await api.close();
+  }
+}
+
+/** Writes the files whose text is another one now. */
+async function writeChanged(before: readonly NamedText[], after: readonly NamedText[]): Promise<void> {
+  const old = new Map(before.map(({ file, text }) => [file, text]));
+  for (const { file, text } of after) {
+    if (text === old.get(file)) continue;
+    if (file === STANDARD_INPUT)
+      throw new SettingError('--fix true (on the command line): must be left out when - is read');
+    await writeManifestFile(file, text);
+  }
+}

@@ -1,0 +1,50 @@
+import { onOneLine } from '../../../core/text/printable.js';
+import { plainTable, pushRow } from '../../../edge/platform/plain-table.js';
+import type { DumpStart } from '../../../gen/kvaccord/v1/indexer.js';
+import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
+
+const PICTURES: Readonly<Record<number, string>> = {
+  [Picture.NONE]: 'none',
+  [Picture.DOUBTED]: 'doubted',
+  [Picture.APPROXIMATE]: 'approximate',
+  [Picture.STALE]: 'stale',
+  [Picture.PARTIAL]: 'partial',
+  [Picture.EXACT]: 'exact',
+};
+
+/** Who holds how many blocks, for a person. */
+export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart): string {
+  const who = holders.length === 1 ? '1 holder' : `${holders.length} holders`;
+  const headline = `${onOneLine(group)}: ${who}, ${tokensPerBlock} tokens per block, epoch ${epoch}`;
+  if (holders.length === 0) return `${headline}\n`;
+  // Models with full attention alone have one group, which needs no name.
+  const hasGroups = holders.some(({ cacheGroup }) => cacheGroup !== undefined);
+  const groupColumn = hasGroups ? ['GROUP'] : [];
+  const table = plainTable([
+    'WORKER',
+    'RANK',
+    ...groupColumn,
+    'PICTURE',
+    'DEVICE',
+    'HOST',
+    'DISK',
+    'EXTERNAL',
+  ]);
+  const sorted = [...holders].sort((a, b) => {
+    if (a.target !== b.target) return a.target < b.target ? -1 : 1;
+    return a.dataParallelRank - b.dataParallelRank || (a.cacheGroup ?? -1) - (b.cacheGroup ?? -1);
+  });
+  for (const holder of sorted) {
+    pushRow(table, [
+      holder.target,
+      String(holder.dataParallelRank),
+      ...(hasGroups ? [holder.cacheGroup === undefined ? 'main' : String(holder.cacheGroup)] : []),
+      PICTURES[holder.picture] ?? 'unknown',
+      String(holder.deviceBlocks),
+      String(holder.hostBlocks),
+      String(holder.diskBlocks),
+      String(holder.externalBlocks),
+    ]);
+  }
+  return `${headline}\n${table.toString()}\n`;
+}

@@ -1,0 +1,60 @@
+import type { CommandDescription } from '../../command.js';
+
+/** The settings of `kv-accord status`. */
+export const statusSettings = {
+  watch: {
+    kind: 'boolean',
+    group: 'Output',
+    help: 'Stay, and show every change. On a terminal the keys of less move (arrows, PgUp, PgDn, Home, End, j, k); q ends.',
+  },
+  index: {
+    kind: 'boolean',
+    group: 'Output',
+    help: "Show what an aggregator's index holds in place of its fleet; with --json every entry, one a line.",
+  },
+  routing: {
+    kind: 'boolean',
+    group: 'Output',
+    help: 'Show how predictions of caches came true by worker, and which hits were lost, in place of the fleet.',
+  },
+  group: {
+    kind: 'string',
+    group: 'Output',
+    placeholder: 'MODEL',
+    help: 'With --index or --routing: the served model, when the fleet serves several.',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '5s',
+    min: '100ms',
+    max: '1h',
+    group: 'Output',
+    help: 'Longest wait for the first answer.',
+  },
+} as const;
+
+/** `kv-accord status`. */
+export const statusDescription: CommandDescription<typeof statusSettings> = {
+  name: 'status',
+  summary: 'The fleet as a table, live with --watch',
+  description:
+    'Shows what an aggregator has agreed and who its workers are, or what a single sidecar reports.',
+  operands: {
+    syntax: '[HOST:PORT]',
+    help: 'gRPC address of an aggregator or a sidecar (default: 127.0.0.1:50060)',
+  },
+  settings: statusSettings,
+  examples: [
+    { says: 'The aggregator on this machine', line: 'kv-accord status' },
+    { says: 'One sidecar', line: 'kv-accord status 127.0.0.1:50061' },
+    { says: 'For programs', line: 'kv-accord status --json' },
+    { says: 'Who holds how many blocks', line: 'kv-accord status --index' },
+    { says: 'Whether predictions come true', line: 'kv-accord status --routing' },
+  ],
+  check({ index, routing, watch, group }, reject) {
+    if (index && watch) throw reject('watch', 'left out with --index', 'true');
+    if (index && routing) throw reject('routing', 'left out with --index', 'true');
+    if (!index && !routing && group !== undefined)
+      throw reject('group', 'left out without --index or --routing');
+  },
+};

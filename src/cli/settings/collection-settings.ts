@@ -1,0 +1,173 @@
+import { type Address, isLoopback, parseAddress } from '../../edge/platform/address.js';
+import { kubeSettings } from './kube-settings.js';
+import type { SettingError } from './setting-error.js';
+
+const ownSettings = {
+  workers: {
+    kind: 'list',
+    item: 'target',
+    group: 'Fleet',
+    help: "Sidecars: HOST:PORT, unix:/path, dns:///NAME:PORT for every address behind a name, k8s://NAMESPACE/SERVICE:PORT for a Service's endpoints, k8s://NAMESPACE?selector=LABEL=VALUE for pods. Without sidecars: dynamo-file:///DIR, dynamo-k8s://NAMESPACE.",
+  },
+  'workers-file': {
+    kind: 'file',
+    mustBe: 'file',
+    group: 'Fleet',
+    help: 'YAML or JSON list of sidecars; watched for changes.',
+  },
+  'dynamo-graph': {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: '[NAMESPACE/]NAME',
+    maxLength: 127,
+    help: "The engines' pods of this DynamoGraphDeployment, with sidecars on port 50061.",
+  },
+  'min-workers': {
+    kind: 'integer',
+    min: 1,
+    max: 100_000,
+    words: ['auto'],
+    default: 1,
+    group: 'Fleet',
+    help: 'Nothing is agreed before so many workers have reported; auto: as many as the Kubernetes workloads behind them are to have.',
+  },
+  'on-missing': {
+    kind: 'enum',
+    choices: ['quorum', 'wait', 'proceed'],
+    default: 'quorum',
+    group: 'Fleet',
+    help: 'Whether to open without workers that do not report: once at least half have, never, or with any number.',
+  },
+  'collect-timeout': {
+    kind: 'duration',
+    default: '60s',
+    min: '1s',
+    group: 'Fleet',
+    help: 'How long the missing are waited for: quorum counts from the last worker that joined, proceed from the first that was listed.',
+  },
+  settle: {
+    kind: 'duration',
+    default: '2s',
+    max: '1h',
+    group: 'Fleet',
+    help: 'How long the fleet must have been unchanged.',
+  },
+  grace: {
+    kind: 'duration',
+    default: '30s',
+    max: '1h',
+    group: 'Fleet',
+    help: 'How long a lost worker still counts as one that may return.',
+  },
+  'kv-cache-block-size': {
+    kind: 'integer',
+    min: 1,
+    max: 1_048_576,
+    dynamo: ['DYN_KV_CACHE_BLOCK_SIZE'],
+    group: 'Agreement',
+    help: 'Use this size whatever the workers report. Leave it out to take theirs.',
+  },
+  'token-probes': {
+    kind: 'enum',
+    choices: ['require', 'ignore'],
+    default: 'require',
+    group: 'Agreement',
+    help: 'Workers that make other tokens of the same prompts (another tokenizer or chat template): keep them out as dissenting, or ignore it with a warning and without exact predictions.',
+  },
+  'mismatched-workers': {
+    kind: 'enum',
+    choices: ['quarantine', 'load-only'],
+    defaultHelp: 'quarantine; load-only with --kv-cache-block-size',
+    group: 'Agreement',
+    help: 'Whether workers that differ get no requests, or requests without cache knowledge.',
+  },
+  topology: {
+    kind: 'enum',
+    choices: ['report', 'warn', 'require'],
+    default: 'warn',
+    group: 'Agreement',
+    help: 'What to do when parallelism or GPU products differ.',
+  },
+} as const;
+
+/** How a fleet is found and how it comes to agree: the same for every command that collects. */
+export const collectionSettings: typeof ownSettings & typeof kubeSettings = {
+  ...ownSettings,
+  ...kubeSettings,
+};
+
+/** What a command has beside them that waits for one answer, from the fleet itself or from an aggregator. */
+export const answerSettings = {
+  aggregator: {
+    kind: 'address',
+    use: 'dial',
+    group: 'Fleet',
+    help: 'Ask this running aggregator in place of the workers.',
+  },
+  group: {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: 'MODEL',
+    help: 'The served model to wait for, when the fleet serves several.',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '10m',
+    group: 'Waiting',
+    help: 'End with code 3 (code 5 when nobody can be reached) when nothing is agreed by then; 0 waits for ever.',
+  },
+} as const;
+
+interface FleetSettings {
+  readonly workers: readonly string[];
+  readonly workersFile: string | undefined;
+  readonly dynamoGraph: string | undefined;
+  readonly aggregator?: Address | undefined;
+  readonly tlsCert: string | undefined;
+  readonly tlsCa: string | undefined;
+  readonly insecure: boolean;
+}
+
+type FleetSetting = 'workers' | 'workers-file' | 'dynamo-graph';
+type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
+
+/** Looks whether there is exactly one way to the fleet, and whether it may be gone. */
+export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>): void {
+  const hasList = settings.workers.length > 0;
+  const hasFile = settings.workersFile !== undefined;
+  const hasAggregator = settings.aggregator !== undefined;
+  const hasGraph = settings.dynamoGraph !== undefined;
+  if (hasList && hasFile) throw reject('workers-file', 'left out when --workers is given');
+  if (hasAggregator && hasGraph) throw reject('dynamo-graph', 'left out when --aggregator is asked');
+  if (hasAggregator && hasList) throw reject('workers', 'left out when --aggregator is asked');
+  if (hasAggregator && hasFile) throw reject('workers-file', 'left out when --aggregator is asked');
+  if (!hasList && !hasFile && !hasGraph && !hasAggregator) {
+    const others =
+      'aggregator' in settings
+        ? '--workers-file, --dynamo-graph or --aggregator'
+        : '--workers-file or --dynamo-graph';
+    throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
+  }
+  if (needsNoSaying(settings)) return;
+  for (const text of settings.workers) {
+    // What stands behind a name is known only later, and told then.
+    const address = parseAddress(text);
+    if (address !== undefined && !isLoopback(address)) throw reject('workers', LOOPBACK_OR_TLS, text);
+  }
+}
+
+/** The same for a command that may also ask an aggregator. */
+export function checkAnswer(settings: FleetSettings, reject: Reject<FleetSetting | 'aggregator'>): void {
+  checkFleet(settings, reject);
+  const { aggregator } = settings;
+  if (aggregator === undefined || isLoopback(aggregator) || needsNoSaying(settings)) return;
+  throw reject('aggregator', LOOPBACK_OR_TLS);
+}
+
+const LOOPBACK_OR_TLS =
+  'on this machine, unless there is --tls-ca (and --tls-cert with --tls-key, where they are asked for), or --insecure for plaintext';
+
+/** Plaintext beyond this machine has to be said; TLS need not be. */
+function needsNoSaying({ tlsCert, tlsCa, insecure }: FleetSettings): boolean {
+  return tlsCert !== undefined || tlsCa !== undefined || insecure;
+}

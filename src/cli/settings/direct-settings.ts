@@ -1,0 +1,106 @@
+import type { Address } from '../../edge/platform/address.js';
+import type { DirectWorkerOptions } from '../../fleet/indexer/direct-worker.js';
+import { checkAnswer } from './collection-settings.js';
+import { readDirectSources } from './direct-sources.js';
+import type { SettingError } from './setting-error.js';
+
+/** Engines that a command reads itself: the same for every command that can. */
+export const directSettings = {
+  'kv-event-sources': {
+    kind: 'list',
+    item: 'target',
+    placeholder: 'WORKER=URL,…',
+    group: 'Fleet',
+    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. WORKER may be one that --workers finds by its Dynamo model card, by its name there, its instance id or HOST:PORT of its system port: what card and events say is then compared. Others need --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
+  },
+  'kv-replay-sources': {
+    kind: 'list',
+    item: 'target',
+    placeholder: 'WORKER=URL,…',
+    group: 'Fleet',
+    help: 'Where these engines give old KV events again, in the same form and order.',
+  },
+  model: {
+    kind: 'string',
+    group: 'Fleet',
+    help: 'The served model of the engines of --kv-event-sources: their events do not name it.',
+  },
+} as const;
+
+interface DirectSettings {
+  readonly workers: readonly string[];
+  readonly workersFile: string | undefined;
+  readonly dynamoGraph: string | undefined;
+  readonly aggregator?: Address | undefined;
+  readonly kvEventSources: readonly string[];
+  readonly kvReplaySources: readonly string[];
+  readonly model: string | undefined;
+  readonly kvCacheBlockSize: number | undefined;
+}
+
+/** Whether discovery is to find workers; else there are those alone that are read directly. */
+export function hasDiscovery({
+  workers,
+  workersFile,
+  dynamoGraph,
+}: Pick<DirectSettings, 'workers' | 'workersFile' | 'dynamoGraph'>): boolean {
+  return workers.length > 0 || workersFile !== undefined || dynamoGraph !== undefined;
+}
+
+/** Whether workers that are found there come with the name of their model. */
+function tellsModels(target: string): boolean {
+  return /^dynamo-(file|k8s):/i.test(target);
+}
+
+/** Looks whether the engines that are read directly are named as they must be. */
+export function checkDirect(
+  settings: DirectSettings,
+  reject: (name: keyof typeof directSettings, allowed: string, value?: string) => SettingError,
+): void {
+  const { kvEventSources, kvReplaySources, model } = settings;
+  const sources = readDirectSources(kvEventSources);
+  if ('allowed' in sources) throw reject('kv-event-sources', sources.allowed, sources.part);
+  const replays = readDirectSources(kvReplaySources);
+  if ('allowed' in replays) throw reject('kv-replay-sources', replays.allowed, replays.part);
+  for (const [worker, urls] of replays) {
+    const ranks = sources.get(worker)?.length;
+    if (ranks === undefined) throw reject('kv-replay-sources', 'of workers of --kv-event-sources', worker);
+    if (urls.length !== ranks)
+      throw reject('kv-replay-sources', `as many for ${worker} as its --kv-event-sources: ${ranks}`);
+    const bound = urls.find((url) => url.startsWith('@'));
+    if (bound !== undefined)
+      throw reject('kv-replay-sources', 'without @: a replay socket is bound by the engine', bound);
+  }
+  if (sources.size === 0) return;
+  if (settings.aggregator !== undefined)
+    throw reject('kv-event-sources', 'left out when --aggregator is asked: give them to the aggregator');
+  if (model === undefined && !settings.workers.some(tellsModels))
+    throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
+}
+
+/** The same for a command that waits for one answer, which may do without workers that are found. */
+export function checkDirectAnswer(
+  settings: DirectSettings & Parameters<typeof checkAnswer>[0],
+  reject: Parameters<typeof checkAnswer>[1] & Parameters<typeof checkDirect>[1],
+): void {
+  const isAlone = settings.kvEventSources.length > 0 && !hasDiscovery(settings);
+  if (!isAlone || settings.aggregator !== undefined) checkAnswer(settings, reject);
+  checkDirect(settings, reject);
+}
+
+/** The engines that are read directly; the settings were checked before. */
+export function directWorkersOf(settings: DirectSettings, version: string): DirectWorkerOptions[] {
+  const sources = readDirectSources(settings.kvEventSources);
+  const replays = readDirectSources(settings.kvReplaySources);
+  if ('allowed' in sources || 'allowed' in replays) return [];
+  return [...sources].map(([target, urls]) => ({
+    target,
+    version,
+    model: settings.model,
+    declaredTokensPerBlock: settings.kvCacheBlockSize,
+    sources: urls.map((endpoint, rank) => {
+      const replayEndpoint = replays.get(target)?.[rank];
+      return { rank, endpoint, topic: '', ...(replayEndpoint === undefined ? {} : { replayEndpoint }) };
+    }),
+  }));
+}

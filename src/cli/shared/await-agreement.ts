@@ -1,0 +1,115 @@
+import { onOneLine } from '../../core/text/printable.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
+import { judgeAgreements, type Question } from '../../fleet/aggregator/verdict.js';
+import type { LiveLine } from './live-line.js';
+
+/**
+ * How long a conflict has to stand before it is the outcome, in milliseconds.
+ * Reports and first events come within moments of each other, and whoever has
+ * to mend workers wants all of them named at once.
+ */
+const GATHER_MS = 1_000;
+
+/** How often it is said whom is waited for, in milliseconds. */
+const REMIND_MS = 5_000;
+
+/** How waiting for an agreement ended. */
+export type WaitOutcome =
+  | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
+  | { readonly type: 'conflict'; readonly text: string }
+  /** Time is up while workers are still missing. */
+  | { readonly type: 'timed_out'; readonly text: string }
+  /** Time is up and nobody could be reached at all. */
+  | { readonly type: 'unreachable'; readonly text: string }
+  /** The question is wrong; waiting cannot help. */
+  | { readonly type: 'refused'; readonly text: string };
+
+export interface WaitOptions extends Question {
+  /** 0 waits for ever. */
+  readonly timeoutMs: number;
+}
+
+export interface WaitModules {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Where a person watches; undefined shows nothing on the way. */
+  readonly progress: LiveLine | undefined;
+  /** Called every 5 s with whom is waited for and why; left out, nothing is said. */
+  readonly onWaiting?: (text: string) => void;
+}
+
+/** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
+export function awaitAgreement(
+  feed: AgreementFeed,
+  options: WaitOptions,
+  modules: WaitModules,
+): Promise<WaitOutcome> {
+  const { clock, signal, progress, onWaiting } = modules;
+  return new Promise((resolve, reject) => {
+    let timer: Timer | undefined;
+    let gathering: Timer | undefined;
+    let reminder: Timer | undefined;
+    /** As it was last told while it is gathered. */
+    let conflict: WaitOutcome;
+    const leave = feed.watch(() => look());
+    const finish = (settle: () => void): void => {
+      timer?.clear();
+      gathering?.clear();
+      reminder?.clear();
+      leave();
+      signal.removeEventListener('abort', stop);
+      progress?.clear();
+      settle();
+    };
+    const stop = (): void => finish(() => reject(signal.reason));
+    const look = (): void => {
+      if (feed.refusal !== undefined) {
+        const text = feed.refusal;
+        finish(() => resolve({ type: 'refused', text }));
+        return;
+      }
+      const verdict = judgeAgreements(feed.agreements, options);
+      if (verdict.type === 'agreed') {
+        finish(() => resolve(verdict));
+        return;
+      }
+      if (verdict.type === 'conflict') {
+        conflict = verdict;
+        gathering ??= clock.setTimer(GATHER_MS, () => finish(() => resolve(conflict)));
+      } else {
+        gathering?.clear();
+        gathering = undefined;
+      }
+      progress?.show(feed);
+    };
+    if (signal.aborted) {
+      stop();
+      return;
+    }
+    signal.addEventListener('abort', stop, { once: true });
+    if (options.timeoutMs > 0) {
+      timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
+    }
+    const remind = (): void => {
+      const text = waitingWords(feed, options);
+      if (text !== '') onWaiting?.(text);
+      reminder = clock.setTimer(REMIND_MS, remind);
+    };
+    if (onWaiting !== undefined) reminder = clock.setTimer(REMIND_MS, remind);
+    look();
+  });
+}
+
+/** Whom is waited for, on one line; empty where that is about to be an outcome. */
+function waitingWords(feed: AgreementFeed, options: WaitOptions): string {
+  if (feed.trouble !== undefined) return onOneLine(feed.trouble);
+  const verdict = judgeAgreements(feed.agreements, options);
+  return verdict.type === 'pending' ? onOneLine(verdict.text) : '';
+}
+
+function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
+  if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
+  const verdict = judgeAgreements(feed.agreements, options);
+  return verdict.type === 'pending' ? { type: 'timed_out', text: verdict.text } : verdict;
+}

@@ -1,0 +1,124 @@
+import { stringify } from 'yaml';
+import type { KubernetesApi } from '../../edge/kubernetes/api.js';
+import { KubernetesError } from '../../edge/kubernetes/kubernetes-error.js';
+import type { ManifestFile } from './manifest-files.js';
+
+/** What can hold a worker, a frontend or their settings, with where the API has it. */
+const SOURCES: readonly { readonly kind: string; readonly apiVersion: string; readonly plural: string }[] = [
+  { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1beta1', plural: 'dynamographdeployments' },
+  { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1alpha1', plural: 'dynamographdeployments' },
+  { kind: 'LeaderWorkerSet', apiVersion: 'leaderworkerset.x-k8s.io/v1', plural: 'leaderworkersets' },
+  { kind: 'Deployment', apiVersion: 'apps/v1', plural: 'deployments' },
+  { kind: 'StatefulSet', apiVersion: 'apps/v1', plural: 'statefulsets' },
+  { kind: 'DaemonSet', apiVersion: 'apps/v1', plural: 'daemonsets' },
+  { kind: 'Pod', apiVersion: 'v1', plural: 'pods' },
+  { kind: 'ConfigMap', apiVersion: 'v1', plural: 'configmaps' },
+];
+
+/** Objects of one answer. */
+const PAGE_SIZE = 250;
+
+/** Objects of one kind in one namespace that are looked at. */
+const MAX_OBJECTS = 5_000;
+
+interface ListedObject {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly ownerReferences?: readonly { readonly controller?: boolean }[];
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+interface ObjectList {
+  readonly items?: readonly ListedObject[];
+  readonly metadata?: { readonly continue?: string };
+}
+
+/**
+ * The workloads and ConfigMaps of a namespace as texts, each named
+ * `cluster:KIND/NAMESPACE/NAME`. What a controller made is left out: its owner
+ * says the same. Kinds that the cluster does not know are left out, kinds that
+ * may not be read are told to `onRefused`; when none may be read, the first
+ * refusal is thrown, and so is a namespace that is not there.
+ */
+export async function readClusterManifests(
+  api: KubernetesApi,
+  namespace: string,
+  signal: AbortSignal,
+  onRefused: (error: KubernetesError) => void,
+): Promise<readonly ManifestFile[]> {
+  const files = new Map<string, ManifestFile>();
+  const refusals: KubernetesError[] = [];
+  let hasRead = false;
+  for (const source of SOURCES) {
+    try {
+      const objects = await listAll(api, namespace, source, signal);
+      hasRead = true;
+      for (const object of objects) {
+        const { kind, apiVersion } = source;
+        const name = object.metadata?.name;
+        if (name === undefined || object.metadata?.ownerReferences?.some(({ controller }) => controller))
+          continue;
+        const file = `cluster:${kind}/${namespace}/${name}`;
+        // Both versions of a graph are views of one object: the newer one is looked at.
+        if (!files.has(file)) files.set(file, { file, text: textOf({ apiVersion, kind, ...object }) });
+      }
+    } catch (error) {
+      if (!(error instanceof KubernetesError)) throw error;
+      if (error.code === 'not_found') continue;
+      if (error.code !== 'forbidden') throw error;
+      refusals.push(error);
+    }
+  }
+  const [first] = refusals;
+  if (first !== undefined && !hasRead) throw first;
+  if (files.size === 0) await expectNamespace(api, namespace, signal);
+  // Two versions of one kind are refused in the same words.
+  const told = new Set<string>();
+  for (const refusal of refusals) {
+    if (!told.has(refusal.message)) onRefused(refusal);
+    told.add(refusal.message);
+  }
+  return [...files.values()];
+}
+
+/** A list of what is in a namespace that is not there is empty, and no error. */
+async function expectNamespace(api: KubernetesApi, namespace: string, signal: AbortSignal): Promise<void> {
+  try {
+    await api.get({ path: `/api/v1/namespaces/${encodeURIComponent(namespace)}`, signal });
+  } catch (error) {
+    if (!(error instanceof KubernetesError)) throw error;
+    if (error.code === 'not_found')
+      throw new KubernetesError('not_found', `${api.name}: there is no namespace ${namespace}`);
+    // Whoever may list workloads in a namespace need not be allowed to look at the namespace itself.
+    if (error.code !== 'forbidden') throw error;
+  }
+}
+
+async function listAll(
+  api: KubernetesApi,
+  namespace: string,
+  { apiVersion, plural }: { readonly apiVersion: string; readonly plural: string },
+  signal: AbortSignal,
+): Promise<readonly ListedObject[]> {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const path = `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+  const objects: ListedObject[] = [];
+  let next: string | undefined;
+  do {
+    const query = { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) };
+    const page = (await api.get({ path, query, signal })) as ObjectList;
+    objects.push(...(page.items ?? []));
+    next = page.metadata?.continue || undefined;
+  } while (next !== undefined && objects.length < MAX_OBJECTS);
+  return objects.slice(0, MAX_OBJECTS);
+}
+
+/** As somebody would have written it: without what the server added. */
+function textOf(object: ListedObject): string {
+  const { status: _, metadata = {}, ...rest } = object;
+  const { managedFields: _fields, annotations: _annotations, ...kept } = metadata;
+  const { apiVersion, kind, ...body } = rest;
+  return stringify({ apiVersion, kind, metadata: kept, ...body }, { aliasDuplicateObjects: false });
+}

@@ -1,0 +1,63 @@
+import { onOneLine } from '../../core/text/printable.js';
+import { cutToWidth } from '../../core/text/text-width.js';
+import type { TextOutput } from '../../edge/platform/standard-streams.js';
+import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
+import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
+
+/** Goes to the start of the line and clears it. */
+const CLEAR_LINE = '\r\u001b[2K';
+
+const DEFAULT_COLUMNS = 80;
+
+/** Workers that are looked at for one line; no terminal has room for more. */
+const MAX_WORKERS = 200;
+
+/** One line on a terminal, each in the place of the one before: who has reported what so far. */
+export class LiveLine {
+  readonly #output: TextOutput;
+  #shown = '';
+
+  constructor(output: TextOutput) {
+    this.#output = output;
+  }
+
+  /** Shows where the feed stands, in one line of the terminal's width. */
+  show(feed: AgreementFeed): void {
+    this.showText(summarise(feed));
+  }
+
+  /** Shows a text, which is on one line, cut to the terminal's width. */
+  showText(line: string): void {
+    // A terminal that nobody has given a size yet says 0.
+    const columns = this.#output.columns || DEFAULT_COLUMNS;
+    const text = cutToWidth(line, columns - 1);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    // The cursor goes back to the start, so that a line of the log takes this one's place.
+    this.#output.write(`${CLEAR_LINE}${text}\r`);
+  }
+
+  /** Takes the line away; nothing is written when there is none. */
+  clear(): void {
+    if (this.#shown === '') return;
+    this.#shown = '';
+    this.#output.write(CLEAR_LINE);
+  }
+}
+
+function summarise(feed: AgreementFeed): string {
+  const { agreements, trouble } = feed;
+  const reported = agreements.flatMap(reportedSizes);
+  // Those that are missing stand in the reasons, with what hinders them.
+  const missing = agreements.flatMap(({ reasons }) => reasons.map(({ text }) => text));
+  const parts = [...reported, ...missing, ...(trouble === undefined ? [] : [trouble])];
+  return onOneLine([...new Set(parts)].join('  '));
+}
+
+function reportedSizes({ members }: Agreement): string[] {
+  return members
+    .slice(0, MAX_WORKERS)
+    .flatMap(({ target, tokensPerBlock }) =>
+      tokensPerBlock === undefined ? [] : [`${target}: ${tokensPerBlock}`],
+    );
+}

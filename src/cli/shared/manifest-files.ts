@@ -1,0 +1,134 @@
+import { basename, dirname, join } from 'node:path';
+import { explainSystemError, explainWriteError } from '../../edge/platform/file.js';
+import { readWholeFile } from '../../edge/platform/file-watcher.js';
+import { findFiles, kindOfPath, truePath } from '../../edge/platform/find-files.js';
+import { readStandardInput } from '../../edge/platform/standard-input.js';
+import { replaceTextFile } from '../../edge/platform/write-file.js';
+import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
+import { quote, SettingError } from '../settings/setting-error.js';
+
+/** Stands for standard input, as for other programs that read files. */
+export const STANDARD_INPUT = '-';
+
+const MANIFEST_EXTENSIONS = ['.yaml', '.yml', '.json'];
+
+/** A large repository of manifests has a few thousand. */
+const MAX_FILES = 10_000;
+
+/** All files together. */
+const MAX_TOTAL_BYTES = 128 * 1024 * 1024;
+
+/** A text that was named, or found in a folder that was named. */
+export interface ManifestFile {
+  /** As the operator wrote it, or below the folder that they wrote; `-` for standard input. */
+  readonly file: string;
+  /** Every byte of it, a byte order mark included. */
+  readonly text: string;
+}
+
+export interface ManifestFileOptions {
+  /** What is taken from folders. A file that is named itself is read whatever it is called. Default `.yaml`, `.yml`, `.json`. */
+  readonly extensions?: readonly string[];
+}
+
+/** What the reading is done with; tests put their own in. */
+export interface ManifestFileModules {
+  readonly readStandardInput?: (maxBytes: number) => Promise<Buffer>;
+  /** Told of each chart in a folder: its templates are no manifests until Helm has filled them in, and are left out. */
+  readonly onChart?: (chart: string) => void;
+}
+
+/**
+ * Reads files, the manifests below folders, and standard input (`-`), in the
+ * order in which they were named and each one once. Throws a `SettingError`
+ * that names the operand which cannot be read, and why.
+ */
+export async function readManifestFiles(
+  operands: readonly string[],
+  modules: ManifestFileModules = {},
+  { extensions = MANIFEST_EXTENSIONS }: ManifestFileOptions = {},
+): Promise<readonly ManifestFile[]> {
+  const files: ManifestFile[] = [];
+  const known = new Set<string>();
+  let total = 0;
+  const add = async (file: string, read: () => Promise<Buffer>): Promise<void> => {
+    if (files.length >= MAX_FILES) throw wrong(file, `one of at most ${MAX_FILES} files`);
+    const bytes = await orWrong(file, 'text of at most 16 MiB that can be read', read);
+    total += bytes.length;
+    if (total > MAX_TOTAL_BYTES) throw wrong(file, 'within 128 MiB of all files together; name fewer');
+    files.push({ file, text: decode(file, bytes) });
+  };
+  for (const operand of operands) {
+    if (operand === STANDARD_INPUT) {
+      if (known.has(STANDARD_INPUT)) continue;
+      known.add(STANDARD_INPUT);
+      await add(operand, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
+      continue;
+    }
+    for (const file of await filesOf(operand, extensions, modules.onChart ?? (() => undefined))) {
+      const path = await orWrong(file, 'a file or a folder', () => truePath(file));
+      if (known.has(path)) continue;
+      known.add(path);
+      await add(file, () => readWholeFile(file, MAX_FILE_BYTES));
+    }
+  }
+  return files;
+}
+
+/** Replaces a file's text, at once and whole. Throws a `SettingError` that names the file, and why it stays as it is. */
+export async function writeManifestFile(file: string, text: string): Promise<void> {
+  try {
+    await replaceTextFile(file, text);
+  } catch (error) {
+    throw new SettingError(
+      `${quote(file)} (on the command line): cannot be written: ${whyNotWritten(error)}`,
+    );
+  }
+}
+
+/** The new text is written beside the old one, which it then replaces. */
+function whyNotWritten(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EACCES' || code === 'EPERM') return 'this user may not write into its folder';
+  if (code === 'EROFS') return 'its file system is read-only';
+  return `it ${explainWriteError(error)}`;
+}
+
+/** What an operand stands for: itself, or the manifests in a folder. */
+async function filesOf(
+  operand: string,
+  extensions: readonly string[],
+  onChart: (chart: string) => void,
+): Promise<readonly string[]> {
+  const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
+  if (kind !== 'folder') return [operand];
+  const found = await orWrong(operand, 'a folder that can be searched', () => findFiles(operand, extensions));
+  const names = extensions.map((extension) => `*${extension}`).join(', ');
+  if (found.length === 0) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
+  const charts = found.filter((file) => basename(file) === 'Chart.yaml').map((file) => dirname(file));
+  const isTemplate = (file: string): boolean =>
+    charts.some((chart) => file.startsWith(join(chart, 'templates', '/')));
+  for (const chart of charts) onChart(chart);
+  return found.filter((file) => !isTemplate(file));
+}
+
+/** Bytes that are no UTF-8 would not come back when the text is written. */
+function decode(file: string, bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw wrong(file, 'text in UTF-8');
+  }
+}
+
+async function orWrong<T>(file: string, allowed: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw wrong(file, `${allowed}, and it ${explainSystemError(error)}`);
+  }
+}
+
+function wrong(file: string, allowed: string): SettingError {
+  return new SettingError(`${quote(file)} (on the command line): must be ${allowed}`);
+}

@@ -1,0 +1,174 @@
+import type { ContractValues } from '../contract/contract-values.js';
+import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
+import { EvidenceSource } from '../contract/enums.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import { misreadWords } from './event-source-words.js';
+import type { AgreementEffect } from './events.js';
+import { comparedFields, conforms, isLateDissent } from './judgement.js';
+import { forget } from './members.js';
+import { isObserved } from './observed.js';
+import { countStanding } from './routing.js';
+import type { AgreementState, Group, Member } from './state.js';
+import { remarkedDifference, tokenCure, tokenDifferenceWords } from './token-words.js';
+import { contradictionWords, dissentWords, evidenceWords, mismatchWords } from './words.js';
+
+/** Counts a member that differs, once per instance; false when it was counted before. */
+export function countDissent(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  effects: AgreementEffect[],
+): boolean {
+  const { report, tally, target } = member;
+  if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
+  member.toldDissent = report.instanceId;
+  // Its blocks are as wide as those of all.
+  if (isLateDissent(state, member)) return true;
+  const source = report.evidence?.source ?? EvidenceSource.UNSPECIFIED;
+  effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
+  return true;
+}
+
+/** A6, A7, V3, V4 and the topology policy: what must be said about one member, once per instance. */
+export function judgeMember(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
+  const { group, report, tally, target } = member;
+  if (group === undefined || report === undefined || tally === undefined) return;
+  const { phase } = group;
+  if (phase.state !== 'agreed') return;
+  if (conforms(state, member)) {
+    if (member.held !== report.instanceId) {
+      member.held = report.instanceId;
+      countStanding(state, member);
+    }
+    remark(state, group, member, report, phase.values, effects);
+    return;
+  }
+  forget(member, effects);
+  const log = (
+    level: 'warn' | 'error',
+    code: 'override_differs' | 'worker_dissents' | 'block_size_mismatch',
+    message: string,
+  ): void => {
+    effects.push({ type: 'log', level, code, group: group.name, worker: target, message });
+  };
+  const agreed = phase.values.tokens_per_block;
+  const isNews = countDissent(state, group, member, effects);
+  if (isObserved(report) && report.values.tokens_per_block !== agreed) {
+    if (member.toldMismatch === report.instanceId) return;
+    member.toldMismatch = report.instanceId;
+    const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchTold(state, group, member);
+    if (!isFolded) log('error', 'block_size_mismatch', mismatchWords(member, phase));
+    return;
+  }
+  if (!isNews) return;
+  const loadOnly = state.options.mismatchedWorkers === 'load-only';
+  if (tally.conforms) {
+    log('error', 'worker_dissents', `${contradictionWords(member)}.`);
+  } else if (phase.isOverride && !isLateDissent(state, member)) {
+    const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
+    log(
+      'warn',
+      'override_differs',
+      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceWords(report)}), ` +
+        `the explicit override is ${agreed}: the override is used, ` +
+        `the worker's KV events are not applied, and it is ${fate}.`,
+    );
+  } else if (isFirstOfItsKind(state, group, member)) {
+    log('error', 'worker_dissents', dissentWords(member, phase, comparedFields(state.options), loadOnly));
+  }
+}
+
+/**
+ * A7: whether nobody else of the group differs by the same contract. In a
+ * rolling change the first is told; what is said of it holds for those that
+ * follow, which are counted and shown by state.
+ */
+function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): boolean {
+  const key = member.report?.contractKey;
+  for (const other of group.members.values()) {
+    if (other === member || other.report?.contractKey !== key) continue;
+    if (other.report?.instanceId === other.toldDissent && !conforms(state, other)) return false;
+  }
+  return true;
+}
+
+/** Whether a worker's own report has the size that its events show, and nothing was declared otherwise. */
+function isTrueToItself({ told, report }: Member): boolean {
+  const isReported = told?.values.tokens_per_block === report?.values.tokens_per_block;
+  return isReported && report?.declared === undefined;
+}
+
+/** V3 in a change under way: whether the ERROR of another worker with the same contract speaks for this one. */
+function isMismatchTold(state: AgreementState, group: Group, member: Member): boolean {
+  const key = member.report?.contractKey;
+  for (const other of group.members.values()) {
+    if (other === member || other.report?.contractKey !== key) continue;
+    if (other.report?.instanceId === other.toldMismatch && !conforms(state, other)) return true;
+  }
+  return false;
+}
+
+/** What is worth a WARN although the member conforms, once per instance. */
+function remark(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  report: WorkerReport,
+  agreed: ContractValues,
+  effects: AgreementEffect[],
+): void {
+  remarkTokens(state, group, member, report, effects);
+  remarkEvents(group, member, report, effects);
+  if (member.toldRemark === report.instanceId) return;
+  const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
+    member.toldRemark = report.instanceId;
+    effects.push({ type: 'log', level: 'warn', code, group: group.name, worker: member.target, message });
+  };
+  if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionWords(member)}.`);
+  if (state.options.topology !== 'warn') return;
+  const field = firstDifference(report.values, agreed, TOPOLOGY_FIELDS);
+  if (field === undefined) return;
+  warn(
+    'topology_differs',
+    `Worker ${member.target} has ${field} ${report.values[field]}, others of "${group.name}" have ${agreed[field]}: ` +
+      'they take different times for the same work. --topology=require would keep it out.',
+  );
+}
+
+/** A13: a WARN of tokens that are not compared, or not with engines of other kinds. */
+function remarkTokens(
+  state: AgreementState,
+  group: Group,
+  member: Member,
+  report: WorkerReport,
+  effects: AgreementEffect[],
+): void {
+  if (member.toldTokens === report.instanceId) return;
+  const field = remarkedDifference(state, member);
+  if (field === undefined) return;
+  member.toldTokens = report.instanceId;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'tokens_differ',
+    group: group.name,
+    worker: member.target,
+    message:
+      `Worker ${member.target} ${tokenDifferenceWords(group, member, field)}: what is predicted for it is not exact. ` +
+      `Use ${tokenCure(field)}.`,
+  });
+}
+
+/** V6: a WARN of events that are read elsewhere than the engine says. */
+function remarkEvents(group: Group, member: Member, report: WorkerReport, effects: AgreementEffect[]): void {
+  if (report.misreadEvents === undefined || member.toldEvents === report.instanceId) return;
+  member.toldEvents = report.instanceId;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'event_sources_differ',
+    group: group.name,
+    worker: member.target,
+    message: `Worker ${member.target}: ${misreadWords(group, member)}.`,
+  });
+}

@@ -1,0 +1,353 @@
+import type { ContractField } from '../contract/contract-values.js';
+import { firstDifference } from '../contract/contract-values.js';
+import { EngineKind } from '../contract/enums.js';
+import { isCacheGroupField } from '../contract/late-fields.js';
+import { engineKindName, evidenceSourceName } from '../contract/names.js';
+import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
+import { isTokenField, probeOf } from '../contract/token-answers.js';
+import type { WorkerReport } from '../contract/worker-report.js';
+import { decides } from './judgement.js';
+import { isMereDeclaration, isObserved } from './observed.js';
+import type { Group, Member, Phase } from './state.js';
+import { answerWords, tokenCure, tokenDifferenceWords } from './token-words.js';
+
+/** Names in one sentence before the rest is counted. */
+const MAX_NAMES = 10;
+
+/** Longest part that one member has in a sentence about several: its name and what is wrong with it. */
+const MAX_PART_CHARS = 300;
+
+/** Longest reason: ten members with a part each, or the values of a conflict and what to change. */
+export const MAX_REASON_CHARS = 8_192;
+
+/** Of a conflict, all values together; the rest is for what to change. */
+const MAX_CAMPS_CHARS = 4_096;
+const MAX_ADVICE_CHARS = 3_072;
+
+/** Longest text about one member: what its sidecar says of itself may be 64 reasons of 4,096 characters. */
+export const MAX_MEMBER_CHARS = 1_024;
+
+/** Values that one conflict lists before the rest is counted: each worker may have one of its own. */
+const MAX_CAMPS = 10;
+
+/** A text cut to at most `maxChars` UTF-16 units; what was cut shows as `…`. */
+export function clip(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
+}
+
+/** Reasons in one text of a bounded length; those that have no room are counted. */
+export function joinSome(reasons: readonly string[], maxChars: number = MAX_MEMBER_CHARS): string {
+  const shown: string[] = [];
+  let chars = 0;
+  for (const reason of reasons) {
+    const part = clip(reason, MAX_PART_CHARS);
+    if (chars + part.length > maxChars - MAX_PART_CHARS && shown.length > 0) break;
+    shown.push(part);
+    chars += part.length + 2;
+  }
+  const rest = reasons.length - shown.length;
+  const [only] = reasons;
+  // One reason alone may be longer than one of several.
+  if (reasons.length === 1 && only !== undefined) return clip(only, maxChars);
+  return `${shown.join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+/** `a, b and 3 more`. */
+export function nameSome(names: readonly string[]): string {
+  const shown = names
+    .slice(0, MAX_NAMES)
+    .map((name) => clip(name, MAX_PART_CHARS))
+    .join(', ');
+  return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
+}
+
+/** `1 worker`, `2 workers`. */
+export function countWorkers(count: number): string {
+  return count === 1 ? '1 worker' : `${count} workers`;
+}
+
+/** What a value is called in a sentence. */
+function fieldWords(field: ContractField): string {
+  if (isTokenField(field)) return `tokens of the probe "${probeOf(field)}"`;
+  return field === 'tokens_per_block' ? 'KV block size (tokens_per_block)' : field;
+}
+
+/** `engine_metrics, GET http://…/metrics: effective_attention_block_size="32"`. */
+export function evidenceWords(report: WorkerReport): string {
+  const { evidence } = report;
+  if (evidence === undefined) return 'no evidence';
+  const { source, origin, raw } = evidence;
+  return `${evidenceSourceName(source)}, ${clip(origin, MAX_PART_CHARS)}: ${clip(raw, MAX_PART_CHARS)}`;
+}
+
+/** Of a member that has reported nothing: any size. */
+const UNKNOWN_SIZES: SizeFacts = { engineKind: EngineKind.UNSPECIFIED };
+
+/** Members of a group that hold one value of a field. */
+interface Camp {
+  readonly value: string | number;
+  readonly members: Member[];
+}
+
+/** Who holds which value of a field, most first; members that cannot say it are left out (A5). By name, not by arrival (A11). */
+function campsOf(group: Group, field: ContractField): Camp[] {
+  const camps = new Map<string | number, Camp>();
+  const members = [...group.members.values()].sort((a, b) => (a.target < b.target ? -1 : 1));
+  for (const member of members) {
+    const value = member.report?.values[field];
+    if (value === undefined || !decides(member)) continue;
+    const camp = camps.get(value);
+    if (camp === undefined) camps.set(value, { value, members: [member] });
+    else camp.members.push(member);
+  }
+  return [...camps.values()].sort(
+    (a, b) => b.members.length - a.members.length || String(a.value).localeCompare(String(b.value)),
+  );
+}
+
+function campLine({ value, members }: Camp, field: ContractField, largest: Camp | undefined): string {
+  const names = nameSome(members.map(({ target }) => target));
+  const [first] = members;
+  if (isTokenField(field) && first !== undefined) {
+    const than = largest?.members[0] === first ? undefined : largest?.members[0];
+    const kind = engineKindName(first.report?.engineKind ?? EngineKind.UNSPECIFIED);
+    return `  ${answerWords(first, than, field)}: ${names} (${kind})`;
+  }
+  const sample = members[0]?.report;
+  if (isCacheGroupField(field) && sample !== undefined) {
+    return `  ${value}: ${names} (${engineKindName(sample.engineKind)}, by its KV events)`;
+  }
+  const because =
+    sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceWords(sample)})`;
+  return `  ${value}: ${names}${because}`;
+}
+
+/** What to do about members, for each kind of engine. */
+function stepsByKind(
+  members: readonly Member[],
+  step: (kind: EngineKind, names: string) => string,
+): readonly string[] {
+  const kinds = new Map<EngineKind, string[]>();
+  for (const { target, report } of members) {
+    const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), target]);
+  }
+  return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
+}
+
+/** What would end the conflict: the other camps take the value of the largest, where their engines can. */
+function adviceFor(field: ContractField, camps: readonly Camp[]): string {
+  const [largest] = camps;
+  if (largest === undefined) return '';
+  if (isTokenField(field)) return `Fix: ${tokenCure(field)}.`;
+  if (field !== 'tokens_per_block') {
+    return `Run all workers of one model with the same ${field}, or give them different served model names.`;
+  }
+  const isMereWord = largest.members.every(({ report }) => report !== undefined && isMereDeclaration(report));
+  const misdeclares = ({ report }: Member): boolean => report?.declared?.tokensPerBlock === largest.value;
+  const changing = camps.flatMap(({ members }) =>
+    members.filter((member) => !(isMereWord && misdeclares(member))),
+  );
+  const target = commonSizeOf(changing, camps);
+  if (target === undefined) return noSizeFits(changing);
+  const steps = camps
+    .filter(({ value }) => value !== target)
+    .slice(0, MAX_CAMPS)
+    .flatMap((camp) => {
+      const misdeclared = camp.members.filter(misdeclares);
+      const other = camp.members.filter((member) => !misdeclared.includes(member));
+      return [
+        ...restartSteps(other, target),
+        // V4: they say the same as the largest camp, and do something else.
+        ...stepsByKind(misdeclared, (kind, names) =>
+          isMereWord
+            ? `set ${declarationSetting(kind, camp.value)} on ${names}: declared is ${largest.value}, cut is ${camp.value}`
+            : target === largest.value
+              ? `restart ${names} with an engine that cuts ${target}, as is declared: it cuts ${camp.value}`
+              : `restart ${names} with an engine that has and declares ${target}`,
+        ),
+      ];
+    });
+  const because = target === largest.value ? '' : ` (${refusalsOf(changing, largest.value)})`;
+  return `To mend it, ${steps.join('; ')}${because}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+}
+
+/** The size that no engine among the members refuses: one that a camp has, the largest camp's first. */
+function commonSizeOf(members: readonly Member[], camps: readonly Camp[]): number | undefined {
+  const preferred = camps.flatMap(({ value }) => (typeof value === 'number' ? [value] : []));
+  return commonSize(members.map(ruleOfMember), preferred);
+}
+
+/** `restart a, b with --page-size 32`, for each kind of setting. */
+function restartSteps(members: readonly Member[], tokensPerBlock: number): readonly string[] {
+  const settings = new Map<string, string[]>();
+  for (const member of members) {
+    const setting = settingWords(member.report, tokensPerBlock);
+    settings.set(setting, [...(settings.get(setting) ?? []), member.target]);
+  }
+  return [...settings].map(([setting, names]) => `restart ${nameSome(names)} with ${setting}`);
+}
+
+/** `--block-size 16`, and on which device where the engine does not take it on all. */
+function settingWords(report: WorkerReport | undefined, tokensPerBlock: number): string {
+  const rule = sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
+  const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
+  const setting = sizeSetting(kind, tokensPerBlock, rule.contextParallel);
+  return rule.takes(tokensPerBlock) === 'maybe' ? `${setting} (${rule.words})` : setting;
+}
+
+/** Why engines cannot take a value: the rule of each kind, once. */
+function refusalsOf(members: readonly Member[], value: string | number): string {
+  const rules = members.map(ruleOfMember).filter((rule) => rule.takes(Number(value)) === 'no');
+  return `not ${value}, because ${joinSome([...new Set(rules.map(({ words }) => words))], MAX_PART_CHARS * 2)}`;
+}
+
+/** What is left where engines have no size in common. */
+function noSizeFits(members: readonly Member[]): string {
+  const words = [...new Set(members.map((member) => ruleOfMember(member).words))];
+  return `No block size fits all of them: ${joinSome(words, MAX_PART_CHARS * 2)}. Give them different served model names, or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+}
+
+function ruleOfMember({ report }: Member): SizeRule {
+  return sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
+}
+
+/** A4: each value, the workers behind it, their evidence, and what to change. */
+export function conflictWords(group: Group, field: ContractField): string {
+  const camps = campsOf(group, field);
+  const rest = camps.length - MAX_CAMPS;
+  const campChars = Math.floor(MAX_CAMPS_CHARS / Math.min(camps.length, MAX_CAMPS));
+  return [
+    `Workers of "${group.name}" disagree on the ${fieldWords(field)}; the gate stays shut.`,
+    ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp, field, camps[0]), campChars)),
+    ...(rest > 0 ? [`  and ${rest} more values`] : []),
+    clip(adviceFor(field, camps), MAX_ADVICE_CHARS),
+  ].join('\n');
+}
+
+/** V4, V5: one worker whose declaration is not what its engine runs. */
+export function contradictionWords(member: Member): string {
+  const { report, target } = member;
+  const declared = report?.declared;
+  if (report === undefined || declared === undefined) return '';
+  const real = report.values.tokens_per_block ?? '?';
+  return (
+    `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine cuts ${real} ` +
+    `(${evidenceWords(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
+  );
+}
+
+/** Where the declaration is made: Dynamo's worker flag, or this product's own. */
+function declarationSetting(kind: EngineKind, tokensPerBlock: string | number): string {
+  return kind === EngineKind.DYNAMO
+    ? `--kv-block-size=${tokensPerBlock}`
+    : `the declared value to ${tokensPerBlock}`;
+}
+
+/** V5: every worker that contradicts itself, when the frontend goes by declarations. */
+export function contradictionsWords(members: readonly Member[], groupName: string): string {
+  const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionWords(member)}`);
+  if (members.length > MAX_NAMES) lines.push(`  and ${members.length - MAX_NAMES} more`);
+  return [
+    `Workers of "${groupName}" declare another KV block size than their engines cut, and this frontend goes by what they declare; the gate stays shut.`,
+    ...lines,
+  ].join('\n');
+}
+
+/** The epoch that a member is held against. */
+type Agreed = Phase & { readonly state: 'agreed' };
+
+/**
+ * V3: the block size that requests are cut by and the one of a worker's live
+ * events. The first and the last line are fixed, so that logs can be searched
+ * for them; the one between names the place that decides here.
+ */
+export function mismatchWords(member: Member, { values, isOverride }: Agreed): string {
+  const { report, target } = member;
+  const ours = values.tokens_per_block ?? '?';
+  const theirs = report?.values.tokens_per_block ?? '?';
+  const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
+  const isPossible = ruleOfMember(member).takes(Number(ours)) !== 'no';
+  const cure = isOverride
+    ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
+    : report?.declared?.tokensPerBlock === ours
+      ? `Worker ${target} declares ${ours} but its engine cuts ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
+      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: ${restartWords(member, ours)}.`;
+  return [
+    `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
+    cure,
+    'KV-aware routing will not function until block sizes match.',
+  ].join('\n');
+}
+
+/** A6, A7, V3, V5: what is wrong with a member that differs from the running epoch. */
+export function dissentWords(
+  member: Member,
+  { values, isOverride }: Agreed,
+  fields: readonly ContractField[],
+  loadOnly: boolean,
+): string {
+  const { report, target, group } = member;
+  if (report === undefined || group === undefined) return '';
+  const field = firstDifference(report.values, { ...group.tallies.reference, ...values }, fields);
+  if (field === undefined) return `${contradictionWords(member)}.`;
+  if (isTokenField(field)) {
+    const consequence = loadOnly
+      ? 'It is offered without cache knowledge.'
+      : 'It is quarantined: it gets no requests.';
+    return `Worker ${target} ${tokenDifferenceWords(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
+  }
+  if (isCacheGroupField(field)) {
+    const most = group.tallies.reference[field] ?? '?';
+    const consequence = loadOnly
+      ? 'It is offered without cache knowledge.'
+      : 'It is quarantined: it gets no requests.';
+    const shown = `its KV events show ${field} ${report.values[field]}, those of most workers ${most}`;
+    return `Worker ${target} runs another model or configuration than the others: ${shown}. ${consequence} To mend it, run it with the same model and settings, or give it a served model name of its own.`;
+  }
+  const agreed = values[field] ?? '?';
+  const fate = loadOnly
+    ? 'It is offered without cache knowledge.'
+    : 'It is quarantined: it gets no requests, and its KV events are not applied.';
+  const theirs = report.values[field];
+  const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
+  return `Worker ${target} has ${fieldWords(field)} ${theirs}, ${decider} (${evidenceWords(report)}). ${fate} To mend it, ${cureFor(member, report, field, agreed)}.`;
+}
+
+/** What would make a worker that differs fit. */
+function cureFor(
+  member: Member,
+  report: WorkerReport,
+  field: ContractField,
+  agreed: string | number,
+): string {
+  if (field !== 'tokens_per_block') return `run it with the same ${field}`;
+  const real = report.values.tokens_per_block ?? '?';
+  const { declared, engineKind } = report;
+  // V4: it had itself agreed to this value, and so did the fleet: an engine that follows would be the wrong way round.
+  if (isObserved(report) && declared?.tokensPerBlock === agreed) {
+    return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but cuts ${real}`;
+  }
+  return restartWords(member, agreed);
+}
+
+/** How a member comes to the agreed size, or all of the group to one that its engine can take. */
+function restartWords(member: Member, agreed: string | number): string {
+  const size = Number(agreed);
+  if (ruleOfMember(member).takes(size) !== 'no')
+    return `restart it with ${settingWords(member.report, size)}`;
+  const members = [...(member.group?.members.values() ?? [member])].filter(
+    (other) => other === member || decides(other),
+  );
+  const own = member.report?.values.tokens_per_block;
+  const target = commonSize(members.map(ruleOfMember), typeof own === 'number' ? [own] : []);
+  const refusal = refusalsOf([member], agreed);
+  if (target === undefined) return `give it another served model name: ${refusal}, and no size fits all`;
+  const others = members
+    .filter(({ report }) => report?.values.tokens_per_block !== target)
+    .sort((a, b) => (a.target < b.target ? -1 : 1));
+  return clip(
+    `${joinSome(restartSteps(others, target), MAX_ADVICE_CHARS)} (${refusal})`,
+    MAX_MEMBER_CHARS - MAX_PART_CHARS,
+  );
+}

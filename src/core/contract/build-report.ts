@@ -1,0 +1,208 @@
+import type { Canary, CapabilityReport, ProbeOutcome, Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import {
+  Canary_State,
+  Completeness_State,
+  EngineKind,
+  type EngineState,
+  HashUnit,
+} from '../../gen/kvaccord/v1/capabilities.js';
+import { boundReasons, boundReport, isUint32 } from './bound-report.js';
+import { cacheGroupToWire, hitAlignmentOf } from './cache-groups.js';
+import { contractDigest, contractValuesOf } from './contract-values.js';
+import type { Fact, FactFields } from './facts.js';
+import { resolveFacts } from './resolve.js';
+
+/** What a sidecar knows besides the facts. */
+export interface ReportInput {
+  readonly workerId: string;
+  readonly instanceId: string;
+  readonly revision: bigint;
+  /** Wall-clock milliseconds since 1970. */
+  readonly observedAtMs: number;
+  readonly sidecarVersion: string;
+  readonly engineState: EngineState;
+  /** Why the engine is not ready, for `completeness.reasons`; empty when it is. */
+  readonly engineTrouble: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+  readonly topology: Topology | undefined;
+  readonly probes: readonly ProbeOutcome[];
+  /** What came of the canary; absent where none is sent. */
+  readonly canary?: Canary | undefined;
+}
+
+function optional<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { [K in Key]?: Exclude<Value, undefined> } {
+  return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Exclude<Value, undefined> };
+}
+
+/** The fields that are `uint32` on the wire. */
+type SmallNumberField = 'model.max_model_len' | Extract<keyof FactFields, `parallelism.${string}`>;
+
+/** Explanations in one reason: more of them hide the cure, and the report has every probe's own. */
+const MAX_EXPLANATIONS = 5;
+
+/** How the probes that gave nothing explain themselves, each explanation once. */
+function explainSilence(probes: readonly ProbeOutcome[]): string {
+  const silent = new Set(probes.filter((probe) => !probe.answered).map((probe) => probe.error));
+  return silent.size === 0 ? '' : ` (${[...silent].slice(0, MAX_EXPLANATIONS).join('; ')})`;
+}
+
+function whyIncomplete(
+  input: ReportInput,
+  served: readonly string[],
+  tokensPerBlock: boolean,
+  problems: readonly string[],
+): string[] {
+  const reasons = [...input.engineTrouble, ...problems];
+  if (input.engineTrouble.length > 0) return reasons;
+  const isSilent = !tokensPerBlock && problems.length === 0;
+  if (isSilent) {
+    reasons.push(
+      `no source could say tokens_per_block${explainSilence(input.probes)}; ` +
+        "give the engine's own gRPC with --engine-grpc, or declare the value with --tokens-per-block",
+    );
+  }
+  if (served.length === 0) {
+    const explanation = isSilent ? '' : explainSilence(input.probes);
+    reasons.push(`no source could say which model is served${explanation}; name it with --model`);
+  }
+  return reasons;
+}
+
+/** What a person should know of a canary that did not pass; what it waits for is no news. */
+function canaryWarnings(canary: Canary | undefined): readonly string[] {
+  switch (canary?.state) {
+    case Canary_State.FAILED:
+      return [`the canary failed: ${canary.reason}`];
+    case Canary_State.INCONCLUSIVE:
+      return [`the canary was inconclusive: ${canary.reason}`];
+    default:
+      return [];
+  }
+}
+
+/** Brings everything that a sidecar knows into one report for the wire. Pure: same input, same report. */
+export function buildReport(input: ReportInput): CapabilityReport {
+  const resolved = resolveFacts(input.facts);
+  const field = <F extends keyof FactFields>(name: F): FactFields[F] | undefined => resolved.fields[name];
+  const big = (
+    name:
+      | 'capacity.total_kv_blocks'
+      | 'capacity.max_running_requests'
+      | 'capacity.max_batched_tokens'
+      | 'capacity.kv_cache_size_tokens',
+  ): bigint | undefined => {
+    const value = field(name);
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) {
+      return value === undefined ? undefined : BigInt(value);
+    }
+    dropped.push(`left out ${name}: ${value} is not a whole number`);
+    return undefined;
+  };
+
+  const dropped: string[] = [];
+  const small = (name: SmallNumberField): number | undefined => {
+    const value = field(name);
+    if (value === undefined || isUint32(value)) return value;
+    dropped.push(`left out ${name}: ${value} is not an integer from 0 to 4,294,967,295`);
+    return undefined;
+  };
+
+  const cacheGroups = field('contract.cache_groups') ?? [];
+  const report: CapabilityReport = {
+    workerId: input.workerId,
+    instanceId: input.instanceId,
+    revision: input.revision,
+    observedAt: new Date(input.observedAtMs),
+    sidecarVersion: input.sidecarVersion,
+    engine: {
+      kind: field('engine.kind') ?? EngineKind.UNSPECIFIED,
+      version: field('engine.version') ?? '',
+      state: input.engineState,
+      servingAddresses: [...(field('engine.serving_addresses') ?? [])],
+      ...optional('role', field('engine.role')),
+    },
+    model: {
+      servedNames: [...(field('model.served_names') ?? [])],
+      loraAdapters: [...(field('model.lora_adapters') ?? [])],
+      tokenProbes: [...(field('model.token_probes') ?? [])],
+      ...optional('root', field('model.root')),
+      ...optional('revision', field('model.revision')),
+      ...optional('maxModelLen', small('model.max_model_len')),
+      ...optional('tokenizerFingerprint', field('model.tokenizer_fingerprint')),
+    },
+    contract: {
+      hashUnit: field('contract.hash_unit') ?? HashUnit.UNSPECIFIED,
+      cacheGroups: cacheGroups.map(cacheGroupToWire),
+      ...optional('tokensPerBlock', resolved.tokensPerBlock),
+      ...optional('hashAlgorithm', field('contract.hash_algorithm')),
+      ...optional('hashSeed', field('contract.hash_seed')),
+      ...optional('eventSchema', field('contract.event_schema')),
+      ...optional('hitAlignmentTokens', hitAlignmentOf(cacheGroups)),
+      ...optional('dropsLastHitBlock', field('contract.drops_last_hit_block')),
+      ...optional('speculativeDecoding', field('contract.speculative_decoding')),
+    },
+    blockSizes: [...resolved.blockSizes],
+    evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),
+    conflicts: [...resolved.conflicts],
+    parallelism: {
+      ...optional('tensorParallelSize', small('parallelism.tensor_parallel_size')),
+      ...optional('pipelineParallelSize', small('parallelism.pipeline_parallel_size')),
+      ...optional('dataParallelSize', small('parallelism.data_parallel_size')),
+      ...optional('dataParallelRank', small('parallelism.data_parallel_rank')),
+      ...optional('dataParallelSizeLocal', small('parallelism.data_parallel_size_local')),
+      ...optional('decodeContextParallelSize', small('parallelism.decode_context_parallel_size')),
+      ...optional('expertParallelSize', small('parallelism.expert_parallel_size')),
+      ...optional('worldSize', small('parallelism.world_size')),
+    },
+    capacity: {
+      kvTiers: [...(field('capacity.kv_tiers') ?? [])],
+      ...optional('totalKvBlocks', big('capacity.total_kv_blocks')),
+      ...optional('maxRunningRequests', big('capacity.max_running_requests')),
+      ...optional('maxBatchedTokens', big('capacity.max_batched_tokens')),
+      ...optional('kvCacheSizeTokens', big('capacity.kv_cache_size_tokens')),
+      ...optional('prefixCaching', field('capacity.prefix_caching')),
+    },
+    kvEventSources: [...(field('kv_event_sources') ?? [])],
+    topology: input.topology,
+    completeness: undefined,
+    digest: '',
+    warnings: [...input.warnings, ...resolved.warnings, ...canaryWarnings(input.canary)],
+    probes: [...input.probes],
+    canary: input.canary === undefined ? undefined : structuredClone(input.canary),
+  };
+  report.warnings.push(...dropped);
+  boundReport(report);
+  // Judged only now: a name that had to be left out cannot make a report complete.
+  const served = report.model?.servedNames ?? [];
+  const reasons = whyIncomplete(input, served, resolved.tokensPerBlock !== undefined, resolved.problems);
+  report.completeness = {
+    state: reasons.length === 0 ? Completeness_State.COMPLETE : Completeness_State.INCOMPLETE,
+    reasons: boundReasons(reasons),
+  };
+  // What a reason says already is not said again.
+  report.warnings = report.warnings.filter((warning) => !reasons.some((reason) => reason.includes(warning)));
+  if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
+  return report;
+}
+
+/**
+ * One text for everything in a report that is worth telling the other side: a
+ * new revision is due when it changes. Times, raw evidence and the words of
+ * failed probes change at every round and are left out.
+ */
+export function reportSubstance(report: CapabilityReport): string {
+  return JSON.stringify(
+    {
+      ...report,
+      revision: 0,
+      observedAt: 0,
+      evidence: report.evidence.map(({ field, source, origin }) => [field, source, origin]),
+      probes: report.probes.map(({ probe, answered }) => [probe, answered]),
+    },
+    (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
+  );
+}

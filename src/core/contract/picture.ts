@@ -1,0 +1,35 @@
+import { Picture as WirePicture } from '../../gen/kvaccord/v1/kv_events.js';
+
+/**
+ * How much is known of what a worker holds in its KV cache. `exact`: every
+ * block that it holds, and no other. `partial`: no block that it does not
+ * hold, but some may be missing. `approximate`: the blocks are known, but not
+ * how the engine finds a hit among them. `doubted`: the engine's own counts
+ * contradict what was predicted. `stale`: what it held when it was last heard;
+ * some of that may be gone, and some may be missing. `none`: nothing.
+ */
+export type Picture = 'exact' | 'partial' | 'approximate' | 'doubted' | 'stale' | 'none';
+
+/** The best first. */
+export const PICTURES: readonly Picture[] = ['exact', 'partial', 'approximate', 'doubted', 'stale', 'none'];
+
+/** Its number on the wire. */
+export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
+  exact: WirePicture.EXACT,
+  partial: WirePicture.PARTIAL,
+  approximate: WirePicture.APPROXIMATE,
+  doubted: WirePicture.DOUBTED,
+  stale: WirePicture.STALE,
+  none: WirePicture.NONE,
+};
+
+/**
+ * Why the picture of an engine is not exact that has published nothing since it
+ * is followed: it is idle, and not at fault.
+ */
+export const NOTHING_PUBLISHED = 'the engine has published nothing yet, or keeps nothing of it';
+
+/** What is known of the whole when this is known of its parts: the worse of two. */
+export function worsePicture(one: Picture, other: Picture): Picture {
+  return PICTURES.indexOf(one) >= PICTURES.indexOf(other) ? one : other;
+}

@@ -1,0 +1,96 @@
+import {
+  type CapabilityReport,
+  EngineRole,
+  EvidenceSource,
+  ServingAddress_Protocol,
+} from '../../gen/kvaccord/v1/capabilities.js';
+import { hasUnprintable } from '../text/printable.js';
+import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
+
+/**
+ * Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said.
+ * `other` is a part that a newer peer names and this version has no word for.
+ */
+export type ServingRole = 'aggregated' | 'prefill' | 'decode' | 'other';
+
+/** What whoever sends requests has to know of a worker. */
+export interface Serving {
+  /**
+   * Base URLs of its OpenAI server, the best first: as others reach it where the operator says so, else as its
+   * sidecar does, often on loopback. `/v1/…` is appended to them. Http and https alone.
+   */
+  readonly httpUrls: readonly string[];
+  /** The data-parallel ranks that requests may be sent to, ascending; never empty. */
+  readonly ranks: readonly number[];
+  /** Every name under which the model is served; the first one names the group. */
+  readonly servedNames: readonly string[];
+  readonly loraAdapters: readonly string[];
+  readonly role: ServingRole;
+  /** Longest context in tokens; undefined where the engine does not tell. */
+  readonly maxModelLen: number | undefined;
+  /** SHA-256 over the tokenizer's files; undefined where they cannot be read. */
+  readonly tokenizerFingerprint: string | undefined;
+}
+
+/** Addresses of one worker that are looked at. */
+const MAX_HTTP_URLS = 16;
+
+const ROLES: Readonly<Record<number, ServingRole>> = {
+  [EngineRole.UNSPECIFIED]: 'aggregated',
+  [EngineRole.AGGREGATED]: 'aggregated',
+  [EngineRole.PREFILL]: 'prefill',
+  [EngineRole.DECODE]: 'decode',
+};
+
+/** Reads it from a report that is within its bounds. */
+export function servingOf(report: CapabilityReport): Serving {
+  const { engine, model } = report;
+  return {
+    httpUrls: (engine?.servingAddresses ?? [])
+      .filter(
+        ({ protocol, address }) => protocol === ServingAddress_Protocol.OPENAI_HTTP && isHttpUrl(address),
+      )
+      .slice(0, MAX_HTTP_URLS)
+      .map(({ address }) => address),
+    ranks: ranksOf(report),
+    servedNames: [...(model?.servedNames ?? [])],
+    loraAdapters: (model?.loraAdapters ?? []).filter(isName),
+    role: ROLES[engine?.role ?? EngineRole.UNSPECIFIED] ?? 'other',
+    // 0 holds no prompt at all: whoever says it says nothing.
+    maxModelLen: model?.maxModelLen || undefined,
+    tokenizerFingerprint: model?.tokenizerFingerprint,
+  };
+}
+
+/**
+ * The ranks whose KV events the engine tells are the ranks there are. Without
+ * these: the one that the worker names as its own, or as many as it runs
+ * itself, and those that the operator names sources for.
+ */
+function ranksOf({ parallelism, kvEventSources, evidence }: CapabilityReport): readonly number[] {
+  const named = kvEventSources.map(({ dataParallelRank }) => dataParallelRank);
+  const isDeclared = evidence.some(
+    ({ field, source }) => field === 'kv_event_sources' && source === EvidenceSource.DECLARED,
+  );
+  if (named.length > 0 && !isDeclared) return distinct(named);
+  const { dataParallelRank: first = 0, dataParallelSize, dataParallelSizeLocal } = parallelism ?? {};
+  const size = parallelism?.dataParallelRank === undefined ? dataParallelSize : 1;
+  const least = named.length > 0 ? 0 : 1;
+  const length = Math.min(Math.max(dataParallelSizeLocal ?? size ?? 0, least), MAX_COUNTS.kvEventSources);
+  return distinct([...named, ...Array.from({ length }, (_, rank) => first + rank)]);
+}
+
+function distinct(ranks: readonly number[]): readonly number[] {
+  return [...new Set(ranks)].sort((a, b) => a - b).slice(0, MAX_COUNTS.kvEventSources);
+}
+
+function isName(name: string): boolean {
+  return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
+}
+
+/** Whether it is a base URL: what `/v1/…` is appended to has no query, and nobody's password. */
+function isHttpUrl(address: string): boolean {
+  if (!isName(address) || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
+  const { username, password, port } = new URL(address);
+  return username === '' && password === '' && port !== '0' && !/[?#]/.test(address);
+}

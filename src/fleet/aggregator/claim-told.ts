@@ -1,0 +1,56 @@
+import type { Endpoint } from '../discovery/source.js';
+
+/** Discovery's list, shared out. */
+export interface Claims {
+  /** What discovery knows of the workers that somebody here reads, by the name that they are read under. */
+  readonly claimed: ReadonlyMap<string, Endpoint>;
+  /** Members of their own. */
+  readonly rest: readonly Endpoint[];
+  /** Names that could mean several workers, for an operator. */
+  readonly problems: readonly string[];
+}
+
+/** Workers that one sentence names. */
+const MAX_NAMED = 5;
+
+/**
+ * Finds the workers that `names` mean: engines that are read here, of which
+ * discovery may know more. A name is a worker's own or, where discovery tells
+ * of it, another one of its names. While the one that it meant before (by its
+ * instance in `held`) is there, it means that.
+ */
+export function claimTold(
+  endpoints: readonly Endpoint[],
+  names: ReadonlySet<string>,
+  held: ReadonlyMap<string, string>,
+): Claims {
+  if (names.size === 0) return { claimed: new Map(), rest: endpoints, problems: [] };
+  const meant = new Map<string, Endpoint[]>();
+  for (const endpoint of endpoints) {
+    const own = names.has(endpoint.target)
+      ? endpoint.target
+      : endpoint.told?.aliases?.find((alias) => names.has(alias));
+    if (own === undefined) continue;
+    const others = meant.get(own);
+    if (others === undefined) meant.set(own, [endpoint]);
+    else others.push(endpoint);
+  }
+  const claimed = new Map<string, Endpoint>();
+  const problems: string[] = [];
+  for (const [name, candidates] of meant) {
+    const chosen =
+      candidates.find(({ target }) => target === name) ??
+      candidates.find(({ told }) => told?.instanceId === held.get(name)) ??
+      (candidates.length === 1 ? candidates[0] : undefined);
+    if (chosen !== undefined) claimed.set(name, chosen);
+    else problems.push(ambiguous(name, candidates));
+  }
+  const taken = new Set(claimed.values());
+  return { claimed, rest: endpoints.filter((endpoint) => !taken.has(endpoint)), problems };
+}
+
+function ambiguous(name: string, candidates: readonly Endpoint[]): string {
+  const named = candidates.slice(0, MAX_NAMED).map(({ target }) => target);
+  const more = candidates.length > MAX_NAMED ? ` and ${candidates.length - MAX_NAMED} more` : '';
+  return `${name} is the name of ${candidates.length} workers (${named.join(', ')}${more}); name the one that is meant as it stands here`;
+}

@@ -1,0 +1,35 @@
+import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { ApiRoute } from '../../edge/http/api.js';
+import type { RpcEdge } from '../../edge/rpc/handlers.js';
+import type { FleetCompanion } from './fleet-companion.js';
+import type { FleetListener, FleetRunner } from './fleet-runner.js';
+
+/** A gRPC service on the aggregator's port. */
+export interface PartService {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+}
+
+/** What a part is built on. */
+export interface PartHost {
+  readonly runner: FleetRunner;
+  readonly edge: RpcEdge;
+}
+
+/**
+ * Something beside the agreement that lives on the same workers, such as the
+ * index. The aggregator knows no part by name: whoever builds it does.
+ */
+export interface FleetPart extends FleetListener, FleetCompanion {
+  /** What it serves, beside `kvaccord.v1.Fleet`. */
+  readonly services: readonly PartService[];
+  /** What it answers below `/api/v1`. Default nothing. */
+  readonly routes?: readonly ApiRoute[];
+  /** Called once, after the ports are taken and before discovery gives its first list. */
+  start(): void;
+  /** Ends all that it does; called after the servers have ended. */
+  close(): Promise<void>;
+}
+
+/** Makes a part. */
+export type CreateFleetPart = (host: PartHost) => FleetPart;

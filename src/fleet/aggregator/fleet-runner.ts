@@ -1,0 +1,264 @@
+import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from '../../core/agreement/events.js';
+import type { AgreementOptions } from '../../core/agreement/options.js';
+import { reduce } from '../../core/agreement/reduce.js';
+import type { FleetView } from '../../core/agreement/snapshot.js';
+import { viewFleet } from '../../core/agreement/snapshot.js';
+import type { AgreementState } from '../../core/agreement/state.js';
+import { createAgreement } from '../../core/agreement/state.js';
+import type { Picture } from '../../core/contract/picture.js';
+import { readReport } from '../../core/contract/worker-report.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
+import type { Endpoint, ExpectedWorkers } from '../discovery/source.js';
+
+/**
+ * How long changes are gathered before the answers for everybody are prepared
+ * anew. Preparing walks all members, and thousands may report within one
+ * second; an opening or shutting gate never waits for it.
+ */
+const GATHER_MS = 50;
+
+/** Answers that are prepared together with a log line within one gathering's time; the rest are gathered. */
+const MAX_HURRIED = 10;
+
+/** After a fault in the agreement itself: its tick is due still, and fails perhaps again. */
+const FAULT_PAUSE_MS = 1_000;
+
+/** Where this program failed on the state of the fleet: in the `agreement` itself, or in a `listener` to it. */
+export type FleetFault = 'agreement' | 'listener';
+
+const FAULT_WORDS: Readonly<Record<FleetFault, string>> = {
+  agreement:
+    'The agreement met a fault of this program; it stays as it was and is tried again. Please report it.',
+  listener: 'A part of this program failed on the state of the fleet; the others go on. Please report it.',
+};
+
+/** What others may want to know as it happens. */
+export interface FleetListener {
+  /** The prepared answers are new. */
+  onView?(view: FleetView): void;
+  /** The agreement came to something; see `AgreementEffect`. */
+  onEffect?(effect: AgreementEffect): void;
+}
+
+export interface FleetRunnerModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Carries the agreement: hands it events with the time, sets the one timer it
+ * asks for, writes its log lines, and keeps the answers that everybody reads.
+ */
+export class FleetRunner {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #state: AgreementState;
+  readonly #listeners = new Set<FleetListener>();
+  readonly #faults: Record<FleetFault, number> = { agreement: 0, listener: 0 };
+  /** Serialised, because thousands of reports as objects would cost several times as much memory. */
+  readonly #reports = new Map<string, Uint8Array>();
+  #view: FleetView;
+  #deadline: { readonly atMs: number; readonly timer: Timer } | undefined;
+  #gathering: Timer | undefined;
+  /** Answers that were prepared with a log line, in the present gathering's time. */
+  #hurry = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
+  /** Whether discovery has given a list. */
+  #isListed = false;
+  #isClosed = false;
+
+  constructor(options: AgreementOptions, modules: FleetRunnerModules) {
+    this.#clock = modules.clock;
+    this.#logger = modules.logger;
+    this.#state = createAgreement(options);
+    this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+  }
+
+  /** The answers as last prepared: constant time, whatever the fleet's size. */
+  get view(): FleetView {
+    return this.#view;
+  }
+
+  /** Faults of this program that were contained, since the start. */
+  get faults(): Readonly<Record<FleetFault, number>> {
+    return this.#faults;
+  }
+
+  /** The last report of a member, as its sidecar sent it; undefined until it has sent one. */
+  reportOf(target: string): CapabilityReport | undefined {
+    const bytes = this.#reports.get(target);
+    return bytes === undefined ? undefined : CapabilityReport.decode(bytes);
+  }
+
+  /** How large that report is on the wire; 0 until there is one. */
+  reportBytes(target: string): number {
+    return this.#reports.get(target)?.length ?? 0;
+  }
+
+  /** Calls `listener` until the returned function is called. */
+  listen(listener: FleetListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Discovery gives its full list, and how many members it expects where it can tell. */
+  listed(
+    endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[],
+    expected?: ExpectedWorkers,
+  ): void {
+    const identities = new Map(endpoints.map(({ target, identity }) => [target, identity]));
+    for (const target of this.#reports.keys()) {
+      const isAnother = isOtherIdentity(this.#state.members.get(target)?.identity, identities.get(target));
+      if (!identities.has(target) || isAnother) this.#reports.delete(target);
+    }
+    this.#dispatch({
+      type: 'listed',
+      members: endpoints.map(({ target, draining, identity, unscheduled }) => ({
+        target,
+        draining: draining === true,
+        identity,
+        unscheduled: unscheduled === true,
+      })),
+      expected,
+    });
+    // Nobody is to read for the gathering's time that there are no workers.
+    if (!this.#isListed) this.#prepare();
+    this.#isListed = true;
+  }
+
+  /** A sidecar sent a report; what breaks a bound is refused here. Whether it was kept. */
+  reported(target: string, report: CapabilityReport): boolean {
+    if (!this.#state.members.has(target)) return false; // a session that outlived its listing
+    const read = readReport(report);
+    if ('problems' in read) {
+      this.#reports.delete(target);
+      this.#dispatch({ type: 'report_refused', target, problems: read.problems });
+      return false;
+    }
+    this.#reports.set(target, CapabilityReport.encode(report).finish());
+    this.#dispatch({ type: 'report', target, report: read });
+    return true;
+  }
+
+  /** A sidecar was heard. */
+  alive(target: string): void {
+    this.#dispatch({ type: 'alive', target });
+  }
+
+  /** A session broke; `reason` is for an operator. */
+  broken(target: string, reason: string): void {
+    this.#dispatch({ type: 'broken', target, reason });
+  }
+
+  /** The index says how much it knows of what a member holds. */
+  pictured(target: string, instanceId: string, picture: Picture, reason: string): void {
+    this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
+  }
+
+  /** A router found that results contradict the picture of a member; an empty reason: they agree again. */
+  doubted(target: string, instanceId: string, reason: string): void {
+    this.#dispatch({ type: 'doubt', target, instanceId, reason });
+  }
+
+  /** V3: the index met store events of another width and did not apply them. */
+  mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void {
+    this.#dispatch({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });
+  }
+
+  /** Stops all timers. */
+  close(): void {
+    this.#isClosed = true;
+    this.#deadline?.timer.clear();
+    this.#gathering?.clear();
+    this.#listeners.clear();
+  }
+
+  #dispatch(event: AgreementEvent): void {
+    if (this.#isClosed) return;
+    const nowMs = this.#clock.monotonicMs();
+    const { version, tickedAtMs } = this.#state;
+    let effects: readonly AgreementEffect[];
+    try {
+      effects = reduce(this.#state, event, nowMs);
+    } catch (error) {
+      // From a timer there is nobody above to catch it; from a message the stream that it came on ends as well.
+      this.#fault('agreement', error);
+      this.#setDeadline(nowMs, FAULT_PAUSE_MS);
+      if (event.type === 'tick') return;
+      throw error;
+    }
+    this.#setDeadline(nowMs);
+    for (const effect of effects) this.#carryOut(effect);
+    const has = (wanted: AgreementEffect['type']): boolean => effects.some(({ type }) => type === wanted);
+    // The end of a settle time shows in the reasons although nothing else changed.
+    const isNews = this.#state.version !== version || this.#state.tickedAtMs !== tickedAtMs;
+    if (has('gate') || (has('log') && this.#mayHurry(nowMs))) this.#prepare();
+    else if (isNews) this.#gathering ??= this.#clock.setTimer(GATHER_MS, () => this.#prepare());
+  }
+
+  /** Whether a log line's answer may be prepared with it: thousands of workers may be lost within one second. */
+  #mayHurry(nowMs: number): boolean {
+    if (nowMs - this.#hurry.sinceMs >= GATHER_MS) this.#hurry = { sinceMs: nowMs, count: 0 };
+    this.#hurry.count += 1;
+    return this.#hurry.count <= MAX_HURRIED;
+  }
+
+  #carryOut(effect: AgreementEffect): void {
+    if (effect.type === 'log') {
+      this.#logger[effect.level](
+        {
+          code: effect.code,
+          ...(effect.group === '' ? {} : { group: effect.group }),
+          ...(effect.worker === undefined ? {} : { worker: effect.worker }),
+        },
+        effect.message,
+      );
+    }
+    this.#tell((listener) => listener.onEffect?.(effect));
+  }
+
+  #prepare(): void {
+    this.#gathering?.clear();
+    this.#gathering = undefined;
+    if (this.#isClosed) return;
+    try {
+      this.#view = viewFleet(this.#state, this.#clock.monotonicMs());
+    } catch (error) {
+      this.#fault('agreement', error);
+      return; // the answers stay those that were prepared last
+    }
+    this.#tell((listener) => listener.onView?.(this.#view));
+  }
+
+  /** One listener that fails keeps nothing from the others, and nobody's report ends the process by it. */
+  #tell(tell: (listener: FleetListener) => void): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        tell(listener);
+      } catch (error) {
+        this.#fault('listener', error);
+      }
+    }
+  }
+
+  #fault(part: FleetFault, error: unknown): void {
+    this.#faults[part] += 1;
+    this.#logger.error({ error }, FAULT_WORDS[part]);
+  }
+
+  /** Sets the timer that the agreement asks for; after a fault not before `pauseMs`, so that it is tried again and not all the time. */
+  #setDeadline(nowMs: number, pauseMs = 0): void {
+    const asked = this.#state.dueAtMs;
+    const dueAtMs = asked === undefined ? undefined : Math.max(asked, nowMs + pauseMs);
+    if (dueAtMs === this.#deadline?.atMs) return;
+    this.#deadline?.timer.clear();
+    this.#deadline = undefined;
+    if (dueAtMs === undefined) return;
+    const timer = this.#clock.setTimer(dueAtMs - nowMs, () => {
+      this.#deadline = undefined;
+      this.#dispatch({ type: 'tick' });
+    });
+    this.#deadline = { atMs: dueAtMs, timer };
+  }
+}

@@ -1,0 +1,180 @@
+import type { AgreementOptions } from '../../core/agreement/options.js';
+import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Random } from '../../edge/platform/random.js';
+import { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { RpcDialer } from '../../edge/rpc/channel.js';
+import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
+import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '../discovery/source.js';
+import { AgreementBoard } from './agreement-board.js';
+import type { AgreementFeed } from './agreement-feed.js';
+import { claimTold } from './claim-told.js';
+import type { FleetCompanion } from './fleet-companion.js';
+import { FleetRunner } from './fleet-runner.js';
+import { SessionPool } from './session-pool.js';
+import { ToldMembers } from './told-members.js';
+
+export interface FleetWatchModules {
+  readonly source: DiscoverySource;
+  readonly dialer: RpcDialer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** See `WorkerSessionModules`. */
+  readonly frontendId?: string;
+}
+
+/** Different troubles of discovery that are logged until it gives a list again. */
+const MAX_TOLD_TROUBLES = 100;
+
+/** Finds a fleet's workers, watches each, and works out what they come to. */
+export class FleetWatch implements AgreementFeed {
+  readonly runner: FleetRunner;
+  readonly board: AgreementBoard;
+  /** Streams of sidecars that were ended for what came on them. */
+  readonly refusals: StreamRefusals;
+  readonly #modules: FleetWatchModules;
+  readonly #pool: SessionPool;
+  readonly #toldMembers: ToldMembers;
+  readonly #stop = new AbortController();
+  /** Why discovery failed last; undefined while its last round went well. */
+  #discoveryTrouble: string | undefined;
+  /** Whether the last round of discovery went well. */
+  #isListing = false;
+  /** What was said of discovery since its last list: several sources may fail in turn. */
+  readonly #toldTroubles = new Set<string>();
+  /** Whether any worker was ever heard. */
+  #hasHeard = false;
+  #running: Promise<void> | undefined;
+  readonly #companions: FleetCompanion[] = [];
+  /** What companions were told of their members. */
+  readonly #told = new Map<string, ToldWorker>();
+
+  constructor(options: AgreementOptions, modules: FleetWatchModules) {
+    const { clock, logger, random, dialer } = modules;
+    this.#modules = modules;
+    this.refusals = new StreamRefusals(modules);
+    this.runner = new FleetRunner(options, { clock, logger });
+    this.board = new AgreementBoard({ runner: this.runner, clock });
+    const reported = (target: string, report: CapabilityReport): boolean => {
+      this.#hasHeard = true;
+      return this.runner.reported(target, report);
+    };
+    this.#toldMembers = new ToldMembers({ clock, reported });
+    this.#pool = new SessionPool(
+      {},
+      {
+        clock,
+        random,
+        logger,
+        dialer,
+        refusals: this.refusals,
+        frontendId: modules.frontendId,
+        listener: {
+          onReport: reported,
+          onAlive: (target) => this.runner.alive(target),
+          onBroken: (target, reason) => this.runner.broken(target, reason),
+          onConnected: (target, channel) => {
+            for (const companion of this.#companions) companion.onConnected?.(target, channel);
+          },
+          onOfferAsked: (target) => {
+            for (const companion of this.#companions) companion.onOfferAsked?.(target);
+          },
+          onDisconnected: (target) => {
+            for (const companion of this.#companions) companion.onDisconnected?.(target);
+          },
+        },
+      },
+    );
+  }
+
+  /** The sources of discovery, each with whether its last round went well. */
+  get sources(): readonly SourceHealth[] {
+    const { source } = this.#modules;
+    return source.health?.() ?? [{ name: source.name, isUp: this.#isListing }];
+  }
+
+  get agreements(): readonly Agreement[] {
+    return this.board.all();
+  }
+
+  get trouble(): string | undefined {
+    if (this.#hasHeard) return undefined;
+    if (this.#discoveryTrouble !== undefined) return this.#discoveryTrouble;
+    return this.runner.view.reasons.map(({ text }) => text).join('; ');
+  }
+
+  /** Never: a fleet that is worked out here has all its groups. */
+  get refusal(): undefined {
+    return undefined;
+  }
+
+  watch(onChange: () => void): () => void {
+    return this.board.watch(onChange);
+  }
+
+  /** Lets `companion` use the sessions' connections, and lists its members. Before `start`. */
+  accompany(companion: FleetCompanion): void {
+    this.#companions.push(companion);
+  }
+
+  /** A companion reports of its member. One whose engine has said nothing yet is not heard. False when it is not listed. */
+  reported(target: string, report: CapabilityReport): boolean {
+    if (report.engine?.state !== EngineState.STARTING) this.#hasHeard = true;
+    return this.runner.reported(target, report);
+  }
+
+  start(): void {
+    this.#running ??= this.#modules.source.run(
+      this.#stop.signal,
+      (endpoints, expected) => this.#listed(endpoints, expected),
+      (error) => {
+        this.#isListing = false;
+        this.#discoveryFailed(error);
+      },
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    this.#pool.close();
+    this.board.close();
+    this.runner.close();
+  }
+
+  #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
+    this.#isListing = true;
+    this.#discoveryTrouble = undefined;
+    this.#toldTroubles.clear();
+    const own = new Set(this.#companions.flatMap(({ targets }) => targets));
+    const held = new Map([...this.#told].map(([target, { instanceId }]) => [target, instanceId]));
+    const { claimed, rest, problems } = claimTold(endpoints, own, held);
+    const brought = [...own].map((target) => ({ target, draining: claimed.get(target)?.draining === true }));
+    this.runner.listed([...brought, ...rest], expected);
+    for (const { target, pending } of rest) if (pending !== undefined) this.runner.broken(target, pending);
+    for (const target of own) this.#tellCompanions(target, claimed.get(target)?.told);
+    for (const problem of problems) this.#discoveryFailed(new Error(problem));
+    this.#pool.setEndpoints(rest);
+    this.#toldMembers.setEndpoints(rest);
+  }
+
+  #tellCompanions(target: string, told: ToldWorker | undefined): void {
+    if (this.#told.get(target) === told) return;
+    if (told === undefined) this.#told.delete(target);
+    else this.#told.set(target, told);
+    for (const companion of this.#companions) {
+      if (companion.targets.includes(target)) companion.onTold?.(target, told);
+    }
+  }
+
+  #discoveryFailed(error: Error): void {
+    // Told when it is new: a name that does not resolve fails every few seconds.
+    this.#discoveryTrouble = error.message;
+    if (this.#toldTroubles.has(error.message) || this.#toldTroubles.size >= MAX_TOLD_TROUBLES) return;
+    this.#toldTroubles.add(error.message);
+    this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);
+  }
+}

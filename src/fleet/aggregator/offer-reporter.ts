@@ -1,0 +1,155 @@
+import { type ServiceError, status } from '@grpc/grpc-js';
+import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import { callUnary } from '../../edge/rpc/call-unary.js';
+import type { RpcChannel } from '../../edge/rpc/channel.js';
+import { CapabilitiesClient, ReportOfferRequest_Offer as Offer } from '../../gen/kvaccord/v1/capabilities.js';
+import type { FleetCompanion } from './fleet-companion.js';
+import type { FleetListener } from './fleet-runner.js';
+
+/** How often an unchanged word is repeated: a sidecar believes it for three times as long. */
+const REPEAT_MS = 20_000;
+
+/** How often is looked for words to repeat, and for calls that failed. */
+const LOOK_MS = 1_000;
+
+/** How long one report may take. */
+const CALL_TIMEOUT_MS = 5_000;
+
+/** Longest reason that is sent. */
+const MAX_REASON_CHARS = 512;
+
+interface Word {
+  readonly instanceId: string;
+  readonly offer: Offer;
+  readonly reason: string;
+}
+
+interface Told {
+  readonly client: CapabilitiesClient;
+  readonly gone: AbortController;
+  word: Word | undefined;
+  saidAtMs: number;
+  isCalling: boolean;
+  /** The sidecar is older than this call. */
+  isUnsupported: boolean;
+}
+
+/**
+ * Reports to a sidecar, over the connection of its session, whether its worker
+ * is offered here: a pod is only to count as ready in a rolling change once it
+ * gets requests. It reports to those alone that somebody asks for it.
+ */
+export class OfferReporter implements FleetCompanion, FleetListener {
+  readonly targets: readonly string[] = [];
+  readonly #frontendId: string;
+  readonly #clock: Clock;
+  readonly #channels = new Map<string, RpcChannel>();
+  /** Sidecars that are asked. */
+  readonly #told = new Map<string, Told>();
+  #view: FleetView | undefined;
+  /** What `#view` says of each worker; undefined until that is needed. */
+  #words: ReadonlyMap<string, Word> | undefined;
+  #timer: Timer | undefined;
+
+  constructor(options: { readonly frontendId: string }, modules: { readonly clock: Clock }) {
+    this.#frontendId = options.frontendId;
+    this.#clock = modules.clock;
+  }
+
+  onConnected(target: string, channel: RpcChannel): void {
+    this.onDisconnected(target);
+    this.#channels.set(target, channel);
+  }
+
+  onOfferAsked(target: string): void {
+    const channel = this.#channels.get(target);
+    if (channel === undefined || this.#told.has(target)) return;
+    const told: Told = {
+      client: channel.createClient(CapabilitiesClient),
+      gone: new AbortController(),
+      word: undefined,
+      saidAtMs: 0,
+      isCalling: false,
+      isUnsupported: false,
+    };
+    this.#told.set(target, told);
+    this.#report(target, told, false);
+    this.#timer ??= this.#clock.setTimer(LOOK_MS, this.#look);
+  }
+
+  onDisconnected(target: string): void {
+    this.#channels.delete(target);
+    this.#told.get(target)?.gone.abort(new Error('the session has ended'));
+    this.#told.delete(target);
+    if (this.#told.size > 0) return;
+    this.#timer?.clear();
+    this.#timer = undefined;
+  }
+
+  onView(view: FleetView): void {
+    this.#view = view;
+    this.#words = undefined;
+    for (const [target, told] of this.#told) this.#report(target, told, false);
+  }
+
+  readonly #look = (): void => {
+    this.#timer = this.#clock.setTimer(LOOK_MS, this.#look);
+    for (const [target, told] of this.#told) this.#report(target, told, true);
+  };
+
+  /** Reports a word that is new, or that is due again. */
+  #report(target: string, told: Told, mayRepeat: boolean): void {
+    this.#words ??= wordsOf(this.#view);
+    const word = this.#words.get(target);
+    if (word === undefined || told.isCalling || told.isUnsupported) return;
+    const nowMs = this.#clock.monotonicMs();
+    const isDue = mayRepeat && nowMs - told.saidAtMs >= REPEAT_MS;
+    if (isSame(told.word, word) && !isDue) return;
+    told.word = word;
+    told.saidAtMs = nowMs;
+    told.isCalling = true;
+    const { client, gone } = told;
+    const request = { frontendId: this.#frontendId, ...word };
+    callUnary(client.reportOffer.bind(client), request, {
+      clock: this.#clock,
+      timeoutMs: CALL_TIMEOUT_MS,
+      signal: gone.signal,
+    }).then(
+      () => {
+        told.isCalling = false;
+        // What changed meanwhile.
+        if (this.#told.get(target) === told) this.#report(target, told, false);
+      },
+      (error: ServiceError) => {
+        told.isCalling = false;
+        told.isUnsupported = error.code === status.UNIMPLEMENTED;
+        // The next look tries again: the stream's own end is the session's business.
+        told.word = undefined;
+      },
+    );
+  }
+}
+
+function wordsOf(view: FleetView | undefined): ReadonlyMap<string, Word> {
+  const words = new Map<string, Word>();
+  for (const group of view?.groups ?? []) {
+    for (const member of group.members) {
+      const word = wordOf(group, member);
+      if (word !== undefined) words.set(member.target, word);
+    }
+  }
+  return words;
+}
+
+/** Undefined while nothing is decided: to a sidecar that is the same as no word. */
+function wordOf({ gateOpen }: GroupView, { instanceId, offer, state, reason }: MemberView): Word | undefined {
+  if (!gateOpen || instanceId === '') return undefined;
+  if (offer !== 'none') return { instanceId, offer: Offer.OFFERED, reason: '' };
+  if (state !== 'dissenting') return undefined;
+  return { instanceId, offer: Offer.KEPT_OUT, reason: reason.slice(0, MAX_REASON_CHARS) };
+}
+
+function isSame(one: Word | undefined, other: Word): boolean {
+  return one?.instanceId === other.instanceId && one.offer === other.offer && one.reason === other.reason;
+}

@@ -1,0 +1,84 @@
+import { buildReport, reportSubstance } from '../../core/contract/build-report.js';
+import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
+import type { Endpoint } from '../discovery/source.js';
+
+export interface ToldMembersModules {
+  readonly clock: Clock;
+  /** Takes a member's report; see `FleetRunner.reported`. */
+  reported(target: string, report: CapabilityReport): boolean;
+}
+
+/** What was reported of one member last. */
+interface Held {
+  readonly told: ToldWorker;
+  readonly revision: bigint;
+  readonly substance: string;
+}
+
+/**
+ * Reports for workers that have no sidecar what discovery tells of them. As
+ * long as discovery lists one it counts as alive: nobody else can say.
+ */
+export class ToldMembers {
+  readonly #modules: ToldMembersModules;
+  readonly #held = new Map<string, Held>();
+
+  constructor(modules: ToldMembersModules) {
+    this.#modules = modules;
+  }
+
+  /** Takes discovery's full list, after the agreement has. Those that have a sidecar are left to it. */
+  setEndpoints(endpoints: readonly Endpoint[]): void {
+    const targets = new Set<string>();
+    for (const { target, address, told } of endpoints) {
+      if (address !== undefined || told === undefined) continue;
+      targets.add(target);
+      this.#report(target, told);
+    }
+    for (const target of this.#held.keys()) if (!targets.has(target)) this.#held.delete(target);
+  }
+
+  #report(target: string, told: ToldWorker): void {
+    const held = this.#held.get(target);
+    if (held?.told === told) return;
+    const isSameInstance = held?.told.instanceId === told.instanceId;
+    const report = toldReport(target, told, this.#modules.clock.wallMs());
+    const substance = reportSubstance(report);
+    const isNews = !isSameInstance || held.substance !== substance;
+    const revision = isSameInstance ? held.revision + (isNews ? 1n : 0n) : 1n;
+    this.#held.set(target, { told, revision, substance });
+    if (isNews) this.#modules.reported(target, { ...report, revision });
+  }
+}
+
+function toldReport(target: string, told: ToldWorker, nowMs: number): CapabilityReport {
+  const { instanceId, facts, warnings } = told;
+  const trouble = troubleOf(told);
+  return buildReport({
+    workerId: target,
+    instanceId,
+    revision: 0n,
+    observedAtMs: nowMs,
+    // There is none, so it has no version.
+    sidecarVersion: '',
+    engineState: trouble === undefined ? EngineState.READY : EngineState.STARTING,
+    engineTrouble: trouble === undefined ? [] : [trouble],
+    facts,
+    warnings,
+    topology: undefined,
+    probes: [],
+  });
+}
+
+/** Why what is told is not enough, in words for whoever started the worker: no sidecar's flag would help it. */
+function troubleOf({ trouble, facts, warnings }: ToldWorker): string | undefined {
+  if (trouble !== undefined) return trouble;
+  const hasSize = facts.some((fact) => fact.type === 'block_size' && fact.forContract);
+  const hasModel = facts.some((fact) => fact.type === 'field' && fact.field === 'model.served_names');
+  if (hasSize && hasModel) return undefined;
+  const lacks = [...(hasSize ? [] : ['no block size']), ...(hasModel ? [] : ['no model'])];
+  const [why] = warnings;
+  return `what it has registered tells ${lacks.join(' and ')}${why === undefined ? '' : ` (${why})`}`;
+}

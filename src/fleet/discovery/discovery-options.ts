@@ -1,0 +1,29 @@
+import type { Clock } from '../../edge/platform/clock.js';
+import type { Environment } from '../../edge/platform/environment.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Random } from '../../edge/platform/random.js';
+import type { Resolver } from '../../edge/platform/resolver.js';
+
+/** How an operator says where the workers are. */
+export interface DiscoveryOptions {
+  /** What `--workers` gave; may be empty. */
+  readonly workers: readonly string[];
+  /** What `--workers-file` gave. */
+  readonly workersFile?: string | undefined;
+  /** What `--dynamo-graph` gave. */
+  readonly dynamoGraph?: string | undefined;
+  /** What `--kubeconfig` and `--kube-context` gave; see `openCluster`. */
+  readonly kubeconfig?: string | undefined;
+  readonly kubeContext?: string | undefined;
+  /** `--min-workers auto`: the source is to tell how many workers are expected. Default false. */
+  readonly countsExpected?: boolean;
+}
+
+/** What sources work with. */
+export interface DiscoveryModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly resolver: Resolver;
+  readonly logger: Logger;
+  readonly environment: Environment;
+}

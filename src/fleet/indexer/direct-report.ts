@@ -1,0 +1,114 @@
+import { buildReport } from '../../core/contract/build-report.js';
+import { reportedSource } from '../../core/contract/event-source.js';
+import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/facts.js';
+import { type ObservedSize, observedFacts } from '../../core/contract/observed-size.js';
+import type { ToldWorker } from '../../core/contract/told-worker.js';
+import {
+  BlockSizeKind,
+  type CapabilityReport,
+  EngineKind,
+  EngineState,
+  EvidenceSource,
+} from '../../gen/kvaccord/v1/capabilities.js';
+import type { ZmqSource } from '../../worker/kv-events/feed-source.js';
+
+/** What is known of a worker that has no sidecar. */
+export interface DirectKnowledge {
+  readonly workerId: string;
+  /** As the operator says it; undefined when nothing is said. */
+  readonly model: string | undefined;
+  /** What discovery knows of it; undefined when it knows nothing. */
+  readonly told: ToldWorker | undefined;
+  readonly instanceId: string;
+  readonly revision: bigint;
+  /** Where the events of each data-parallel rank are read. */
+  readonly sources: readonly ZmqSource[];
+  /** What its events told, by rank. */
+  readonly observed: readonly ObservedSize[];
+  /** What the operator says; undefined when nothing is said. */
+  readonly declaredTokensPerBlock: number | undefined;
+  /** Wall-clock milliseconds since 1970. */
+  readonly nowMs: number;
+  readonly version: string;
+}
+
+/** Why there is no size yet, for the person who waits: a healthy engine looks just like one that is not there. */
+const SILENT =
+  'its KV events have told no block size yet: an engine says nothing until it caches the first whole block of a prompt, ' +
+  'so send it a prompt of at least one block, or declare the size with --kv-cache-block-size';
+
+/** Why there is nothing to compare, for the person who waits. */
+const UNKNOWN =
+  'discovery does not list it, so its model is not known: name it in --kv-event-sources as discovery does, or give --model';
+
+/**
+ * The report of a worker that has no sidecar: its size as its events tell it,
+ * the rest as discovery tells it or, where that knows nothing, the operator.
+ */
+export function directReport(knowledge: DirectKnowledge): CapabilityReport {
+  const { workerId, instanceId, revision, told, nowMs, version } = knowledge;
+  const trouble = troubleOf(knowledge);
+  return buildReport({
+    workerId,
+    instanceId,
+    revision,
+    observedAtMs: nowMs,
+    sidecarVersion: version,
+    engineState: trouble === undefined ? EngineState.READY : EngineState.STARTING,
+    engineTrouble: trouble === undefined ? [] : [trouble],
+    facts: factsOf(knowledge),
+    warnings: [...(told?.warnings ?? []), ...unreadRanks(knowledge)],
+    topology: undefined,
+    probes: [],
+  });
+}
+
+function troubleOf({ model, told, observed, declaredTokensPerBlock }: DirectKnowledge): string | undefined {
+  if (told !== undefined) return told.trouble;
+  if (model === undefined) return UNKNOWN;
+  return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
+}
+
+/** An engine with another number of ranks than sockets were named: what the others do is not known. */
+function unreadRanks({ told, sources }: DirectKnowledge): readonly string[] {
+  const ranks = sources.length;
+  return (told?.facts ?? []).flatMap((fact) => {
+    if (fact.type !== 'field' || fact.field !== 'parallelism.data_parallel_size' || fact.value === ranks)
+      return [];
+    return [
+      `--kv-event-sources names sockets of ${ranks}, but its data_parallel_size is ${fact.value} (${fact.evidence.origin}): name one for each rank`,
+    ];
+  });
+}
+
+function factsOf(knowledge: DirectKnowledge): Fact[] {
+  const { model, told, observed, declaredTokensPerBlock, nowMs, sources } = knowledge;
+  const said = (origin: string, raw: string): FactEvidence => ({
+    source: EvidenceSource.DECLARED,
+    origin,
+    raw,
+    observedAtMs: nowMs,
+  });
+  const facts: Fact[] = [...(told?.facts ?? [])];
+  const endpoints = sources.map(({ endpoint }) => endpoint).join(',');
+  facts.push(
+    fieldFact('kv_event_sources', sources.map(reportedSource), said('--kv-event-sources', endpoints)),
+  );
+  if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
+  if (told === undefined) {
+    const raw = 'an engine without a sidecar';
+    const kind = EngineKind.OTHER;
+    facts.push(fieldFact('engine.kind', kind, said('--kv-event-sources', raw)));
+  }
+  // Where the worker says something itself, what the operator insists on is no word of the worker's.
+  if (told === undefined && declaredTokensPerBlock !== undefined) {
+    facts.push({
+      type: 'block_size',
+      size: { kind: BlockSizeKind.KV_EVENT, sizeTokens: declaredTokensPerBlock },
+      forContract: true,
+      evidence: said('--kv-cache-block-size', String(declaredTokensPerBlock)),
+    });
+  }
+  facts.push(...observedFacts(observed));
+  return facts;
+}

@@ -1,0 +1,270 @@
+import type { MemberView } from '../../core/agreement/snapshot.js';
+import type { HashUnitName } from '../../core/blocks/block-hasher.js';
+import type { Matches } from '../../core/blocks/prefix-index.js';
+import type { Tier } from '../../core/blocks/tier.js';
+import { EvidenceSource } from '../../core/contract/enums.js';
+import type { Picture } from '../../core/contract/picture.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { ConnectGate } from '../../edge/platform/connect-gate.js';
+import type { Random } from '../../edge/platform/random.js';
+import type { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { Contract } from '../../gen/kvaccord/v1/capabilities.js';
+import type { AskedPrompt, RemovalListener } from './asked-index.js';
+import type { Feed } from './feed.js';
+import { FleetIndex, type RankHolding, type RankMatch } from './fleet-index.js';
+import type { GroupIndex } from './group-index.js';
+import type { IndexTally } from './index-tally.js';
+import type { Intake, Worked } from './intake.js';
+import type { PictureWords } from './known-rank.js';
+import { MismatchReporter } from './mismatch-reporter.js';
+import { reportedHits } from './rank-rules.js';
+import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
+
+/** What the index tells the agreement; `FleetRunner` is one. */
+export interface IndexListener {
+  pictured(target: string, instanceId: string, picture: Picture, reason: string): void;
+  mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
+}
+
+/** What an epoch's blocks are. */
+export interface EpochContract {
+  readonly epoch: number;
+  readonly tokensPerBlock: number;
+  /** Undefined where the agreement does not know it: engines tell it by their events alone. */
+  readonly hashUnit: HashUnitName | undefined;
+}
+
+export interface EpochIndexOptions extends EpochContract {
+  /** See `FleetIndexOptions`. */
+  readonly maxBytes?: number;
+}
+
+export interface EpochIndexModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly intake: Intake;
+  readonly gate: ConnectGate;
+  readonly tally: IndexTally;
+  readonly refusals: StreamRefusals;
+  readonly listener: IndexListener;
+  /** The way to a worker's events; undefined while there is none. */
+  feedOf(target: string): Feed | undefined;
+  /** What a worker's report says of the unit; undefined when it says nothing. */
+  hashUnitOf(target: string): HashUnitName | undefined;
+  /** The contract of a worker's report, the same object until another report comes; undefined before the first. */
+  contractOf(target: string): Contract | undefined;
+  /** See `WorkerFollowerModules`. */
+  onLag(lagMs: number): void;
+}
+
+interface Followed {
+  readonly follower: WorkerFollower;
+  /** V3: it dissents; its events are counted by their width, and nothing of them is applied. */
+  readonly isWatched: boolean;
+  /** Of its report, as the index knows it. */
+  contract: Contract | undefined;
+  /** What the agreement was last told; undefined before it was told something. */
+  told: (PictureWords & { readonly instanceId: string }) | undefined;
+}
+
+/** The exact index of one group in one epoch: one `FleetIndex`, and who follows each worker for it. */
+export class EpochIndex implements GroupIndex {
+  readonly epoch: number;
+  readonly tokensPerBlock: number;
+  readonly #modules: EpochIndexModules;
+  readonly #index: FleetIndex;
+  readonly #mismatches: MismatchReporter;
+  /** Undefined until a worker's events have told it. */
+  #hashUnit: HashUnitName | undefined;
+  readonly #followed = new Map<string, Followed>();
+  /** Workers of which something else may be known than was told. */
+  readonly #changed = new Set<string>();
+  readonly #telling: Worked = { step: () => this.#tellOne() };
+  readonly #sweeping: Worked = { step: () => this.#index.sweep() };
+
+  constructor(options: EpochIndexOptions, modules: EpochIndexModules) {
+    const { tally, intake, clock, listener } = modules;
+    this.epoch = options.epoch;
+    this.tokensPerBlock = options.tokensPerBlock;
+    this.#hashUnit = options.hashUnit;
+    this.#modules = modules;
+    this.#mismatches = new MismatchReporter({
+      clock,
+      onFirst: () => intake.add(this.#telling),
+      tell: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
+    });
+    this.#index = new FleetIndex(options, {
+      tally,
+      onOtherWidth: (target, instanceId, width) => this.#mismatches.add(target, instanceId, width),
+      onRefused: (target) => this.#change(target),
+      onSweepDue: () => intake.add(this.#sweeping),
+    });
+  }
+
+  /** While nobody has told it, nothing is held, and either finds nothing. */
+  get hashUnit(): HashUnitName {
+    return this.#hashUnit ?? 'token';
+  }
+
+  get blocks(): number {
+    return this.#index.blocks;
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes;
+  }
+
+  get followerStates(): readonly FollowerStateName[] {
+    return [...this.#followed.values()].map(({ follower }) => follower.state);
+  }
+
+  setMembers(members: readonly MemberView[]): void {
+    const wanted = new Map<string, { readonly instanceId: string; readonly isWatched: boolean }>();
+    for (const { target, offer, state, instanceId, source } of members) {
+      if (instanceId === '' || (offer !== 'full' && state !== 'dissenting')) continue;
+      wanted.set(target, { instanceId, isWatched: offer !== 'full' });
+      if (offer !== 'full') continue;
+      // Its events told the size, and the unit with it.
+      if (source === EvidenceSource.OBSERVED_EVENT) this.#hashUnit ??= this.#modules.hashUnitOf(target);
+    }
+    for (const [target, { follower, isWatched }] of this.#followed) {
+      if (wanted.get(target)?.isWatched !== isWatched) this.#unfollow(target, follower);
+    }
+    for (const [target, { instanceId, isWatched }] of wanted) {
+      const followed = this.#followed.get(target);
+      if (followed === undefined) this.#follow(target, instanceId, isWatched);
+      else followed.follower.setInstance(instanceId);
+      this.#readContract(target);
+    }
+  }
+
+  setFeed(target: string, feed: Feed | undefined): void {
+    this.#followed.get(target)?.follower.setFeed(feed);
+  }
+
+  forget(target: string, instanceId: string): void {
+    const followed = this.#followed.get(target);
+    if (followed === undefined) return;
+    // The agreement forgets with it what it was told.
+    followed.told = undefined;
+    followed.follower.forget(instanceId);
+  }
+
+  get otherWidths(): readonly number[] {
+    return this.#index.otherWidths;
+  }
+
+  find(prompt: AskedPrompt): readonly RankMatch[] {
+    return this.#index.find(prompt);
+  }
+
+  match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
+    return this.#index.match(prompt, deepest);
+  }
+
+  get holdersVersion(): number {
+    return this.#index.holdersVersion;
+  }
+
+  pictureOfRank(target: string, rank: number): Picture {
+    const worker = this.#followed.get(target)?.follower;
+    // While its stream is broken no rank is known better than the worker.
+    return worker?.state === 'applying'
+      ? this.#index.pictureOfRank(target, rank)
+      : (worker?.picture.picture ?? 'none');
+  }
+
+  holdings(): readonly RankHolding[] {
+    return this.#index.holdings();
+  }
+
+  scan(
+    tier: Tier,
+    cursor: number,
+    max: number,
+    visit: (low: number, high: number, holders: readonly number[]) => void,
+  ): number | undefined {
+    return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  watchRemovals(listener: RemovalListener | undefined): void {
+    this.#index.watchRemovals(listener);
+  }
+
+  record(): boolean {
+    return false;
+  }
+
+  close(): void {
+    // The whole index goes: to take out each worker first would be work for nothing.
+    for (const { follower } of this.#followed.values()) follower.close();
+    this.#followed.clear();
+    this.#mismatches.close();
+    this.#modules.intake.delete(this.#sweeping);
+    this.#modules.intake.delete(this.#telling);
+  }
+
+  #follow(target: string, instanceId: string, isWatched: boolean): void {
+    this.#index.watchOnly(target, isWatched);
+    const { clock, random, intake, gate, tally, refusals, onLag, feedOf } = this.#modules;
+    const follower = new WorkerFollower(
+      { target, instanceId },
+      {
+        clock,
+        random,
+        intake,
+        gate,
+        tally,
+        refusals,
+        onLag,
+        index: this.#index,
+        onPicture: () => this.#change(target),
+      },
+    );
+    this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
+    const feed = feedOf(target);
+    if (feed !== undefined) follower.setFeed(feed);
+  }
+
+  /** What a worker's report says of how its engine finds hits. */
+  #readContract(target: string): void {
+    const followed = this.#followed.get(target);
+    const contract = this.#modules.contractOf(target);
+    if (followed === undefined || followed.contract === contract) return;
+    followed.contract = contract;
+    this.#index.setReported(target, reportedHits(contract));
+    this.#change(target);
+  }
+
+  /** What is known of a worker may be something else than was told. */
+  #change(target: string): void {
+    this.#changed.add(target);
+    this.#modules.intake.add(this.#telling);
+  }
+
+  #unfollow(target: string, follower: WorkerFollower): void {
+    this.#followed.delete(target);
+    this.#mismatches.delete(target);
+    follower.close();
+    this.#index.forget(target);
+    this.#index.setReported(target, undefined);
+    this.#index.watchOnly(target, false);
+  }
+
+  /** Tells the agreement of one worker, where there is news. */
+  #tellOne(): boolean {
+    if (this.#mismatches.tellFirst()) return true;
+    const [target] = this.#changed;
+    if (target === undefined) return false;
+    this.#changed.delete(target);
+    const followed = this.#followed.get(target);
+    if (followed === undefined) return true;
+    const { picture, reason } = followed.follower.picture;
+    const { instanceId } = followed.follower;
+    const { told } = followed;
+    if (told?.picture === picture && told.reason === reason && told.instanceId === instanceId) return true;
+    followed.told = { picture, reason, instanceId };
+    this.#modules.listener.pictured(target, instanceId, picture, reason);
+    return true;
+  }
+}

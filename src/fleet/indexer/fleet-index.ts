@@ -1,0 +1,567 @@
+import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
+import { TIERS, type Tier } from '../../core/blocks/tier.js';
+import { NOTHING_PUBLISHED, PICTURES, type Picture, worsePicture } from '../../core/contract/picture.js';
+import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../worker/kv-events/relay.js';
+import type { AskedPrompt, RemovalListener } from './asked-index.js';
+import { HybridRanks } from './hybrid-ranks.js';
+import type { EventType, IndexTally } from './index-tally.js';
+import { groupFlaw, holdersOf, type PictureWords, pictureOf, type Rank } from './known-rank.js';
+import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
+
+/** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
+export const MAX_RANKS = 1_024;
+
+/**
+ * Blocks that one worker may hold, over all its ranks and tiers: 16 million
+ * tokens a GiB of nothing but hashes, far beyond any cache, and the bound of
+ * what a hostile sidecar can make this process keep.
+ */
+const MAX_BLOCKS_PER_WORKER = 64 * 1024 * 1024;
+
+export interface FleetIndexOptions {
+  /** The epoch's; stores of another width are never applied (V3). */
+  readonly tokensPerBlock: number;
+  /** Bound of the whole index in memory; default that of `PrefixIndex`. */
+  readonly maxBytes?: number;
+  /** Default 64 Mi. */
+  readonly maxBlocksPerWorker?: number;
+}
+
+export interface FleetIndexModules {
+  readonly tally: IndexTally;
+  /** V3: one more store of `tokensPerBlock` came, and was not applied. */
+  onOtherWidth(target: string, instanceId: string, tokensPerBlock: number): void;
+  /** Some of what a worker told was not applied: its picture is another one. */
+  onRefused(target: string): void;
+  /** Entries of somebody who has gone wait for `sweep`. */
+  onSweepDue(): void;
+}
+
+/** Leading blocks of a prompt that one rank of one worker holds. */
+export interface RankMatch {
+  readonly target: string;
+  readonly rank: number;
+  /** By tier, in the order of `TIERS`; each counts those above it as well. */
+  readonly blocks: readonly number[];
+}
+
+/** One rank of one worker, and what it holds in one KV cache group. */
+export interface RankHolding {
+  readonly holder: number;
+  readonly target: string;
+  readonly rank: number;
+  /** `CacheGroup.index`; absent for the main group, by whose blocks prompts are found. */
+  readonly cacheGroup?: number;
+  /** By tier, in the order of `TIERS`. */
+  readonly blocks: readonly number[];
+}
+
+interface Worker {
+  readonly target: string;
+  /** Changes when the feed learns another name for the same engine start. */
+  instanceId: string;
+  readonly streamId: string;
+  /** Why its stream began anew, in the feed's words; may be empty. */
+  readonly startReason: string;
+  /** The last change that was applied; undefined while the snapshot is under way. */
+  sequence: number | undefined;
+  readonly ranks: Map<number, Rank>;
+  /** Blocks held, all ranks and tiers. */
+  blocks: number;
+  /** Why some of what it told was not applied; empty when all was. */
+  refusal: string;
+}
+
+/** Pieces of the index's table that one slice of a sweep looks at, of up to 1,280 entries each. */
+const SWEEP_SEGMENTS = 8;
+
+/**
+ * Which blocks each worker of one group holds, in one epoch (G2): what the
+ * feeds of its workers tell, applied to one prefix index. It knows a holder for
+ * each rank of each worker.
+ */
+export class FleetIndex {
+  readonly tokensPerBlock: number;
+  readonly #maxBlocksPerWorker: number;
+  readonly #modules: FleetIndexModules;
+  readonly #index: PrefixIndex;
+  readonly #hybrids: HybridRanks;
+  readonly #workers = new Map<string, Worker>();
+  /** What reports say of hits, by target. */
+  readonly #reported = new Map<string, ReportedHits>();
+  /** Workers of whose events only the width counts. */
+  readonly #watched = new Set<string>();
+  /** By holder. */
+  readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
+  #holdersVersion = 0;
+  /** (block, holder) pairs by tier, in the order of `TIERS`. */
+  readonly #pairs: number[] = TIERS.map(() => 0);
+  /** Told of what leaves a device. */
+  #removals: RemovalListener | undefined;
+
+  constructor(options: FleetIndexOptions, modules: FleetIndexModules) {
+    this.tokensPerBlock = options.tokensPerBlock;
+    this.#maxBlocksPerWorker = options.maxBlocksPerWorker ?? MAX_BLOCKS_PER_WORKER;
+    this.#modules = modules;
+    this.#index = new PrefixIndex(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes });
+    this.#hybrids = new HybridRanks(this.#index, options.tokensPerBlock);
+  }
+
+  /** Different blocks that anybody holds. */
+  get blocks(): number {
+    return this.#index.blocks;
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes;
+  }
+
+  /** See `AskedIndex`. */
+  get holdersVersion(): number {
+    return this.#holdersVersion;
+  }
+
+  /** See `AskedIndex`. */
+  get otherWidths(): readonly number[] {
+    return this.#hybrids.otherWidths;
+  }
+
+  /** What a worker's report says of how its engine finds hits; undefined when it says nothing. */
+  setReported(target: string, reported: ReportedHits | undefined): void {
+    if (reported === undefined) this.#reported.delete(target);
+    else this.#reported.set(target, reported);
+    const worker = this.#workers.get(target);
+    if (worker !== undefined) for (const rank of worker.ranks.values()) this.#setRules(worker, rank);
+  }
+
+  /** See `AskedIndex`. */
+  watchRemovals(listener: RemovalListener | undefined): void {
+    this.#removals = listener;
+  }
+
+  /** Where the stream of a worker can go on; undefined when it has to begin anew. */
+  positionOf(target: string): RelayPosition | undefined {
+    const worker = this.#workers.get(target);
+    if (worker?.sequence === undefined) return undefined;
+    return { streamId: worker.streamId, sequence: worker.sequence };
+  }
+
+  /** The instance whose entries are held; undefined when nothing is. */
+  instanceOf(target: string): string | undefined {
+    return this.#workers.get(target)?.instanceId;
+  }
+
+  /** How much is known of what a worker holds, as long as its stream stands. */
+  pictureOf(target: string): PictureWords {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return { picture: 'none', reason: 'it has not told yet what it holds' };
+    if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
+    const ranks = [...worker.ranks.values()];
+    if (ranks.length === 0) {
+      const { startReason } = worker;
+      return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
+    }
+    const worst = this.#worstOf(ranks);
+    if (worker.refusal === '' || worsePicture(worst.picture, 'partial') !== 'partial') return worst;
+    return { picture: 'partial', reason: worker.refusal };
+  }
+
+  /** The picture of one rank. */
+  pictureOfRank(target: string, rank: number): Picture {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return 'none';
+    if (worker.sequence === undefined) return 'partial';
+    const known = worker.ranks.get(rank);
+    const told = known === undefined ? 'none' : pictureOf(known).picture;
+    return worker.refusal === '' ? told : worsePicture(told, 'partial');
+  }
+
+  /**
+   * Applies what a worker's feed tells. Comes back with what is wrong when the
+   * message does not fit to what came before: nothing of it was applied then,
+   * and the feed has to begin anew.
+   */
+  apply(target: string, message: RelayMessage): string | undefined {
+    if (message.type === 'start') return this.#start(target, message);
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return `a ${message.type} came before any start`;
+    switch (message.type) {
+      case 'snapshot_part':
+        if (worker.sequence !== undefined) return 'a snapshot_part came outside a snapshot';
+        return this.#changeRank(worker, message.rank, (rank) =>
+          this.#store(worker, rank, 'snapshot', message),
+        );
+      case 'snapshot_end':
+        if (worker.sequence !== undefined) return 'a snapshot_end came outside a snapshot';
+        worker.sequence = message.sequence;
+        return undefined;
+      case 'changes':
+        return this.#change(worker, message);
+      case 'rank_state':
+        return this.#changeRank(worker, message.status.rank, (rank) =>
+          this.#setStatus(worker, rank, message.status),
+        );
+    }
+  }
+
+  /**
+   * A7: whether the events of a worker that differs are only looked at. Their
+   * widths are counted (V3), and nothing of them is applied. Not to be changed
+   * while something is held of it.
+   */
+  watchOnly(target: string, isWatched: boolean): void {
+    if (isWatched) this.#watched.add(target);
+    else this.#watched.delete(target);
+  }
+
+  /** What is known of the worker's stream is not trusted any more: it begins anew. Entries stay until then. */
+  distrust(target: string): void {
+    const worker = this.#workers.get(target);
+    if (worker !== undefined) worker.sequence = undefined;
+  }
+
+  /** Drops all that is held of a worker, and nothing else. */
+  forget(target: string): void {
+    const worker = this.#workers.get(target);
+    if (worker === undefined) return;
+    this.#workers.delete(target);
+    for (const rank of worker.ranks.values()) this.#drop(worker, rank);
+  }
+
+  /** Takes a slice of what those left behind who have gone; true while there is more. */
+  sweep(): boolean {
+    return !this.#index.sweep(SWEEP_SEGMENTS);
+  }
+
+  /** See `AskedIndex`. */
+  find(prompt: AskedPrompt): RankMatch[] {
+    const found = new Map<number, number[]>();
+    for (const [depth, tier] of TIERS.entries()) {
+      const matches = this.match(prompt, tier);
+      if (matches === undefined) continue;
+      const { count, holders, depths } = matches;
+      for (let at = 0; at < count; at += 1) {
+        const holder = holders[at] ?? 0;
+        let blocks = found.get(holder);
+        if (blocks === undefined) {
+          blocks = TIERS.map(() => 0);
+          found.set(holder, blocks);
+        }
+        blocks.fill(depths[at] ?? 0, depth);
+      }
+    }
+    const matches: RankMatch[] = [];
+    for (const [holder, blocks] of found) {
+      const name = this.#names.get(holder);
+      if (name !== undefined) matches.push({ ...name, blocks });
+    }
+    return matches.sort(byLength);
+  }
+
+  /** See `AskedIndex`. */
+  match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
+    if (this.#pairs[TIERS.indexOf(deepest)] === 0) return undefined;
+    const { sequenceHashes } = prompt;
+    const hybrids = this.#hybrids;
+    if (hybrids.isEmpty) return this.#index.find(sequenceHashes, deepest);
+    if (deepest === 'device') return hybrids.inDevice(this.#index.find(sequenceHashes, deepest), prompt);
+    hybrids.keepHits(this.match(prompt, 'device'));
+    return hybrids.inLowerTier(this.#index.find(sequenceHashes, deepest), prompt);
+  }
+
+  /** See `AskedIndex`. */
+  holdings(): RankHolding[] {
+    const blocks = (holder: number): number[] => TIERS.map((tier) => this.#index.blocksOf(holder, tier));
+    const holdings: RankHolding[] = [];
+    for (const [holder, name] of this.#names) holdings.push({ holder, ...name, blocks: blocks(holder) });
+    for (const { target, ranks } of this.#workers.values()) {
+      for (const { rank, groupHolders } of ranks.values()) {
+        for (const [cacheGroup, holder] of groupHolders)
+          holdings.push({ holder, target, rank, cacheGroup, blocks: blocks(holder) });
+      }
+    }
+    return holdings;
+  }
+
+  /**
+   * Visits blocks of one tier from `cursor` on (0 is the beginning), about
+   * `max` of them; gives the cursor for the next, undefined at the end. Blocks
+   * that come and go meanwhile may be left out or visited twice.
+   */
+  scan(
+    tier: Tier,
+    cursor: number,
+    max: number,
+    visit: (low: number, high: number, holders: readonly number[]) => void,
+  ): number | undefined {
+    return this.#index.scan(tier, cursor, max, visit);
+  }
+
+  #start(target: string, message: RelayMessage & { type: 'start' }): string | undefined {
+    if (message.ranks.length > MAX_RANKS) return tooManyRanks(message.ranks.length);
+    const held = this.#workers.get(target);
+    if (message.resumed) {
+      if (held?.sequence === undefined || held.streamId !== message.streamId)
+        return 'it resumes a stream that was not asked for';
+      held.instanceId = message.instanceId;
+    } else this.forget(target);
+    const worker: Worker = message.resumed
+      ? (held as Worker)
+      : {
+          target,
+          instanceId: message.instanceId,
+          streamId: message.streamId,
+          startReason: message.reason,
+          sequence: undefined,
+          ranks: new Map(),
+          blocks: 0,
+          refusal: '',
+        };
+    this.#workers.set(target, worker);
+    for (const status of message.ranks) this.#setStatus(worker, this.#rankOf(worker, status.rank), status);
+    return undefined;
+  }
+
+  #change(worker: Worker, message: RelayMessage & { type: 'changes' }): string | undefined {
+    if (worker.sequence === undefined) return 'changes came before the end of the snapshot';
+    // Told again: it is applied already, and blocks may have gone since.
+    if (message.sequence <= worker.sequence) return undefined;
+    if (message.sequence !== worker.sequence + 1)
+      return `changes ${worker.sequence + 1} to ${message.sequence - 1} are missing`;
+    const problem = this.#changeRank(worker, message.rank, (rank) => {
+      for (const change of message.changes) this.#changeBlocks(worker, rank, change);
+    });
+    if (problem === undefined) worker.sequence = message.sequence;
+    return problem;
+  }
+
+  #changeRank(worker: Worker, number: number, apply: (rank: Rank) => void): string | undefined {
+    if (!worker.ranks.has(number) && worker.ranks.size >= MAX_RANKS) return tooManyRanks(MAX_RANKS + 1);
+    apply(this.#rankOf(worker, number));
+    return undefined;
+  }
+
+  #setStatus(worker: Worker, rank: Rank, status: RankStatus): void {
+    // What it holds has other names from now on; all of it comes again.
+    if (isOtherMain(rank.status?.cacheGroups, status.cacheGroups)) this.#drop(worker, rank);
+    rank.status = status;
+    this.#setRules(worker, rank);
+  }
+
+  /** Takes what is known of the rank's groups now. */
+  #setRules(worker: Worker, rank: Rank): void {
+    rank.rules = rankRules(rank.status?.cacheGroups, this.#reported.get(worker.target), this.tokensPerBlock);
+    this.#setHybrid(rank);
+  }
+
+  /** Its rules or its holders are others. */
+  #setHybrid({ rules, holder, groupHolders }: Rank): void {
+    if (holder === undefined) return;
+    if (rules === undefined) this.#hybrids.delete(holder);
+    else {
+      const holders = rules.groups.map((group, place) =>
+        place === rules.main ? holder : groupHolders.get(group),
+      );
+      this.#hybrids.set({ rules, holder, holders });
+    }
+  }
+
+  #changeBlocks(worker: Worker, rank: Rank, change: BlockChange): void {
+    switch (change.type) {
+      case 'stored':
+        this.#store(worker, rank, 'stored', change);
+        return;
+      case 'removed':
+        this.#remove(worker, rank, change);
+        return;
+      case 'cleared':
+        this.#removals?.(worker.target, rank.rank, undefined);
+        this.#drop(worker, rank);
+        this.#modules.tally.countEvent('cleared', 'applied');
+        return;
+    }
+  }
+
+  #store(
+    worker: Worker,
+    rank: Rank,
+    type: EventType,
+    stored: Omit<BlockChange & { type: 'stored' }, 'type'>,
+  ): void {
+    const { tally } = this.#modules;
+    const { tier, tokensPerBlock, sequenceHashes, group } = stored;
+    const isWatched = this.#watched.has(worker.target);
+    // What it held before was counted when it came.
+    if (isWatched && type === 'snapshot') return;
+    if (group === undefined && tokensPerBlock !== this.tokensPerBlock) {
+      tally.countEvent(type, 'other_width');
+      const epochs = this.tokensPerBlock;
+      this.#refuse(
+        worker,
+        `its KV events are ${tokensPerBlock} tokens wide, the epoch's ${epochs}: they are not applied`,
+      );
+      this.#modules.onOtherWidth(worker.target, worker.instanceId, tokensPerBlock);
+      return;
+    }
+    if (isWatched) {
+      tally.countEvent(type, 'dissenting');
+      return;
+    }
+    if (worker.blocks + sequenceHashes.length / 8 > this.#maxBlocksPerWorker) {
+      tally.countEvent(type, 'no_room');
+      const most = this.#maxBlocksPerWorker;
+      this.#refuse(worker, `it tells of more than ${most} blocks: further ones are not applied`);
+      return;
+    }
+    const flaw = group === undefined ? '' : groupFlaw(rank, group, tokensPerBlock);
+    if (flaw !== '') {
+      tally.countEvent(type, 'other_width');
+      this.#refuse(worker, flaw);
+      return;
+    }
+    try {
+      const holder = this.#holderOf(rank, group) ?? this.#addHolder(worker, rank, group);
+      this.#count(worker, tier, this.#index.store(holder, tier, sequenceHashes));
+      tally.countEvent(type, 'applied');
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // A part of them may have found room: what a worker holds is credited, and what is missing is said.
+      this.#recount(worker);
+      tally.countEvent(type, 'no_room');
+      this.#refuse(worker, `the index is full (${error.message}): some of its blocks are missing`);
+    }
+  }
+
+  #remove(worker: Worker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
+    const { tally } = this.#modules;
+    const { tier, sequenceHashes, group } = removed;
+    const holder = this.#holderOf(rank, group);
+    if (holder === undefined) {
+      tally.countEvent('removed', 'applied');
+      return;
+    }
+    if (tier === 'device') this.#removals?.(worker.target, rank.rank, sequenceHashes);
+    try {
+      this.#count(worker, tier, -this.#index.remove(holder, tier, sequenceHashes));
+      tally.countEvent('removed', 'applied');
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // Nobody is credited with what is gone: rather the rank is known of no more.
+      this.#recount(worker);
+      this.#drop(worker, rank);
+      tally.countEvent('removed', 'no_room');
+      this.#refuse(
+        worker,
+        `the index is full (${error.message}): all of rank ${rank.rank} had to be left out`,
+      );
+    }
+  }
+
+  #refuse(worker: Worker, words: string): void {
+    if (worker.refusal === words) return;
+    worker.refusal = words;
+    this.#modules.onRefused(worker.target);
+  }
+
+  #holderOf(rank: Rank, group: number | undefined): number | undefined {
+    return group === undefined ? rank.holder : rank.groupHolders.get(group);
+  }
+
+  #addHolder(worker: Worker, rank: Rank, group: number | undefined): number {
+    const holder = this.#index.addHolder();
+    if (group === undefined) {
+      rank.holder = holder;
+      this.#names.set(holder, { target: worker.target, rank: rank.rank });
+    } else {
+      rank.groupHolders.set(group, holder);
+      this.#hybrids.addGroupHolder(holder);
+    }
+    this.#setHybrid(rank);
+    this.#holdersVersion += 1;
+    return holder;
+  }
+
+  #count(worker: Worker, tier: Tier, added: number): void {
+    const at = TIERS.indexOf(tier);
+    worker.blocks += added;
+    this.#pairs[at] = (this.#pairs[at] ?? 0) + added;
+  }
+
+  /** After a store that was cut short the index itself knows best. */
+  #recount(worker: Worker): void {
+    worker.blocks = 0;
+    for (const rank of worker.ranks.values()) {
+      for (const holder of holdersOf(rank)) {
+        for (const tier of TIERS) worker.blocks += this.#index.blocksOf(holder, tier);
+      }
+    }
+    this.#pairs.fill(0);
+    for (const { blocks } of this.holdings()) {
+      for (const [at, held] of blocks.entries()) this.#pairs[at] = (this.#pairs[at] ?? 0) + held;
+    }
+  }
+
+  #rankOf(worker: Worker, number: number): Rank {
+    let rank = worker.ranks.get(number);
+    if (rank === undefined) {
+      rank = {
+        rank: number,
+        holder: undefined,
+        groupHolders: new Map(),
+        rules: undefined,
+        status: undefined,
+      };
+      worker.ranks.set(number, rank);
+      this.#setRules(worker, rank);
+    }
+    return rank;
+  }
+
+  /** All that a rank holds is gone at once; its memory comes back with `sweep`. */
+  #drop(worker: Worker, rank: Rank): void {
+    const holders = holdersOf(rank);
+    if (holders.length === 0) return;
+    if (rank.holder !== undefined) this.#hybrids.delete(rank.holder);
+    rank.holder = undefined;
+    rank.groupHolders.clear();
+    for (const holder of holders) {
+      for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
+      this.#names.delete(holder);
+      this.#hybrids.deleteGroupHolder(holder);
+      this.#index.dropHolder(holder);
+    }
+    this.#holdersVersion += 1;
+    this.#modules.onSweepDue();
+  }
+
+  #worstOf(ranks: readonly Rank[]): PictureWords {
+    let worst: PictureWords = { picture: 'exact', reason: '' };
+    for (const rank of ranks) {
+      const { picture, reason } = pictureOf(rank);
+      const rankOf = PICTURES.indexOf(picture) - PICTURES.indexOf(worst.picture);
+      // Of two that are alike, the one with a fault is named, and not the one that is idle.
+      if (rankOf < 0 || (rankOf === 0 && !worst.reason.includes(NOTHING_PUBLISHED))) continue;
+      worst = { picture, reason: ranks.length === 1 ? reason : `rank ${rank.rank}: ${reason}` };
+    }
+    return worst;
+  }
+}
+
+/** Why nothing is known of a worker whose feed gives no reason itself. */
+const NO_RANKS = 'it names no rank whose KV events are read';
+
+function tooManyRanks(count: number): string {
+  return `it has ${count} ranks or more, at most ${MAX_RANKS} are taken`;
+}
+
+/** The longest match first, all tiers together, then the nearest; then by name, so that answers do not jump. */
+export function byLength(a: RankMatch, b: RankMatch): number {
+  const all = TIERS.length - 1;
+  const longer = (b.blocks[all] ?? 0) - (a.blocks[all] ?? 0);
+  if (longer !== 0) return longer;
+  for (const [tier, blocks] of a.blocks.entries()) {
+    const nearer = (b.blocks[tier] ?? 0) - blocks;
+    if (nearer !== 0) return nearer;
+  }
+  return a.target === b.target ? a.rank - b.rank : a.target < b.target ? -1 : 1;
+}

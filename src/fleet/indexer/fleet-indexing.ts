@@ -1,0 +1,250 @@
+import type { Registry } from 'prom-client';
+import type { AgreementEffect } from '../../core/agreement/events.js';
+import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { HashUnitName } from '../../core/blocks/block-hasher.js';
+import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
+import type { ContractValues } from '../../core/contract/contract-values.js';
+import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { ConnectGate } from '../../edge/platform/connect-gate.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Random } from '../../edge/platform/random.js';
+import { SilenceWatch } from '../../edge/platform/silence-watch.js';
+import { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { Turns } from '../../edge/platform/turns.js';
+import type { RpcChannel } from '../../edge/rpc/channel.js';
+import type { RpcEdge } from '../../edge/rpc/handlers.js';
+import { type CapabilityReport, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
+import { IndexerService } from '../../gen/kvaccord/v1/indexer.js';
+import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
+import type { AskedIndex, IndexDirectory } from './asked-index.js';
+import type { DirectWorkerOptions } from './direct-worker.js';
+import { type CreateDirectWorker, DirectWorkers } from './direct-workers.js';
+import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
+import type { Feed } from './feed.js';
+import type { GroupIndex } from './group-index.js';
+import { IndexMetrics } from './index-metrics.js';
+import { IndexTally } from './index-tally.js';
+import { createIndexerService } from './indexer-service.js';
+import { Intake, type Worked } from './intake.js';
+import { SidecarFeed } from './sidecar-feed.js';
+
+/**
+ * Snapshots that come in at a time: each may be read up to a megabyte ahead, so
+ * that a fleet of thousands that all began at once would fill the memory, and
+ * none would be through any sooner.
+ */
+const MAX_SNAPSHOTS = 32;
+
+/** How long one that does not come on may keep the others waiting. */
+const MAX_HOLD_MS = 5_000;
+
+/** The agreement as the index needs it; `FleetRunner` is one. */
+export interface IndexedFleet extends IndexListener {
+  readonly view: FleetView;
+  /** A member's last report; undefined before the first. */
+  reportOf(target: string): CapabilityReport | undefined;
+  /** A member's report; false when it was not taken, because the member is not listed. */
+  reported(target: string, report: CapabilityReport): boolean;
+}
+
+export interface FleetIndexingOptions {
+  /** Bound of each group's index in memory; default as `PrefixIndex` has it. */
+  readonly maxBytes?: number;
+  /** Learns from routing decisions in place of KV events; by default it learns from KV events. */
+  readonly approximate?: ApproximateOptions;
+  /** Engines that are read here because they have no sidecar. Default none. */
+  readonly directWorkers?: readonly DirectWorkerOptions[];
+}
+
+export interface FleetIndexingModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly turns: Turns;
+  readonly registry: Registry;
+  readonly fleet: IndexedFleet;
+  readonly edge: RpcEdge;
+  readonly logger: Logger;
+  /** Needed where there are direct workers. */
+  readonly createDirectWorker?: CreateDirectWorker;
+}
+
+/**
+ * The index of a fleet: one for each group whose gate is open, made at the
+ * beginning of its epoch and dropped at its end (G2), and what keeps it at what
+ * the workers tell.
+ */
+export class FleetIndexing implements IndexDirectory {
+  readonly services: readonly {
+    readonly definition: typeof IndexerService;
+    readonly implementation: ReturnType<typeof createIndexerService>;
+  }[];
+  readonly targets: readonly string[];
+  readonly #options: FleetIndexingOptions;
+  readonly #modules: FleetIndexingModules;
+  readonly #intake: Intake;
+  readonly #silence: SilenceWatch;
+  readonly #gate: ConnectGate;
+  readonly #metrics: IndexMetrics;
+  readonly #refusals: StreamRefusals;
+  readonly #indexes = new Map<string, GroupIndex>();
+  /** Outlive epochs: counters of a group only grow as long as it is there. */
+  readonly #tallies = new Map<string, IndexTally>();
+  /** The ways to workers' events. */
+  readonly #feeds = new Map<string, Feed>();
+  readonly #direct: DirectWorkers;
+  readonly #reporting: Worked = { step: () => this.#direct.reportOne() };
+
+  constructor(options: FleetIndexingOptions, modules: FleetIndexingModules) {
+    this.#options = options;
+    const { clock, turns, registry, edge, fleet } = modules;
+    this.#modules = modules;
+    this.#refusals = new StreamRefusals(modules);
+    this.#intake = new Intake({ clock, turns, refusals: this.#refusals });
+    this.#silence = new SilenceWatch({ clock });
+    this.#gate = new ConnectGate({ maxConnecting: MAX_SNAPSHOTS, maxHoldMs: MAX_HOLD_MS }, { clock });
+    this.#metrics = new IndexMetrics(registry, {
+      indexes: this.#indexes,
+      tallies: this.#tallies,
+      refusals: this.#refusals,
+    });
+    this.#direct = new DirectWorkers(options.directWorkers ?? [], {
+      ...modules,
+      createDirectWorker: modules.createDirectWorker ?? noDirectWorkers,
+      reported: (target, report) => fleet.reported(target, report),
+      onNews: () => this.#intake.add(this.#reporting),
+    });
+    this.targets = this.#direct.targets;
+    this.services = [
+      {
+        definition: IndexerService,
+        implementation: createIndexerService({ edge, indexes: this, view: () => fleet.view }),
+      },
+    ];
+  }
+
+  of(group: string): AskedIndex | undefined {
+    return this.#indexes.get(group);
+  }
+
+  start(): void {
+    for (const { target, feed } of this.#direct.all) this.#feeds.set(target, feed);
+    this.#direct.start();
+  }
+
+  onEffect(effect: AgreementEffect): void {
+    switch (effect.type) {
+      case 'epoch_started':
+        this.#begin(effect.group, effect.epoch, effect.values);
+        return;
+      case 'epoch_ended':
+        this.#end(effect.group);
+        return;
+      case 'forget_instance':
+        for (const epoch of this.#indexes.values()) epoch.forget(effect.target, effect.instanceId);
+        return;
+      case 'group_ended':
+        this.#end(effect.group);
+        this.#tallies.delete(effect.group);
+        return;
+      default:
+    }
+  }
+
+  onView(view: FleetView): void {
+    // A report is taken only of who is listed, and that shows here.
+    if (this.#direct.hasNews) this.#intake.add(this.#reporting);
+    for (const { group, epoch, members } of view.groups) {
+      const index = this.#indexes.get(group);
+      if (index?.epoch === epoch) index.setMembers(members);
+    }
+  }
+
+  onTold(target: string, told: ToldWorker | undefined): void {
+    this.#direct.onTold(target, told);
+  }
+
+  onConnected(target: string, channel: RpcChannel): void {
+    this.#setFeed(target, new SidecarFeed({ channel, silence: this.#silence }));
+  }
+
+  onDisconnected(target: string): void {
+    this.#setFeed(target, undefined);
+  }
+
+  async close(): Promise<void> {
+    for (const group of [...this.#indexes.keys()]) this.#end(group);
+    this.#intake.close();
+    await this.#direct.close();
+  }
+
+  #setFeed(target: string, feed: Feed | undefined): void {
+    if (feed === undefined) this.#feeds.delete(target);
+    else this.#feeds.set(target, feed);
+    for (const epoch of this.#indexes.values()) epoch.setFeed(target, feed);
+  }
+
+  #begin(group: string, epoch: number, values: ContractValues): void {
+    this.#end(group);
+    const tally = this.#tallies.get(group) ?? new IndexTally();
+    this.#tallies.set(group, tally);
+    const unit = values.hash_unit;
+    const hashUnit: HashUnitName | undefined = unit === 'bigram' || unit === 'token' ? unit : undefined;
+    const contract: EpochContract = { epoch, tokensPerBlock: Number(values.tokens_per_block), hashUnit };
+    try {
+      this.#indexes.set(group, this.#createIndex(contract, tally));
+    } catch (error) {
+      if (!(error instanceof PrefixIndexError)) throw error;
+      // The gate opens all the same: others may route by load, and every picture stays unknown.
+      this.#modules.logger.error(
+        { group, epoch },
+        `"${group}" has no index in this epoch, and its requests are not routed here: ${error.message}.`,
+      );
+    }
+  }
+
+  #createIndex(contract: EpochContract, tally: IndexTally): GroupIndex {
+    const { clock, random, fleet } = this.#modules;
+    const { approximate, maxBytes } = this.#options;
+    const intake = this.#intake;
+    if (approximate !== undefined) {
+      return new ApproximateIndex(
+        { ...contract, hashUnit: contract.hashUnit ?? 'token', ...approximate },
+        { clock, intake },
+      );
+    }
+    return new EpochIndex(maxBytes === undefined ? contract : { ...contract, maxBytes }, {
+      clock,
+      random,
+      tally,
+      refusals: this.#refusals,
+      intake,
+      gate: this.#gate,
+      listener: fleet,
+      feedOf: (target) => this.#feeds.get(target),
+      hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
+      contractOf: (target) => fleet.reportOf(target)?.contract,
+      onLag: (lagMs) => this.#metrics.observeLag(lagMs),
+    });
+  }
+
+  #end(group: string): void {
+    this.#indexes.get(group)?.close();
+    this.#indexes.delete(group);
+  }
+}
+
+function noDirectWorkers(): never {
+  throw new Error('nothing makes direct workers');
+}
+
+function unitOf(report: CapabilityReport | undefined): HashUnitName | undefined {
+  switch (report?.contract?.hashUnit) {
+    case HashUnit.TOKEN:
+      return 'token';
+    case HashUnit.BIGRAM:
+      return 'bigram';
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+import type { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { Turns } from '../../edge/platform/turns.js';
+
+/** Something with work that comes in small steps. */
+export interface Worked {
+  /** Does one step; false when there is nothing left to do now. */
+  step(): boolean;
+  /** `step` threw, and is not called again before the next `add`: ends what it was at. Default: nothing more. */
+  failed?(error: unknown): void;
+}
+
+/**
+ * How long work goes on before the process serves everybody else: thousands of
+ * snapshots at the start of a fleet must not hold up a probe.
+ */
+const SLICE_MS = 4;
+
+/** Steps of one before the next has its turn: enough that switching costs nothing, few enough to be fair. */
+const STEPS_IN_A_ROW = 16;
+
+/** Shares the event loop fairly between all that has something to do. */
+export class Intake {
+  readonly #clock: Clock;
+  readonly #turns: Turns;
+  readonly #refusals: StreamRefusals;
+  /** Who has something to do, in the order of their turns. */
+  readonly #ready = new Set<Worked>();
+  #next: Timer | undefined;
+
+  constructor(modules: {
+    readonly clock: Clock;
+    readonly turns: Turns;
+    /** Counts and logs what fails in a step. */
+    readonly refusals: StreamRefusals;
+  }) {
+    this.#clock = modules.clock;
+    this.#turns = modules.turns;
+    this.#refusals = modules.refusals;
+  }
+
+  /** `worked` has something to do. May be called again. */
+  add(worked: Worked): void {
+    this.#ready.add(worked);
+    this.#next ??= this.#turns.soon(this.#run);
+  }
+
+  /** Takes somebody out; harmless when it was not in. */
+  delete(worked: Worked): void {
+    this.#ready.delete(worked);
+  }
+
+  /** Ends all work. */
+  close(): void {
+    this.#ready.clear();
+    this.#next?.clear();
+    this.#next = undefined;
+  }
+
+  readonly #run = (): void => {
+    const endMs = this.#clock.monotonicMs() + SLICE_MS;
+    // Those that are added on the way, and those put to the end, come up in the same walk.
+    for (const worked of this.#ready) {
+      this.#ready.delete(worked);
+      if (this.#work(worked)) this.#ready.add(worked);
+      if (this.#clock.monotonicMs() >= endMs) break;
+    }
+    this.#next = this.#ready.size === 0 ? undefined : this.#turns.soon(this.#run);
+  };
+
+  /** Whether there is more to do. */
+  #work(worked: Worked): boolean {
+    try {
+      for (let step = 0; step < STEPS_IN_A_ROW; step += 1) {
+        if (!worked.step()) return this.#ready.has(worked);
+      }
+      return true;
+    } catch (error) {
+      // One that fails ends alone: everybody else's work goes on.
+      this.#fail(worked, error);
+      return this.#ready.has(worked);
+    }
+  }
+
+  #fail(worked: Worked, error: unknown): void {
+    if (worked.failed === undefined) this.#refusals.fault(undefined, error);
+    else this.#refusals.guard(undefined, () => worked.failed?.(error));
+  }
+}

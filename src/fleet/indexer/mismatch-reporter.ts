@@ -1,0 +1,83 @@
+import type { Clock, Timer } from '../../edge/platform/clock.js';
+
+/** Between two sums: an engine of another width has hundreds of such events a second. */
+const SUM_INTERVAL_MS = 1_000;
+
+interface Mismatched {
+  readonly target: string;
+  readonly instanceId: string;
+  tokensPerBlock: number;
+  /** Not told yet. */
+  count: number;
+}
+
+export interface MismatchReporterModules {
+  readonly clock: Clock;
+  /** `tellFirst` has something to tell. */
+  onFirst(): void;
+  tell(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
+}
+
+/**
+ * V3: tells of the first event of another width of an instance at once, of the
+ * rest in sums. Never out of `add`: what the agreement does about it may change
+ * what is being applied.
+ */
+export class MismatchReporter {
+  readonly #modules: MismatchReporterModules;
+  readonly #workers = new Map<string, Mismatched>();
+  /** First of their instance. */
+  readonly #first: Mismatched[] = [];
+  #timer: Timer | undefined;
+
+  constructor(modules: MismatchReporterModules) {
+    this.#modules = modules;
+  }
+
+  /** One more store event of this width was not applied. */
+  add(target: string, instanceId: string, tokensPerBlock: number): void {
+    const known = this.#workers.get(target);
+    if (known?.instanceId === instanceId) {
+      known.tokensPerBlock = tokensPerBlock;
+      known.count += 1;
+      this.#timer ??= this.#modules.clock.setTimer(SUM_INTERVAL_MS, () => this.#tellSums());
+      return;
+    }
+    const first = { target, instanceId, tokensPerBlock, count: 1 };
+    this.#workers.set(target, first);
+    this.#first.push(first);
+    this.#modules.onFirst();
+  }
+
+  /** Tells of one that was the first of its instance; false when there is none. */
+  tellFirst(): boolean {
+    const first = this.#first.shift();
+    if (first === undefined) return false;
+    this.#tellSum(first);
+    return true;
+  }
+
+  /** A worker is not followed any more; what is not told of it is for nobody. */
+  delete(target: string): void {
+    this.#workers.delete(target);
+  }
+
+  /** Stops. */
+  close(): void {
+    this.#workers.clear();
+    this.#first.length = 0;
+    this.#timer?.clear();
+    this.#timer = undefined;
+  }
+
+  #tellSums(): void {
+    this.#timer = undefined;
+    for (const known of [...this.#workers.values()]) this.#tellSum(known);
+  }
+
+  #tellSum(known: Mismatched): void {
+    const { target, count, instanceId, tokensPerBlock } = known;
+    known.count = 0;
+    if (count > 0) this.#modules.tell(target, instanceId, tokensPerBlock, count);
+  }
+}

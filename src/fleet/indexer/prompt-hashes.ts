@@ -1,0 +1,103 @@
+import { BlockHasher, type HashUnitName } from '../../core/blocks/block-hasher.js';
+import { MAX_NAME_CHARS } from '../../core/blocks/name-limits.js';
+import { RpcError } from '../../edge/rpc/errors.js';
+import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
+import type { AskedPrompt } from './asked-index.js';
+
+/** Longest prompt in tokens: four times what any model takes, and more than fits into a message. */
+const MAX_TOKENS = 4 * 1024 * 1024;
+
+/** Longest prompt in hashes: as many as fit into a message of 4 MiB. */
+const MAX_HASHES = 512 * 1024;
+
+/** How a prompt is cut and hashed; `AskedIndex` is one. */
+export interface HashContract {
+  readonly tokensPerBlock: number;
+  readonly hashUnit: HashUnitName;
+  /** Further block widths to hash tokens for; default none. */
+  readonly otherWidths?: readonly number[];
+}
+
+/** A prompt by its tokens. */
+export interface TokenPrompt {
+  readonly tokens: ArrayLike<number>;
+  /** Empty for none. */
+  readonly loraName: string;
+  /** Empty for none. */
+  readonly cacheSalt: string;
+}
+
+/** Why a prompt is too long to be hashed, to follow the prompt's name; undefined when it is not. */
+export function tooLongWords({ tokens, loraName, cacheSalt }: TokenPrompt): string | undefined {
+  if (tokens.length > MAX_TOKENS)
+    return `token_ids has ${tokens.length} tokens, at most ${MAX_TOKENS} are taken`;
+  if (loraName.length > MAX_NAME_CHARS) return `lora_name has more than ${MAX_NAME_CHARS} characters`;
+  if (cacheSalt.length > MAX_NAME_CHARS) return `cache_salt has more than ${MAX_NAME_CHARS} characters`;
+  return undefined;
+}
+
+/** Turns prompts into what the index is asked with. */
+export class PromptHashes {
+  /** Made when somebody asks with tokens or block hashes: the kernel has to be compiled. */
+  #hasher: BlockHasher | undefined;
+
+  /**
+   * A prompt as it came over gRPC; its hashes are good until the next prompt is
+   * hashed. One that came in hashes has none of other widths. Throws an `RpcError`
+   * `invalid_argument`.
+   */
+  read(prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
+    const form = prompt?.form;
+    switch (form?.$case) {
+      case 'tokenIds': {
+        const { loraName = '', cacheSalt = '' } = prompt ?? {};
+        const asked = { tokens: form.value.ids, loraName, cacheSalt };
+        const problem = tooLongWords(asked);
+        if (problem !== undefined) throw invalid(`prompt.${problem}`);
+        return this.hash(asked, contract);
+      }
+      case 'blockHashes':
+        return ofHashes(this.#open().chain(checked('prompt.block_hashes', form.value)), contract);
+      case 'sequenceHashes':
+        return ofHashes(checked('prompt.sequence_hashes', form.value), contract);
+      default:
+        throw invalid('prompt must have token_ids, block_hashes or sequence_hashes');
+    }
+  }
+
+  /** A prompt that is not too long; its hashes are good until the next prompt is hashed. */
+  hash({ tokens, loraName, cacheSalt }: TokenPrompt, contract: HashContract): AskedPrompt {
+    const { tokensPerBlock, hashUnit: unit, otherWidths = [] } = contract;
+    const hasher = this.#open();
+    const seed = hasher.seedOf(loraName, cacheSalt);
+    const ids = tokens instanceof Uint32Array ? tokens : Uint32Array.from(tokens);
+    const hash = (width: number): Uint8Array =>
+      hasher.hashTokens(ids, { tokensPerBlock: width, unit, seed }).sequenceHashes;
+    const tokenCount = tokens.length;
+    if (otherWidths.length === 0) return { sequenceHashes: hash(tokensPerBlock), tokenCount };
+    // Copied, because the hasher writes over what it gave before.
+    const others = new Map(otherWidths.map((width) => [width, hash(width).slice()]));
+    return { sequenceHashes: hash(tokensPerBlock), tokenCount, otherWidths: others };
+  }
+
+  #open(): BlockHasher {
+    this.#hasher ??= new BlockHasher();
+    return this.#hasher;
+  }
+}
+
+function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract): AskedPrompt {
+  return { sequenceHashes, tokenCount: (sequenceHashes.length / 8) * tokensPerBlock, isOpenEnded: true };
+}
+
+function checked(field: string, packed: Uint8Array): Uint8Array {
+  if (packed.length % 8 !== 0)
+    throw invalid(`${field} has ${packed.length} bytes, which are no whole hashes of 8`);
+  if (packed.length / 8 > MAX_HASHES)
+    throw invalid(`${field} has ${packed.length / 8} hashes, at most ${MAX_HASHES} are taken`);
+  return packed;
+}
+
+function invalid(message: string): RpcError {
+  return new RpcError('invalid_argument', message);
+}

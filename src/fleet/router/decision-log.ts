@@ -1,0 +1,76 @@
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Candidate, CandidateCost } from './candidates.js';
+import type { Prediction } from './results/prediction.js';
+import type { Result } from './results/result-books.js';
+import type { RouterMode } from './routing.js';
+
+/** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
+export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
+
+/**
+ * Tells of the decisions of one group, in the words of Dynamo's documentation.
+ * All but the group stands in the sentence alone: this is one line for each
+ * request, and every field of its own costs more than the rest of the line,
+ * because the logger looks into it for secrets.
+ */
+export class DecisionLog {
+  readonly detail: DecisionLogDetail;
+  readonly #logger: Logger;
+
+  constructor(
+    { group, detail }: { readonly group: string; readonly detail: DecisionLogDetail },
+    modules: { readonly logger: Logger },
+  ) {
+    this.detail = detail;
+    this.#logger = modules.logger.child({ group });
+  }
+
+  /** What each candidate would cost. */
+  tellCandidates(costs: readonly CandidateCost[]): void {
+    for (const cost of costs) this.#logger.debug({}, formulaWords(cost));
+  }
+
+  /** What its engine reported of it. */
+  tellResult(result: Result): void {
+    if (this.detail === 'candidates') this.#logger.debug({}, resultWords(result));
+  }
+
+  /** Who was chosen. */
+  tellChosen(prediction: Prediction, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
+    if (this.detail === 'none') return;
+    const { decision, bestBlocks, lostReason, inFlightBlocks } = prediction;
+    const { cachedBlocks, promptBlocks, routingMode } = decision;
+    const flying = inFlightBlocks > cachedBlocks ? `, on_their_way: ${inFlightBlocks}` : '';
+    const lost = lostReason === undefined ? '' : `, best: ${bestBlocks}, lost to: ${lostReason}`;
+    this.#logger.info(
+      {},
+      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}${flying}${lost}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
+    );
+  }
+}
+
+/** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */
+function resultWords({ prediction, reported, comparison }: Result): string {
+  const { predictedTokens, reportedTokens, overTokens, underTokens } = comparison;
+  const { target, rank, rankCount } = prediction.decision;
+  const worker = rankCount > 1 ? `${target}/${rank}` : target;
+  const odd =
+    overTokens > 0
+      ? `: ${overTokens} predicted that it had not`
+      : underTokens > 0
+        ? `: ${underTokens} beyond what was known`
+        : '';
+  return `Result of ${worker}: ${reportedTokens} of ${reported.promptTokens} prompt tokens cached, ${predictedTokens} predicted${odd}`;
+}
+
+/** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. */
+export function formulaWords(cost: CandidateCost): string {
+  const { logit, overlapScoreWeight, potentialPrefillBlocks, potentialActiveBlocks, cachedBlocks } = cost;
+  const parts = `${overlapScoreWeight.toFixed(1)} * ${potentialPrefillBlocks.toFixed(1)} + ${potentialActiveBlocks.toFixed(1)}`;
+  return `Formula for ${nameOf(cost.candidate)}: ${logit.toFixed(1)} = ${parts} (cached_blocks: ${cachedBlocks.at(-1) ?? 0})`;
+}
+
+/** The worker's name, with its rank where it has several. */
+function nameOf({ target, rank, rankCount }: Candidate): string {
+  return rankCount > 1 ? `${target}/${rank}` : target;
+}

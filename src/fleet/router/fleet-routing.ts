@@ -1,0 +1,372 @@
+import type { Registry } from 'prom-client';
+import type { AgreementEffect } from '../../core/agreement/events.js';
+import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import { type Random, seededRandom } from '../../edge/platform/random.js';
+import type { RpcEdge } from '../../edge/rpc/handlers.js';
+import { type GroupResults, ListResultsResponse, RouterService } from '../../gen/kvaccord/v1/router.js';
+import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
+import { PromptHashes, tooLongWords } from '../indexer/prompt-hashes.js';
+import type { ActiveRoute, RouteEnd } from './active-route.js';
+import type { CandidateListModules, LeftOut } from './candidate-list.js';
+import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
+import type { GroupRouterOptions } from './group-router.js';
+import { type ReservationLimits, Reservations } from './reservations.js';
+import {
+  type Amendment,
+  compare,
+  predictedCachedTokens,
+  type Reported,
+  readReported,
+  usableTokens,
+} from './results/compare.js';
+import type { CacheHits } from './results/lost-hits.js';
+import type { Prediction } from './results/prediction.js';
+import { toGroupResults } from './results/results-messages.js';
+import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
+import { RouterMetrics } from './router-metrics.js';
+import { createRouterService } from './router-service.js';
+import {
+  type Decision,
+  type Route,
+  type RouteRequest,
+  type Routing,
+  RoutingError,
+  type Usage,
+} from './routing.js';
+
+export interface FleetRoutingOptions extends GroupRouterOptions {
+  /** Makes each group's choices repeatable; by default they are not. */
+  readonly seed?: number | undefined;
+  /** What of decisions is logged. */
+  readonly decisionLog: DecisionLogDetail;
+  /** Of what is reserved over gRPC. */
+  readonly reservationLimits?: ReservationLimits;
+}
+
+export interface FleetRoutingModules extends CandidateListModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly edge: RpcEdge;
+  /** Whose indexes are asked; `FleetIndexing` is one. */
+  readonly indexes: IndexDirectory;
+  /** The agreement; `FleetRunner` is one. */
+  readonly fleet: {
+    readonly view: FleetView;
+    /** The results of a worker contradict its picture, for this reason; empty: they agree again. */
+    doubted(target: string, instanceId: string, reason: string): void;
+  };
+}
+
+/** One thing that can be asked over HTTP, as a `FleetPart` has it. */
+interface ResultsRoute {
+  readonly path: string;
+  readonly summary: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly response: Readonly<Record<string, unknown>>;
+  handle(request: { readonly query: URLSearchParams }): unknown;
+}
+
+/** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
+const MAX_LOOKS_PER_SECOND = 100;
+
+/** Workers that one line of the log names. */
+const MAX_NAMED = 10;
+
+const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
+  role: 'serve only prefill or only decode: disaggregated serving is out of scope here, and they get no requests',
+  unreachable:
+    'get no requests: no address of their OpenAI server is known. Let their sidecars ask the engine (--engine), or name the address with --worker-urls',
+};
+
+/**
+ * The routing of a fleet: who gets which request, in each group whose gate is
+ * open. It never decides by an index other than that of the running epoch: what
+ * an index directory does not have any more is not asked (G1, G2).
+ */
+export class FleetRouting implements Routing {
+  readonly services: readonly {
+    readonly definition: typeof RouterService;
+    readonly implementation: ReturnType<typeof createRouterService>;
+  }[];
+  readonly targets: readonly string[] = [];
+  /** What its process answers below `/api/v1`. */
+  readonly routes: readonly ResultsRoute[];
+  readonly #options: FleetRoutingOptions;
+  readonly #modules: FleetRoutingModules;
+  readonly #metrics: RouterMetrics;
+  readonly #hashes = new PromptHashes();
+  #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
+  readonly #reservations: Reservations;
+  readonly #groups = new Map<string, RoutedGroup>();
+  /** Who was told to be left out, by group and target. */
+  readonly #toldLeftOut = new Map<string, Set<string>>();
+
+  constructor(options: FleetRoutingOptions, modules: FleetRoutingModules) {
+    this.#options = options;
+    this.#modules = modules;
+    const { clock, random, registry, edge, fleet } = modules;
+    this.#reservations = new Reservations(options.reservationLimits ?? {}, { clock, random });
+    this.#metrics = new RouterMetrics(registry, {
+      groups: this.#groups,
+      expired: () => this.#reservations.expired,
+    });
+    this.services = [
+      {
+        definition: RouterService,
+        implementation: createRouterService({
+          edge,
+          hashes: this.#hashes,
+          reservations: this.#reservations,
+          view: () => fleet.view,
+          select: (group, request) => this.#select(group, request),
+          reserve: (group, request) => this.#reserve(group, request),
+          results: (group) => this.#results(group),
+        }),
+      },
+    ];
+    this.routes = [
+      {
+        path: '/results',
+        summary: 'Predicted against reported cached tokens by worker and rank, and lost hits',
+        query: { group: 'the served model; all when left out' },
+        response: {
+          type: 'object',
+          properties: {
+            groups: { type: 'array', items: { type: 'object', description: 'kvaccord.v1.GroupResults' } },
+          },
+        },
+        handle: ({ query }) =>
+          ListResultsResponse.toJSON({ groups: this.#results(query.get('group') ?? '') }),
+      },
+    ];
+  }
+
+  async route({ group, tokens, loraName, cacheSalt, cacheUse, excluded }: RouteRequest): Promise<Route> {
+    if (tokens === undefined)
+      return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, cacheUse, excluded });
+    const prompt = { tokens, loraName, cacheSalt };
+    const problem = tooLongWords(prompt);
+    if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
+    return this.#reserve(group, {
+      hash: (contract) => this.#hashes.hash(prompt, contract),
+      tokenCount: tokens.length,
+      loraName,
+      cacheUse,
+      excluded,
+    });
+  }
+
+  start(): void {
+    // All begins with the first view.
+  }
+
+  onEffect(effect: AgreementEffect): void {
+    switch (effect.type) {
+      case 'epoch_ended':
+        this.#groups.get(effect.group)?.shut();
+        return;
+      case 'group_ended':
+        this.#groups.get(effect.group)?.shut();
+        this.#groups.delete(effect.group);
+        this.#toldLeftOut.delete(effect.group);
+        this.#metrics.remove(effect.group);
+        return;
+      default:
+    }
+  }
+
+  onView(view: FleetView): void {
+    for (const group of view.groups) {
+      const index = group.gateOpen ? this.#modules.indexes.of(group.group) : undefined;
+      // An index of another epoch is not that of this view: the next one is on its way.
+      if (index === undefined || index.epoch !== group.epoch) {
+        this.#groups.get(group.group)?.shut();
+        continue;
+      }
+      if (!this.#groupOf(group.group).show(group, index)) continue;
+      this.#tellLeftOut(group.group);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const group of this.#groups.values()) group.shut();
+    this.#reservations.close();
+  }
+
+  #results(wanted: string): GroupResults[] {
+    return [...this.#groups]
+      .filter(([name]) => wanted === '' || name === wanted)
+      .map(([name, { books, tally }]) => toGroupResults(name, books.results(), tally));
+  }
+
+  #groupOf(name: string): RoutedGroup {
+    const known = this.#groups.get(name);
+    if (known !== undefined) return known;
+    const { seed, decisionLog: detail } = this.#options;
+    const { clock, random, logger, isReachable } = this.#modules;
+    const group = new RoutedGroup(name, this.#options, {
+      clock,
+      random: seed === undefined ? random : seededRandom(seed),
+      log: new DecisionLog({ group: name, detail }, { logger }),
+      onReleased: (end, route) => this.#released(end, route),
+      onSettled: (route) => this.#settled(route),
+      ...(isReachable === undefined ? {} : { isReachable }),
+    });
+    this.#groups.set(name, group);
+    return group;
+  }
+
+  #select(group: string, request: GroupRequest): Selected {
+    return this.#timed(() => this.#open(group).select(request));
+  }
+
+  #reserve(group: string, request: GroupRequest): ActiveRoute {
+    return this.#timed(() => this.#open(group).reserve(request));
+  }
+
+  #timed<T>(decide: () => T): T {
+    const { clock } = this.#modules;
+    const beganMs = clock.monotonicMs();
+    const decided = decide();
+    this.#metrics.observeDecision(clock.monotonicMs() - beganMs);
+    return decided;
+  }
+
+  #open(name: string): RoutedGroup {
+    const group = this.#groups.get(name);
+    const index: AskedIndex | undefined = this.#modules.indexes.of(name);
+    // Asked anew each time: whatever the order in which others hear of an epoch's end, its index is not used after it.
+    if (group?.index !== undefined && group.index === index) return group;
+    throw whyNot(name, this.#modules.fleet.view);
+  }
+
+  #released({ prediction, hadFirstToken, usage }: RouteEnd, route: ActiveRoute): void {
+    const { group, tokensPerBlock, promptBlocks, cachedBlocks } = prediction.decision;
+    const routed = this.#groups.get(group);
+    // The group ended meanwhile, and its series with it.
+    if (routed === undefined) return;
+    const { tally, books } = routed;
+    if (hadFirstToken || usage !== undefined) this.#countHits(tally.hits, prediction, usage);
+    const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
+    if (reported === undefined) {
+      // Who never came to a first token found nothing cached anywhere.
+      if (hadFirstToken && promptBlocks > 0)
+        this.#metrics.observeCachedPart(group, cachedBlocks / promptBlocks);
+      return;
+    }
+    tally.predictedCachedTokens += predictedCachedTokens(prediction);
+    tally.actualCachedTokens += reported.cachedTokens;
+    const blocks = Math.ceil(reported.promptTokens / tokensPerBlock);
+    this.#metrics.observeCachedPart(group, Math.floor(reported.cachedTokens / tokensPerBlock) / blocks);
+    const { overTokens, underTokens } = compare(prediction, reported);
+    if (overTokens === 0 && underTokens === 0) this.#record(routed, prediction, reported);
+    else if (route.isSettled) this.#record(routed, prediction, reported, route.amendment());
+    // Events of others who were there first may still be on their way.
+    else route.parked = reported;
+  }
+
+  /** What caches held for a request that was computed. */
+  #countHits(hits: CacheHits, prediction: Prediction, usage: Usage | undefined): void {
+    const { decision, bestBlocks, lostReason } = prediction;
+    if (decision.promptTokens === undefined) {
+      // No more than what was computed can have been lost.
+      const most = usage === undefined ? 0 : usage.promptTokens - (usage.cachedTokens ?? 0);
+      if (this.#options.mode === 'kv')
+        hits.lose('unknown_tokens', readReported(usage?.promptTokens ?? 0, 0) === undefined ? 0 : most);
+      return;
+    }
+    const best = usableTokens(prediction, bestBlocks);
+    const chosen = predictedCachedTokens(prediction);
+    hits.bestTokens += best;
+    hits.chosenTokens += chosen;
+    if (lostReason !== undefined) hits.lose(lostReason, best - chosen);
+  }
+
+  #settled(route: ActiveRoute): void {
+    const { prediction, parked } = route;
+    const routed = this.#groups.get(prediction.decision.group);
+    if (routed === undefined) return;
+    if (parked !== undefined) this.#record(routed, prediction, parked, route.amendment());
+    if (prediction.view !== 'exact' || !this.#mayLook()) return;
+    const stored = route.stored();
+    const recorded = stored === undefined ? undefined : routed.recordStored(prediction, stored);
+    if (recorded?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+  }
+
+  /** A few prompts a second are looked back at: each look costs about what a decision does. */
+  #mayLook(): boolean {
+    const nowMs = this.#modules.clock.monotonicMs();
+    if (nowMs - this.#looks.sinceMs >= 1_000) this.#looks = { sinceMs: nowMs, count: 0 };
+    this.#looks.count += 1;
+    return this.#looks.count <= MAX_LOOKS_PER_SECOND;
+  }
+
+  #record(routed: RoutedGroup, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
+    const result = routed.record(prediction, reported, amendment);
+    countEngineLoss(routed.tally.hits, prediction, reported, amendment);
+    if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+  }
+
+  /** Says that a worker's results contradict its view, or do so no longer. */
+  #tellDoubt({ books }: RoutedGroup, { group, target, instanceId }: Decision): void {
+    const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
+    const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
+    const { logger, fleet } = this.#modules;
+    fleet.doubted(target, instanceId, reason);
+    if (reason === '')
+      logger.info(
+        { group, worker: target },
+        `Worker ${target} is no longer doubted: its results agree with its cache view again.`,
+      );
+    else logger.warn({ group, worker: target }, `Worker ${target} is doubted: ${reason}.`);
+  }
+
+  /** Tells once of each worker that the agreement offers and that gets nothing all the same. */
+  #tellLeftOut(group: string): void {
+    const leftOut = this.#groups.get(group)?.list.leftOut ?? new Map<string, LeftOut>();
+    const told = this.#toldLeftOut.get(group) ?? new Set<string>();
+    for (const target of told) if (!leftOut.has(target)) told.delete(target);
+    for (const why of ['role', 'unreachable'] as const) {
+      const news = [...leftOut].flatMap(([target, its]) =>
+        its === why && !told.has(target) ? [target] : [],
+      );
+      if (news.length === 0) continue;
+      for (const target of news) told.add(target);
+      const more = news.length - MAX_NAMED;
+      const named = news.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+      this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
+    }
+    this.#toldLeftOut.set(group, told);
+  }
+}
+
+/** What of that the chosen engine did not find after all. */
+function countEngineLoss(
+  hits: CacheHits,
+  prediction: Prediction,
+  { cachedTokens }: Reported,
+  { keptBlocks = Number.POSITIVE_INFINITY }: Amendment = {},
+): void {
+  const lost = predictedCachedTokens(prediction) - cachedTokens;
+  if (lost <= 0 || prediction.view === 'none') return;
+  if (keptBlocks < prediction.decision.cachedBlocks) hits.lose('evicted', lost);
+  else
+    hits.lose(
+      prediction.deviceBlocks < prediction.decision.cachedBlocks ? 'lower_tier' : 'contradicted',
+      lost,
+    );
+}
+
+/** Why a group is not routed. */
+function whyNot(name: string, view: FleetView): RoutingError {
+  const group: GroupView | undefined = view.groups.find((candidate) => candidate.group === name);
+  if (group === undefined)
+    return new RoutingError('unknown_group', `nobody serves "${name.slice(0, 256)}"`, view.reasons);
+  if (group.gateOpen)
+    return new RoutingError('no_index', `the epoch of "${name}" has no index; the log says why`);
+  return new RoutingError('gate_shut', `the gate of "${name}" is shut`, group.reasons);
+}

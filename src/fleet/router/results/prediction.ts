@@ -1,0 +1,19 @@
+import type { Picture } from '../../../core/contract/picture.js';
+import type { CacheUse, Decision } from '../routing.js';
+import type { LostReason } from './lost-hits.js';
+
+/** What was known of the chosen rank's cache at a decision, beside the decision itself. */
+export interface Prediction {
+  readonly decision: Decision;
+  /** Leading blocks that lie on its device. */
+  readonly deviceBlocks: number;
+  /** Leading blocks that requests on their way there have in common with it: computed, or about to be. */
+  readonly inFlightBlocks: number;
+  /** Leading blocks that the best of all workers held. */
+  readonly bestBlocks: number;
+  /** Why the best was not chosen; undefined where it was, or the tokens are not known. */
+  readonly lostReason: LostReason | undefined;
+  /** How much was known of what the rank holds; `none` where the tokens are not known. */
+  readonly view: Picture;
+  readonly cacheUse: CacheUse;
+}

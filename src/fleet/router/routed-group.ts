@@ -1,0 +1,267 @@
+import type { GroupView } from '../../core/agreement/snapshot.js';
+import { Bag } from '../../edge/platform/bag.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { AskedIndex } from '../indexer/asked-index.js';
+import type { HashContract } from '../indexer/prompt-hashes.js';
+import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
+import { CandidateList, type CandidateListModules } from './candidate-list.js';
+import type { CandidateCost } from './candidates.js';
+import type { DecisionLog } from './decision-log.js';
+import {
+  type Decided,
+  GroupRouter,
+  type GroupRouterModules,
+  type GroupRouterOptions,
+  type RankLoad,
+  type RoutedPrompt,
+} from './group-router.js';
+import type { Amendment, Reported } from './results/compare.js';
+import type { Prediction } from './results/prediction.js';
+import { type Result, ResultBooks } from './results/result-books.js';
+import type { Stored } from './results/store-gauge.js';
+import type { Recorded } from './results/worker-book.js';
+import { RouterTally } from './router-tally.js';
+import { type CacheUse, type Decision, RoutingError } from './routing.js';
+import { Settling } from './settling.js';
+
+/** What is asked of one group. */
+export interface GroupRequest {
+  /** The prompt in the epoch's blocks; undefined when its tokens are not known. */
+  readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
+  /** Its length; undefined when it is known by its hashes alone, or not at all. */
+  readonly tokenCount: number | undefined;
+  /** The LoRA adapter that it is for; empty for none. */
+  readonly loraName: string;
+  /** Default `plain`. */
+  readonly cacheUse?: CacheUse | undefined;
+  /** Targets that must not be chosen. */
+  readonly excluded: readonly string[];
+}
+
+/** Who was chosen, and what each candidate would cost, the cheapest first. */
+export interface Selected {
+  readonly decision: Decision;
+  readonly costs: readonly CandidateCost[];
+}
+
+export interface RoutedGroupModules extends GroupRouterModules, CandidateListModules {
+  readonly clock: Clock;
+  readonly log: DecisionLog;
+  onReleased(end: RouteEnd, route: ActiveRoute): void;
+  /** The index must have heard of a request whose result it did not explain. */
+  onSettled(route: ActiveRoute): void;
+}
+
+/** An epoch that requests are routed in. */
+interface OpenEpoch {
+  readonly view: GroupView;
+  readonly index: AskedIndex;
+}
+
+/**
+ * The routing of one group over all its epochs. It is open while the gate is
+ * and the index of its epoch is there; when it shuts, all that was active ends.
+ */
+export class RoutedGroup {
+  readonly tally: RouterTally = new RouterTally();
+  readonly books: ResultBooks;
+  readonly list: CandidateList;
+  readonly #name: string;
+  readonly #options: GroupRouterOptions;
+  readonly #modules: RoutedGroupModules;
+  readonly #router: GroupRouter;
+  readonly #listener: RouteListener;
+  readonly #routes = new Bag<ActiveRoute>();
+  readonly #settling: Settling;
+  #open: OpenEpoch | undefined;
+
+  constructor(name: string, options: GroupRouterOptions, modules: RoutedGroupModules) {
+    this.#name = name;
+    this.#options = options;
+    this.#modules = modules;
+    this.#router = new GroupRouter(options, modules);
+    this.list = new CandidateList(modules);
+    this.books = new ResultBooks(modules);
+    this.#settling = new Settling(modules);
+    this.#listener = {
+      onReleased: modules.onReleased,
+      onComputed: (route) => {
+        if (route.isFollowed) this.#settling.computed(route);
+      },
+      onSettled: modules.onSettled,
+      onEnded: (route) => this.#routes.delete(route),
+    };
+  }
+
+  /** The index that is routed by; undefined while the group is shut. */
+  get index(): AskedIndex | undefined {
+    return this.#open?.index;
+  }
+
+  /** See `GroupRouter`. */
+  get untrackedBlocks(): number {
+    return this.#router.untrackedBlocks;
+  }
+
+  /** See `GroupRouter`. */
+  get candidatesLeftOut(): number {
+    return this.#router.candidatesLeftOut;
+  }
+
+  /** See `GroupRouter`. */
+  get inFlightBlocks(): number {
+    return this.#open === undefined ? 0 : this.#router.inFlightBlocks;
+  }
+
+  /** What is active on each rank. */
+  loads(): readonly RankLoad[] {
+    return this.#open === undefined ? [] : this.#router.loads();
+  }
+
+  /** Routes by `index`, which is that of the epoch of `view`. True when who may be chosen has changed. */
+  show(view: GroupView, index: AskedIndex): boolean {
+    if (this.#open?.index !== index) {
+      this.shut();
+      this.#router.begin(index, index.epoch, index.tokensPerBlock);
+      this.books.begin(index.epoch);
+    }
+    this.#open = { view, index };
+    if (!this.list.update(view.members)) return false;
+    this.books.keepOnly(new Map(view.members.map(({ target, instanceId }) => [target, instanceId])));
+    const { candidates } = this.list;
+    this.#router.setCandidates(candidates);
+    const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
+    for (const route of this.#routes.snapshot()) {
+      const { target, instanceId } = route.decision;
+      if (instances.get(target) !== instanceId) route.end();
+    }
+    return true;
+  }
+
+  /** Ends all that is active; nothing is routed until the next `show`. */
+  shut(): void {
+    if (this.#open === undefined) return;
+    this.#open = undefined;
+    for (const route of this.#routes.snapshot()) route.end();
+    this.#settling.clear();
+  }
+
+  /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
+  select(request: GroupRequest): Selected {
+    const open = this.#ready();
+    const { excluded, lacking } = this.#excludedFor(request);
+    const prompt = this.#promptOf(open, request);
+    const costs = this.#router.explain(prompt, excluded);
+    const decided = this.#router.decide(prompt, excluded, lacking);
+    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
+    return { decision: this.#predict(open, request, decided).decision, costs };
+  }
+
+  /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
+  reserve(request: GroupRequest): ActiveRoute {
+    const open = this.#ready();
+    const { log } = this.#modules;
+    const { excluded, lacking } = this.#excludedFor(request);
+    const prompt = this.#promptOf(open, request);
+    if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
+    const reservation = this.#router.reserve(prompt, excluded, lacking);
+    const prediction = this.#predict(open, request, reservation.decided);
+    const route = new ActiveRoute(prediction, reservation, this.#listener);
+    this.#routes.add(route);
+    if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
+    return route;
+  }
+
+  /** Takes what an engine reported of a request; undefined where that is of no epoch or engine that runs. */
+  record(prediction: Prediction, reported: Reported, amendment?: Amendment): Result | undefined {
+    const result = this.books.record(prediction, reported, amendment);
+    if (result?.hasTurned === true || result?.trust !== undefined) {
+      const { target, rank } = prediction.decision;
+      this.#router.trust(target, rank, result.trust);
+    }
+    if (result !== undefined) this.#modules.log.tellResult(result);
+    return result;
+  }
+
+  /** Takes what became of the blocks of a prompt that a rank computed. */
+  recordStored({ decision }: Prediction, stored: Stored): Recorded | undefined {
+    const recorded = this.books.recordStored(decision, stored);
+    if (recorded?.hasTurned === true) this.#router.trust(decision.target, decision.rank, recorded.trust);
+    return recorded;
+  }
+
+  #ready(): OpenEpoch {
+    const open = this.#open;
+    if (open === undefined) throw new RoutingError('gate_shut', `the gate of "${this.#name}" is shut`);
+    if (this.list.candidates.length > 0) return open;
+    const { reasons } = open.view;
+    const left = this.list.leftOut.size;
+    const why =
+      left > 0
+        ? `all ${left} that the agreement offers are left out; the log says why`
+        : reasons.map(({ text }) => text).join('; ');
+    throw new RoutingError(
+      'no_worker',
+      `no worker of "${this.#name}" can be given a request: ${why}`,
+      reasons,
+    );
+  }
+
+  #excludedFor({ loraName, excluded }: GroupRequest): {
+    readonly excluded: readonly string[];
+    readonly lacking: readonly string[];
+  } {
+    const lacking = this.list.lackingAdapter(loraName);
+    return { excluded: lacking.length === 0 ? excluded : [...excluded, ...lacking], lacking };
+  }
+
+  /** The prompt as the router takes it: where cost does not count nothing is hashed. */
+  #promptOf({ index }: OpenEpoch, { hash, cacheUse }: GroupRequest): RoutedPrompt | undefined {
+    if (this.#options.mode !== 'kv' || hash === undefined) return undefined;
+    const prompt = hash(index);
+    return cacheUse === 'unread' ? { ...prompt, isUnread: true } : prompt;
+  }
+
+  #predict(
+    { view, index }: OpenEpoch,
+    { tokenCount, cacheUse = 'plain' }: GroupRequest,
+    decided: Decided,
+  ): Prediction {
+    const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
+    const { tokensPerBlock } = index;
+    const isPromptKnown = decided.promptTokens !== undefined;
+    const promptTokens = decided.promptTokens ?? tokenCount;
+    const rankView =
+      isPromptKnown && candidate.offer === 'full'
+        ? index.pictureOfRank(candidate.target, candidate.rank)
+        : 'none';
+    const decision: Decision = {
+      group: this.#name,
+      target: candidate.target,
+      workerId: candidate.workerId,
+      instanceId: candidate.instanceId,
+      rank: candidate.rank,
+      rankCount: candidate.rankCount,
+      epoch: index.epoch,
+      tokensPerBlock,
+      promptTokens,
+      promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
+      cachedBlocks,
+      isExact: rankView === 'exact' && !isDoubted,
+      // What is known of caches says nothing of a prompt that is not.
+      routingMode: isPromptKnown ? view.routingMode : 'load_only',
+    };
+    this.tally.countDecision(decision.routingMode);
+    const prediction: Prediction = {
+      decision,
+      deviceBlocks: cost.cachedBlocks[0] ?? 0,
+      inFlightBlocks: Math.max(sharedBlocks, flyingBlocks),
+      bestBlocks: decided.bestBlocks,
+      lostReason: decided.lostReason,
+      view: rankView,
+      cacheUse,
+    };
+    this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
+    return prediction;
+  }
+}

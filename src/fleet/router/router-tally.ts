@@ -1,0 +1,18 @@
+import type { RoutingMode } from '../../core/agreement/standings.js';
+import { CacheHits } from './results/lost-hits.js';
+
+/** What came of the requests of one group since it is there. Plain numbers, read when somebody asks. */
+export class RouterTally {
+  predictedCachedTokens = 0;
+  actualCachedTokens = 0;
+  readonly hits: CacheHits = new CacheHits();
+  readonly #decisions = new Map<RoutingMode, number>();
+
+  countDecision(mode: RoutingMode): void {
+    this.#decisions.set(mode, this.decisionsOf(mode) + 1);
+  }
+
+  decisionsOf(mode: RoutingMode): number {
+    return this.#decisions.get(mode) ?? 0;
+  }
+}

@@ -1,0 +1,107 @@
+import type { Reason } from '../../core/agreement/snapshot.js';
+import type { RoutingMode } from '../../core/agreement/standings.js';
+
+/** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
+export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
+
+/**
+ * What the engine does with its prefix cache for a request. `plain`: it reads
+ * it. `unread`: it computes the whole prompt again (vLLM and SGLang do so where
+ * the prompt's own log probabilities are asked for). `several`: several answers
+ * to one prompt are wanted, of which the later ones find what the first computed.
+ */
+export type CacheUse = 'plain' | 'unread' | 'several';
+
+export const CACHE_USES: readonly CacheUse[] = ['plain', 'unread', 'several'];
+
+/** A request that wants a worker. Plain data: it may cross between processes. */
+export interface RouteRequest {
+  /** The group that serves its model. */
+  readonly group: string;
+  /** The prompt's token ids; undefined when they are not known, and load alone decides. */
+  readonly tokens: Uint32Array | undefined;
+  /** What else the blocks' identity depends on; empty for none. */
+  readonly loraName: string;
+  readonly cacheSalt: string;
+  /** Default `plain`. */
+  readonly cacheUse?: CacheUse | undefined;
+  /** Workers, by target, that must not be chosen: they failed before. */
+  readonly excluded: readonly string[];
+}
+
+/** Where a request goes, and what was known when that was decided. Plain data. */
+export interface Decision {
+  readonly group: string;
+  /** The worker's name in discovery. */
+  readonly target: string;
+  readonly workerId: string;
+  readonly instanceId: string;
+  /** Its data-parallel rank. */
+  readonly rank: number;
+  /** How many ranks the worker has. */
+  readonly rankCount: number;
+  readonly epoch: number;
+  readonly tokensPerBlock: number;
+  /** Length of the prompt in tokens; undefined when they are not known. */
+  readonly promptTokens: number | undefined;
+  /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
+  readonly promptBlocks: number;
+  /** Leading blocks that the rank holds in any tier. */
+  readonly cachedBlocks: number;
+  /** Whether the index could know: false for a worker whose picture is not exact, and without tokens. */
+  readonly isExact: boolean;
+  readonly routingMode: RoutingMode;
+}
+
+/** What an engine says of a request that it has computed. */
+export interface Usage {
+  readonly promptTokens: number;
+  /** Undefined where it does not tell. */
+  readonly cachedTokens: number | undefined;
+  /** Tokens that it generated; undefined where it does not tell. */
+  readonly outputTokens?: number | undefined;
+}
+
+/** A request on its way: its blocks count as active on its worker until it is released. */
+export interface Route {
+  readonly decision: Decision;
+  /** The first token has come. */
+  prefillDone(): void;
+  /** All tokens that were generated so far. */
+  progress(outputTokens: number): void;
+  /** It is over, however it ended; may be called again. */
+  release(usage?: Usage): void;
+}
+
+/** Whoever decides. */
+export interface Routing {
+  /** Chooses a worker and counts the request there. Rejects with a `RoutingError`. */
+  route(request: RouteRequest): Promise<Route>;
+}
+
+/** Closed list of why no worker can be chosen. */
+export type RoutingErrorCode =
+  /** Nobody serves the model. */
+  | 'unknown_group'
+  /** The gate is shut. */
+  | 'gate_shut'
+  /** The gate is open, and the index of its epoch could not be made. */
+  | 'no_index'
+  /** The gate is open, and nobody can be given a request. */
+  | 'no_worker'
+  /** The prompt, its LoRA name or its cache salt is longer than is taken: the caller's own fault. */
+  | 'prompt_too_long';
+
+/** Why no worker can be chosen; the message is for an operator. */
+export class RoutingError extends Error {
+  override readonly name = 'RoutingError';
+  readonly code: RoutingErrorCode;
+  /** The gate's reasons, where it is shut. */
+  readonly reasons: readonly Reason[];
+
+  constructor(code: RoutingErrorCode, message: string, reasons: readonly Reason[] = []) {
+    super(message);
+    this.code = code;
+    this.reasons = reasons;
+  }
+}

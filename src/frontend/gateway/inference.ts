@@ -1,0 +1,211 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../edge/platform/clock.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
+import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
+import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
+import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
+import { PickTrace } from '../tracing/trace-picks.js';
+import { cacheUseOf } from './cache-use.js';
+import { internalError, tellableError } from './gateway-errors.js';
+import type { GatewayMetrics } from './gateway-metrics.js';
+import type { FoundModel, Models } from './models.js';
+import type { OpenRequest } from './open-request.js';
+import { notRoutedError } from './openai-error.js';
+import { refuse } from './refusal.js';
+import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
+
+/** Whoever sends requests to workers and answers back. */
+export interface Forwarding {
+  /** Answers in any case; resolves when the request is over. */
+  serve(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome>;
+  /** Takes nothing more; what runs after `graceMs` is refused, or broken off where its answer has begun. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface InferenceOptions {
+  /** Whether prompts' tokens are asked for, because workers are chosen by them. */
+  readonly wantsTokens: boolean;
+}
+
+export interface InferenceModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: GatewayMetrics;
+  /** What is served now. */
+  readonly models: () => Models;
+  readonly tokens: TokenSource;
+  readonly routing: Routing;
+  readonly proxy: Forwarding;
+  /** Absent: nobody is told of requests. */
+  readonly tracer?: RequestTracer;
+}
+
+/** What is known of a request when a worker is to be chosen for it. */
+interface Prepared {
+  readonly found: FoundModel;
+  readonly route: Omit<RouteRequest, 'excluded'>;
+}
+
+/** From a body that was read to its worker: model, group, tokens, route. */
+export class Inference {
+  readonly #options: InferenceOptions;
+  readonly #modules: InferenceModules;
+
+  constructor(options: InferenceOptions, modules: InferenceModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /**
+   * Answers a request. `kind` is what its body holds where a worker's cache can
+   * help with it; undefined where load alone decides. Never rejects.
+   */
+  async answer(
+    open: OpenRequest,
+    kind: Prompt['kind'] | undefined,
+    request: IncomingMessage,
+    body: ReadBody,
+  ): Promise<void> {
+    const { clock, proxy, tracer } = this.#modules;
+    const { response } = open;
+    let span: RequestSpan | undefined;
+    try {
+      span = tracer?.start(request.headers, open.path);
+      const preparing = this.#prepare(open, kind, body);
+      // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
+      const { found, route } = preparing instanceof Promise ? await preparing : preparing;
+      const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
+      const servedMs = clock.monotonicMs();
+      const outcome = await proxy.serve(
+        {
+          method: 'POST',
+          path: open.path + queryOf(request.url),
+          headers: headersToForward(request.headers, span),
+          body: body.bytes,
+          group: open.group,
+          pick: (failed) => {
+            const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
+            const picking = this.#pick({ ...route, excluded });
+            return trace === undefined ? picking : picking.then((picked) => trace.follow(picked));
+          },
+        },
+        response,
+      );
+      this.#count(open, outcome, servedMs);
+      trace?.end(outcome);
+    } catch (error) {
+      const status = this.refuse(open, request, error);
+      span?.end({ status, error: 'refused' });
+    }
+  }
+
+  /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. Returns the status. */
+  refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): number {
+    const told = tellableError(reason);
+    if (told === undefined)
+      this.#modules.logger.error({ error: reason, path: open.path }, 'A request could not be answered');
+    const error = told ?? internalError();
+    refuse(request, open.response, error);
+    this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
+    return error.status;
+  }
+
+  /**
+   * Reads a body and finds out who serves its model, and its tokens where they
+   * are wanted. What the body becomes takes many times its bytes, which alone
+   * are counted: it ends here, and not with the answer, an hour later.
+   */
+  #prepare(
+    open: OpenRequest,
+    kind: Prompt['kind'] | undefined,
+    body: ReadBody,
+  ): Prepared | Promise<Prepared> {
+    const asked = parseBody(body);
+    const found = this.#modules.models().find(asked.model);
+    const { group } = found.group;
+    open.group = group;
+    requireReady(found);
+    const route = {
+      group,
+      tokens: undefined,
+      loraName: found.model.loraName,
+      cacheSalt: asked.cacheSalt,
+      cacheUse: cacheUseOf(asked.value),
+    };
+    const prepared = { found, route };
+    if (kind === undefined || !this.#options.wantsTokens) return prepared;
+    if (asked.isCut) {
+      this.#modules.metrics.withoutTokens(group, 'too_long');
+      return prepared;
+    }
+    return this.#addTokens(prepared, kind, asked, open.response);
+  }
+
+  async #addTokens(
+    { found, route }: Prepared,
+    kind: Prompt['kind'],
+    { value, model, losesNumbers }: AskedBody,
+    response: ServerResponse,
+  ): Promise<Prepared> {
+    const { group } = found;
+    const gone = new AbortController();
+    const leave = (): void => gone.abort();
+    response.once('close', leave);
+    const { tokens, reason } = await this.#modules.tokens.tokensOf(
+      { kind, body: value, losesNumbers },
+      model,
+      group,
+      gone.signal,
+    );
+    response.off('close', leave);
+    if (reason !== undefined && !gone.signal.aborted)
+      this.#modules.metrics.withoutTokens(group.group, reason);
+    return { found, route: { ...route, tokens } };
+  }
+
+  async #pick(request: RouteRequest): Promise<Picked> {
+    const route = await this.#modules.routing.route(request);
+    const { target } = route.decision;
+    const baseUrl = this.#modules.models().baseUrlOf(request.group, target);
+    if (baseUrl !== undefined) return { route, baseUrl };
+    // It has left, or moved, since it was chosen.
+    route.release();
+    return this.#pick({ ...request, excluded: [...request.excluded, target] });
+  }
+
+  #count(open: OpenRequest, { status, ended, firstByteMs }: ProxyOutcome, servedMs: number): void {
+    const { clock, metrics } = this.#modules;
+    metrics.count({
+      group: open.group,
+      path: open.path,
+      status,
+      ended,
+      durationMs: clock.monotonicMs() - open.startedMs,
+      firstByteMs: firstByteMs === undefined ? undefined : servedMs - open.startedMs + firstByteMs,
+    });
+  }
+}
+
+function requireReady({ group }: FoundModel): void {
+  if (!group.isReady) throw notRoutedError({ code: 'gate_shut', reasons: group.reasons });
+}
+
+/** The query of a request line, with its question mark; empty for none. */
+function queryOf(url: string | undefined): string {
+  const at = url?.indexOf('?') ?? -1;
+  return url === undefined || at === -1 ? '' : url.slice(at);
+}
+
+/**
+ * Engines answer every origin unless they are told otherwise (vLLM's
+ * `--allowed-origins` is `*`): which ones may ask is decided here alone, so they
+ * are not told that a browser asks.
+ */
+function headersToForward(headers: IncomingHttpHeaders, span: RequestSpan | undefined): IncomingHttpHeaders {
+  if (headers.origin === undefined && span === undefined) return headers;
+  const { origin: _, ...others } = headers;
+  if (span === undefined) return others;
+  const { tracestate: __, ...withoutState } = others;
+  return { ...(span.isContinued ? others : withoutState), traceparent: span.traceparent };
+}

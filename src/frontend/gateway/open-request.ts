@@ -1,0 +1,23 @@
+import type { ServerResponse } from 'node:http';
+import type { InBag } from '../../edge/platform/bag.js';
+import type { HeldBody } from './request-body.js';
+
+/** A request for something to be computed, while it is being answered. */
+export class OpenRequest implements HeldBody, InBag {
+  place = -1;
+  /** Its route: `/v1/chat/completions`. */
+  readonly path: string;
+  readonly response: ServerResponse;
+  /** When its headers had come, on the monotonic clock. */
+  readonly startedMs: number;
+  /** The group that serves its model; empty as long as that is not known. */
+  group = '';
+  /** Bytes of its body that are held. */
+  bytes = 0;
+
+  constructor(path: string, response: ServerResponse, startedMs: number) {
+    this.path = path;
+    this.response = response;
+    this.startedMs = startedMs;
+  }
+}

@@ -1,0 +1,180 @@
+import type { IncomingMessage } from 'node:http';
+import { JsonScan } from '../../edge/platform/json-scan.js';
+import { findJsonExcess, MAX_JSON_DEPTH } from './json-bounds.js';
+import { keyOf, type LightJson, parseLightJson } from './light-json.js';
+import { losesNumber } from './number-loss.js';
+import { OpenAiError } from './openai-error.js';
+
+/** Bodies that are held at a time, in whole ones of the greatest length. */
+const MAX_FULL_BODIES = 16;
+
+/** A request that is held in memory, or comes into it. */
+export interface HeldBody {
+  /** Bytes that it takes now. */
+  bytes: number;
+}
+
+/** A body that came in whole. */
+export interface ReadBody {
+  readonly bytes: Buffer;
+  /** What was seen in it while it came. */
+  readonly scan: JsonScan;
+}
+
+export interface BodyIntakeOptions {
+  /** Longest body, in bytes. */
+  readonly limitBytes: number;
+}
+
+/**
+ * Reads bodies into memory, each up to a limit and all of them together up to
+ * sixteen times that: what many clients send slowly at the same time is bounded
+ * as what one sends.
+ */
+export class BodyIntake {
+  readonly #limitBytes: number;
+  #heldBytes = 0;
+
+  constructor({ limitBytes }: BodyIntakeOptions) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Why a request is refused before its body is read; undefined when it is not. */
+  findHeaderProblem({ headers }: Pick<IncomingMessage, 'headers'>): OpenAiError | undefined {
+    const type = headers['content-type'];
+    if (type !== undefined && !JSON_TYPE.test(type))
+      return new OpenAiError(415, 'The Content-Type must be application/json.');
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity')
+      return new OpenAiError(415, 'The body must not be compressed: no Content-Encoding is understood.');
+    return Number(headers['content-length'] ?? 0) > this.#limitBytes ? this.#tooLarge() : undefined;
+  }
+
+  /**
+   * Reads a body and counts it in `held`, which is to be released when it is
+   * no longer needed. Each piece is measured as it comes, so that a large body
+   * never holds up the event loop, and one that is refused is not waited for.
+   * `done` is called once, or never when the client leaves.
+   */
+  read(
+    request: IncomingMessage,
+    held: HeldBody,
+    done: (error: OpenAiError | null, body?: ReadBody) => void,
+  ): void {
+    const pieces: Buffer[] = [];
+    const scan = new JsonScan();
+    const fail = (error: OpenAiError): void => {
+      request.off('data', onData).off('end', onEnd);
+      this.release(held);
+      done(error);
+    };
+    const onData = (piece: Buffer): void => {
+      held.bytes += piece.length;
+      this.#heldBytes += piece.length;
+      if (held.bytes > this.#limitBytes) fail(this.#tooLarge());
+      else if (this.#heldBytes > this.#limitBytes * MAX_FULL_BODIES) fail(tooMuch());
+      else {
+        scan.add(piece);
+        const excess = findJsonExcess(scan);
+        if (excess === undefined) pieces.push(piece);
+        else fail(new OpenAiError(400, EXCESS[excess]));
+      }
+    };
+    // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
+    const onEnd = (): void => done(null, { bytes: Buffer.concat(pieces, held.bytes), scan });
+    request.on('data', onData).on('end', onEnd);
+  }
+
+  /** Its memory is free again; may be called again. */
+  release(held: HeldBody): void {
+    this.#heldBytes -= held.bytes;
+    held.bytes = 0;
+  }
+
+  #tooLarge(): OpenAiError {
+    return new OpenAiError(413, `The body is longer than the limit of ${this.#limitBytes} bytes.`, {
+      code: 'request_too_large',
+    });
+  }
+}
+
+const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i;
+
+function tooMuch(): OpenAiError {
+  return new OpenAiError(503, 'Too much is being sent by too many clients.', {
+    code: 'overloaded',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** A body that asks for something to be computed. */
+export interface AskedBody {
+  /** The name of the model, or of a LoRA adapter of it. */
+  readonly model: string;
+  /** vLLM's: keeps apart the caches of those who do not share them; empty for none. */
+  readonly cacheSalt: string;
+  /** What stands in it, but for what is too heavy to be parsed here. */
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Whether something was too heavy. */
+  readonly isCut: boolean;
+  /** Whether what a template may print has a number that JavaScript does not keep: 1.0 became 1. */
+  readonly losesNumbers: boolean;
+}
+
+/** Outermost fields whose numbers a template may print. */
+const PRINTED_FIELDS: ReadonlySet<unknown> = new Set(['tools', 'documents', 'chat_template_kwargs']);
+
+/** Longest name of a model, as in reports. */
+const MAX_MODEL_CHARS = 1_024;
+
+/** Reads what a router needs of a body; throws an `OpenAiError` with what is wrong. */
+export function parseBody(body: ReadBody): AskedBody {
+  if (body.bytes.length === 0)
+    throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
+  const { value, isCut } = parseBytes(body);
+  if (isCut && value === undefined) throw new OpenAiError(400, EXCESS.too_many_values);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new OpenAiError(400, `The body must be a JSON object, not ${nameOf(value)}.`);
+  const { model, cache_salt: cacheSalt } = value as Record<string, unknown>;
+  if (model === undefined || model === null || model === '')
+    throw new OpenAiError(400, 'You must provide a model parameter.', { param: 'model' });
+  if (typeof model !== 'string' || model.length > MAX_MODEL_CHARS)
+    throw new OpenAiError(400, `The model must be a string of at most ${MAX_MODEL_CHARS} characters.`, {
+      param: 'model',
+    });
+  return {
+    model,
+    cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
+    value: value as Record<string, unknown>,
+    isCut,
+    losesNumbers: body.scan.fields.some(
+      (field) =>
+        PRINTED_FIELDS.has(keyOf(body.bytes, field)) &&
+        losesNumber(body.bytes, field.valueStart, field.valueEnd),
+    ),
+  };
+}
+
+const EXCESS = {
+  too_deep: `The body is nested deeper than ${MAX_JSON_DEPTH} levels.`,
+  too_many_values: 'The body has too many values.',
+} as const;
+
+function parseBytes({ bytes, scan }: ReadBody): LightJson {
+  try {
+    return parseLightJson(bytes, scan, 'prompt');
+  } catch (error) {
+    // The parser quotes a few characters around the place, which the client has sent itself.
+    throw new OpenAiError(400, `The body is not valid JSON: ${(error as Error).message}.`);
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+}

@@ -1,0 +1,86 @@
+import { type HttpAnswer, jsonAnswer, textAnswer } from '../../edge/http/answer.js';
+import { html } from '../../edge/http/html.js';
+
+/** What stands on the page. */
+export interface WelcomeContent {
+  readonly version?: string;
+  /** Where the status page is, as `--http-listen` says: `127.0.0.1:9091`. Absent: there is none. */
+  readonly statusAddress?: string;
+}
+
+/** All that the OpenAI server answers. */
+const ENDPOINTS: readonly (readonly [endpoint: string, what: string])[] = [
+  ['POST /v1/chat/completions', 'chat, streamed or not'],
+  ['POST /v1/completions', 'completions, also of token ids'],
+  ['POST /v1/embeddings', 'embeddings'],
+  ['GET /v1/models', 'the models that are served'],
+  ['GET /health', 'whether they are served, and why not'],
+  ['GET /livez', 'whether this process lives'],
+  ['GET /readyz', 'whether it can serve; ?verbose says more'],
+  ['GET /metrics', 'metrics for Prometheus'],
+];
+
+/** Nothing is loaded, nothing runs, nobody frames it, and its forms go nowhere. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/** The page at `/`: HTML for who asks for it, JSON likewise, else plain text. Nothing of a request stands in it. */
+export function welcomePage(accept: string | undefined, content: WelcomeContent): HttpAnswer {
+  const { version, statusAddress } = content;
+  const title = `kv-accord frontend ${version ?? ''}`.trimEnd();
+  const status =
+    statusAddress === undefined
+      ? 'There is no status page.'
+      : `Status page, by --http-listen: ${statusAddress}, path /`;
+  const answer = formOf(accept);
+  if (answer === 'json')
+    return varied(
+      jsonAnswer(200, {
+        program: 'kv-accord frontend',
+        version: version ?? null,
+        endpoints: ENDPOINTS.map(([endpoint, what]) => ({ endpoint, what })),
+        status_page: statusAddress ?? null,
+      }),
+    );
+  if (answer === 'text') {
+    const width = Math.max(...ENDPOINTS.map(([endpoint]) => endpoint.length));
+    const lines = ENDPOINTS.map(([endpoint, what]) => `  ${endpoint.padEnd(width)}  ${what}`);
+    return varied(textAnswer(200, [title, '', ...lines, '', status].join('\n')));
+  }
+  const rows = ENDPOINTS.map(
+    ([endpoint, what]) => html`<tr><td><code>${endpoint}</code></td><td>${what}</td></tr>`,
+  );
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 50rem; padding: 0 1rem; }
+h1 { font-size: 1.1rem; } td { padding: .2rem 1.5rem .2rem 0; vertical-align: top; }
+</style>
+</head>
+<body>
+<h1>${title}</h1>
+<p>An OpenAI-compatible server over a fleet of workers.</p>
+<table>${rows}</table>
+<p>${status}</p>
+</body>
+</html>
+`;
+  return varied(
+    { status: 200, contentType: 'text/html; charset=utf-8', body: page.text },
+    { 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' },
+  );
+}
+
+function formOf(accept: string | undefined): 'html' | 'json' | 'text' {
+  if (accept?.includes('text/html') === true) return 'html';
+  return accept?.includes('application/json') === true ? 'json' : 'text';
+}
+
+function varied(answer: HttpAnswer, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
+  return { ...answer, headers: { ...headers, vary: 'accept' } };
+}

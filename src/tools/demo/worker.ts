@@ -1,0 +1,176 @@
+import { basename, dirname } from 'node:path/posix';
+import { Registry } from 'prom-client';
+import type { Address } from '../../edge/platform/address.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { readTextFile } from '../../edge/platform/file.js';
+import { openFilePieces } from '../../edge/platform/file-pieces.js';
+import { createHttpGet, createHttpPost } from '../../edge/platform/http-get.js';
+import { listFolder } from '../../edge/platform/list-folder.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Random } from '../../edge/platform/random.js';
+import { RpcDialer } from '../../edge/rpc/channel.js';
+import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
+import type { Security } from '../../edge/rpc/security.js';
+import { ENGINE_PROBES } from '../../engines/probing/index.js';
+import type { ProbeModules } from '../../engines/probing/probe.js';
+import { fixedLocation } from '../../worker/sidecar/engine-locator.js';
+import type { EventReading } from '../../worker/sidecar/kv-events-intake.js';
+import type { EventSettings } from '../../worker/sidecar/kv-events-sources.js';
+import { Sidecar, type SidecarAddresses } from '../../worker/sidecar/sidecar.js';
+import type { EngineSetup, EngineSurface } from './engine-surface.js';
+import { readHeldBlocks } from './held-blocks.js';
+import { SimulatedEngine } from './simulated-engine.js';
+
+/** Any free port of this machine. */
+export const FREE_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
+
+/** Nothing in the demo holds a sidecar up for long. */
+const DRAIN_TIMEOUT_MS = 2_000;
+
+export interface WorkerOptions {
+  /** As people see it: `worker-a`. */
+  readonly name: string;
+  readonly surface: EngineSurface;
+  readonly setup: EngineSetup;
+  /** Milliseconds between the sidecar's questions to a ready engine. */
+  readonly probeIntervalMs: number;
+  readonly version: string;
+}
+
+export interface WorkerModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly security: Security;
+  readonly logger: Logger;
+}
+
+/** A simulated engine with a real sidecar beside it, as they stand in a worker's pod. */
+export class DemoWorker {
+  readonly name: string;
+  readonly engine: SimulatedEngine;
+  readonly #options: WorkerOptions;
+  readonly #modules: WorkerModules;
+  readonly #stop = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #addresses: SidecarAddresses | undefined;
+
+  constructor(options: WorkerOptions, modules: WorkerModules) {
+    this.name = options.name;
+    this.#options = options;
+    this.#modules = modules;
+    this.engine = new SimulatedEngine(options, modules);
+  }
+
+  /** Where the sidecar serves gRPC and HTTP; undefined until `open`. */
+  get addresses(): SidecarAddresses | undefined {
+    return this.#addresses;
+  }
+
+  /** Brings the sidecar up beside its engine, which has its ports by then and is down until it is started. */
+  async open(): Promise<void> {
+    const sidecar = this.#createSidecar();
+    this.#addresses = await sidecar.start();
+    this.#running = sidecar.run(this.#stop.signal);
+  }
+
+  /** What it holds, as its sidecar says over gRPC. */
+  async heldBlocks(signal: AbortSignal): Promise<ReadonlySet<bigint>> {
+    if (this.#addresses === undefined) throw new Error('the sidecar is not up');
+    const { clock, security } = this.#modules;
+    const channel = new RpcDialer({}, { clock, security }).dial(this.#addresses.grpc);
+    try {
+      return await readHeldBlocks(channel, signal);
+    } finally {
+      channel.close();
+    }
+  }
+
+  /** Ends both. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.engine.close();
+  }
+
+  #createSidecar(): Sidecar {
+    const { clock, random, security, logger } = this.#modules;
+    const { version, probeIntervalMs } = this.#options;
+    const { url: httpBaseUrl, discoveryFolder } = this.engine;
+    const target = {
+      httpBaseUrl,
+      ...(discoveryFolder === undefined ? {} : { dynamoFileKv: discoveryFolder }),
+    };
+    return new Sidecar(
+      {
+        version,
+        workerId: this.name,
+        listen: FREE_PORT,
+        httpListen: FREE_PORT,
+        drainTimeoutMs: DRAIN_TIMEOUT_MS,
+        probeIntervalMs,
+        declaredFacts: [],
+      },
+      {
+        clock,
+        logger,
+        random,
+        security,
+        registry: new Registry(),
+        openFile: openFilePieces,
+        loadProbes: async () => ENGINE_PROBES,
+        locate: async () => fixedLocation([target]),
+        probeModules: {
+          clock,
+          httpGet: createHttpGet({}, { clock }),
+          rpc: createEngineRpc({}, { clock }),
+          ...(discoveryFolder === undefined
+            ? { readFile: readTextFile, listFiles: listFolder }
+            : this.#simulatedFiles()),
+        },
+        eventReading: this.#readEvents(),
+      },
+    );
+  }
+
+  /** What `kv-accord sidecar` reads KV events with. */
+  #readEvents(): EventReading {
+    const postJson = createHttpPost({}, { clock: this.#modules.clock });
+    return {
+      settings: this.#eventSettings(),
+      async loadFeed(modules) {
+        const { EngineFeed } = await import('../../worker/kv-events/engine-feed.js');
+        return new EngineFeed({}, { ...modules, postJson });
+      },
+    };
+  }
+
+  /** A Dynamo worker does not say where its engine publishes: the operator does (`--kv-event-sources`). */
+  #eventSettings(): EventSettings {
+    const { discoveryFolder, kvEventPorts } = this.engine;
+    if (discoveryFolder === undefined || kvEventPorts === undefined) return { from: 'engine' };
+    const { live, replay } = kvEventPorts;
+    const source = {
+      kind: 'zmq',
+      rank: 0,
+      endpoint: `tcp://127.0.0.1:${live}`,
+      topic: '',
+      replayEndpoint: `tcp://127.0.0.1:${replay}`,
+    } as const;
+    return { from: 'operator', sources: [source] };
+  }
+
+  /** The files of the simulated engine, and no others. */
+  #simulatedFiles(): Pick<ProbeModules, 'readFile' | 'listFiles'> {
+    return {
+      readFile: async (path) => {
+        const text = this.engine.files[path];
+        if (text === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+        return text;
+      },
+      listFiles: async (folder) =>
+        Object.keys(this.engine.files)
+          .filter((path) => dirname(path) === folder)
+          .map((path) => basename(path)),
+    };
+  }
+}

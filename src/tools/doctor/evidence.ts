@@ -1,0 +1,204 @@
+import type { ProbeAnswer, TokenValues } from '../../core/contract/token-answers.js';
+import type { NamedText } from '../manifests/lint/apply-fixes.js';
+import type { Finding } from '../manifests/lint/finding.js';
+import type { LogSummary } from './logs/log-summary.js';
+import type { MetricsPage } from './metrics/metrics-page.js';
+
+/** Where something was read: told beside every clue, so that a person can look for themselves. */
+export interface Origin {
+  /** `frontend.log:1204`, `http://127.0.0.1:8000/metrics`, `deploy/graph.yaml:14:9`, `pod inference/vllm-0, log`. */
+  readonly place: string;
+  /** The raw text, at most `MAX_ORIGIN_CHARS`, without secrets and prompts. */
+  readonly text: string;
+}
+
+/** Longest raw text that an origin keeps. */
+export const MAX_ORIGIN_CHARS = 300;
+
+/** Who has a number of its own. */
+export type Side = 'frontend' | 'router' | 'indexer' | 'worker';
+
+/**
+ * How a block size is known, from the weakest: `default` (nothing was set and
+ * the program's own number applies), `configured` (flag, variable, file),
+ * `declared` (what a worker registered), `in_use` (what a running program says
+ * that it goes by), `observed` (what KV events have).
+ */
+export type SizeBasis = 'default' | 'configured' | 'declared' | 'in_use' | 'observed';
+
+/** A block size that was seen somewhere. */
+export interface SizeSighting {
+  readonly side: Side;
+  /** The worker, pod, component or model that it belongs to; empty when not told. */
+  readonly who: string;
+  readonly tokensPerBlock: number;
+  readonly basis: SizeBasis;
+  readonly origin: Origin;
+}
+
+/** Settings beside the block size that decide whether KV-aware routing can work. */
+export type SettingName =
+  | 'backend'
+  | 'dynamo_version'
+  | 'router_mode'
+  | 'chat_processor'
+  | 'router_uses_events'
+  | 'router_replica_sync'
+  | 'frontend_replicas'
+  | 'publishes_kv_events'
+  | 'prefix_caching'
+  | 'hash_seed'
+  | 'hash_algorithm'
+  | 'tensor_parallel_size'
+  | 'pipeline_parallel_size'
+  | 'gpu_memory_utilization'
+  | 'free_gpu_memory_fraction'
+  | 'max_num_seqs'
+  | 'max_batch_size'
+  | 'max_model_len'
+  | 'kv_cache_dtype'
+  | 'total_kv_blocks'
+  | 'kv_cache_tokens'
+  | 'kv_cache_bytes'
+  | 'engine_version'
+  | 'canary'
+  | 'model'
+  | 'data_parallel_size'
+  | 'context_parallel_size'
+  | 'lora_adapters'
+  | 'attention_kinds';
+
+/** A setting that was seen somewhere; the value as it was written. */
+export interface SettingSighting {
+  readonly side: Side;
+  readonly who: string;
+  readonly name: SettingName;
+  readonly value: string;
+  /** True when nothing was set and this is the program's own default. */
+  readonly isDefault: boolean;
+  readonly origin: Origin;
+}
+
+/** What kv-accord's own processes say of a group of workers. */
+export interface FleetSighting {
+  readonly group: string;
+  /** `collecting`, `agreed`, `conflict`… as in `kv-accord status`. */
+  readonly state: string;
+  readonly gateOpen: boolean;
+  readonly tokensPerBlock: number | undefined;
+  /** `closed`, `exact`, `mixed`, `approximate`, `load_only`; undefined where only sidecars were asked. */
+  readonly routingMode: string | undefined;
+  /** In words, for operators. */
+  readonly reasons: readonly string[];
+  readonly members: readonly MemberSighting[];
+  readonly origin: Origin;
+}
+
+/** One worker as its sidecar or the aggregator tells of it. */
+export interface MemberSighting {
+  readonly worker: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly tokensPerBlock: number | undefined;
+  /** What the worker declares, where that is another number than its engine's. */
+  readonly declaredTokensPerBlock: number | undefined;
+}
+
+/** What a worker makes of the fixed prompts. */
+export interface TokenSighting {
+  /** The served model. */
+  readonly group: string;
+  readonly who: string;
+  readonly values: TokenValues;
+  readonly answers: readonly ProbeAnswer[];
+  readonly origin: Origin;
+}
+
+/** A worker whose KV events are read elsewhere than its engine says that it publishes them. */
+export interface EventSourceSighting {
+  readonly who: string;
+  readonly readAt: string;
+  readonly saidAt: string;
+  /** Where its own engine publishes. */
+  readonly publishes: readonly string[];
+  /** The worker of the same source whose engine publishes where this one's events are read; undefined where none is known. */
+  readonly owner: string | undefined;
+  readonly origin: Origin;
+}
+
+/** The shape of a model, from its `config.json`. */
+export interface ModelShape {
+  readonly name: string;
+  readonly layers: number;
+  readonly kvHeads: number;
+  readonly headSize: number;
+  /** Bytes of one value in the KV cache, unless the engine is told another dtype. */
+  readonly dtypeBytes: number;
+  /** Multi-head latent attention: values that are cached for each token and layer in place of keys and values. */
+  readonly latentSize: number | undefined;
+  /** Tokens that a windowed layer keeps, and how many layers are windowed; undefined without a window. */
+  readonly slidingWindow: { readonly tokens: number; readonly layers: number } | undefined;
+  /** Bytes of all weights, by an index of their files, or counted from the shape of a dense model that is not quantised. */
+  readonly weightBytes: number | undefined;
+  readonly origin: Origin;
+}
+
+/** The memory of one GPU. */
+export interface GpuSighting {
+  /** The worker, pod or host; empty when not told. */
+  readonly who: string;
+  readonly index: number;
+  readonly product: string;
+  readonly totalBytes: number;
+  readonly usedBytes: number | undefined;
+  readonly origin: Origin;
+}
+
+/** What came of one source that was to be read. */
+export interface SourceOutcome {
+  readonly kind: 'log' | 'metrics' | 'manifests' | 'fleet' | 'engine' | 'cluster' | 'gpu' | 'model';
+  /** As the operator named it. */
+  readonly name: string;
+  readonly status: 'read' | 'partly_read' | 'not_read';
+  /** What it gave, or why not, in words. */
+  readonly detail: string;
+}
+
+/** All that was gathered. Every list may be empty; absent means that it was not seen, never that it is not so. */
+export interface Evidence {
+  readonly sources: readonly SourceOutcome[];
+  readonly sizes: readonly SizeSighting[];
+  readonly settings: readonly SettingSighting[];
+  readonly logs: readonly LogSummary[];
+  readonly metrics: readonly MetricsPage[];
+  /** What `lint` finds in the manifests. */
+  readonly findings: readonly Finding[];
+  /** The manifests as they are, under the names that findings have for them. */
+  readonly manifests: readonly NamedText[];
+  readonly fleets: readonly FleetSighting[];
+  readonly tokens: readonly TokenSighting[];
+  readonly eventSources: readonly EventSourceSighting[];
+  readonly models: readonly ModelShape[];
+  readonly gpus: readonly GpuSighting[];
+}
+
+/** What one source adds to the evidence. */
+export type EvidencePart = { readonly source: SourceOutcome } & Partial<Omit<Evidence, 'sources'>>;
+
+/** Joins what the sources gave. */
+export function joinEvidence(parts: readonly EvidencePart[]): Evidence {
+  return {
+    sources: parts.map(({ source }) => source),
+    sizes: parts.flatMap(({ sizes = [] }) => sizes),
+    settings: parts.flatMap(({ settings = [] }) => settings),
+    logs: parts.flatMap(({ logs = [] }) => logs),
+    metrics: parts.flatMap(({ metrics = [] }) => metrics),
+    findings: parts.flatMap(({ findings = [] }) => findings),
+    manifests: parts.flatMap(({ manifests = [] }) => manifests),
+    fleets: parts.flatMap(({ fleets = [] }) => fleets),
+    tokens: parts.flatMap(({ tokens = [] }) => tokens),
+    eventSources: parts.flatMap(({ eventSources = [] }) => eventSources),
+    models: parts.flatMap(({ models = [] }) => models),
+    gpus: parts.flatMap(({ gpus = [] }) => gpus),
+  };
+}

@@ -1,0 +1,248 @@
+import { EngineKind } from '../../../core/contract/enums.js';
+import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
+import type { ProposedFix } from '../diagnosis.js';
+import type { SettingName, Side, SizeSighting } from '../evidence.js';
+import type { Picture } from '../picture.js';
+import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
+import { fixesFrom } from './from-findings.js';
+import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+
+/** What should be one number, and whose is to change. */
+export interface Alignment {
+  /** What the engines cut; undefined when no number is known. */
+  readonly engines: number | undefined;
+  /** Who goes by another number. */
+  readonly side: Side;
+  /** True when the worker itself declares or publishes by another number than its engine's. */
+  readonly isWorkersOwn: boolean;
+}
+
+/** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
+export function alignFixes(picture: Picture, alignment: Alignment): readonly ProposedFix[] {
+  const { engines, side, isWorkersOwn } = alignment;
+  if (engines === undefined) return [findingNumbers(), confirmingTest(picture)];
+  if (side === 'router') return [...routerFixes(picture, engines), confirmingTest(picture)];
+  if (side === 'indexer') return indexerFixes(picture, engines);
+  const worker = workerFixes(picture, engines);
+  const frontend = frontendFixes(picture, engines);
+  const { decides } = picture.dynamo;
+  // What the card decides is not mended at the frontend, whatever its variable says.
+  const isCard = isWorkersOwn || decides === 'card';
+  const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
+  return [...ordered, gate(engines), confirmingTest(picture)];
+}
+
+/** Brings the workers of one group of kv-accord to one number that their engines can take. */
+export function agreeFixes(
+  picture: Picture,
+  agreed: SizeSighting,
+  differing: SizeSighting,
+): readonly ProposedFix[] {
+  const others = sizeFactsOf(picture, agreed);
+  const own = sizeFactsOf(picture, differing);
+  const rules = [sizeRule(others), sizeRule(own)];
+  const target = commonSize(rules, [agreed.tokensPerBlock, differing.tokensPerBlock]);
+  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const name = differing.who === '' ? 'the worker that differs' : differing.who;
+  if (target === undefined) {
+    return [
+      {
+        says: `Serve ${name} under another model name: no block size fits all`,
+        why: `${words}. Workers of one model need one size; requests for the other name are routed among its own workers.`,
+        disturbs: 'one_worker_at_a_time',
+        files: [],
+        commands: [argumentsOf(name, '--served-model-name NAME')],
+        verify: ['kv-accord status    # two groups, each agreed'],
+      },
+    ];
+  }
+  const restarts = [
+    ...(target === differing.tokensPerBlock
+      ? []
+      : [{ who: name, facts: own, has: differing.tokensPerBlock }]),
+    ...(target === agreed.tokensPerBlock
+      ? []
+      : [{ who: agreed.who === '' ? 'the others' : agreed.who, facts: others, has: agreed.tokensPerBlock }]),
+  ];
+  return restarts.map(({ who, facts, has }) => ({
+    says: `Start ${who} with blocks of ${target} tokens${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
+    why: `It has ${has}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts again, and was of no use to routing.${target === agreed.tokensPerBlock ? '' : ` ${words}.`}`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [argumentsOf(who, sizeSetting(facts.engineKind, target, facts.contextParallel), noteOf(facts))],
+    verify: [`kv-accord status    # ${who} is among the agreed workers, with ${target}`],
+  }));
+}
+
+const ENGINES: ReadonlyMap<string, EngineKind> = new Map([
+  ['vllm', EngineKind.VLLM],
+  ['sglang', EngineKind.SGLANG],
+  ['trtllm', EngineKind.TENSORRT_LLM],
+]);
+
+/** What is known of the engine whose size was seen: by its own settings, else by those of the fleet. */
+function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): SizeFacts {
+  const setting = (name: SettingName): string | undefined =>
+    picture.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
+  const backend = setting('backend') ?? picture.dynamo.backend ?? '';
+  const contextParallel = Number(setting('context_parallel_size') ?? 1);
+  return {
+    engineKind: ENGINES.get(backend) ?? EngineKind.UNSPECIFIED,
+    runsTokens: tokensPerBlock,
+    hasStates: /mamba|linear|ssm/i.test(setting('attention_kinds') ?? ''),
+    contextParallel: Number.isSafeInteger(contextParallel) ? contextParallel : 1,
+  };
+}
+
+function noteOf({ engineKind }: SizeFacts): string {
+  switch (engineKind) {
+    case EngineKind.VLLM:
+      return 'vLLM';
+    case EngineKind.SGLANG:
+      return 'SGLang';
+    case EngineKind.TENSORRT_LLM:
+      return 'TensorRT-LLM';
+    default:
+      return '--block-size of vLLM, --page-size of SGLang, tokens_per_block of TensorRT-LLM';
+  }
+}
+
+function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const { decides, version } = picture.dynamo;
+  const why =
+    decides === 'variable'
+      ? `In Dynamo ${version?.text} with its Python chat processor the frontend's own number decides, 16 when it has none. Only the frontend starts anew; caches stay.`
+      : decides === 'card'
+        ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
+        : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the cure, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below tells which it is.";
+  const said = { why, disturbs: 'frontend', verify: sizeChecks(engines) } as const;
+  const fromFiles = fixesFrom(picture, ['block-size-unset', 'block-size-mismatch'], said);
+  return fromFiles.length > 0
+    ? fromFiles
+    : [
+        {
+          ...said,
+          says: `Set DYN_KV_CACHE_BLOCK_SIZE=${engines} on the frontend`,
+          files: [],
+          commands: [
+            environmentOf(
+              'dynamo.frontend',
+              `DYN_KV_CACHE_BLOCK_SIZE=${engines}`,
+              `or --kv-cache-block-size ${engines}`,
+            ),
+          ],
+        },
+      ];
+}
+
+function workerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const { backend } = picture.dynamo;
+  const said = {
+    why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; the caches of those that start anew are lost.",
+    disturbs: 'one_worker_at_a_time',
+    verify: sizeChecks(engines),
+  } as const;
+  const fromFiles = fixesFrom(picture, ['worker-card-differs'], said);
+  if (fromFiles.length > 0) return fromFiles;
+  const [says, commands] = registration(backend, engines);
+  return [{ ...said, says, files: [], commands }];
+}
+
+function registration(backend: string | undefined, engines: number): readonly [string, readonly string[]] {
+  switch (backend) {
+    case 'trtllm':
+      return [
+        `Write ${engines} down on both sides of the worker: --kv-block-size ${engines} and tokens_per_block: ${engines}`,
+        [
+          argumentsOf(
+            'dynamo.trtllm',
+            `--kv-block-size ${engines}`,
+            'what goes into the card up to 1.3; 32 by default, not read from the engine',
+          ),
+          engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
+        ],
+      ];
+    case 'vllm':
+      return [
+        `Start the workers with --block-size ${engines}, and let the worker register the engine's number`,
+        [argumentsOf('dynamo.vllm', `--block-size ${engines}`)],
+      ];
+    case 'sglang':
+      return [
+        `Start the workers with --page-size ${engines}, and let the worker register the engine's number`,
+        [argumentsOf('dynamo.sglang', `--page-size ${engines}`)],
+      ];
+    default:
+      return [
+        `Let the workers register ${engines}, as their engines cut it`,
+        [
+          argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
+          argumentsOf(
+            'register_model',
+            `kv_cache_block_size=${engines}`,
+            'in a worker of your own, and kv_block_size of its KvEventPublisher',
+          ),
+        ],
+      ];
+  }
+}
+
+function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const said = {
+    why: "dynamo.router goes by its own number in all versions (128 when it has none) and never compares it with the workers' cards. Only the router starts anew.",
+    disturbs: 'frontend',
+    verify: [
+      'kubectl logs ROUTER | grep -i block_size    # the number it started with',
+      'An answer of get_overlap_scores for a prompt that was sent before: device_blocks above 0.',
+    ],
+  } as const;
+  const fromFiles = fixesFrom(picture, ['router-block-size-default', 'block-size-mismatch'], said);
+  return fromFiles.length > 0
+    ? fromFiles
+    : [
+        {
+          ...said,
+          says: `Set DYN_ROUTER_BLOCK_SIZE=${engines} on dynamo.router`,
+          files: [],
+          commands: [
+            environmentOf(
+              'dynamo.router',
+              `DYN_ROUTER_BLOCK_SIZE=${engines}`,
+              `or --router-block-size ${engines}; --block-size in 0.9`,
+            ),
+          ],
+        },
+      ];
+}
+
+function indexerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const said = {
+    why: 'dynamo.indexer goes by --block-size in all versions; there is no variable. It drops every block of another size after three warnings. Only the indexer starts anew.',
+    disturbs: 'frontend',
+    verify: [
+      'curl -s http://INDEXER:8090/metrics | grep kv_cache_events_applied    # status="ok" should grow, parent_block_not_found stand still',
+    ],
+  } as const;
+  const fromFiles = fixesFrom(picture, ['indexer-block-size'], said);
+  return fromFiles.length > 0
+    ? fromFiles
+    : [
+        {
+          ...said,
+          says: `Start dynamo.indexer with --block-size ${engines}`,
+          files: [],
+          commands: [argumentsOf('dynamo.indexer', `--block-size ${engines}`, 'there is no variable')],
+        },
+      ];
+}
+
+function gate(engines: number): ProposedFix {
+  return {
+    says: 'Start the frontend behind kv-accord exec, so that it cannot come back',
+    why: "It waits until all workers agree, checks their number against their live KV events, and sets the variables of frontend and router from it. A number that is wrong in a worker's card it refuses, and does not mend.",
+    disturbs: 'frontend',
+    files: [],
+    commands: ['kv-accord exec -- python -m dynamo.frontend --router-mode kv'],
+    verify: [`kv-accord status    # agreed on ${engines}, the gate open`],
+  };
+}

@@ -1,0 +1,84 @@
+import { parse } from 'yaml';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/yaml-bounds.js';
+import { counted } from '../counted.js';
+import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
+import { excerptOf } from '../logs/masking.js';
+import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
+import { notRead, outcome } from './outcomes.js';
+import { readText } from './read-text.js';
+
+const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+/** Aliases may not blow a small file up. */
+const MAX_ALIASES = 100;
+
+/** What an engine's configuration tells of one worker. */
+export interface EngineFacts {
+  readonly sizes: readonly SizeSighting[];
+  readonly settings: readonly SettingSighting[];
+}
+
+/** Reads an engine's configuration file: TensorRT-LLM's `--extra-llm-api-options`, the `--config` of vLLM or SGLang. Never rejects. */
+export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
+  try {
+    const config = parseConfig(await readText(file, MAX_CONFIG_BYTES));
+    if (typeof config !== 'object' || config === null || Array.isArray(config))
+      return notRead('engine', file, 'is no YAML or JSON object, as engines take for their configuration');
+    const { sizes, settings } = engineFacts(config, { who: '', place: file, basis: 'configured' });
+    const known = sizes.length + settings.length;
+    if (known === 0)
+      return notRead(
+        'engine',
+        file,
+        'has no setting of vLLM, SGLang or TensorRT-LLM that concerns the KV cache',
+      );
+    return { source: outcome('engine', file, 'read', counted(known, 'setting')), sizes, settings };
+  } catch (error) {
+    return notRead('engine', file, error);
+  }
+}
+
+/** YAML, of which JSON is a part. Throws what the parser says, on one line. */
+export function parseConfig(text: string): unknown {
+  const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
+  if (excess !== undefined) throw new Error(YAML_EXCESS[excess]);
+  try {
+    return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: false, logLevel: 'error' });
+  } catch (error) {
+    throw new Error(`cannot be read: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The sizes and settings in a configuration, whoever told it. */
+export function engineFacts(
+  config: unknown,
+  told: { readonly who: string; readonly place: string; readonly basis: SizeBasis },
+): EngineFacts {
+  const sizes: SizeSighting[] = [];
+  const settings: SettingSighting[] = [];
+  const { who, place, basis } = told;
+  for (const { path, meaning, value } of findEngineKeys(config)) {
+    const origin: Origin = { place, text: excerptOf(`${path}: ${value}`, path) };
+    if (meaning.name === 'block_size') {
+      const tokensPerBlock = blockSizeOf(value);
+      if (tokensPerBlock !== undefined) sizes.push({ side: 'worker', who, tokensPerBlock, basis, origin });
+    } else if (!isUnset(value)) {
+      const { name } = meaning;
+      settings.push({
+        side: 'worker',
+        who,
+        name,
+        value: settingValueOf(meaning, value),
+        isDefault: false,
+        origin,
+      });
+    }
+  }
+  return { sizes, settings };
+}
+
+/** What engines print for a setting that nobody has made. */
+function isUnset(value: string): boolean {
+  return value === 'None' || value === 'auto';
+}

@@ -1,0 +1,66 @@
+import type { HttpGet } from '../../../edge/platform/http-get.js';
+import { excerpt } from '../../../edge/platform/probe-error.js';
+import { counted } from '../counted.js';
+import type { EvidencePart } from '../evidence.js';
+import { readMetricsPage } from '../metrics/read-metrics-page.js';
+import { notRead, outcome } from './outcomes.js';
+import { readText } from './read-text.js';
+
+/** Largest page of metrics: a frontend of a large fleet has some MiB of histogram buckets. */
+export const MAX_PAGE_BYTES: number = 64 * 1024 * 1024;
+
+export interface PageModules {
+  readonly get: HttpGet;
+  readonly signal: AbortSignal;
+}
+
+/** Reads a page of metrics from a URL, `/metrics` where it names no path, or from a file with its text. Never rejects. */
+export async function gatherMetrics(place: string, modules: PageModules): Promise<EvidencePart> {
+  try {
+    if (!/^https?:\/\//i.test(place)) return metricsPart(place, await readText(place, MAX_PAGE_BYTES));
+    const url = pageUrl(place);
+    const { status, body } = await modules.get(url, { signal: modules.signal });
+    if (status < 200 || status > 299)
+      return notRead(
+        'metrics',
+        place,
+        `${url} answers with status ${status}: ${excerpt(body)}${hint(status)}`,
+      );
+    return metricsPart(url, body);
+  } catch (error) {
+    return notRead('metrics', place, error);
+  }
+}
+
+/** What a page's text gives. `who` is the worker or pod whose page it is. */
+export function metricsPart(name: string, text: string, who?: string): EvidencePart {
+  const { page, sizes, settings, gpus, problems } = readMetricsPage(name, text, who);
+  if (page.samples.size === 0) {
+    const isPage = /^# (?:HELP|TYPE) /m.test(text);
+    const why = isPage
+      ? 'has metrics, but none of Dynamo, vLLM, SGLang, TensorRT-LLM, kv-accord or DCGM'
+      : `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
+    return notRead('metrics', name, why);
+  }
+  const trouble = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
+  const detail = `${page.program}: ${counted(page.samples.size, 'metric')}${trouble}`;
+  return {
+    source: outcome('metrics', name, problems.length === 0 ? 'read' : 'partly_read', detail),
+    metrics: [page],
+    sizes,
+    settings,
+    gpus,
+  };
+}
+
+function pageUrl(place: string): string {
+  if (!URL.canParse(place)) return place;
+  const url = new URL(place);
+  if (url.pathname === '/') url.pathname = '/metrics';
+  return url.href;
+}
+
+function hint(status: number): string {
+  if (status === 404) return '; give the whole path of the metrics, such as /metrics or /prometheus/metrics';
+  return status === 401 || status === 403 ? '; the metrics are behind a login' : '';
+}

@@ -1,0 +1,35 @@
+import { gunzipSync } from 'node:zlib';
+import { readWholeFile } from '../../../edge/platform/file-watcher.js';
+
+/**
+ * A text file of at most `maxBytes`, also when it is packed by gzip, as many
+ * as that when it is unpacked. Rejects with the system's error, or one that
+ * says what is wrong.
+ */
+export async function readText(path: string, maxBytes: number): Promise<string> {
+  const bytes = await readWholeFile(path, maxBytes);
+  const plain = isGzip(bytes) ? unpack(bytes, maxBytes) : bytes;
+  if (plain.subarray(0, LOOKED_AT_BYTES).includes(0)) throw new Error('is no text');
+  return new TextDecoder().decode(plain);
+}
+
+/** Enough to know that a file is not text. */
+const LOOKED_AT_BYTES = 64 * 1024;
+
+function isGzip(bytes: Buffer): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
+}
+
+function unpack(bytes: Buffer, maxOutputLength: number): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength });
+  } catch (error) {
+    const isLarge = error instanceof RangeError;
+    throw new Error(
+      isLarge ? `has more than ${maxOutputLength} bytes when it is unpacked` : 'is damaged gzip',
+      {
+        cause: error,
+      },
+    );
+  }
+}

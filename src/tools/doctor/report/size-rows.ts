@@ -1,0 +1,69 @@
+import { onOneLine } from '../../../core/text/printable.js';
+import type { Evidence, Side, SizeBasis, SizeSighting } from '../evidence.js';
+import { countText } from './figures.js';
+import { placeText } from './safe-text.js';
+import { BASES } from './words.js';
+
+/** Those who share a block size and a way in which it is known. */
+export interface SizeRow {
+  readonly side: Side;
+  /** `vllm-0, vllm-1 and 4 more`; `-` when nobody is named. */
+  readonly who: string;
+  readonly tokensPerBlock: number;
+  readonly how: string;
+  /** Of the first sighting, with how many more there are. */
+  readonly from: string;
+}
+
+const SIDES: readonly Side[] = ['frontend', 'router', 'indexer', 'worker'];
+/** From the weakest. */
+const STRENGTHS: readonly SizeBasis[] = ['default', 'configured', 'declared', 'in_use', 'observed'];
+/** Names in one row. */
+const MAX_NAMES = 2;
+
+/** The block sizes on every side: of several ways to know the same of the same, the strongest. */
+export function sizeRows({ sizes }: Evidence): readonly SizeRow[] {
+  const strongest = new Map<string, SizeSighting>();
+  for (const sighting of sizes) {
+    const key = JSON.stringify([sighting.side, sighting.who, sighting.tokensPerBlock]);
+    const known = strongest.get(key);
+    if (known === undefined || strengthOf(sighting) > strengthOf(known)) strongest.set(key, sighting);
+  }
+  const groups = new Map<string, SizeSighting[]>();
+  for (const sighting of strongest.values()) {
+    const key = JSON.stringify([sighting.side, sighting.tokensPerBlock, sighting.basis]);
+    groups.set(key, [...(groups.get(key) ?? []), sighting]);
+  }
+  return [...groups.values()]
+    .sort(([a], [b]) =>
+      a === undefined || b === undefined
+        ? 0
+        : SIDES.indexOf(a.side) - SIDES.indexOf(b.side) || strengthOf(b) - strengthOf(a),
+    )
+    .flatMap((group) => {
+      const [first] = group;
+      if (first === undefined) return [];
+      const more = group.length - 1;
+      return [
+        {
+          side: first.side,
+          who: namesOf(group),
+          tokensPerBlock: first.tokensPerBlock,
+          how: BASES[first.basis],
+          from: `${placeText(first.origin)}${more === 0 ? '' : ` and ${countText(more)} more`}`,
+        },
+      ];
+    });
+}
+
+function strengthOf({ basis }: SizeSighting): number {
+  return STRENGTHS.indexOf(basis);
+}
+
+function namesOf(group: readonly SizeSighting[]): string {
+  const names = [...new Set(group.map(({ who }) => onOneLine(who)))].filter((who) => who !== '');
+  if (names.length === 0) return group.length === 1 ? '-' : `${countText(group.length)} unnamed`;
+  const more = names.length - MAX_NAMES;
+  const shown = names.slice(0, MAX_NAMES).join(', ');
+  return more > 0 ? `${shown} and ${countText(more)} more` : shown;
+}

@@ -1,0 +1,63 @@
+import { inPlainWords } from '../../../core/text/printable.js';
+import type { Finding, Fix, Place, Rule } from './finding.js';
+import type { Fleet } from './fleet.js';
+import type { Span } from './span.js';
+
+/** A rule with the look for it in one fleet; the others are there for what reaches over. */
+export interface LintRule {
+  readonly rule: Rule;
+  check(fleet: Fleet, all: readonly Fleet[]): readonly Finding[];
+}
+
+/** What a finding says beside its rule and place. */
+export interface Said extends Pick<Finding, 'message' | 'advice'> {
+  /** Where it is other than what the rule says. */
+  readonly severity?: Finding['severity'];
+  readonly consequence?: string;
+  readonly fix?: Fix | undefined;
+  readonly related?: readonly { readonly span: Span; readonly says: string }[];
+}
+
+/** A finding at a span. */
+export function findingAt(rule: Rule, span: Span, said: Said): Finding {
+  const {
+    severity = rule.severity,
+    message,
+    consequence = rule.explanation,
+    advice,
+    fix,
+    related = [],
+  } = said;
+  return {
+    ruleId: rule.id,
+    severity,
+    ...placeAt(span),
+    message: printable(message),
+    consequence: printable(consequence),
+    advice: printable(advice),
+    ...(fix === undefined ? {} : { fix }),
+    ...(related.length === 0
+      ? {}
+      : {
+          related: related
+            .slice(0, MAX_RELATED)
+            .map(({ span: at, says }) => ({ ...placeAt(at), says: printable(says) })),
+        }),
+  };
+}
+
+/** Other places that one finding names. */
+export const MAX_RELATED: number = 10;
+
+/** Longest text of a finding: names in manifests are up to 253 characters, and hostile ones anything. */
+const MAX_TEXT_LENGTH = 2_000;
+
+/** One line, whatever a manifest has in its names. */
+function printable(text: string): string {
+  const line = inPlainWords(text);
+  return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH)}…`;
+}
+
+function placeAt({ source, start }: Span): Place {
+  return { file: source.file, ...source.placeOf(start) };
+}

@@ -1,0 +1,186 @@
+import { EngineKind } from '../../../../core/contract/enums.js';
+import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../../core/contract/size-rule.js';
+import type { Finding, Rule } from '../finding.js';
+import { replaceNumber } from '../fixes.js';
+import { type Fleet, namesOf } from '../fleet.js';
+import { type Launch, nameOf } from '../launch.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import type { FrontendFacts } from '../router-facts.js';
+import { flagOf, numberOf, type SettingValue, variableOf } from '../settings.js';
+import type { WorkerFacts } from '../worker-facts.js';
+import { sameFleet } from './same-model.js';
+import { sizesOf } from './worker-sizes.js';
+
+const rule: Rule = {
+  id: 'block-size-mismatch',
+  severity: 'error',
+  summary: 'Two programs that must use the same block size are told different ones.',
+  explanation:
+    'With different sizes no block hash of one is ever a block hash of the other: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
+};
+
+/** Sizes that are written down and differ: router against workers, workers against each other, a flag against its own variable. */
+export const blockSizeMismatch: LintRule = {
+  rule,
+  check(fleet: Fleet): readonly Finding[] {
+    return [
+      ...fleet.frontends.flatMap((frontend) => [
+        ...flagAndVariable(frontend),
+        ...frontendAndWorkers(frontend, fleet),
+      ]),
+      ...fleet.routers.flatMap((router) => routerAndWorkers(router, fleet)),
+      ...fleet.pickers.flatMap((picker) => pickerAndWorkers(picker, fleet)),
+      ...fleet.own.flatMap((own) => overrideAndWorkers(own, fleet)),
+      ...workersAmongThemselves(fleet),
+    ];
+  },
+};
+
+function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): readonly Finding[] {
+  const byFlag = numberOf(flag);
+  const byVariable = numberOf(variable);
+  if (kvMode === undefined || !flag || !variable || !byFlag || !byVariable || byFlag === byVariable) {
+    return [];
+  }
+  return [
+    findingAt(rule, variable.span, {
+      severity: 'warning',
+      message: `${nameOf(launch)} is told ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} outranks it`,
+      consequence: 'The flag wins. Whoever reads the variable believes in a number that nobody uses.',
+      advice: 'Keep one of the two, with the number that the workers have.',
+      fix: replaceNumber(variable, byFlag, `Set ${variable.name}=${byFlag}, as the flag says`),
+      related: [{ span: flag.span, says: `${flag.name} ${byFlag}` }],
+    }),
+  ];
+}
+
+function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
+  const { launch, kvMode, flag, variable, decides } = frontend;
+  // exec sets the variable itself; a flag stays what it is.
+  const setting = flag ?? (launch.isGated ? undefined : variable);
+  if (kvMode === undefined || setting === undefined) {
+    return [];
+  }
+  const inert = decides === 'card';
+  return compare(launch, setting, dynamoWorkers, {
+    severity: inert ? 'warning' : 'error',
+    consequence: inert
+      ? `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
+      : decides === 'unknown'
+        ? `${rule.explanation} (Dynamo 0.9 and 1.3 to 1.6 take the number from the worker's model card instead, and this one changes nothing there; the image does not say which it is.)`
+        : rule.explanation,
+  });
+}
+
+function routerAndWorkers(router: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
+  const flag = flagOf(router, '--router-block-size', '--block-size');
+  const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
+  return setting === undefined ? [] : compare(router, setting, dynamoWorkers, {});
+}
+
+/** The endpoint picker has no number but its variable's. */
+function pickerAndWorkers(picker: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
+  const setting = variableOf(picker, 'DYN_KV_CACHE_BLOCK_SIZE');
+  return setting === undefined ? [] : compare(picker, setting, dynamoWorkers, {});
+}
+
+/** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */
+function overrideAndWorkers(own: Launch, { workers }: Fleet): readonly Finding[] {
+  const setting =
+    flagOf(own, '--kv-cache-block-size') ??
+    variableOf(own, 'KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE');
+  if (setting === undefined || ['kv-accord sidecar', 'kv-accord status'].includes(own.program)) {
+    return [];
+  }
+  return compare(own, setting, workers, {
+    severity: 'warning',
+    consequence:
+      'The number overrides what workers report: those with another one get no requests, or none by their cache.',
+  });
+}
+
+function compare(
+  launch: Launch,
+  setting: SettingValue,
+  workers: readonly WorkerFacts[],
+  said: { readonly severity?: Finding['severity']; readonly consequence?: string },
+): readonly Finding[] {
+  const tokens = numberOf(setting);
+  const others = workers.filter(({ size }) => size !== undefined && size.tokens !== tokens);
+  const [first] = others;
+  if (tokens === undefined || first?.size === undefined) {
+    return [];
+  }
+  const wanted = first.size.tokens;
+  const isOneSize = workers.every(({ size }) => size?.tokens === wanted);
+  return [
+    findingAt(rule, setting.span, {
+      ...said,
+      message: `${nameOf(launch)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
+      advice: isOneSize ? `Set ${setting.name} to ${wanted}, as the workers have it.` : oneNumber(others),
+      fix: isOneSize
+        ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
+        : undefined,
+      related: sizesOf(others),
+    }),
+  ];
+}
+
+function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
+  const meet = workers.filter(
+    ({ launch, size }) => size?.setting !== undefined && (launch.isDynamo || own.length > 0),
+  );
+  return sameFleet(meet).flatMap(({ members, isKnown }) => {
+    const [first, ...others] = members;
+    const other = others.find(({ size }) => size?.tokens !== first?.size?.tokens);
+    const setting = other?.size?.setting;
+    if (first?.size?.setting === undefined || other?.size === undefined || setting === undefined) {
+      return [];
+    }
+    return [
+      findingAt(rule, setting.span, {
+        severity: isKnown ? 'error' : 'warning',
+        message: `${nameOf(other.launch)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
+        consequence:
+          'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
+        advice: oneNumber([first, other]),
+        related: [
+          {
+            span: first.size.setting.span,
+            says: `${nameOf(first.launch)}: ${first.size.setting.name} is ${first.size.tokens}`,
+          },
+        ],
+      }),
+    ];
+  });
+}
+
+/** The number that all engines can take, where there is one. */
+function oneNumber(workers: readonly WorkerFacts[]): string {
+  const facts = workers.map(sizeFactsOf);
+  const rules = facts.map(sizeRule);
+  const target = commonSize(
+    rules,
+    workers.flatMap(({ size }) => (size === undefined ? [] : [size.tokens])),
+  );
+  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  if (target === undefined) {
+    return `Give them different served model names: no block size fits all of them (${words}).`;
+  }
+  const settings = facts.map(({ engineKind }) => sizeSetting(engineKind, target));
+  return `Give all workers of one model the same number: ${[...new Set(settings)].join(', ')}.`;
+}
+
+/** Whether it has a GPU is not known: an image for CPUs and one for GPUs take the same flags. */
+function sizeFactsOf({ launch, size }: WorkerFacts): SizeFacts {
+  return {
+    engineKind: ENGINES[launch.backend ?? ''] ?? EngineKind.UNSPECIFIED,
+    runsTokens: size?.tokens,
+  };
+}
+
+const ENGINES: Readonly<Record<string, EngineKind>> = {
+  vllm: EngineKind.VLLM,
+  sglang: EngineKind.SGLANG,
+  trtllm: EngineKind.TENSORRT_LLM,
+};

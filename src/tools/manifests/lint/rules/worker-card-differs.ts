@@ -1,0 +1,54 @@
+import { EngineKind } from '../../../../core/contract/enums.js';
+import { sizeRule } from '../../../../core/contract/size-rule.js';
+import type { Finding, Rule } from '../finding.js';
+import { addArguments, replaceNumber } from '../fixes.js';
+import { nameOf } from '../launch.js';
+import { findingAt, type LintRule } from '../lint-rule.js';
+import type { WorkerFacts } from '../worker-facts.js';
+
+const rule: Rule = {
+  id: 'worker-card-differs',
+  severity: 'error',
+  summary: 'A worker declares another block size than its engine cuts.',
+  explanation:
+    'Dynamo takes the number from the card that the worker registers. The worker drops every block of another size before it is published, so the router stays empty; the only sign are warnings of missing parent blocks, which do not name the block size. Requests complete, by load alone.',
+};
+
+/** TensorRT-LLM: `--kv-block-size` goes into the card, `tokens_per_block` into the engine. */
+export const workerCardDiffers: LintRule = {
+  rule,
+  check: ({ workers }) => workers.flatMap((worker) => checkWorker(worker)),
+};
+
+function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] {
+  if (card === undefined || engine === undefined || card.tokens === engine.tokens) {
+    return [];
+  }
+  const { tokens } = engine;
+  const says = `Declare ${tokens}, as the engine cuts it`;
+  const at = card.setting?.span ?? engine.setting?.span ?? launch.at;
+  return [
+    findingAt(rule, at, {
+      severity: launch.version === undefined ? 'warning' : 'error',
+      message: `${nameOf(launch)} declares blocks of ${card.tokens} tokens (${card.setting?.name ?? '--kv-block-size, by default'}), and its engine cuts ${tokens} (${engine.setting?.name ?? 'tokens_per_block, by default'})`,
+      consequence:
+        launch.version === undefined
+          ? `${rule.explanation} Dynamo 1.4 and later ask the engine and are not concerned; the image does not say which it is.`
+          : rule.explanation,
+      advice: `Start the worker with --kv-block-size ${tokens}${canTake(card.tokens) ? `, or set tokens_per_block to ${card.tokens}` : ''}.`,
+      fix:
+        card.setting === undefined
+          ? addArguments(launch, ['--kv-block-size', String(tokens)], says)
+          : replaceNumber(card.setting, tokens, says),
+      related:
+        engine.setting === undefined
+          ? []
+          : [{ span: engine.setting.span, says: `${engine.setting.name} is ${tokens}` }],
+    }),
+  ];
+}
+
+/** Whether TensorRT-LLM, the one engine that declares a number of its own, can run it. */
+function canTake(tokensPerBlock: number): boolean {
+  return sizeRule({ engineKind: EngineKind.TENSORRT_LLM }).takes(tokensPerBlock) !== 'no';
+}

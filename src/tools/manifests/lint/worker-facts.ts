@@ -1,0 +1,223 @@
+import { parseJson } from '../../../edge/platform/bounded-json.js';
+import type { ConfigMaps } from './config-maps.js';
+import { isAtLeast } from './dynamo-version.js';
+import { readEngineConfig } from './engine-config.js';
+import type { Launch } from './launch.js';
+import { flagOf, isFalse, numberOf, type SettingValue, settingOf, switchOf, variableOf } from './settings.js';
+import type { Span } from './span.js';
+
+/** A block size with where it comes from. */
+export interface BlockSize {
+  readonly tokens: number;
+  /** Absent for a default. */
+  readonly setting?: SettingValue;
+}
+
+/** Which part of a request a worker computes. */
+export type Phase = 'aggregated' | 'prefill' | 'decode';
+
+/** What a worker's command and variables say about its blocks. */
+export interface WorkerFacts {
+  readonly launch: Launch;
+  /** What the engine cuts; undefined when only the run tells. */
+  readonly engine: BlockSize | undefined;
+  /** What it declares to Dynamo; undefined outside Dynamo, and where it is read from the engine. */
+  readonly card: BlockSize | undefined;
+  /** The number that a router has to have. */
+  readonly size: BlockSize | undefined;
+  /** Where prefix caching is switched off, if it is. */
+  readonly noPrefixCaching: { readonly name: string; readonly span: Span } | undefined;
+  /** Whether it publishes KV events: undefined when it cannot be told. */
+  readonly publishes: boolean | undefined;
+  readonly phase: Phase;
+  readonly model: string | undefined;
+}
+
+/** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless told otherwise. */
+const TRTLLM_DEFAULT = 32;
+
+/** Reads what is known of a worker before it runs. */
+export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
+  const { engine, card, noPrefixCaching } = readSizes(launch, configMaps);
+  return {
+    launch,
+    engine,
+    card,
+    // The engine cuts what it cuts: a card that differs is a fault of its own.
+    size: engine ?? card,
+    noPrefixCaching,
+    publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
+    phase: phaseOf(launch),
+    model: modelOf(launch),
+  };
+}
+
+function readSizes(
+  launch: Launch,
+  configMaps: ConfigMaps,
+): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  switch (launch.backend) {
+    case 'vllm':
+      return {
+        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--block-size')),
+        card: undefined,
+        noPrefixCaching: switchedOff(launch, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
+      };
+    case 'sglang':
+      return {
+        // Without the flag it depends on the attention backend, and that on the model and the GPU.
+        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--page-size')),
+        card: undefined,
+        noPrefixCaching: switchedOff(launch, [], ['--disable-radix-cache']),
+      };
+    case 'trtllm':
+      return readTrtllm(launch, configMaps);
+    default:
+      return {
+        engine: explicit(flagOf(launch, '--block-size')),
+        card: undefined,
+        noPrefixCaching: undefined,
+      };
+  }
+}
+
+function readTrtllm(
+  launch: Launch,
+  configMaps: ConfigMaps,
+): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  const config = readEngineConfig(launch, configMaps);
+  const { tokensPerBlock, enableBlockReuse } = config;
+  const isKnown = !config.isUnseen && !launch.hasUnseenArgs;
+  const engine =
+    explicit(tokensPerBlock) ??
+    (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT } : undefined);
+  const declared = settingOf(launch, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
+  const card =
+    explicit(declared) ??
+    (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
+  // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
+  const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4) && engine !== undefined;
+  return {
+    engine,
+    card: launch.isDynamo && !asksEngine ? card : undefined,
+    noPrefixCaching:
+      enableBlockReuse !== undefined && isFalse(enableBlockReuse.value)
+        ? { name: 'enable_block_reuse: false', span: enableBlockReuse.span }
+        : undefined,
+  };
+}
+
+function explicit(setting: SettingValue | undefined): BlockSize | undefined {
+  const tokens = numberOf(setting);
+  return tokens === undefined || setting === undefined ? undefined : { tokens, setting };
+}
+
+/** Context parallelism multiplies what one block of an event holds. */
+function isContextParallel(launch: Launch): boolean {
+  const setting = flagOf(launch, '--decode-context-parallel-size', '-dcp', '--dcp-size');
+  return setting !== undefined && numberOf(setting) !== 1;
+}
+
+function switchedOff(
+  launch: Launch,
+  on: readonly string[],
+  off: readonly string[],
+): { readonly name: string; readonly span: Span } | undefined {
+  const found = switchOf(launch, on, off);
+  return found === undefined || found.isOn ? undefined : found;
+}
+
+/**
+ * Whether KV events leave the worker. vLLM and SGLang publish with
+ * `--kv-events-config` alone; Dynamo's vLLM wrapper added it by itself up to 1.0.
+ */
+function publishesEvents(launch: Launch): boolean | undefined {
+  const { backend, isDynamo, version } = launch;
+  if (backend === 'trtllm') {
+    return isDynamo ? trtllmPublishes(launch) : undefined;
+  }
+  if (backend !== 'vllm' && backend !== 'sglang') {
+    return undefined;
+  }
+  const config = flagOf(launch, '--kv-events-config');
+  if (config !== undefined) {
+    return config.value === undefined ? undefined : configPublishes(backend, config.value);
+  }
+  const hasConfigFile = flagOf(launch, '--config') !== undefined;
+  const hasDotted = launch.args.some(({ value }) => /^--kv-events-config\./.test(value ?? ''));
+  if (launch.hasUnseenArgs || hasConfigFile || hasDotted) {
+    return undefined;
+  }
+  if (backend === 'vllm' && isDynamo) {
+    return version === undefined ? undefined : !isAtLeast(version, 1, 1);
+  }
+  return false;
+}
+
+function trtllmPublishes(launch: Launch): boolean | undefined {
+  const flag = switchOf(
+    launch,
+    ['--publish-kv-events', '--publish-events-and-metrics'],
+    ['--no-publish-kv-events', '--no-publish-events-and-metrics'],
+  );
+  if (flag !== undefined) {
+    return flag.isOn;
+  }
+  const variable = variableOf(
+    launch,
+    'DYN_TRTLLM_PUBLISH_KV_EVENTS',
+    'DYN_TRTLLM_PUBLISH_EVENTS_AND_METRICS',
+  );
+  if (variable !== undefined) {
+    return variable.value === undefined ? undefined : !isFalse(variable.value);
+  }
+  return launch.hasUnseenArgs || launch.hasUnseenEnv ? undefined : false;
+}
+
+function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | undefined {
+  let config: unknown;
+  try {
+    config = parseJson(json);
+  } catch {
+    return undefined;
+  }
+  if (typeof config !== 'object' || config === null) {
+    return undefined;
+  }
+  const { publisher, enable_kv_cache_events: isEnabled } = config as Record<string, unknown>;
+  return backend === 'vllm'
+    ? isEnabled === true && publisher !== 'null'
+    : publisher !== undefined && publisher !== 'null';
+}
+
+/** Flags of workers that generate no text: they encode pictures, or embed, or draw. */
+const WITHOUT_CACHE =
+  /^--(?:multimodal-(?:encode-worker|processor|encode)|(?:embedding|classify|rerank)-worker|[a-z-]*(?:diffusion|video)[a-z-]*-worker|is-embedding)/;
+
+/** Whether a worker has a KV cache that others may want to know of. */
+export function hasCache(launch: Launch): boolean {
+  const mode = flagOf(launch, '--disaggregation-mode')?.value;
+  return mode !== 'encode' && !launch.args.some(({ value }) => WITHOUT_CACHE.test(value ?? ''));
+}
+
+function phaseOf(launch: Launch): Phase {
+  if (switchOf(launch, ['--is-prefill-worker'], []) !== undefined) {
+    return 'prefill';
+  }
+  if (switchOf(launch, ['--is-decode-worker'], []) !== undefined) {
+    return 'decode';
+  }
+  const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
+  return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
+}
+
+/** By the name under which it is served, else by the model itself. */
+function modelOf(launch: Launch): string | undefined {
+  const named =
+    flagOf(launch, '--served-model-name') ?? flagOf(launch, '--model', '--model-path', '--model-name');
+  if (named !== undefined) {
+    return named.value;
+  }
+  const [first] = launch.args;
+  return launch.isDynamo || first?.value?.startsWith('-') ? undefined : first?.value;
+}

@@ -1,0 +1,125 @@
+import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
+import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/yaml-bounds.js';
+
+/** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
+export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
+
+/** Sixteen mebibytes of manifests have some two million pieces; custom resources with schemas in them are some thirty deep. */
+const YAML_BOUNDS = { maxLexemes: 8_000_000, maxDepth: 128 };
+
+/** Documents in one file. */
+const MAX_DOCUMENTS = 10_000;
+
+/** Aliases may not blow a small file up. */
+const MAX_ALIASES = 100;
+
+/** A file of YAML documents with its text, from which every place and every change is told. */
+export interface SourceFile {
+  /** As the operator wrote it. */
+  readonly file: string;
+  readonly text: string;
+  /** Those that are mappings and can be read. */
+  readonly documents: readonly Document.Parsed[];
+  /** Why parts of it cannot be read. */
+  readonly problems: readonly { readonly line: number; readonly column: number; readonly message: string }[];
+  /** Line and column, from 1, of an offset. */
+  placeOf(offset: number): { readonly line: number; readonly column: number };
+}
+
+/** Reads the YAML documents of a text. Broken documents become problems, and the others are read all the same. */
+export function readSourceFile(file: string, text: string): SourceFile {
+  const placeOf = placesIn(text);
+  const excess = findYamlExcess(text, YAML_BOUNDS);
+  if (excess !== undefined) {
+    const message = `It ${YAML_EXCESS[excess]} to be read`;
+    return { file, text, documents: [], problems: [{ line: 1, column: 1, message }], placeOf };
+  }
+  const parsed = parseAllDocuments(text, {
+    prettyErrors: false,
+    // Its own look for duplicates compares every key with every other.
+    uniqueKeys: false,
+    stringKeys: true,
+    keepSourceTokens: true,
+  });
+  const all = Array.isArray(parsed) ? parsed : [];
+  const read = all.slice(0, MAX_DOCUMENTS).map((document) => ({ document, fault: faultOf(document) }));
+  const rest = all[MAX_DOCUMENTS];
+  const faults = [
+    ...read.flatMap(({ fault }) => fault ?? []),
+    ...(rest === undefined
+      ? []
+      : [
+          {
+            at: rest.range[0],
+            message: `There are more than ${MAX_DOCUMENTS} documents; those from here on are not read`,
+          },
+        ]),
+  ];
+  const problems = faults.map(({ at, message }) => ({ ...placeOf(at), message }));
+  const documents = read
+    .filter(({ document, fault }) => fault === undefined && isMap(document.contents))
+    .map(({ document }) => document);
+  return { file, text, documents, problems, placeOf };
+}
+
+/** Tells line and column, from 1, of offsets in a text. */
+export function placesIn(text: string): SourceFile['placeOf'] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
+}
+
+/** Why a document cannot be read, if it cannot. */
+function faultOf(document: Document.Parsed): { readonly at: number; readonly message: string } | undefined {
+  const [error] = document.errors;
+  if (error !== undefined) {
+    // The parser's words for its own recursion say nothing of the text.
+    const isTooDeep = /call stack/.test(error.message);
+    return { at: error.pos[0], message: isTooDeep ? 'It is nested too deeply to be read' : error.message };
+  }
+  let aliases = 0;
+  let fault: { readonly at: number; readonly message: string } | undefined;
+  visit(document, {
+    // Each stands for all that its anchor holds.
+    Alias(_key, node) {
+      aliases += 1;
+      if (aliases > MAX_ALIASES) {
+        fault = {
+          at: startOf(node),
+          message: `A document may have ${MAX_ALIASES} aliases, and this is one more`,
+        };
+        return visit.BREAK;
+      }
+      return undefined;
+    },
+    Map(_key, { items }) {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : undefined;
+        if (isScalar(key) && name !== '<<' && keys.has(name)) {
+          fault = {
+            at: startOf(key),
+            message: `The key ${JSON.stringify(String(name).slice(0, 100))} is there twice`,
+          };
+          return visit.BREAK;
+        }
+        keys.add(name);
+      }
+      return undefined;
+    },
+  });
+  return fault;
+}
+
+function startOf({ range }: Pick<Node, 'range'>): number {
+  return range?.[0] ?? 0;
+}

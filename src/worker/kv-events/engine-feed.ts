@@ -1,0 +1,285 @@
+import type { ObservedSize } from '../../core/contract/observed-size.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { describeError } from '../../edge/platform/describe-error.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import type { Random } from '../../edge/platform/random.js';
+import { cutChanges } from './cut-changes.js';
+import { EndpointCheck } from './endpoint-check.js';
+import { EventCounts } from './event-counts.js';
+import type { Feed, FeedListener } from './feed.js';
+import { FeedCounts } from './feed-counts.js';
+import { describeSource, type FeedSource, isSameSource } from './feed-source.js';
+import { RankFeed, type RankFeedOptions } from './rank-feed.js';
+import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
+import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
+import { RelayLog, type RelayLogOptions } from './relay-log.js';
+import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
+import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
+
+export interface EngineFeedOptions
+  extends RankFeedOptions,
+    RelayLogOptions,
+    ZmqSocketsOptions,
+    TrtllmDrainOptions,
+    RankPictureOptions {}
+
+export interface EngineFeedModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** The first main-attention device store of this instance on a rank, and every later one of another width or unit. */
+  readonly onObserved: (observed: ObservedSize) => void;
+  /** The publisher was restarted (its sequence went back): the engine itself probably was. */
+  readonly onPublisherRestart: (rank: number) => void;
+  /** The connection to a publisher broke: the engine may have gone. Default: nobody is told. */
+  readonly onPublisherDown?: () => void;
+  /** Needed for sources of the kind `trtllm-drain`. */
+  readonly postJson?: PostJson;
+  /** Default: ZeroMQ, loaded when the first source is set. */
+  readonly sockets?: Sockets;
+}
+
+/** What is loaded when the first source is set. */
+interface Loaded {
+  readonly makePicture: () => RankPicture;
+  readonly sockets: Sockets;
+}
+
+interface Running {
+  readonly source: FeedSource;
+  readonly feed: Feed;
+  readonly picture: RankPicture;
+}
+
+/**
+ * One engine's live events, all ranks, as a relay for any number of readers.
+ * It costs next to nothing until its first source is set: ZeroMQ and the
+ * hashing kernel are loaded then.
+ */
+export class EngineFeed implements Relay {
+  readonly counts: EventCounts = new EventCounts();
+  readonly feedCounts: FeedCounts = new FeedCounts();
+  readonly #options: EngineFeedOptions;
+  readonly #modules: EngineFeedModules;
+  readonly #log: RelayLog;
+  readonly #check: EndpointCheck;
+  readonly #running = new Map<number, Running>();
+  /** What was told last of each rank, without what changes with every batch. */
+  readonly #told = new Map<number, string>();
+  /** The width that was told last of each rank. */
+  readonly #observed = new Map<number, string>();
+  #wanted: readonly FeedSource[] = [];
+  #instanceId = '';
+  #capacityBlocks: number | undefined;
+  #loading: Promise<Loaded> | undefined;
+  #arranging: Promise<void> = Promise.resolve();
+  #turn: Promise<unknown> = Promise.resolve();
+  #trouble = '';
+  #isClosed = false;
+
+  constructor(options: EngineFeedOptions, modules: EngineFeedModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#check = new EndpointCheck({
+      clock: modules.clock,
+      logger: modules.logger,
+      isWell: (rank) => this.#running.get(rank)?.feed.status.picture === 'exact',
+    });
+    this.#log = new RelayLog(
+      options,
+      {
+        ranks: () => this.ranks,
+        snapshot: (rank) => this.#running.get(rank)?.picture.snapshot(),
+      },
+      modules,
+    );
+  }
+
+  /**
+   * The engine start that is running, as in the capability report. Another one
+   * than before drops the pictures and replays from 0, unless a restart of the
+   * publisher has done so already.
+   */
+  setInstance(instanceId: string): void {
+    if (instanceId === this.#instanceId || this.#isClosed) return;
+    const isFirst = this.#instanceId === '';
+    const { streamId } = this.#log;
+    this.#instanceId = instanceId;
+    this.#log.name(instanceId);
+    for (const { feed, source } of isFirst ? [] : this.#running.values()) {
+      if (feed.hasRestarted) {
+        feed.acceptInstance();
+        continue;
+      }
+      this.#observed.delete(source.rank);
+      feed.beginAnew('the engine was started anew');
+    }
+    // Who starts anew is told the name by that.
+    if (this.#log.streamId === streamId) this.#log.tellName();
+  }
+
+  /** Idempotent; may be called with the same list at every probe round. The first source of a rank counts. */
+  setSources(sources: readonly FeedSource[]): void {
+    if (this.#isClosed) return;
+    const byRank = new Map<number, FeedSource>();
+    for (const source of sources) if (!byRank.has(source.rank)) byRank.set(source.rank, source);
+    const wanted = [...byRank.values()].sort((one, other) => one.rank - other.rank);
+    const isSame =
+      wanted.length === this.#wanted.length &&
+      wanted.every((source, at) => isSameSource(source, this.#wanted[at] as FeedSource));
+    if (isSame) return;
+    this.#wanted = wanted;
+    // Sockets that a test gives are at no address.
+    if (this.#modules.sockets === undefined) this.#check.watch(wanted);
+    this.#arranging = this.#arranging.then(() => this.#arrange());
+  }
+
+  /** Blocks that fit on the device of each rank at most; undefined when it is not known. See `RankPicture.setCapacity`. */
+  setCapacity(blocks: number | undefined): void {
+    this.#capacityBlocks = blocks;
+    for (const { picture } of this.#running.values()) picture.setCapacity(blocks);
+  }
+
+  get ranks(): readonly RankStatus[] {
+    return this.#wanted.map(({ rank }) => {
+      const status = this.#running.get(rank)?.feed.status ?? {
+        rank,
+        picture: 'none',
+        reason: this.#trouble === '' ? 'its events are not read yet' : this.#trouble,
+        blockCount: 0,
+      };
+      // Why an endpoint is silent says more than that it is.
+      const finding = this.#check.findingOf(rank);
+      return finding === undefined ? status : { ...status, reason: finding };
+    });
+  }
+
+  open(position: RelayPosition | undefined, onReadable: () => void): RelayReader {
+    return this.#log.open(position, onReadable);
+  }
+
+  /** Closes every socket. Readers get nothing more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#wanted = [];
+    await this.#check.close();
+    await this.#arranging;
+    await Promise.all([...this.#running.values()].map(({ feed }) => feed.close()));
+    this.#running.clear();
+  }
+
+  /** Closes what is not wanted any more and starts what is new. Never rejects. */
+  async #arrange(): Promise<void> {
+    const wanted = this.#wanted;
+    const old = [...this.#running.values()].filter(
+      ({ source }) => !wanted.some((other) => isSameSource(source, other)),
+    );
+    await Promise.all(old.map(({ feed }) => feed.close()));
+    for (const { source } of old) {
+      this.#running.delete(source.rank);
+      this.#told.delete(source.rank);
+      this.#observed.delete(source.rank);
+    }
+    if (old.length > 0) this.#log.reset('the engine tells its events elsewhere now');
+    if (this.#isClosed || wanted.length === 0) return;
+    try {
+      this.#loading ??= this.#load();
+      const loaded = await this.#loading;
+      for (const source of wanted) {
+        if (!this.#isClosed && !this.#running.has(source.rank)) this.#run(source, loaded);
+      }
+    } catch (error) {
+      this.#loading = undefined;
+      this.#trouble = `KV events cannot be read on this machine: ${describeError(error)}`;
+      this.#modules.logger.error({ error }, 'KV events cannot be read on this machine.');
+    }
+  }
+
+  async #load(): Promise<Loaded> {
+    const [{ RankPicture }, { BlockHasher }, sockets] = await Promise.all([
+      import('./rank-picture.js'),
+      import('../../core/blocks/block-hasher.js'),
+      this.#modules.sockets ?? loadZmqSockets(this.#options, this.#modules),
+    ]);
+    const hasher = new BlockHasher();
+    return {
+      sockets,
+      makePicture: () => new RankPicture(this.#options, { hasher, counts: this.counts }),
+    };
+  }
+
+  #run(source: FeedSource, loaded: Loaded): void {
+    const { clock, logger, postJson } = this.#modules;
+    const picture = loaded.makePicture();
+    picture.setCapacity(this.#capacityBlocks);
+    const common = { clock, logger, picture, counts: this.feedCounts, listener: this.#listenerOf(source) };
+    const feed: Feed =
+      source.kind === 'trtllm-drain'
+        ? new TrtllmDrain(source, this.#options, { ...common, postJson })
+        : new RankFeed(source, this.#options, { ...common, sockets: loaded.sockets, inTurn: this.#inTurn });
+    this.#running.set(source.rank, { source, feed, picture });
+    this.#tellStatus(source.rank);
+    feed.start();
+  }
+
+  #listenerOf(source: FeedSource): FeedListener {
+    const { rank } = source;
+    return {
+      onApplied: (applied) => this.#onApplied(source, applied),
+      onDropped: (reason) => {
+        this.#told.set(rank, this.#describe(rank));
+        this.#log.reset(`rank ${rank}: ${reason}`);
+      },
+      onStatus: () => this.#tellStatus(rank),
+      onPublisherRestart: () => {
+        this.#observed.delete(rank);
+        this.#modules.onPublisherRestart(rank);
+      },
+      onPublisherDown: () => this.#modules.onPublisherDown?.(),
+    };
+  }
+
+  #onApplied(source: FeedSource, applied: AppliedBatch): void {
+    const { rank } = source;
+    // What a change of another group means, readers must know before it.
+    if (applied.hasNewGroups === true) this.#tellStatus(rank);
+    const parts = cutChanges(applied.changes);
+    for (const [at, part] of parts.entries()) {
+      // Its place in a cache view is complete with the last part.
+      this.#log.changes(rank, part, at === parts.length - 1 ? applied.publishedAtMs : undefined);
+    }
+    const { observed } = applied;
+    if (observed === undefined) return;
+    const key = `${observed.tokensPerBlock} ${observed.unit} ${JSON.stringify(observed.groups ?? [])}`;
+    if (this.#observed.get(rank) === key) return;
+    this.#observed.set(rank, key);
+    this.#modules.onObserved({
+      ...observed,
+      rank,
+      origin: describeSource(source),
+      observedAtMs: this.#modules.clock.wallMs(),
+    });
+  }
+
+  #tellStatus(rank: number): void {
+    const described = this.#describe(rank);
+    if (this.#told.get(rank) === described) return;
+    this.#told.set(rank, described);
+    const status = this.#running.get(rank)?.feed.status;
+    if (status !== undefined) this.#log.rankState(status);
+  }
+
+  /** What of a rank's status is told when it changes: not its counts. */
+  #describe(rank: number): string {
+    const status = this.#running.get(rank)?.feed.status;
+    const groups = JSON.stringify(status?.cacheGroups ?? []);
+    return `${status?.picture} ${status?.unknownBeforeSequence} ${groups} ${status?.reason}`;
+  }
+
+  /** One replay at a time: it takes the engine's publisher from its work. */
+  readonly #inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  };
+}

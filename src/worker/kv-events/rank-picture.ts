@@ -1,0 +1,463 @@
+import type { BlockHasher } from '../../core/blocks/block-hasher.js';
+import type { Tier } from '../../core/blocks/tier.js';
+import { type CacheGroup, mainGroupOf } from '../../core/contract/cache-groups.js';
+import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { CacheGroupTable } from './cache-group-table.js';
+import { ChangeWriter } from './change-writer.js';
+import { BatchDecoder, type BatchHead, toTheEnd } from './decode-batch.js';
+import type { EngineEvent } from './engine-event.js';
+import type { EventCounts, EventResult, EventType } from './event-counts.js';
+import { GroupBlocks } from './group-blocks.js';
+import { NamespaceTable } from './namespace-table.js';
+import type { BlockChange } from './relay.js';
+import type { PicturePiece } from './relay-log.js';
+import { tierOfMedium } from './tier-of-medium.js';
+import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
+
+/** Blocks that a picture holds unless told otherwise: about half a GiB. */
+const DEFAULT_MAX_BLOCKS = 16_777_216;
+/** Why hits are not exact in a model without full attention. */
+const GUESSED =
+  'it has no full attention, and its events do not say which blocks of a prompt it keeps, nor do its hashes: they are taken for the last ones';
+/** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
+const DEFAULT_PIECE_HASHES = 8_192;
+
+export interface RankPictureOptions {
+  /** Blocks that are held at most, those that are kept out included; default 16,777,216. */
+  readonly maxBlocks?: number;
+  /** Different pairs of LoRA name and cache salt whose blocks are told at a time; default 65,536. */
+  readonly maxNamespaces?: number;
+}
+
+export interface RankPictureModules {
+  readonly hasher: BlockHasher;
+  readonly counts: EventCounts;
+}
+
+/** A block size as an engine's own event tells it. */
+export interface ObservedWidth {
+  readonly tokensPerBlock: number;
+  readonly unit: 'token' | 'bigram';
+  /** The event in short: `BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention`. */
+  readonly raw: string;
+  /** The KV cache groups, where the rank has others than one of full attention; the width is then that of the main one. */
+  readonly groups?: readonly CacheGroup[];
+}
+
+/** What came of a batch. */
+export interface AppliedBatch {
+  /** In order; empty when nothing changed. */
+  readonly changes: readonly BlockChange[];
+  /** Wall-clock milliseconds since 1970, of the engine's clock. */
+  readonly publishedAtMs?: number;
+  /** Data-parallel rank that the batch itself names. */
+  readonly rank?: number;
+  /** Of the first store of the main group on the device; absent when there is none. */
+  readonly observed?: ObservedWidth;
+  /** Stores whose parent is not known: a replay may heal that. */
+  readonly orphans: number;
+  /** Why the payload, or a part of it, could not be read; absent when it could. */
+  readonly problem?: string;
+  /** The KV cache groups are others than before: readers are told before the changes. */
+  readonly hasNewGroups?: true;
+  /** Another group is the main one now: the changes clear readers and give them everything again. */
+  readonly isRetold?: true;
+}
+
+/**
+ * What one data-parallel rank of an engine holds, by its own events. It tells
+ * no block that the rank may not hold, or may hold for another identity than
+ * tokens, LoRA, salt and media say.
+ */
+export class RankPicture {
+  readonly #hasher: BlockHasher;
+  readonly #counts: EventCounts;
+  readonly #maxBlocks: number;
+  readonly #decoder = new BatchDecoder();
+  readonly #groups = new CacheGroupTable();
+  /** Blocks of the main group. */
+  #main: GroupBlocks;
+  #mainIndex = 0;
+  /** Blocks of the other groups, by index. */
+  readonly #others = new Map<number, GroupBlocks>();
+  /** The groups by which blocks are sorted now; those that the batch shows count from its end on. */
+  #settled: readonly CacheGroup[] = [];
+  #hasDeferred = false;
+  #hasNewGroups = false;
+  #isRetold = false;
+  #isGuessed = false;
+  /** Blocks of the engine on its device, all groups; Infinity when it is not known. */
+  #capacityBlocks = Number.POSITIVE_INFINITY;
+  #hasFartherTier = false;
+  readonly #namespaces: NamespaceTable;
+  readonly #writer = new ChangeWriter();
+  readonly #trtllm = new TrtllmReader();
+  readonly #results = new Set<EventResult>();
+  #orphans = 0;
+  #observed: ObservedWidth | undefined;
+  #flaw: string | undefined;
+  /** Blocks were kept out that a prompt may ask for; over once no block is kept out any more. */
+  #lacks: string | undefined;
+  /** Whether nothing was stored since the last clear. */
+  #isClear = true;
+
+  constructor(options: RankPictureOptions, modules: RankPictureModules) {
+    this.#hasher = modules.hasher;
+    this.#counts = modules.counts;
+    this.#maxBlocks = options.maxBlocks ?? DEFAULT_MAX_BLOCKS;
+    this.#namespaces = new NamespaceTable(options, {
+      hasher: modules.hasher,
+      isUsed: (id) => this.#some((blocks) => blocks.countIn(id) > 0),
+    });
+    this.#main = this.#makeBlocks();
+  }
+
+  /** Blocks that are told, all groups; one in several tiers, or copies of one, count once. */
+  get size(): number {
+    return this.#sum((blocks) => blocks.size - blocks.hiddenCount);
+  }
+
+  /** By index; empty while the rank has shown one group of full attention alone. */
+  get cacheGroups(): readonly CacheGroup[] {
+    return this.#settled;
+  }
+
+  /** Why hits among the blocks cannot be predicted exactly; undefined when nothing speaks against it. */
+  get approximation(): string | undefined {
+    return this.#groups.doubt ?? (this.#isGuessed ? GUESSED : undefined);
+  }
+
+  /**
+   * Blocks that fit on the engine's device, all groups together; undefined when it is not known. An engine that
+   * announces more copies than that does not announce each copy's end: from then on each block counts once.
+   */
+  setCapacity(blocks: number | undefined): void {
+    this.#capacityBlocks = blocks ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Why the picture can no longer be exact; undefined when nothing speaks against it. A clear mends it. */
+  get flaw(): string | undefined {
+    return this.#flaw ?? this.#lacks;
+  }
+
+  /** Applies one batch of an engine that speaks MessagePack. Never throws, whatever the bytes. */
+  apply(payload: Uint8Array): AppliedBatch {
+    return toTheEnd(this.applyInSteps(payload));
+  }
+
+  /**
+   * The same in steps of bounded work, between which others may read what is held, and clear it. The changes are given
+   * whole, at the end; a caller that stops before calls `return`, and clears.
+   */
+  *applyInSteps(payload: Uint8Array): Generator<undefined, AppliedBatch, undefined> {
+    let head: BatchHead | undefined;
+    try {
+      head = yield* this.#decoder.decodeInSteps(payload, this.#onEvent, this.#onUnreadable);
+    } finally {
+      if (head === undefined) this.#takeApplied();
+    }
+    return { ...head, ...this.#takeApplied() };
+  }
+
+  /** Applies TensorRT-LLM's JSON events, parsed without loss; see `TrtllmReader`. Never throws. */
+  applyTrtllm(events: unknown, options: TrtllmOptions = {}): AppliedBatch {
+    const head = this.#trtllm.read(events, options, this.#onEvent, this.#onUnreadable);
+    return { ...head, ...this.#takeApplied() };
+  }
+
+  /** Forgets everything, also what was learned of the engine. */
+  clear(): void {
+    this.#clearBlocks();
+    this.#groups.clear();
+    this.#settled = [];
+    this.#others.clear();
+    this.#main = this.#makeBlocks();
+    this.#mainIndex = 0;
+    this.#trtllm.clear();
+  }
+
+  /**
+   * Everything held now, in bounded pieces, while batches may be applied
+   * between two pieces: every block that is held from the start to the end is
+   * in it, some perhaps twice.
+   */
+  snapshot(maxHashesPerPiece: number = DEFAULT_PIECE_HASHES): {
+    next(): PicturePiece | undefined;
+  } {
+    const left = [this.#main, ...this.#others.values()];
+    let pieces: { next(): PicturePiece | undefined } | undefined;
+    return {
+      next: () => {
+        for (;;) {
+          const [blocks] = left;
+          if (blocks === undefined) return undefined;
+          pieces ??= blocks.pieces(maxHashesPerPiece);
+          const piece = pieces.next();
+          if (piece !== undefined)
+            return blocks.label === undefined ? piece : { ...piece, group: blocks.label };
+          pieces = undefined;
+          left.shift();
+        }
+      },
+    };
+  }
+
+  readonly #onEvent = (event: EngineEvent): void => this.#applyEvent(event);
+
+  readonly #onUnreadable = (): void => this.#distrust();
+
+  #takeApplied(): Omit<AppliedBatch, 'publishedAtMs' | 'rank' | 'problem'> {
+    this.#settle();
+    this.#checkCopies();
+    const observed = this.#observed;
+    const orphans = this.#orphans;
+    const isRetold = this.#isRetold;
+    const hasNewGroups = this.#hasNewGroups;
+    this.#observed = undefined;
+    this.#orphans = 0;
+    this.#hasDeferred = false;
+    this.#isRetold = false;
+    this.#hasNewGroups = false;
+    return {
+      changes: this.#writer.take(),
+      orphans,
+      ...(observed === undefined ? {} : { observed: this.#withGroups(observed) }),
+      ...(hasNewGroups ? { hasNewGroups } : {}),
+      ...(isRetold ? { isRetold } : {}),
+    };
+  }
+
+  #withGroups(observed: ObservedWidth): ObservedWidth {
+    const groups = this.#settled;
+    const main = mainGroupOf(groups);
+    if (main === undefined) return observed;
+    return { tokensPerBlock: main.tokensPerBlock, unit: observed.unit, raw: groupsInShort(groups), groups };
+  }
+
+  /** Sorts what is held by the groups that were seen: another one may be the main one now. */
+  #settle(): void {
+    const { groups, mainIndex } = this.#groups;
+    if (groups === this.#settled && mainIndex === this.#mainIndex) return;
+    this.#hasNewGroups ||= groups !== this.#settled;
+    this.#settled = groups;
+    if (mainIndex === this.#mainIndex) return;
+    const before = this.#main;
+    const next = this.#others.get(mainIndex) ?? this.#makeBlocks();
+    this.#others.delete(mainIndex);
+    if (before.size > 0) {
+      before.label = this.#mainIndex;
+      this.#others.set(this.#mainIndex, before);
+    }
+    next.label = undefined;
+    this.#main = next;
+    this.#mainIndex = mainIndex;
+    if (before.size > 0 || next.size > 0) this.#retell();
+  }
+
+  #retell(): void {
+    this.#isRetold = true;
+    this.#writer.cleared();
+    const pieces = this.snapshot();
+    for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) this.#writer.piece(piece);
+  }
+
+  #checkCopies(): void {
+    if (this.#hasFartherTier || this.#capacityBlocks === Number.POSITIVE_INFINITY) return;
+    const copies = this.#sum(({ copyCount }) => copyCount);
+    if (copies === 0 || copies + this.#sum(({ size }) => size) <= this.#capacityBlocks) return;
+    this.#each((blocks) => blocks.ignoreCopies());
+    this.#flaw = `announces more copies of blocks than the ${this.#capacityBlocks} blocks that it has`;
+  }
+
+  #makeBlocks(): GroupBlocks {
+    return new GroupBlocks(this.#maxBlocks, {
+      hasher: this.#hasher,
+      writer: this.#writer,
+      namespaces: this.#namespaces,
+      reader: this.#decoder.reader,
+      results: this.#results,
+      onOrphan: () => {
+        // Once blocks had to be left out, parents are missing for good.
+        if (this.#flaw === undefined) this.#orphans += 1;
+      },
+      onLack: (reason) => {
+        this.#lacks = reason;
+      },
+      onGuess: () => {
+        this.#isGuessed = true;
+      },
+      onFull: () => this.#fill(),
+    });
+  }
+
+  #each(visit: (blocks: GroupBlocks) => void): void {
+    visit(this.#main);
+    for (const blocks of this.#others.values()) visit(blocks);
+  }
+
+  #sum(count: (blocks: GroupBlocks) => number): number {
+    let sum = count(this.#main);
+    for (const blocks of this.#others.values()) sum += count(blocks);
+    return sum;
+  }
+
+  #some(test: (blocks: GroupBlocks) => boolean): boolean {
+    return test(this.#main) || [...this.#others.values()].some(test);
+  }
+
+  /**
+   * What could not be read may have been a removal: nothing is credited rather
+   * than what may be gone. What is stored from here on is known again.
+   */
+  #distrust(): void {
+    this.#counts.countEvent('other', 'undecodable');
+    if (this.#some(({ size }) => size > 0)) this.#writer.cleared();
+    this.#decoder.dropDeferred();
+    this.#clearBlocks();
+    this.#flaw = 'some of its KV events could not be read: what it held before them is unknown';
+  }
+
+  #clearBlocks(): void {
+    // Clears in a row cost nothing: an engine may send a batch of nothing else.
+    if (!this.#isClear) {
+      this.#each((blocks) => blocks.clear());
+      this.#namespaces.clear();
+      this.#isClear = true;
+      this.#isGuessed = false;
+    }
+    this.#flaw = undefined;
+    this.#lacks = undefined;
+  }
+
+  #applyEvent(event: EngineEvent): void {
+    this.#results.clear();
+    switch (event.type) {
+      case 'stored':
+      case 'removed':
+        if (this.#change(event)) break;
+        this.#decoder.defer();
+        this.#hasDeferred = true;
+        return;
+      case 'cleared':
+        this.#clearAll(event);
+        break;
+      case 'ignored':
+        this.#results.add('ignored_event');
+    }
+    const type: EventType = event.type === 'ignored' ? 'other' : event.type;
+    for (const result of this.#results) this.#counts.countEvent(type, result);
+  }
+
+  #clearAll(event: EngineEvent): void {
+    if (event.locality !== undefined && event.locality !== 'LOCAL') {
+      this.#results.add('remote_locality');
+      return;
+    }
+    this.#decoder.dropDeferred();
+    this.#hasDeferred = false;
+    this.#clearBlocks();
+    this.#writer.cleared();
+    this.#results.add('applied');
+  }
+
+  /** Applies a store or removal; false when it has to wait for the others of its batch. */
+  #change(event: EngineEvent): boolean {
+    const tier = tierOfMedium(event.medium);
+    const refusal = this.#refusal(event) ?? (tier === undefined ? 'unknown_medium' : undefined);
+    const blocks = refusal === undefined ? this.#blocksOf(event) : this.#main;
+    if (blocks === undefined) return false;
+    if (refusal !== undefined || tier === undefined) this.#results.add(refusal ?? 'unknown_medium');
+    else if (event.hashCount === 0 && event.type === 'removed') this.#results.add('no_whole_block');
+    else if (event.type === 'removed') this.#remove(event, tier, blocks);
+    else this.#store(event, tier, blocks);
+    return true;
+  }
+
+  #refusal(event: EngineEvent): EventResult | undefined {
+    if (event.locality !== undefined && event.locality !== 'LOCAL') return 'remote_locality';
+    return this.#groups.read(event);
+  }
+
+  /**
+   * Where the blocks of an event are. Undefined when that shows only at the end of the batch: an engine announces its
+   * groups one after the other, and what the main one says of a block names it in the others. A removal from the main
+   * group waits as soon as others do, so that they still find the block.
+   */
+  #blocksOf(event: EngineEvent): GroupBlocks | undefined {
+    const groups = this.#groups;
+    const isOrderKnown = groups.groups.length === 0 || groups.hasFullAttention;
+    if (isOrderKnown || event.isDeferred) this.#settle();
+    if (groups.groups.length === 0) return this.#main;
+    const index = event.groupIndex ?? 0;
+    const isMain = index === this.#mainIndex;
+    const isInOrder = !this.#hasDeferred || (event.type === 'stored' && isOrderKnown);
+    const isFirst = isMain && isInOrder && (isOrderKnown || groups.groups === this.#settled);
+    if (!isFirst && !event.isDeferred) return undefined;
+    if (isMain) return this.#main;
+    const known = this.#others.get(index);
+    if (known !== undefined) return known;
+    const blocks = this.#makeBlocks();
+    blocks.label = index;
+    this.#others.set(index, blocks);
+    return blocks;
+  }
+
+  #store(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
+    this.#isClear = false;
+    if (tier !== 'device') this.#hasFartherTier = true;
+    const isSparse = this.#groups.isSparse && blocks === this.#main;
+    if (event.hashCount === 0 && !isSparse) this.#results.add('no_whole_block');
+    else if (this.#others.size > 0 && this.#isFull(event)) this.#fill();
+    else if (event.tokenCount === 0 && event.hashCount > 0) blocks.storeKnown(event, tier);
+    else if (event.tokenCount === 0) this.#results.add('no_whole_block');
+    else if (!isTokensPerBlock(event.tokensPerBlock)) this.#results.add('width_invalid');
+    else {
+      this.#observe(event, tier);
+      if (blocks !== this.#main) blocks.storeBeside(event, tier, this.#main);
+      else if (isSparse) blocks.storeSparse(event, tier);
+      else blocks.store(event, tier);
+    }
+  }
+
+  #isFull({ hashCount }: EngineEvent): boolean {
+    return this.#sum(({ size }) => size) + hashCount > this.#maxBlocks;
+  }
+
+  #observe(event: EngineEvent, tier: Tier): void {
+    if (this.#observed !== undefined || tier !== 'device' || event.widthAssumed) return;
+    const { tokensPerBlock, bigram } = event;
+    const unit = bigram ? 'bigram' : 'token';
+    this.#observed = { tokensPerBlock, unit, raw: event.words ?? inShort(event) };
+  }
+
+  #remove(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
+    blocks.remove(event, tier);
+    if (this.#lacks !== undefined && this.#sum(({ hiddenCount }) => hiddenCount) === 0)
+      this.#lacks = undefined;
+  }
+
+  #fill(): void {
+    this.#results.add('mirror_full');
+    this.#flaw = `holds more than ${this.#maxBlocks} blocks`;
+  }
+}
+
+function inShort(event: EngineEvent): string {
+  const fields = [
+    ['block_size', event.tokensPerBlock],
+    ['medium', event.medium],
+    ['group_idx', event.groupIndex],
+    ['kv_cache_spec_kind', event.attentionKind],
+  ];
+  const told = fields.filter(([, value]) => value !== undefined);
+  return ['BlockStored', ...told.map(([name, value]) => `${name}=${value}`)].join(' ');
+}
+
+/** `group_idx=0 kv_cache_spec_kind=sliding_window kv_cache_spec_sliding_window=128 block_size=32; …`. */
+function groupsInShort(groups: readonly CacheGroup[]): string {
+  const each = groups.map(({ index, engineKind, windowTokens, tokensPerBlock }) => {
+    const window = windowTokens === undefined ? '' : ` kv_cache_spec_sliding_window=${windowTokens}`;
+    return `group_idx=${index} kv_cache_spec_kind=${engineKind}${window} block_size=${tokensPerBlock}`;
+  });
+  return `BlockStored ${each.join('; ')}`;
+}

@@ -1,0 +1,312 @@
+import { BlockHasher } from '../../../core/blocks/block-hasher.js';
+import type { EngineKind } from '../../../core/contract/enums.js';
+import { type Clock, sleep } from '../../../edge/platform/clock.js';
+import { describeError } from '../../../edge/platform/describe-error.js';
+import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/http-get.js';
+import { excerpt } from '../../../edge/platform/probe-error.js';
+import type { Random } from '../../../edge/platform/random.js';
+import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
+import type { Relay } from '../../kv-events/relay.js';
+import {
+  type CanaryCounts,
+  type CanaryDoor,
+  type CanaryPrompt,
+  canaryBody,
+  canaryDoors,
+  readCounts,
+  readTokens,
+  renderAsks,
+} from './canary-doors.js';
+import { canaryLengths, MAX_CANARY_TOKENS } from './canary-size.js';
+import { type EngineLoad, readLoad } from './engine-load.js';
+import { type CanaryFault, judgeCanary } from './judge-canary.js';
+import { SeenBlocks } from './seen-blocks.js';
+
+/** Milliseconds for one answer of one token. A cold engine compiles kernels at its first prompt. */
+const ANSWER_TIMEOUT_MS = 60_000;
+/** Milliseconds until the blocks of a prompt that was answered must have arrived; engines publish with the next step. */
+const BLOCKS_TIMEOUT_MS = 5_000;
+/** Prompts that are tried on one path before it is believed that their blocks do not arrive. */
+const MAX_ATTEMPTS = 2;
+/** Data-parallel ranks that are asked; each has an event source of its own. */
+const MAX_RANKS = 8;
+/** Token ids of a prompt: every vocabulary has them, and none of them is a special one. */
+const FIRST_TOKEN = 100;
+const TOKEN_RANGE = 900;
+
+/** What a canary needs to know of the engine. */
+export interface CanaryTarget {
+  readonly engineKind: EngineKind;
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly model: string;
+  readonly tokensPerBlock: number | undefined;
+  readonly isBigram: boolean;
+  readonly maxModelLen: number | undefined;
+  readonly hitAlignmentTokens: number | undefined;
+  readonly dropsLastHitBlock: boolean | undefined;
+  /** Ranks whose events are read; empty when none are. */
+  readonly ranks: readonly number[];
+  /** Why no events are read; empty when they are. */
+  readonly eventsReason: string;
+  /** Where they are read, by rank. */
+  readonly eventSourceOf: (rank: number) => string;
+}
+
+export interface CanaryModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly get: HttpGet;
+  readonly post: HttpPostJson;
+  readonly relay: Relay;
+  /** Called for each prompt that is sent; must not throw. */
+  readonly onRequest: (path: string) => void;
+}
+
+/** What came of all paths. */
+export interface CanaryOutcome {
+  readonly results: readonly CanaryResult[];
+  readonly faults: readonly CanaryFault[];
+  /** Set when the engine had requests of others meanwhile: then nothing is known. */
+  readonly disturbedBy: string | undefined;
+}
+
+/** Asks one engine on each of its paths. Never rejects; ends early when `signal` aborts. */
+export async function runCanary(
+  target: CanaryTarget,
+  modules: CanaryModules,
+  signal: AbortSignal,
+): Promise<CanaryOutcome> {
+  const results: CanaryResult[] = [];
+  const faults: CanaryFault[] = [];
+  const doors = canaryDoors(target.engineKind);
+  const ranks = target.ranks.length === 0 ? [0] : target.ranks.slice(0, MAX_RANKS);
+  let known = target;
+  for (const [at, door] of doors.entries()) {
+    // Every rank has a source of its own to be proved; the paths are the same on all of them.
+    for (const rank of at === 0 ? ranks : ranks.slice(0, 1)) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+        if (signal.aborted) return { results, faults, disturbedBy: 'given up' };
+        const asked = await askDoor(door, rank, known, modules, signal);
+        if (asked.disturbedBy !== undefined) return { results, faults, disturbedBy: asked.disturbedBy };
+        if (asked.fault === 'source' && attempt < MAX_ATTEMPTS) continue;
+        results.push(asked.result);
+        if (asked.fault !== undefined) faults.push(asked.fault);
+        if (asked.tokensPerBlock !== undefined) known = { ...known, tokensPerBlock: asked.tokensPerBlock };
+        break;
+      }
+    }
+  }
+  return { results, faults, disturbedBy: undefined };
+}
+
+interface AskedDoor {
+  readonly result: CanaryResult;
+  readonly fault: CanaryFault | undefined;
+  readonly tokensPerBlock?: number | undefined;
+  readonly disturbedBy?: string;
+}
+
+/** One path: a prompt twice, longer ones while no block of them is stored and the size is not known. */
+async function askDoor(
+  door: CanaryDoor,
+  rank: number,
+  target: CanaryTarget,
+  modules: CanaryModules,
+  signal: AbortSignal,
+): Promise<AskedDoor> {
+  const lengths = canaryLengths(target.tokensPerBlock, target.maxModelLen);
+  if (lengths.length === 0) {
+    const reason = `no whole block of ${target.tokensPerBlock} tokens has room in a prompt (at most ${Math.min(target.maxModelLen ?? MAX_CANARY_TOKENS, MAX_CANARY_TOKENS)})`;
+    return unasked(door, rank, Canary_State.SKIPPED, reason);
+  }
+  let last: AskedDoor | undefined;
+  for (const length of lengths) {
+    last = await askOnce(door, rank, length, target, modules, signal);
+    const isFound = last.tokensPerBlock !== undefined || last.fault !== undefined;
+    if (isFound || signal.aborted || last.disturbedBy !== undefined) break;
+  }
+  return last as AskedDoor;
+}
+
+async function askOnce(
+  door: CanaryDoor,
+  rank: number,
+  length: number,
+  target: CanaryTarget,
+  modules: CanaryModules,
+  signal: AbortSignal,
+): Promise<AskedDoor> {
+  const before = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
+  if (before.requests !== 0) return disturbed(door, rank);
+  const prompt =
+    door.takes === 'chat' ? chatPrompt(length, modules.random) : tokenPrompt(length, modules.random);
+  const tokens =
+    prompt.type === 'tokens' ? prompt.tokens : await render(prompt.text, target, modules, signal);
+  const limit = (target.maxModelLen ?? Number.POSITIVE_INFINITY) - 1;
+  if (tokens !== undefined && tokens.length > limit) {
+    const reason = `the message becomes ${tokens.length} tokens, at most ${limit} fit`;
+    return unasked(door, rank, Canary_State.SKIPPED, reason);
+  }
+  const seen = target.eventsReason === '' ? new SeenBlocks(modules.relay) : undefined;
+  try {
+    const headers = target.ranks.length > 1 ? { 'x-data-parallel-rank': String(rank) } : {};
+    const body = canaryBody(door, prompt, target.model);
+    const ask = async (): Promise<HttpAnswer> => {
+      modules.onRequest(door.path);
+      return await modules.post(`${target.baseUrl}${door.path}`, body, {
+        signal,
+        timeoutMs: ANSWER_TIMEOUT_MS,
+        headers,
+      });
+    };
+    const first = await ask();
+    if (first.status !== 200) return refused(door, rank, first);
+    await arrival(seen, rank, tokens, target, modules, signal);
+    const between = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
+    const second = await ask();
+    if (second.status !== 200) return refused(door, rank, second);
+    const after = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
+    if ((between.requests ?? 0) > 0 || (after.requests ?? 0) > 0) return disturbed(door, rank);
+    return judged({ door, rank, tokens, target, seen, second, between, after });
+  } catch (error) {
+    return unasked(door, rank, Canary_State.INCONCLUSIVE, describeError(error));
+  } finally {
+    seen?.close();
+  }
+}
+
+function judged(asked: {
+  readonly door: CanaryDoor;
+  readonly rank: number;
+  readonly tokens: readonly number[] | undefined;
+  readonly target: CanaryTarget;
+  readonly seen: SeenBlocks | undefined;
+  readonly second: HttpAnswer;
+  readonly between: EngineLoad;
+  readonly after: EngineLoad;
+}): AskedDoor {
+  const { door, rank, tokens, target, seen, second, between, after } = asked;
+  const found = seen === undefined || tokens === undefined ? undefined : match(seen, tokens, target);
+  const own = found?.find((match) => match.rank === rank);
+  const tokensPerBlock = own?.tokensPerBlock ?? target.tokensPerBlock;
+  const counts = readCounts(second.body);
+  const { result, fault } = judgeCanary({
+    door,
+    rank,
+    promptTokens: tokens?.length,
+    counts: { ...counts, cachedTokens: counts.cachedTokens ?? counted(between, after) },
+    eventsReason: target.eventsReason,
+    tokensPerBlock,
+    ownBlocks: own?.count ?? 0,
+    otherBlocks: (seen?.count ?? 0) - (own?.count ?? 0),
+    strayRank: own === undefined ? found?.[0]?.rank : undefined,
+    isCachingOff: after.isCachingOff,
+    hitAlignmentTokens: target.hitAlignmentTokens,
+    dropsLastHitBlock: target.dropsLastHitBlock,
+    eventSource: target.eventSourceOf(rank),
+  });
+  return { result, fault, tokensPerBlock };
+}
+
+/** What an idle engine's own counter grew by: only the canary was there. */
+function counted(before: EngineLoad, after: EngineLoad): CanaryCounts['cachedTokens'] {
+  const grown =
+    before.cachedTokens === undefined || after.cachedTokens === undefined
+      ? undefined
+      : after.cachedTokens - before.cachedTokens;
+  return grown !== undefined && Number.isSafeInteger(grown) && grown >= 0 ? grown : undefined;
+}
+
+interface Match {
+  readonly rank: number;
+  readonly tokensPerBlock: number;
+  readonly count: number;
+}
+
+/** The ranks on which blocks of these tokens were seen, and how many. */
+function match(seen: SeenBlocks, tokens: readonly number[], { isBigram }: CanaryTarget): readonly Match[] {
+  const hasher = new BlockHasher();
+  const seed = hasher.seedOf('', '');
+  return seen.ranks.flatMap((rank) =>
+    seen.widthsOf(rank).flatMap((tokensPerBlock) => {
+      const unit = isBigram ? 'bigram' : 'token';
+      const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(tokens), { tokensPerBlock, unit, seed });
+      const count = seen.countOf(rank, tokensPerBlock, sequenceHashes);
+      return count === 0 ? [] : [{ rank, tokensPerBlock, count }];
+    }),
+  );
+}
+
+/** Waits until all blocks of the prompt have arrived, or long enough. */
+async function arrival(
+  seen: SeenBlocks | undefined,
+  rank: number,
+  tokens: readonly number[] | undefined,
+  target: CanaryTarget,
+  { clock }: CanaryModules,
+  signal: AbortSignal,
+): Promise<void> {
+  if (seen === undefined || tokens === undefined) return;
+  const isComplete = (): boolean =>
+    match(seen, tokens, target).some(
+      (found) => found.rank === rank && found.count >= Math.floor((tokens.length - 1) / found.tokensPerBlock),
+    );
+  const done = new AbortController();
+  const check = (): void => {
+    if (isComplete()) done.abort();
+  };
+  seen.onChange(check);
+  const onAbort = (): void => done.abort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  check();
+  await sleep(clock, BLOCKS_TIMEOUT_MS, done.signal);
+  signal.removeEventListener('abort', onAbort);
+  seen.onChange(undefined);
+}
+
+/** The tokens of a chat message as the engine renders them; undefined where it does not. */
+async function render(
+  text: string,
+  { engineKind, baseUrl, model }: CanaryTarget,
+  { post }: CanaryModules,
+  signal: AbortSignal,
+): Promise<readonly number[] | undefined> {
+  for (const { path, body } of renderAsks(engineKind, text, model)) {
+    const answer = await post(`${baseUrl}${path}`, body, { signal, timeoutMs: ANSWER_TIMEOUT_MS });
+    const tokens = answer.status === 200 ? readTokens(answer.body, MAX_TOKENS_OF_WORDS) : undefined;
+    if (tokens !== undefined) return tokens;
+  }
+  return undefined;
+}
+
+/** A word of the message becomes some tokens: at most so many in all are read. */
+const MAX_TOKENS_OF_WORDS = 16 * MAX_CANARY_TOKENS;
+
+/** Random from the first token on, so that it is in nobody's cache and no block of it is anybody's. */
+function tokenPrompt(length: number, random: Random): CanaryPrompt {
+  const tokens = Array.from({ length }, () => FIRST_TOKEN + Math.floor(random.fraction() * TOKEN_RANGE));
+  return { type: 'tokens', tokens };
+}
+
+function chatPrompt(length: number, random: Random): CanaryPrompt {
+  const words = Array.from({ length }, () => `w${FIRST_TOKEN + Math.floor(random.fraction() * TOKEN_RANGE)}`);
+  return { type: 'chat', text: words.join(' ') };
+}
+
+function disturbed(door: CanaryDoor, rank: number): AskedDoor {
+  const reason = 'the engine has requests of others, or does not say how many it has';
+  return { ...unasked(door, rank, Canary_State.WAITING, reason), disturbedBy: reason };
+}
+
+function refused(door: CanaryDoor, rank: number, { status, body }: HttpAnswer): AskedDoor {
+  // A model without a chat template is refused with 400.
+  const isAbsent = status === 404 || status === 405 || (status === 400 && door.takes === 'chat');
+  return isAbsent
+    ? unasked(door, rank, Canary_State.SKIPPED, `${door.path} is not served`)
+    : unasked(door, rank, Canary_State.INCONCLUSIVE, `${door.path} answers ${status}: ${excerpt(body)}`);
+}
+
+function unasked(door: CanaryDoor, rank: number, state: Canary_State, reason: string): AskedDoor {
+  return { result: { path: door.path, dataParallelRank: rank, state, reason }, fault: undefined };
+}

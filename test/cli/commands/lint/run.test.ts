@@ -1,0 +1,123 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CliProcess } from '../../../support/cli-process.js';
+
+/** The router example for TensorRT-LLM that names no block size. */
+const FAULTY = `kind: DynamoGraphDeployment # a graph
+apiVersion: nvidia.com/v1alpha1
+metadata: {name: graph}
+spec:
+  services:
+    Frontend:
+      componentType: frontend
+      envs:
+        - name: DYN_ROUTER_MODE
+          value: kv
+      extraPodSpec: {mainContainer: {image: my-registry/tensorrtllm-runtime:my-tag}}
+    Worker:
+      componentType: worker
+      extraPodSpec: {mainContainer: {image: a/b:c, command: [python3, -m, dynamo.trtllm, --publish-events-and-metrics]}}
+`;
+
+const CORRECT =
+  'kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx}]}\n';
+
+describe('kv-accord lint', () => {
+  let folder: string;
+  let faulty: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'lint-'));
+    faulty = join(folder, 'graph.yaml');
+    writeFileSync(faulty, FAULTY);
+    writeFileSync(join(folder, 'pod.yaml'), CORRECT);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  async function lint(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    const run = new CliProcess(['lint', ...argv]);
+    const code = await run.ended;
+    return { code, stdout: run.stdout.text, stderr: run.stderr.text };
+  }
+
+  it('ends with 0 where nothing is found, and says so', async () => {
+    const engine = join(folder, 'engine.sh');
+    writeFileSync(engine, 'vllm serve m\n');
+    expect(await lint(engine)).toEqual({ code: 0, stdout: 'No findings in 1 file.\n', stderr: '' });
+  });
+
+  it('says where it recognised nothing that could have a fault', async () => {
+    const { code, stdout, stderr } = await lint(join(folder, 'pod.yaml'));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'No findings in 1 file.\n' });
+    expect(stderr).toContain('no engine, router or frontend was recognised here');
+  });
+
+  it('ends with 1 where something is found, and shows place, cure and patch', async () => {
+    const { code, stdout } = await lint(folder);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`${faulty}:10:18: warning: `);
+    expect(stdout).toContain('+        - name: DYN_KV_CACHE_BLOCK_SIZE');
+    expect(stdout).toMatch(/1 warning in 2 files\.\n$/);
+    expect(readFileSync(faulty, 'utf8')).toBe(FAULTY);
+  });
+
+  it('ends with 0 where what is found is less than --fail-on', async () => {
+    expect((await lint('--fail-on', 'error', faulty)).code).toBe(0);
+  });
+
+  it('writes the change with --fix, and then finds nothing', async () => {
+    const { code, stdout, stderr } = await lint('--fix', folder);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: 'No findings in 2 files.\n',
+      stderr: 'Wrote 1 change.\n',
+    });
+    const text = readFileSync(faulty, 'utf8');
+    expect(text).toContain('- name: DYN_KV_CACHE_BLOCK_SIZE');
+    const added = text.split('\n').filter((line) => !FAULTY.split('\n').includes(line));
+    expect(added).toHaveLength(2);
+    expect((await lint(folder)).code).toBe(0);
+  });
+
+  it('prints what programs read', async () => {
+    const json = await lint('--json', faulty);
+    expect(JSON.parse(json.stdout).findings[0]).toMatchObject({ rule_id: 'block-size-unset', line: 10 });
+    const sarif = await lint('--format', 'sarif', faulty);
+    expect(JSON.parse(sarif.stdout).runs[0].results[0].ruleId).toBe('block-size-unset');
+    const github = await lint('--format', 'github', faulty);
+    expect(github.stdout).toMatch(/^::warning file=.*line=10,col=18/);
+  });
+
+  it('looks at documentation with --docs alone', async () => {
+    const page = join(folder, 'page.md');
+    writeFileSync(page, '```sh\nexport DYN_KV_CACHE_BLOCK_SIZE=16\n```\n');
+    expect((await lint(page)).code).toBe(0);
+    const { code, stdout } = await lint('--docs', page);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`${page}:2:8: warning: DYN_KV_CACHE_BLOCK_SIZE is shown as 16`);
+  });
+
+  it.each([
+    [[], 'a file, a folder or - must be given, or --cluster'],
+    [
+      ['/nothing/there.yaml'],
+      '"/nothing/there.yaml" (on the command line): must be a file or a folder, and it does not exist',
+    ],
+    [['--cluster', 'x.yaml'], '"x.yaml" (on the command line): must be left out with --cluster'],
+    [['--cluster', '--fix'], '--fix'],
+    [['--namespace', 'a', 'x.yaml'], '--namespace'],
+    [['--cluster', '--namespace', 'a/b'], '--namespace "a/b" (on the command line): must be a name of'],
+    [['--format', 'xml', 'x.yaml'], 'one of text, json, sarif, github'],
+  ])('ends with 2 for %j', async (argv, words) => {
+    const { code, stderr } = await lint(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(words);
+  });
+
+  it('ends with 5 where there is no cluster to look at', async () => {
+    const { code, stderr } = await lint('--cluster');
+    expect(code).toBe(5);
+    expect(stderr).toContain('no Kubernetes API server is known');
+  });
+});

@@ -1,0 +1,149 @@
+import { PassThrough } from 'node:stream';
+import { status } from '@grpc/grpc-js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { parseAddress } from '../../../src/edge/platform/address.js';
+import { systemClock } from '../../../src/edge/platform/clock.js';
+import { SilenceWatch } from '../../../src/edge/platform/silence-watch.js';
+import { type RpcChannel, RpcDialer } from '../../../src/edge/rpc/channel.js';
+import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import type { FeedBreak, FeedReader } from '../../../src/fleet/indexer/feed.js';
+import { SidecarFeed } from '../../../src/fleet/indexer/sidecar-feed.js';
+import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
+import { Changes } from '../../support/changes.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import type { FakeSidecar, FakeSidecarOptions } from '../../support/fake-sidecar.js';
+import { say } from '../../support/kv-events.js';
+import { OpenThings } from '../../support/open-things.js';
+
+const open = new OpenThings();
+afterEach(() => open.close());
+
+interface Opened {
+  readonly sidecar: FakeSidecar;
+  readonly reader: FeedReader;
+  readonly messages: RelayMessage[];
+  readonly breaks: FeedBreak[];
+  /** Moves the silence watch alone. */
+  readonly clock: FakeClock;
+  readonly watch: SilenceWatch;
+  until(holds: () => boolean): Promise<void>;
+}
+
+/** Opens the feed of a sidecar; `reads`: messages are taken as they come. */
+async function subscribe(
+  kvEvents: FakeSidecarOptions['kvEvents'],
+  { reads = true }: { reads?: boolean } = {},
+): Promise<Opened> {
+  const sidecar = await open.sidecar('w-1', {}, kvEvents === undefined ? {} : { kvEvents });
+  const address = parseAddress(sidecar.address);
+  if (address === undefined) throw new Error('no address');
+  const dialer = new RpcDialer({}, { clock: systemClock, security: createPlaintextSecurity() });
+  const channel = dialer.dial(address);
+  open.add(() => channel.close());
+  await channel.waitForReady();
+  const clock = new FakeClock();
+  const watch = new SilenceWatch({ clock });
+  const messages: RelayMessage[] = [];
+  const breaks: FeedBreak[] = [];
+  const changes = new Changes();
+  const reader = new SidecarFeed({ channel, silence: watch }).open(
+    { streamId: 's-1', sequence: 7 },
+    {
+      onReadable: () => {
+        for (let next = reads ? reader.next() : undefined; next !== undefined; next = reader.next()) {
+          messages.push(next);
+        }
+        changes.tell();
+      },
+      onBroken: (broken) => {
+        breaks.push(broken);
+        changes.tell();
+      },
+    },
+  );
+  return { sidecar, reader, messages, breaks, clock, watch, until: (holds) => changes.until(holds) };
+}
+
+describe('the feed of a sidecar', () => {
+  it('asks where to go on, and gives what comes in order', async () => {
+    const { sidecar, reader, messages, until, watch } = await subscribe(() => [
+      say.start(),
+      say.part([1]),
+      say.end(7),
+    ]);
+    await until(() => messages.length === 3);
+    expect(messages.map(({ type }) => type)).toEqual(['start', 'snapshot_part', 'snapshot_end']);
+    expect(sidecar.subscriptionRequests).toEqual([{ resumeStreamId: 's-1', resumeSequence: 7n }]);
+    reader.close();
+    await sidecar.until(() => sidecar.openSubscriptions === 0);
+    expect(watch.size).toBe(0);
+  });
+
+  it('is left in peace by what its stream says after it was closed, which is not always an answer', () => {
+    const stream = Object.assign(new PassThrough({ objectMode: true }), { cancel: () => undefined });
+    const client = { makeServerStreamRequest: () => stream };
+    const channel = { createClient: () => client } as unknown as RpcChannel;
+    const breaks: FeedBreak[] = [];
+    const reader = new SidecarFeed({ channel, silence: new SilenceWatch({ clock: new FakeClock() }) }).open(
+      undefined,
+      { onReadable: () => undefined, onBroken: (broken) => breaks.push(broken) },
+    );
+    reader.close();
+    // As grpc-js does when a message was on its way to a stream that is cancelled.
+    stream.emit('error', new Error('stream.push() after EOF'));
+    expect(breaks).toEqual([]);
+  });
+
+  it('is broken after 15 seconds in which nothing is heard, and a heartbeat is enough', async () => {
+    const heartbeat = { sentAt: new Date(0), instanceId: 'i', revision: 1n };
+    const { sidecar, breaks, clock, messages, until } = await subscribe(() => [say.start()]);
+    await until(() => messages.length === 1);
+    await clock.advanceMs(15_000);
+    expect(breaks).toEqual([]);
+    sidecar.sendEvents({ payload: { $case: 'heartbeat', value: heartbeat } }, say.end());
+    await until(() => messages.length === 2);
+    await clock.advanceMs(15_000);
+    expect(breaks).toEqual([]);
+    await clock.advanceMs(1_000);
+    expect(breaks).toEqual([{ reason: 'nothing was heard on it for 15 s', isUnsupported: false }]);
+    await sidecar.until(() => sidecar.openSubscriptions === 0);
+  });
+
+  it('does not take its own slowness for silence, and leaves the rest with the sidecar', async () => {
+    const parts = Array.from({ length: 200 }, () => say.part(Array<number>(8_192).fill(1)));
+    const { reader, breaks, clock, until } = await subscribe(() => [say.start(), ...parts], { reads: false });
+    await until(() => true);
+    // Something has come once `next` gives something.
+    let first: RelayMessage | undefined;
+    await expect.poll(() => (first ??= reader.next())).toMatchObject({ type: 'start' });
+    await expect.poll(() => reader.next()).toMatchObject({ type: 'snapshot_part' });
+    await clock.advanceMs(60_000);
+    expect(breaks).toEqual([]);
+    reader.close();
+  });
+
+  it('says of an older sidecar that it knows nothing of KV events', async () => {
+    const { breaks, until } = await subscribe(undefined);
+    await until(() => breaks.length === 1);
+    expect(breaks[0]).toMatchObject({ isUnsupported: true });
+    expect(breaks[0]?.reason).toContain('serves no KV events');
+  });
+
+  it('says how it ended: in order, cut off, refused, or with a message that is too large', async () => {
+    const ended = await subscribe(() => [say.start()]);
+    await ended.until(() => ended.messages.length === 1);
+    ended.sidecar.endSubscriptions();
+    await ended.until(() => ended.breaks.length === 1);
+    expect(ended.breaks[0]?.reason).toBe('the sidecar ended it in order');
+
+    const cut = await subscribe(() => [say.start()]);
+    await cut.until(() => cut.messages.length === 1);
+    cut.sidecar.cutConnections();
+    await cut.until(() => cut.breaks.length === 1);
+    expect(cut.breaks[0]?.reason).toContain(status[status.UNAVAILABLE]);
+
+    const large = await subscribe(() => [say.start(), say.part(Array<number>(200_000).fill(1))]);
+    await large.until(() => large.breaks.length === 1);
+    expect(large.breaks[0]?.reason).toContain('at most 1048576');
+  });
+});

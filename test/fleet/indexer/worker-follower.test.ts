@@ -1,0 +1,351 @@
+import { describe, expect, it } from 'vitest';
+import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
+import { type Feed, type FeedBreak, FeedError, type FeedListener } from '../../../src/fleet/indexer/feed.js';
+import { FleetIndex } from '../../../src/fleet/indexer/fleet-index.js';
+import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
+import { Intake } from '../../../src/fleet/indexer/intake.js';
+import { WorkerFollower } from '../../../src/fleet/indexer/worker-follower.js';
+import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
+import { askedPrompt } from '../../support/asked-prompt.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { pack } from '../../support/kv-events.js';
+import { strictRefusals } from '../../support/strict-refusals.js';
+
+/** A feed that says what a test gives it, and keeps what it was asked. */
+class ScriptedFeed implements Feed {
+  /** Where each opening was to begin. */
+  readonly asked: (RelayPosition | undefined)[] = [];
+  openReaders = 0;
+  #queue: (RelayMessage | FeedError)[] = [];
+  #listener: FeedListener | undefined;
+
+  open(position: RelayPosition | undefined, listener: FeedListener): ReturnType<Feed['open']> {
+    this.asked.push(position);
+    this.#queue = [];
+    this.#listener = listener;
+    this.openReaders += 1;
+    let isOpen = true;
+    return {
+      next: () => {
+        const next = this.#queue.shift();
+        if (next instanceof FeedError) throw next;
+        return next;
+      },
+      close: () => {
+        if (isOpen) this.openReaders -= 1;
+        isOpen = false;
+      },
+    };
+  }
+
+  say(...messages: readonly (RelayMessage | FeedError)[]): void {
+    this.#queue.push(...messages);
+    this.#listener?.onReadable();
+  }
+
+  break(broken: Partial<FeedBreak> = {}): void {
+    this.#listener?.onBroken({ reason: 'UNAVAILABLE "gone"', isUnsupported: false, ...broken });
+  }
+}
+
+function start(sketch: { instance?: string; stream?: string; resumed?: boolean } = {}): RelayMessage {
+  const { instance = 'i-1', stream = 's-1', resumed = false } = sketch;
+  const ranks = [{ rank: 0, picture: 'exact' as const, reason: '', blockCount: 0 }];
+  return { type: 'start', instanceId: instance, streamId: stream, resumed, reason: '', ranks };
+}
+
+const part = (...hashes: number[]): RelayMessage => ({
+  type: 'snapshot_part',
+  rank: 0,
+  tier: 'device',
+  tokensPerBlock: 32,
+  sequenceHashes: pack(hashes),
+});
+
+const end: RelayMessage = { type: 'snapshot_end', sequence: 0 };
+
+const stored = (sequence: number, ...hashes: number[]): RelayMessage => ({
+  type: 'changes',
+  sequence,
+  rank: 0,
+  changes: [{ type: 'stored', tier: 'device', tokensPerBlock: 32, sequenceHashes: pack(hashes) }],
+});
+
+interface Made {
+  readonly follower: WorkerFollower;
+  readonly feed: ScriptedFeed;
+  readonly index: FleetIndex;
+  readonly clock: FakeClock;
+  readonly tally: IndexTally;
+  /** Hashes of 1 to 9 that the worker is credited with. */
+  held(): number[];
+  /** Lets all that is ready be worked off. */
+  settle(): Promise<void>;
+}
+
+function follow(instanceId = 'i-1'): Made {
+  const clock = new FakeClock();
+  const turns = { soon: (run: () => void) => clock.setTimer(0, run) };
+  const tally = new IndexTally();
+  const refusals = strictRefusals();
+  const intake = new Intake({ clock, turns, refusals });
+  const index = new FleetIndex(
+    { tokensPerBlock: 32 },
+    { tally, onOtherWidth: () => undefined, onRefused: () => undefined, onSweepDue: () => undefined },
+  );
+  const follower = new WorkerFollower(
+    { target: 'w-1', instanceId },
+    {
+      clock,
+      random: { fraction: () => 0.999_999, uniqueId: () => '0' },
+      index,
+      intake,
+      gate: new ConnectGate({}, { clock }),
+      tally,
+      refusals,
+      onLag: () => undefined,
+      onPicture: () => undefined,
+    },
+  );
+  const feed = new ScriptedFeed();
+  follower.setFeed(feed);
+  return {
+    follower,
+    feed,
+    index,
+    clock,
+    tally,
+    held: () =>
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((hash) => index.find(askedPrompt(pack([hash]))).length > 0),
+    settle: () => clock.advanceMs(1),
+  };
+}
+
+describe('who follows a worker', () => {
+  it('applies the snapshot and each change, and is exact when the snapshot is complete', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1, 2));
+    await settle();
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['applying', 'partial', [1, 2]]);
+    feed.say(end, stored(1, 3));
+    await settle();
+    expect([follower.picture.picture, held()]).toEqual(['exact', [1, 2, 3]]);
+  });
+
+  it('G5: keeps what it holds while the connection is away, and goes on where it left off', async () => {
+    const { follower, feed, held, settle, tally } = follow();
+    feed.say(start(), part(1), end, stored(1, 2));
+    await settle();
+    follower.setFeed(undefined);
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['unconnected', 'stale', [1, 2]]);
+    follower.setFeed(feed);
+    expect(feed.asked).toEqual([undefined, { streamId: 's-1', sequence: 1 }]);
+    feed.say(start({ resumed: true }), stored(2, 3));
+    await settle();
+    expect([follower.picture.picture, held(), tally.gapsOf('resumed')]).toEqual(['exact', [1, 2, 3], 1]);
+    expect(feed.openReaders).toBe(1);
+  });
+
+  it('takes a snapshot in place of what it holds when the sidecar cannot go on', async () => {
+    const { follower, feed, held, settle, tally, clock } = follow();
+    feed.say(start(), part(1, 2), end);
+    await settle();
+    feed.break();
+    expect(follower.picture).toEqual({
+      picture: 'stale',
+      reason: 'its KV event stream broke: UNAVAILABLE "gone"',
+    });
+    await clock.advanceMs(250);
+    feed.say(start({ stream: 's-2' }), part(2, 3), end);
+    await settle();
+    expect([held(), tally.gapsOf('snapshot')]).toEqual([[2, 3], 1]);
+  });
+
+  it('says of half a snapshot, which it goes on to credit after a break, that it is a part', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.break();
+    expect([follower.picture.picture, held()]).toEqual(['none', []]);
+    await settle();
+    const other = follow();
+    other.feed.say(start(), part(1));
+    await other.settle();
+    other.feed.break();
+    expect([other.follower.picture.picture, other.held()]).toEqual(['stale', [1]]);
+  });
+
+  it('waits longer and longer for a sidecar that breaks again and again', async () => {
+    const { feed, clock } = follow();
+    for (const waitMs of [250, 500, 1_000]) {
+      const before = feed.asked.length;
+      feed.break();
+      await clock.advanceMs(waitMs - 2);
+      expect(feed.asked.length).toBe(before);
+      await clock.advanceMs(2);
+      expect(feed.asked.length).toBe(before + 1);
+    }
+  });
+
+  it('asks a sidecar that knows nothing of KV events only now and then, and says so in words', async () => {
+    const { follower, feed, clock } = follow();
+    feed.break({ reason: 'its sidecar serves no KV events', isUnsupported: true });
+    expect(follower.picture).toEqual({ picture: 'none', reason: 'its sidecar serves no KV events' });
+    await clock.advanceMs(4 * 60_000);
+    expect(feed.asked).toHaveLength(1);
+    await clock.advanceMs(60_000);
+    expect(feed.asked).toHaveLength(2);
+  });
+
+  it('G3: lets the events of an instance wait that no report has named, and applies them when one does', async () => {
+    const { follower, feed, held, settle } = follow('i-0');
+    feed.say(start(), part(1), end, stored(1, 2));
+    await settle();
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'none', []]);
+    follower.setInstance('i-1');
+    await settle();
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['applying', 'exact', [1, 2]]);
+  });
+
+  it('does not wait for ever for a report that never comes', async () => {
+    const { follower, feed, clock } = follow('i-0');
+    feed.say(start());
+    await clock.advanceMs(15_001);
+    expect([follower.state, feed.openReaders]).toEqual(['waiting', 0]);
+    expect(follower.picture.reason).toContain('instance i-1, which no report named');
+  });
+
+  it('A8: drops what an instance held that is over, applies nothing more of it, and takes the next from its start', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    follower.forget('i-1');
+    expect([follower.state, held()]).toEqual(['outdated', []]);
+    feed.say(stored(1, 2));
+    await settle();
+    expect(held()).toEqual([]);
+    follower.setInstance('i-2');
+    feed.say(start({ instance: 'i-2', stream: 's-2' }), part(3), end);
+    await settle();
+    expect([follower.picture.picture, held()]).toEqual(['exact', [3]]);
+  });
+
+  it('does not wait for the name that a restarted sidecar had for its engine before it asked it', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start({ instance: 'i-unseen', stream: 's-0' }), end);
+    await settle();
+    expect(follower.state).toBe('held');
+    feed.say(start(), part(1), end);
+    await settle();
+    expect([follower.picture.picture, held()]).toEqual(['exact', [1]]);
+  });
+
+  it('begins anew at once where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    follower.setFeed(undefined);
+    follower.setFeed(feed);
+    follower.setInstance('i-unseen');
+    feed.say(start({ stream: 's-2' }), part(2), end);
+    await settle();
+    expect([follower.state, held()]).toEqual(['outdated', []]);
+    follower.setInstance('i-1');
+    feed.say(start({ stream: 's-2' }), part(2), end);
+    await settle();
+    expect([follower.picture.picture, held(), feed.openReaders]).toEqual(['exact', [2], 1]);
+  });
+
+  it('drops what the old instance held as soon as the stream tells of the next, before any report', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    feed.say(start({ instance: 'i-2', stream: 's-2' }), part(2), end);
+    await settle();
+    expect([follower.state, held()]).toEqual(['held', []]);
+    follower.forget('i-1');
+    follower.setInstance('i-2');
+    await settle();
+    expect(held()).toEqual([2]);
+  });
+
+  it('keeps what is held when the same engine start has got another name', async () => {
+    const { follower, feed, held, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    feed.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
+    await settle();
+    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'stale', [1]]);
+    follower.forget('i-1');
+    follower.setInstance('i-2');
+    await settle();
+    expect([follower.state, held(), feed.asked.length]).toEqual(['applying', [1, 2], 1]);
+  });
+
+  it('begins anew, from nothing, where the stream makes no sense', async () => {
+    const { follower, feed, clock, settle } = follow();
+    feed.say(start(), part(1), end, stored(5, 2));
+    await settle();
+    expect(follower.state).toBe('waiting');
+    expect(follower.picture.reason).toContain('changes 1 to 4 are missing');
+    await clock.advanceMs(250);
+    expect(feed.asked).toEqual([undefined, undefined]);
+  });
+
+  it('begins anew where a message cannot be read, or comes before any start', async () => {
+    for (const nonsense of [new FeedError('has a message that cannot be read'), end]) {
+      const { follower, feed, settle } = follow();
+      feed.say(nonsense);
+      await settle();
+      expect([follower.state, feed.openReaders]).toEqual(['waiting', 0]);
+    }
+  });
+
+  it('leaves nothing behind when it is closed', async () => {
+    const { follower, feed, clock, settle } = follow();
+    feed.say(start(), part(1), end);
+    await settle();
+    feed.break();
+    follower.close();
+    expect([feed.openReaders, clock.pendingTimers]).toEqual([0, 0]);
+    follower.setFeed(feed);
+    expect(feed.asked).toHaveLength(1);
+  });
+});
+
+describe('the intake', () => {
+  it('gives everybody a turn, and the process its own between two slices', async () => {
+    const clock = new FakeClock();
+    let slices = 0;
+    const turns = {
+      soon: (run: () => void) => {
+        slices += 1;
+        return clock.setTimer(1, run);
+      },
+    };
+    let nowMs = 0;
+    const intake = new Intake({
+      clock: { ...clock, monotonicMs: () => nowMs } as never,
+      turns,
+      refusals: strictRefusals(),
+    });
+    const order: string[] = [];
+    const worker = (name: string, steps: number): { step(): boolean } => {
+      let left = steps;
+      return {
+        step: () => {
+          if (left === 0) return false;
+          left -= 1;
+          nowMs += 1;
+          if (order.at(-1) !== name) order.push(name);
+          return true;
+        },
+      };
+    };
+    intake.add(worker('long', 40));
+    intake.add(worker('short', 2));
+    await clock.advanceMs(20);
+    expect(order).toEqual(['long', 'short', 'long']);
+    expect(slices).toBeGreaterThan(2);
+    intake.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,53 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { gatherGpus } from '../../../../src/tools/doctor/gather/gpus.js';
+import { TestFolder } from '../support/folder.js';
+
+const folder = new TestFolder();
+afterEach(() => folder.clear());
+
+const modules = { environment: { PATH: '' }, timeoutMs: 5_000 };
+const MIB = 1_048_576;
+
+const TABLE = `
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:18:00.0 Off |                    0 |
+| N/A   38C    P0            118W /  700W |   74012MiB /  81559MiB |      0%      Default |
+|   1  NVIDIA H100 80GB HBM3          On  |   00000000:2A:00.0 Off |                    0 |
+| N/A   36C    P0            115W /  700W |   74008MiB /  81559MiB |      0%      Default |
+`;
+
+describe('the memory of GPUs', () => {
+  it.each([
+    ['CSV', 'index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA H100, 81559 MiB, 74012 MiB\n'],
+    ['CSV in another order', 'memory.used [MiB], memory.total [MiB], index\n74012 MiB, 81559 MiB, 0\n'],
+    ['CSV without units and head', '0, NVIDIA H100, 81559, 74012\n'],
+    ['the table', TABLE.split('\n').slice(0, 5).join('\n')],
+    ['DCGM', 'DCGM_FI_DEV_FB_USED{gpu="0"} 74012\nDCGM_FI_DEV_FB_FREE{gpu="0"} 7547\n'],
+  ])('is read of %s', async (_, text) => {
+    const part = await gatherGpus(folder.write('gpus.txt', text), modules);
+    expect(part.gpus).toMatchObject([{ index: 0, totalBytes: 81_559 * MIB, usedBytes: 74_012 * MIB }]);
+    expect(part.source).toMatchObject({ kind: 'gpu', status: 'read' });
+  });
+
+  it('is read of every GPU of a table', async () => {
+    const part = await gatherGpus(folder.write('gpus.txt', TABLE), modules);
+    expect(part.gpus?.map(({ index, product }) => `${index} ${product}`)).toEqual([
+      '0 NVIDIA H100 80GB HBM3',
+      '1 NVIDIA H100 80GB HBM3',
+    ]);
+  });
+
+  it('that is not told is told', async () => {
+    const details = [
+      await gatherGpus(folder.write('a', 'index, name, memory.total [MiB]\n0, x, [N/A]\n'), modules),
+      await gatherGpus(folder.write('b', ''), modules),
+      await gatherGpus(`${folder.path}/none`, modules),
+      await gatherGpus('nvidia-smi', modules),
+    ].map(({ source }) => `${source.status}: ${source.detail}`);
+    expect(details[0]).toMatch(/^not_read: has no GPU memory: give the output of nvidia-smi --query-gpu/);
+    expect(details[1]).toMatch(/^not_read: has no GPU memory/);
+    expect(details[2]).toBe('not_read: does not exist');
+    expect(details[3]).toMatch(/^not_read: .*run it where the GPUs are, and give its output as a file$/);
+  });
+});

@@ -1,0 +1,270 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Evidence,
+  joinEvidence,
+  type ModelShape,
+  type SettingName,
+} from '../../../../src/tools/doctor/evidence.js';
+import { readModelShape } from '../../../../src/tools/doctor/gather/model.js';
+import { computeMemory } from '../../../../src/tools/doctor/memory/compute-memory.js';
+import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const ORIGIN = { place: 'deploy/graph.yaml:1:1', text: '' };
+
+const LLAMA_8B = {
+  model_type: 'llama',
+  hidden_size: 4096,
+  intermediate_size: 14336,
+  num_hidden_layers: 32,
+  num_attention_heads: 32,
+  num_key_value_heads: 8,
+  torch_dtype: 'bfloat16',
+  vocab_size: 128256,
+};
+const LLAMA_70B = {
+  ...LLAMA_8B,
+  hidden_size: 8192,
+  intermediate_size: 28672,
+  num_hidden_layers: 80,
+  num_attention_heads: 64,
+};
+const DEEPSEEK_V3 = {
+  model_type: 'deepseek_v3',
+  hidden_size: 7168,
+  num_hidden_layers: 61,
+  num_attention_heads: 128,
+  num_key_value_heads: 128,
+  kv_lora_rank: 512,
+  qk_rope_head_dim: 64,
+  torch_dtype: 'bfloat16',
+};
+const GEMMA3_27B = {
+  model_type: 'gemma3',
+  text_config: {
+    model_type: 'gemma3_text',
+    hidden_size: 5376,
+    num_hidden_layers: 62,
+    num_attention_heads: 32,
+    num_key_value_heads: 16,
+    head_dim: 128,
+    sliding_window: 1024,
+  },
+  torch_dtype: 'bfloat16',
+};
+
+function shapeOf(config: object): ModelShape {
+  const shape = readModelShape('config.json', JSON.stringify(config));
+  if (typeof shape === 'string') throw new Error(shape);
+  return shape;
+}
+
+interface Worker {
+  readonly who?: string;
+  readonly settings?: Partial<Record<SettingName, string | number>>;
+  readonly tokensPerBlock?: number;
+}
+
+function evidenceOf(config: object, workers: readonly Worker[] = [{}], gpuMib?: number): Evidence {
+  const source = { kind: 'engine', name: 'x', status: 'read', detail: '' } as const;
+  return joinEvidence([
+    { source, models: [shapeOf(config)] },
+    ...workers.map(({ who = 'worker-0', settings = {}, tokensPerBlock = 32 }) => ({
+      source,
+      sizes: [{ side: 'worker', who, tokensPerBlock, basis: 'in_use', origin: ORIGIN } as const],
+      settings: Object.entries(settings).map(([name, value]) => ({
+        side: 'worker' as const,
+        who,
+        name: name as SettingName,
+        value: String(value),
+        isDefault: false,
+        origin: ORIGIN,
+      })),
+    })),
+    ...(gpuMib === undefined
+      ? []
+      : [
+          {
+            source,
+            gpus: [
+              {
+                who: '',
+                index: 0,
+                product: 'H100',
+                totalBytes: gpuMib * MIB,
+                usedBytes: undefined,
+                origin: ORIGIN,
+              },
+            ],
+          },
+        ]),
+  ]);
+}
+
+function memoryOf(...given: Parameters<typeof evidenceOf>): MemoryArithmetic {
+  const [only, ...more] = computeMemory(evidenceOf(...given));
+  if (only === undefined || more.length > 0) throw new Error('not one arithmetic');
+  return only;
+}
+
+describe('what a token takes', () => {
+  it('is 128 KiB of Llama 3 8B, and 4 MiB for a block of 32', () => {
+    const { bytesPerToken, bytesPerBlock, steps } = memoryOf(LLAMA_8B);
+    expect({ bytesPerToken, bytesPerBlock }).toEqual({ bytesPerToken: 128 * KIB, bytesPerBlock: 4 * MIB });
+    expect(steps[0]?.expression).toBe('2 x 32 layers x 8 KV heads x 128 x 2 bytes');
+  });
+
+  it('is half of that in FP8', () => {
+    const [fp8, auto] = ['fp8_e4m3', 'auto'].map((kv_cache_dtype) =>
+      memoryOf(LLAMA_8B, [{ settings: { kv_cache_dtype } }]),
+    );
+    expect(fp8?.bytesPerToken).toBe(64 * KIB);
+    expect(auto?.bytesPerToken).toBe(128 * KIB);
+  });
+
+  it('is divided among the GPUs of a tensor-parallel worker, which keep one head at the least', () => {
+    const of = (tensor_parallel_size: number): number =>
+      memoryOf(LLAMA_70B, [{ settings: { tensor_parallel_size } }]).bytesPerToken;
+    expect([1, 4, 8, 16].map(of)).toEqual([320 * KIB, 80 * KIB, 40 * KIB, 40 * KIB]);
+  });
+
+  it('is divided among the stages of a pipeline by layers', () => {
+    expect(memoryOf(LLAMA_70B, [{ settings: { pipeline_parallel_size: 3 } }]).bytesPerToken).toBe(
+      27 * 2 * 8 * 128 * 2,
+    );
+  });
+
+  it('is the latent vector of DeepSeek, whole on every GPU', () => {
+    const { bytesPerToken, steps } = memoryOf(DEEPSEEK_V3, [{ settings: { tensor_parallel_size: 8 } }]);
+    expect(bytesPerToken).toBe(61 * 576 * 2);
+    expect(steps[0]?.expression).toBe('61 layers x 576 latent values x 2 bytes');
+  });
+
+  it('is told of layers with a window apart from the others', () => {
+    const { bytesPerToken, steps } = memoryOf(GEMMA3_27B);
+    expect(bytesPerToken).toBe(62 * 2 * 16 * 128 * 2);
+    expect(steps.map(({ expression }) => expression).slice(0, 2)).toEqual([
+      '2 x 10 layers x 16 KV heads x 128 x 2 bytes',
+      '2 x 52 layers x 16 KV heads x 128 x 2 bytes',
+    ]);
+  });
+});
+
+describe('what a cache holds', () => {
+  it('goes by the number of blocks that the engine tells', () => {
+    const settings = { total_kv_blocks: 10_000, free_gpu_memory_fraction: 0.9 };
+    const memory = memoryOf(LLAMA_8B, [{ settings }], 81_559);
+    expect(memory.capacityTokens).toBe(320_000);
+    expect(memory.budgetBytes).toBe(10_000 * 4 * MIB);
+  });
+
+  it('goes by the tokens that SGLang tells', () => {
+    expect(memoryOf(LLAMA_8B, [{ settings: { kv_cache_tokens: 123_456 } }]).capacityTokens).toBe(123_456);
+  });
+
+  it('is the fraction of what the weights leave, for TensorRT-LLM', () => {
+    const settings = { tensor_parallel_size: 4, free_gpu_memory_fraction: 0.85 };
+    const memory = memoryOf(LLAMA_70B, [{ settings }], 81_559);
+    const weights = 141_104_775_168 / 4;
+    const budget = Math.floor((81_559 * MIB - weights) * 0.85);
+    expect(memory.budgetBytes).toBe(budget);
+    expect(memory.capacityTokens).toBe(Math.floor(budget / (80 * KIB)));
+  });
+
+  it('is the fraction of the whole GPU less the weights, for vLLM', () => {
+    const memory = memoryOf(LLAMA_8B, [{ settings: { gpu_memory_utilization: 0.9 } }], 81_559);
+    const weights = shapeOf(LLAMA_8B).weightBytes ?? 0;
+    expect(weights).toBe(16_059_990_016);
+    expect(memory.budgetBytes).toBe(Math.floor(81_559 * MIB * 0.9) - weights);
+  });
+
+  it('is not guessed where weights or GPUs are not known', () => {
+    const settings = { gpu_memory_utilization: 0.9 };
+    expect(memoryOf(LLAMA_8B, [{ settings }]).capacityTokens).toBeUndefined();
+    expect(memoryOf(DEEPSEEK_V3, [{ settings }], 81_559).budgetBytes).toBeUndefined();
+    const quantised = { ...LLAMA_8B, quantization_config: { quant_method: 'awq' } };
+    expect(memoryOf(quantised, [{ settings }], 81_559).capacityTokens).toBeUndefined();
+  });
+
+  it('is nothing where the weights do not fit', () => {
+    const memory = memoryOf(LLAMA_70B, [{ settings: { gpu_memory_utilization: 0.9 } }], 81_559);
+    expect(memory.capacityTokens).toBe(0);
+  });
+
+  it('is more of long sequences where layers have a window', () => {
+    const settings = { kv_cache_bytes: 10 * 1024 * MIB };
+    const short = memoryOf(GEMMA3_27B, [{ settings }]).capacityTokens ?? 0;
+    const long =
+      memoryOf(GEMMA3_27B, [{ settings: { ...settings, max_model_len: 32_768 } }]).capacityTokens ?? 0;
+    expect(long).toBeGreaterThan(5 * short);
+  });
+});
+
+describe('against what is asked of it', () => {
+  it('stand the sequences that may run at a time, and the batch that leaves half of it', () => {
+    const settings = { total_kv_blocks: 10_000, max_batch_size: 64, max_model_len: 8_192 };
+    const memory = memoryOf(LLAMA_8B, [{ settings }]);
+    expect(memory.demandTokens).toBe(64 * 8_192);
+    expect(memory.largestBatch).toBe(Math.floor(160_000 / 8_192));
+  });
+
+  it('tells workers of the same numbers once, and others apart', () => {
+    const settings = { tensor_parallel_size: 1, total_kv_blocks: 100 };
+    const evidence = evidenceOf(LLAMA_8B, [
+      { who: 'a', settings },
+      { who: 'b', settings },
+      { who: 'c', settings: { ...settings, total_kv_blocks: 50 } },
+    ]);
+    expect(computeMemory(evidence).map(({ who }) => who)).toEqual(['a, b', 'c']);
+  });
+
+  it('is nothing without a model', () => {
+    const evidence = { ...evidenceOf(LLAMA_8B), models: [] };
+    expect(computeMemory(evidence)).toEqual([]);
+  });
+
+  it('takes no number that is none', () => {
+    const settings = {
+      tensor_parallel_size: 'four',
+      max_num_seqs: '-3',
+      max_model_len: '',
+      gpu_memory_utilization: '90',
+      total_kv_blocks: '1e400',
+    };
+    const memory = memoryOf(LLAMA_8B, [{ settings }], 81_559);
+    expect(memory).toMatchObject({
+      bytesPerToken: 128 * KIB,
+      budgetBytes: undefined,
+      demandTokens: undefined,
+    });
+  });
+});
+
+describe('whatever the numbers are', () => {
+  const names = [
+    'tensor_parallel_size',
+    'total_kv_blocks',
+    'max_num_seqs',
+    'max_model_len',
+    'kv_cache_tokens',
+  ];
+  const more = ['free_gpu_memory_fraction', 'gpu_memory_utilization', 'kv_cache_dtype', 'kv_cache_bytes'];
+  const value = fc.oneof(fc.integer(), fc.double(), fc.string(), fc.constantFrom('fp8', 'nvfp4', '0.9', '4'));
+
+  it('each step is a number that can be shown', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom(...names, ...more), value),
+        fc.constantFrom(LLAMA_8B, DEEPSEEK_V3, GEMMA3_27B),
+        (settings, config) => {
+          for (const { steps, capacityTokens } of computeMemory(evidenceOf(config, [{ settings }], 81_559))) {
+            for (const step of steps) expect(Number.isFinite(step.value)).toBe(true);
+            expect(capacityTokens ?? 0).toBeGreaterThanOrEqual(0);
+          }
+        },
+      ),
+    );
+  });
+});

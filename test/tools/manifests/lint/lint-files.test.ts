@@ -1,0 +1,314 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fixAll } from '../../../../src/tools/manifests/lint/apply-fixes.js';
+import type { Finding } from '../../../../src/tools/manifests/lint/finding.js';
+import { lintFiles } from '../../../../src/tools/manifests/lint/lint-files.js';
+import { RULES } from '../../../../src/tools/manifests/lint/rules.js';
+import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
+import { applyEdits } from '../../../../src/tools/manifests/text-edit.js';
+
+const FIXTURES = fileURLToPath(new URL('../../../fixtures/manifests', import.meta.url));
+
+interface Named {
+  readonly file: string;
+  readonly text: string;
+}
+
+function readFixtures(folder: string): readonly Named[] {
+  const names = readdirSync(join(FIXTURES, folder)).sort();
+  return names.map((file) => ({ file, text: readFileSync(join(FIXTURES, folder, file), 'utf8') }));
+}
+
+const correct = readFixtures('correct');
+const faulty = readFixtures('faulty');
+
+function lint(texts: readonly Named[]): readonly Finding[] {
+  const isScript = ({ file }: Named): boolean => file.endsWith('.sh');
+  return lintFiles(
+    texts.filter((one) => !isScript(one)).map(({ file, text }) => readSourceFile(file, text)),
+    texts.filter(isScript),
+  );
+}
+
+/** What is found in each faulty fixture: rule, line, column, severity. */
+const EXPECTED: Readonly<Record<string, readonly string[]>> = {
+  'block-size-mismatch-epp.yaml': ['block-size-mismatch 13:23 error'],
+  'block-size-mismatch-flag.sh': ['block-size-mismatch 3:32 warning'],
+  'block-size-mismatch-workers.yaml': ['block-size-mismatch 30:59 error'],
+  'block-size-mismatch.yaml': ['block-size-mismatch 16:19 error'],
+  'block-size-unset-trtllm.yaml': ['block-size-unset 16:18 warning'],
+  'events-ignored.yaml': ['events-ignored 12:19 note'],
+  'gate-without-workers.yaml': ['gate-without-workers 10:43 error'],
+  'hashes.yaml': [
+    'hash-seed-differs 25:23 warning',
+    'hash-seed-differs 35:18 warning',
+    'hash-algorithm-differs 22:62 warning',
+  ],
+  'indexer-block-size.sh': ['indexer-block-size 3:52 error'],
+  'kv-events-off.yaml': ['kv-events-off 20:15 error'],
+  'missing-labels.yaml': ['missing-labels 22:42 warning'],
+  'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],
+  'router-block-size-default.yaml': ['router-block-size-default 10:34 error'],
+  'sidecar-deadlock.yaml': [
+    'sidecar-deadlock 11:38 error',
+    'sidecar-deadlock 22:14 error',
+    'sidecar-deadlock 33:32 error',
+  ],
+  'unreadable-helm.yaml': ['unreadable 4:10 error'],
+  'unreadable.yaml': ['unreadable 8:9 error'],
+  'worker-card-differs.yaml': ['block-size-mismatch 24:19 warning', 'worker-card-differs 9:25 error'],
+};
+
+describe('manifests without a fault', () => {
+  it('are twenty at least', () => {
+    expect(correct.length).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(correct)('finds nothing in $file', (named) => {
+    expect(lint([named])).toEqual([]);
+  });
+
+  it('finds nothing in all of them together', () => {
+    expect(lint(correct)).toEqual([]);
+  });
+});
+
+describe('manifests with a fault', () => {
+  it('knows what is expected of each', () => {
+    expect(faulty.map(({ file }) => file)).toEqual(Object.keys(EXPECTED).sort());
+  });
+
+  it.each(faulty)('finds what is wrong in $file, where it is', (named) => {
+    const found = lint([named]).map(
+      ({ ruleId, line, column, severity }) => `${ruleId} ${line}:${column} ${severity}`,
+    );
+    expect(found).toEqual(EXPECTED[named.file]);
+  });
+
+  it('has one for every rule', () => {
+    const found = new Set(faulty.flatMap((named) => lint([named])).map(({ ruleId }) => ruleId));
+    expect(RULES.map(({ id }) => id).filter((id) => !found.has(id))).toEqual([]);
+  });
+
+  it('says at every finding what happens and what to do', () => {
+    for (const { message, consequence, advice } of lint(faulty)) {
+      expect(message).not.toMatch(/undefined|\n/);
+      expect(consequence).not.toMatch(/undefined/);
+      expect(consequence.length).toBeGreaterThan(20);
+      expect(advice.length).toBeGreaterThan(20);
+    }
+  });
+});
+
+describe('the TensorRT-LLM example without a block size', () => {
+  const [named] = faulty.filter(({ file }) => file === 'block-size-unset-trtllm.yaml');
+  const text = named?.text ?? '';
+  const at = (version: string): readonly Finding[] =>
+    lint([{ file: 'agg_router.yaml', text: text.replaceAll(':my-tag', `:${version}`) }]);
+
+  it('is mended by the two lines that its reporter asked for', () => {
+    const [finding] = at('my-tag');
+    expect(applyEdits(text, finding?.fix?.edits ?? [])).toBe(
+      text.replace(
+        '          value: kv\n',
+        '          value: kv\n        - name: DYN_KV_CACHE_BLOCK_SIZE\n          value: "32"  # Must match TRT-LLM tokens_per_block (default: 32)\n',
+      ),
+    );
+  });
+
+  it('names both numbers, and says that the card may be the one that decides', () => {
+    const [finding] = at('my-tag');
+    expect(finding?.message).toContain('32');
+    expect(finding?.message).toContain('16');
+    expect(finding?.consequence).toContain('card');
+    expect(finding?.advice).toContain('--kv-block-size');
+  });
+
+  it.each(['0.9.0', '1.3.1', '1.6.1'])('is a note with Dynamo %s, where the card decides', (version) => {
+    const findings = at(version);
+    expect(findings.map(({ ruleId, severity }) => [ruleId, severity])).toEqual([
+      ['block-size-unset', 'note'],
+    ]);
+    expect(findings[0]?.consequence).toContain(version);
+    expect(findings[0]?.consequence).toContain('changes nothing');
+  });
+
+  it('is an error where the frontend is known to decide', () => {
+    const withProcessor = text.replace(
+      '          value: kv\n',
+      '          value: kv\n        - name: DYN_CHAT_PROCESSOR\n          value: vllm\n',
+    );
+    const [finding] = lint([{ file: 'x.yaml', text: withProcessor.replaceAll(':my-tag', ':1.2.1') }]);
+    expect(finding).toMatchObject({ ruleId: 'block-size-unset', severity: 'error' });
+  });
+});
+
+describe('fixes', () => {
+  const fixable = faulty.filter((named) => lint([named]).some(({ fix }) => fix !== undefined));
+
+  it('are there for most of what can be mended without a person', () => {
+    expect(fixable.map(({ file }) => file)).toEqual([
+      'block-size-mismatch-epp.yaml',
+      'block-size-mismatch-flag.sh',
+      'block-size-mismatch.yaml',
+      'block-size-unset-trtllm.yaml',
+      'indexer-block-size.sh',
+      'kv-events-off.yaml',
+      'router-block-size-default.yaml',
+      'worker-card-differs.yaml',
+    ]);
+  });
+
+  it.each(fixable)('leave no finding with a fix in $file, and keep its comments', (named) => {
+    const fixed = fixAll([named], lint);
+    expect(fixed.applied).toBeGreaterThan(0);
+    expect(fixed.findings).toEqual([]);
+    const comments = named.text.match(/#.*$/gm) ?? [];
+    for (const comment of comments) {
+      expect(fixed.texts[0]?.text).toContain(comment);
+    }
+  });
+
+  it('keep every byte outside of their edits, also with CRLF and without a last line end', () => {
+    for (const named of fixable) {
+      for (const text of [named.text.replaceAll('\n', '\r\n'), named.text.trimEnd()]) {
+        const findings = lint([{ ...named, text }]);
+        for (const { fix } of findings) {
+          if (fix === undefined) {
+            continue;
+          }
+          const fixed = applyEdits(text, fix.edits);
+          const inserted = fix.edits.map((edit) => edit.text).join('');
+          const lineEnds = new Set(inserted.match(/\r?\n/g));
+          expect([...lineEnds], named.file).toEqual(
+            lineEnds.size === 0 ? [] : [text.includes('\r\n') ? '\r\n' : '\n'],
+          );
+          expect(/(?<!\r)\n/.test(fixed), named.file).toBe(/(?<!\r)\n/.test(text));
+          const [edit] = fix.edits;
+          expect(fixed.startsWith(text.slice(0, edit?.start))).toBe(true);
+          expect(fixed.endsWith(text.slice(edit?.end))).toBe(true);
+          expect(lint([{ ...named, text: fixed }]).length).toBeLessThanOrEqual(findings.length);
+        }
+      }
+    }
+  });
+});
+
+describe('hostile input', () => {
+  const seeds = [...correct, ...faulty].filter(({ file }) => file.endsWith('.yaml')).map(({ text }) => text);
+  const scripts = [...correct, ...faulty].filter(({ file }) => file.endsWith('.sh')).map(({ text }) => text);
+
+  /** Real texts with pieces cut out, doubled and replaced. */
+  const damaged = (from: readonly string[]): fc.Arbitrary<string> =>
+    fc
+      .tuple(
+        fc.constantFrom(...from),
+        fc.array(
+          fc.tuple(
+            fc.nat(),
+            fc.nat(60),
+            fc.oneof(
+              fc.string(),
+              fc.constantFrom('*a', '&a ', '<<: *a', '{', '[', '"', "'", '$(', '- ', '\n', ': '),
+            ),
+          ),
+          { maxLength: 4 },
+        ),
+      )
+      .map(([text, cuts]) =>
+        cuts.reduce((current, [at, length, piece]) => {
+          const start = at % (current.length + 1);
+          return current.slice(0, start) + piece + current.slice(start + length);
+        }, text),
+      );
+
+  const check = (named: Named): void => {
+    for (const { fix, line, column } of lint([named])) {
+      expect(line).toBeGreaterThan(0);
+      expect(column).toBeGreaterThan(0);
+      const before = lint([named]).length;
+      if (fix !== undefined) {
+        expect(
+          fix.edits.every(({ start, end }) => start >= 0 && start <= end && end <= named.text.length),
+        ).toBe(true);
+        // No fix makes a text unreadable.
+        const after = lint([{ ...named, text: applyEdits(named.text, fix.edits) }]);
+        expect(after.filter(({ ruleId }) => ruleId === 'unreadable').length).toBeLessThanOrEqual(before);
+      }
+    }
+  };
+
+  it('never makes it throw, and never a fix outside of the text', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(seeds)), (text) => {
+        check({ file: 'x.yaml', text });
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('never makes it throw in scripts', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(scripts)), (text) => {
+        check({ file: 'x.sh', text });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it.each([
+    ['brackets', '['.repeat(200_000)],
+    ['braces', '{a: '.repeat(100_000)],
+    ['indentation', Array.from({ length: 3_000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n')],
+    ['documents', '---\na: b\n'.repeat(20_000)],
+    ['anchors', `a: &a [x]\nb: [${'*a, '.repeat(5_000)}]\n`],
+    [
+      'alias bombs',
+      `a: &a [x]\n${Array.from({ length: 26 }, (_, i) => `k${i}: &k${i} [${`*${i === 0 ? 'a' : `k${i - 1}`}, `.repeat(3)}]`).join('\n')}\n`,
+    ],
+    [
+      'variables in variables',
+      `kind: Pod\nspec:\n  containers:\n  - name: c\n    env:\n    - {name: A, value: ${'x'.repeat(100_000)}}\n    - {name: B, value: "${'$(A)'.repeat(100_000)}"}\n    args: ["${'$(A)'.repeat(100_000)}", "vllm", "serve"]\n`,
+    ],
+    [
+      'arguments',
+      `kind: Pod\nspec: {containers: [{name: c, command: [${'python3, '.repeat(50_000)} -m, dynamo.frontend], args: [${'--router-mode, kv, '.repeat(50_000)}]}]}\n`,
+    ],
+    [
+      'frontends before many workers',
+      [
+        'kind: Pod\nspec: {containers: [{name: c, command: [python3, -m, dynamo.frontend, --router-mode, kv, --kv-cache-block-size, "16"]}]}\n---\n',
+        'kind: Pod\nspec: {containers: [{name: c, command: [python3, -m, dynamo.vllm, --model, m, --block-size, "32"]}]}\n---\n',
+      ]
+        .map((pod) => pod.repeat(2_000))
+        .join(''),
+    ],
+    [
+      'pods',
+      'kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, command: [python3, -m, dynamo.vllm, --model, m]}]}\n---\n'.repeat(
+        5_000,
+      ),
+    ],
+    ['an anchor in itself', 'kind: Deployment\nspec: &a\n  template: *a\n  spec: *a\n  containers: [*a]\n'],
+  ])(
+    'takes many %s in its stride',
+    (_name, text) => {
+      // The processor's time: that on the clock says more of what else runs on the machine.
+      const before = process.cpuUsage();
+      lint([{ file: 'x.yaml', text }]);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000).toBeLessThan(20_000);
+    },
+    120_000,
+  );
+
+  it('reads no script that is beyond any measure', () => {
+    expect(
+      lint([{ file: 'x.sh', text: `${'a '.repeat(200_000)}\npython3 -m dynamo.frontend --router-mode kv` }]),
+    ).toEqual([]);
+    expect(lint([{ file: 'x.sh', text: `${'$('.repeat(20_000)}` }])).toEqual([]);
+  });
+});

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { DOCS_RULE } from '../../../../src/tools/manifests/lint/docs-rule.js';
+import { RULES } from '../../../../src/tools/manifests/lint/rules.js';
+
+const page = readFileSync(new URL('../../../../docs/lint.md', import.meta.url), 'utf8');
+
+describe('the rules', () => {
+  it('have names of their own that stay', () => {
+    expect(RULES.map(({ id }) => id)).toEqual([
+      'block-size-unset',
+      'block-size-mismatch',
+      'worker-card-differs',
+      'router-block-size-default',
+      'indexer-block-size',
+      'kv-events-off',
+      'prefix-caching-off',
+      'events-ignored',
+      'hash-seed-differs',
+      'hash-algorithm-differs',
+      'sidecar-deadlock',
+      'missing-labels',
+      'gate-without-workers',
+      'unreadable',
+    ]);
+  });
+
+  it('are those of the documentation, with the same severity', () => {
+    const rows = [...page.matchAll(/^\| `([a-z-]+)` \| (error|warning|note) \|/gm)];
+    expect(rows.map(([, id, severity]) => `${id} ${severity}`)).toEqual(
+      [...RULES, DOCS_RULE].map(({ id, severity }) => `${id} ${severity}`),
+    );
+  });
+
+  it('say in whole sentences what is wrong and what happens', () => {
+    for (const { summary, explanation } of RULES) {
+      expect(summary).toMatch(/^(?:[A-Z]|dynamo\.|vLLM ).*\.$/);
+      expect(explanation).toMatch(/^(?:[A-Z]|dynamo\.|vLLM ).*\.$/);
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { InnerText } from '../../../../src/tools/manifests/lint/scalar-text.js';
+import { readShellCommands } from '../../../../src/tools/manifests/lint/shell-commands.js';
+import type { Located } from '../../../../src/tools/manifests/lint/span.js';
+
+function inner(value: string): InnerText {
+  const source = { file: 'x.sh', text: value, placeOf: () => ({ line: 1, column: 1 }) };
+  return { value, spanOf: (start, end) => ({ source, start, end, isExact: true }) };
+}
+
+function read(
+  script: string,
+  env: Readonly<Record<string, string | undefined>> = {},
+): readonly (readonly (string | undefined)[])[] {
+  const known = new Map(
+    Object.entries(env).map(([name, value]): [string, Located | undefined] => [
+      name,
+      value === undefined ? undefined : { value, span: inner(value).spanOf(0, value.length) },
+    ]),
+  );
+  return readShellCommands(inner(script), known).map(({ words }) => words.map(({ value }) => value));
+}
+
+describe('the commands of a script', () => {
+  it.each([
+    ['a --b 1', [['a', '--b', '1']]],
+    ['a \\\n  --b \\\n  1', [['a', '--b', '1']]],
+    ['a && b || c; d & e | f', [['a'], ['b'], ['c'], ['d'], ['e'], ['f']]],
+    ['if a; then b; else c; fi', [['a'], ['b'], ['c']]],
+    ['for i in 1 2; do a $i; done', [['a', undefined]]],
+    ['f() { a; }\n(b; { c; })', [['a'], ['b'], ['c']]],
+    [`a 'b c' "d e" f\\ g`, [['a', 'b c', 'd e', 'f g']]],
+    ['# a comment\na # another', [['a']]],
+    ['a $(b c)', [['a', undefined]]],
+    ['', []],
+  ])('reads %j', (script, words) => {
+    expect(read(script)).toEqual(words);
+  });
+
+  it('puts in variables that are known, and says undefined for the others', () => {
+    expect(read(`a $X "$Y" \${Z:-7} \${X:-8} $Q`, { X: '1', Y: undefined })).toEqual([
+      ['a', '1', undefined, '7', '1', undefined],
+    ]);
+    expect(read(`X=2\na $X\nX=3\na "\${X}"`)).toEqual([
+      ['a', '2'],
+      ['a', '3'],
+    ]);
+  });
+
+  it('splits what a variable without quotes holds', () => {
+    expect(read('ARGS="--b 1"\na $ARGS "$ARGS"')).toEqual([['a', '--b', '1', '--b 1']]);
+  });
+
+  it('knows words that may stand for any number', () => {
+    const more = (script: string): readonly boolean[] =>
+      readShellCommands(inner(script), new Map())[0]?.words.map(({ mayBeMore }) => mayBeMore) ?? [];
+    expect(more(`a "$@" $X "$Y" "\${Z[@]}" b`)).toEqual([false, true, true, false, true, false]);
+  });
+
+  it('knows which variables a command gets', () => {
+    const envs = (script: string): readonly (readonly string[])[] =>
+      readShellCommands(inner(script), new Map()).map(({ env }) =>
+        [...env].map(([name, { value }]) => `${name}=${value}`),
+      );
+    expect(envs('A=1 a; b')).toEqual([['A=1'], []]);
+    expect(envs('export A=1 B=2\na')).toEqual([['A=1', 'B=2']]);
+    expect(envs('A=1\na\nexport A\nb')).toEqual([[], ['A=1']]);
+    expect(envs('set -a\nA=1\nb')).toEqual([[], ['A=1']]);
+  });
+
+  it('tells where a word is, inside of its quotes', () => {
+    const script = `a --b "32" '--c' `;
+    const words = readShellCommands(inner(script), new Map())[0]?.words ?? [];
+    expect(words.map(({ span }) => script.slice(span.start, span.end))).toEqual(['a', '--b', '32', '--c']);
+  });
+
+  it('knows which commands run under a condition', () => {
+    const conditional = (script: string): readonly boolean[] =>
+      readShellCommands(inner(script), new Map()).map(({ isConditional }) => isConditional);
+    expect(conditional('a\nif b; then c; else d; fi\ne')).toEqual([false, true, true, true, false]);
+    expect(conditional('case $1 in x) a ;; *) b ;; esac')).toEqual([true, true]);
+    expect(conditional('cd x && a')).toEqual([false, false]);
+    expect(conditional('[ -n "$X" ] && a')).toEqual([true, true]);
+    expect(conditional('a || b')).toEqual([true, true]);
+  });
+
+  it('does not know a variable that may have been set or not', () => {
+    expect(read('if x; then N=1; else N=2; fi\na $N').at(-1)).toEqual(['a', undefined]);
+    expect(read('[ -n "$M" ] || N=1\na $N').at(-1)).toEqual(['a', undefined]);
+    expect(read('cd x && N=1\na $N').at(-1)).toEqual(['a', '1']);
+    expect(read('(N=1)\na $N').at(-1)).toEqual(['a', undefined]);
+  });
+
+  it('does not let variables in variables grow beyond any measure', () => {
+    const lines = Array.from({ length: 60 }, (_, n) => `V${n + 1}="$V${n}$V${n}$V${n}$V${n}"`);
+    expect(read(`V0=xxxxxxxxxxxxxxxx\n${lines.join('\n')}\na $V60`)).toEqual([['a', undefined]]);
+  });
+});

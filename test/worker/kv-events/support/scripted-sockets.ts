@@ -1,0 +1,115 @@
+import type { ZmqSource } from '../../../../src/worker/kv-events/feed-source.js';
+import type {
+  Frames,
+  ReplaySocket,
+  Sockets,
+  Subscription,
+} from '../../../../src/worker/kv-events/zmq-sockets.js';
+import { frameOf } from './fake-publisher.js';
+
+/** A queue that is read message by message until it is closed. */
+class Line implements Subscription {
+  readonly #waiting: Frames[] = [];
+  #onFrames: ((frames: Frames | undefined) => void) | undefined;
+  isClosed = false;
+
+  push(frames: Frames): void {
+    if (this.isClosed) return;
+    const give = this.#onFrames;
+    this.#onFrames = undefined;
+    if (give === undefined) this.#waiting.push(frames);
+    else give(frames);
+  }
+
+  receive(): Promise<Frames | undefined> {
+    const next = this.#waiting.shift();
+    if (next !== undefined || this.isClosed) return Promise.resolve(next);
+    return new Promise((resolve) => {
+      this.#onFrames = resolve;
+    });
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.#onFrames?.(undefined);
+  }
+}
+
+/** A publisher without sockets: what is lost, when, and who is connected is for the test to say. */
+export class ScriptedPublisher implements Sockets {
+  /** Every payload of this engine start, lost ones too. */
+  payloads: Uint8Array[] = [];
+  /** Batches that a replay gives at most. */
+  bufferSteps = 10_000;
+  /** Whether replays are answered at all. */
+  answers = true;
+  /** Whether a replay socket cannot even be opened. */
+  refuses = false;
+  /** How often a replay was begun. */
+  asked = 0;
+  /** Whether the end marker of a replay is lost on the way. */
+  dropsEnd = false;
+  isUp = false;
+  #line: Line | undefined;
+  #onLink: (isUp: boolean) => void = () => {};
+
+  async subscribe(_source: ZmqSource, onLink: (isUp: boolean) => void): Promise<Subscription> {
+    this.#line = new Line();
+    this.#onLink = onLink;
+    if (this.isUp) onLink(true);
+    return this.#line;
+  }
+
+  ask(): ReplaySocket {
+    this.asked += 1;
+    if (this.refuses) throw new Error('no such host');
+    const line = new Line();
+    return {
+      receive: () => line.receive(),
+      close: () => line.close(),
+      send: async (frames) => {
+        const from = Number(Buffer.from(frames[1] as Uint8Array).readBigUInt64BE());
+        if (!this.answers || !this.isUp) return;
+        const oldest = Math.max(from, this.payloads.length - this.bufferSteps);
+        for (let sequence = oldest; sequence < this.payloads.length; sequence += 1) {
+          line.push([
+            new Uint8Array(),
+            new Uint8Array(),
+            frameOf(sequence),
+            this.payloads[sequence] as Uint8Array,
+          ]);
+        }
+        if (this.dropsEnd) return;
+        line.push([new Uint8Array(), new Uint8Array(), Buffer.alloc(8, 0xff), new Uint8Array()]);
+      },
+    };
+  }
+
+  publish(payload: Uint8Array, { lose = false }: { lose?: boolean } = {}): void {
+    this.payloads.push(payload);
+    if (!lose) this.again(this.payloads.length - 1);
+  }
+
+  again(sequence: number): void {
+    const payload = this.payloads[sequence];
+    if (payload !== undefined && this.isUp) this.#line?.push([new Uint8Array(), frameOf(sequence), payload]);
+  }
+
+  connect(): void {
+    if (this.isUp) return;
+    this.isUp = true;
+    if (this.#line?.isClosed === false) this.#onLink(true);
+  }
+
+  disconnect(): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    if (this.#line?.isClosed === false) this.#onLink(false);
+  }
+
+  /** Another process at the same address, that has published nothing. */
+  restart(): void {
+    this.disconnect();
+    this.payloads = [];
+  }
+}

@@ -1,0 +1,25 @@
+import type { Fact } from '../../../../src/core/contract/facts.js';
+import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import type { EngineView } from '../../../../src/worker/sidecar/engine-watch.js';
+import { blockSize, servedModel } from './scripted-probe.js';
+
+/** What is known of a ready engine that tells these facts. */
+export function readyView(facts: readonly Fact[] = [blockSize(32), servedModel()]): EngineView {
+  return {
+    instanceId: 'i-1',
+    state: EngineState.READY,
+    trouble: [],
+    facts,
+    warnings: [],
+    probes: [],
+  };
+}
+
+/** What is known of an engine that cannot be reached. */
+export function downView(): EngineView {
+  return {
+    ...readyView([]),
+    state: EngineState.UNREACHABLE,
+    trouble: ['cannot reach the engine at http://e:1: connection refused'],
+  };
+}

@@ -20,7 +20,6 @@ await build({
   output: {
     dir: 'dist',
     cleanDir: true,
-    // Folders as deep as those of the sources: package.json is found two up from each file.
     entryFileNames: '[name].js',
     chunkFileNames: 'parts/[name].js',
     sourcemap: true,

@@ -1,7 +1,7 @@
-/** A folder of `src` and what it may lean on. */
+/** A folder of `src`, or of one of its wings, and what it may lean on. */
 export interface Room {
-  /** Other rooms that its files may import, for values and for types alike. */
-  readonly mayImport: readonly string[] | 'all';
+  /** Other rooms, or whole wings, that its files may import, for values and for types alike. */
+  readonly mayImport: readonly string[];
   /**
    * True for a room that only computes: no packages, no clock, no timers, no
    * randomness, no I/O.
@@ -14,84 +14,82 @@ export interface Room {
 }
 
 /**
- * The rooms of the house, one for each folder directly in `src`. Data flows one
- * way through them, and nothing imports against it. `sidecar` and `aggregator`
- * never import each other: they meet in `proto/` alone.
+ * The wings, each with the wings that its rooms may import at most. `worker`
+ * and `fleet` never import each other: they meet in `proto/` alone.
+ */
+export const WINGS: Readonly<Record<string, readonly string[]>> = {
+  gen: [],
+  core: ['gen'],
+  edge: ['core', 'gen'],
+  engines: ['core', 'edge', 'gen'],
+  worker: ['core', 'edge', 'engines', 'gen'],
+  // Workers without a sidecar: their events are read here.
+  fleet: ['core', 'edge', 'engines', 'gen', 'worker'],
+  frontend: ['core', 'edge', 'engines', 'fleet'],
+  tools: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
+  app: ['cli', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
+  cli: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'],
+};
+
+/** Wings that are one room: their files are not in rooms of their own, or arrows between these do not matter. */
+export const UNDIVIDED_WINGS: readonly string[] = ['gen', 'app', 'cli'];
+
+/**
+ * The rooms, one for each folder of a wing. Data flows one way through them,
+ * and nothing imports against it.
  *
  * A folder that is not listed here fails the house test: give it a line.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
   gen: { mayImport: [] },
-  text: { mayImport: [], isPure: true },
-  contract: { mayImport: ['gen', 'text'], isPure: true, allowedBuiltins: ['node:crypto#createHash'] },
-  agreement: { mayImport: ['contract'], isPure: true },
-  blocks: { mayImport: [], isPure: true },
-  platform: { mayImport: ['text'], isPlatform: true },
-  http: { mayImport: ['platform', 'text'] },
-  rpc: { mayImport: ['gen', 'platform'] },
-  'kv-events': { mayImport: ['contract', 'blocks', 'platform'] },
-  kubernetes: { mayImport: ['platform', 'text'] },
-  facts: { mayImport: ['contract', 'gen', 'platform'] },
-  dynamo: { mayImport: ['contract', 'facts', 'gen', 'platform', 'text'] },
-  sidecar: {
-    mayImport: [
-      'blocks',
-      'contract',
-      'dynamo',
-      'facts',
-      'gen',
-      'http',
-      'kv-events',
-      'platform',
-      'rpc',
-      'text',
-    ],
+
+  'core/text': { mayImport: [], isPure: true },
+  'core/contract': {
+    mayImport: ['gen', 'core/text'],
+    isPure: true,
+    allowedBuiltins: ['node:crypto#createHash'],
   },
-  aggregator: {
-    mayImport: [
-      'agreement',
-      'contract',
-      'dynamo',
-      'facts',
-      'gen',
-      'http',
-      'kubernetes',
-      'platform',
-      'rpc',
-      'text',
-    ],
+  'core/agreement': { mayImport: ['core/contract'], isPure: true },
+  'core/blocks': { mayImport: [], isPure: true },
+
+  'edge/platform': { mayImport: ['core/text'], isPlatform: true },
+  'edge/http': { mayImport: ['core/text', 'edge/platform'] },
+  'edge/rpc': { mayImport: ['edge/platform', 'gen'] },
+  'edge/kubernetes': { mayImport: ['core/text', 'edge/platform'] },
+
+  'engines/facts': { mayImport: ['core', 'edge', 'gen'] },
+  'engines/probing': { mayImport: ['core', 'edge', 'engines', 'gen'] },
+  'engines/vllm': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
+  'engines/sglang': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
+  'engines/trtllm': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
+  // Its workers run any of the others.
+  'engines/dynamo': { mayImport: ['core', 'edge', 'engines', 'gen'] },
+
+  'worker/kv-events': { mayImport: ['core/blocks', 'core/contract', 'edge/platform'] },
+  'worker/topology': { mayImport: ['core', 'edge/platform', 'gen'] },
+  'worker/sidecar': { mayImport: ['core', 'edge', 'engines', 'gen', 'worker'] },
+
+  'fleet/discovery': { mayImport: ['core', 'edge', 'engines'] },
+  'fleet/aggregator': { mayImport: ['core', 'edge', 'fleet/discovery', 'gen'] },
+  'fleet/indexer': { mayImport: ['core', 'edge', 'gen', 'worker/kv-events'] },
+  'fleet/router': { mayImport: ['core', 'edge', 'fleet/indexer', 'gen'] },
+
+  'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
+  'frontend/tokens': { mayImport: ['core', 'edge', 'frontend/gateway'] },
+  'frontend/proxy': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
+  'frontend/gateway': {
+    mayImport: ['core', 'edge', 'fleet', 'frontend/proxy', 'frontend/tokens', 'frontend/tracing'],
   },
-  indexer: {
-    mayImport: ['agreement', 'blocks', 'contract', 'gen', 'kv-events', 'platform', 'rpc', 'text'],
-  },
-  router: { mayImport: ['agreement', 'blocks', 'contract', 'gen', 'indexer', 'platform', 'rpc'] },
-  frontend: {
-    mayImport: ['agreement', 'aggregator', 'contract', 'http', 'platform', 'router', 'text'],
-  },
-  manifests: { mayImport: ['contract', 'platform', 'text'] },
-  doctor: {
-    mayImport: ['contract', 'facts', 'gen', 'http', 'kubernetes', 'manifests', 'platform', 'rpc', 'text'],
-  },
+  'frontend/threads': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
+
+  'tools/manifests': { mayImport: ['core', 'edge/platform', 'engines'] },
+  'tools/doctor': { mayImport: ['core', 'edge', 'engines', 'gen', 'tools/manifests'] },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
-  demo: {
-    mayImport: [
-      'aggregator',
-      'agreement',
-      'blocks',
-      'contract',
-      'frontend',
-      'gen',
-      'http',
-      'indexer',
-      'kv-events',
-      'platform',
-      'router',
-      'rpc',
-      'sidecar',
-    ],
-  },
-  cli: { mayImport: 'all' },
+  'tools/demo': { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
+
+  app: { mayImport: ['cli', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
+  cli: { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'] },
 };
 
-/** Files that may touch `process` although they are not in `platform`: the program's first line. */
+/** Files that may touch `process` although they are not in `edge/platform`: the program's first line. */
 export const PROCESS_OWNERS: readonly string[] = ['src/cli/main.ts'];

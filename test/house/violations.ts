@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { readModule } from './read-module.js';
-import { PROCESS_OWNERS, ROOMS, type Room } from './rooms.js';
+import { PROCESS_OWNERS, ROOMS, type Room, UNDIVIDED_WINGS } from './rooms.js';
 
 /** Modules of Node that reach the process, its children or its timers. */
 const PLATFORM_MODULES = new Set([
@@ -29,7 +29,7 @@ const NAMED_IMPORTS_ONLY = new Set(['crypto', 'fs', 'fs/promises']);
 
 /**
  * Every way in which one source breaks the rules of the house, as lines
- * `src/agreement/gate.ts:3: …`. `file` is its path from the repository's root.
+ * `src/core/agreement/gate.ts:3: …`. `file` is its path from the repository's root.
  */
 export function violationsIn(file: string, source: string): string[] {
   const roomName = roomOf(file);
@@ -45,7 +45,7 @@ export function violationsIn(file: string, source: string): string[] {
   if (room.isPlatform !== true && roomName !== 'gen') {
     for (const { what, line } of platformUses) {
       if (what === 'process' && PROCESS_OWNERS.includes(file)) continue;
-      found.push(`${file}:${line}: ${what} belongs to src/platform`);
+      found.push(`${file}:${line}: ${what} belongs to src/edge/platform`);
     }
   }
   return found;
@@ -63,8 +63,7 @@ function importProblem(
     const target = posix.join(posix.dirname(file), specifier);
     if (!target.startsWith('src/')) return `${specifier} leaves src`;
     const targetRoom = roomOf(target);
-    if (targetRoom === roomName || room.mayImport === 'all' || room.mayImport.includes(targetRoom))
-      return undefined;
+    if (targetRoom === roomName || mayImport(room, targetRoom)) return undefined;
     return `src/${roomName} may not import src/${targetRoom} (${specifier})`;
   }
   const builtin = specifier.startsWith('node:') ? specifier.slice('node:'.length) : undefined;
@@ -76,18 +75,25 @@ function importProblem(
   if (builtin === undefined || room.isPlatform === true) return undefined;
   if (PLATFORM_MODULES.has(builtin)) {
     if (builtin === 'process' && PROCESS_OWNERS.includes(file)) return undefined;
-    return `${specifier} belongs to src/platform`;
+    return `${specifier} belongs to src/edge/platform`;
   }
   for (const name of names) {
-    if (PLATFORM_NAMES.has(`${builtin}#${name}`)) return `${name} of ${specifier} belongs to src/platform`;
+    if (PLATFORM_NAMES.has(`${builtin}#${name}`))
+      return `${name} of ${specifier} belongs to src/edge/platform`;
     if (NAMED_IMPORTS_ONLY.has(builtin) && (name === '*' || name === 'default')) {
-      return `import single names from ${specifier}, so that what belongs to src/platform can be told`;
+      return `import single names from ${specifier}, so that what belongs to src/edge/platform can be told`;
     }
   }
   return undefined;
 }
 
-/** `src/sidecar/engines/probe.ts` is in the room `sidecar`. */
+/** Whether a room may import another, by its own name or by the name of its wing. */
+function mayImport(room: Room, target: string): boolean {
+  return room.mayImport.some((name) => name === target || target.startsWith(`${name}/`));
+}
+
+/** `src/worker/sidecar/canary/canary.ts` is in the room `worker/sidecar`, `src/cli/settings/setting.ts` in `cli`. */
 function roomOf(file: string): string {
-  return file.split('/')[1] ?? '';
+  const [, wing = '', room = ''] = file.split('/');
+  return UNDIVIDED_WINGS.includes(wing) ? wing : `${wing}/${room}`;
 }

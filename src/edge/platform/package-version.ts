@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { packageRoot } from './package-root.js';
 
-/** The product's version, from its `package.json`, two folders up from here in the sources and in the build alike. */
+/** The product's version from its `package.json`. */
 export function readPackageVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('package.json', packageRoot()), 'utf8');
   const { version } = JSON.parse(text) as { version?: unknown };
   return String(version ?? 'unknown');
 }

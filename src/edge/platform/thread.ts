@@ -1,4 +1,5 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { packageRoot } from './package-root.js';
 
 /** A thread of this process, as the one that started it sees it. */
 export interface Thread {
@@ -47,9 +48,9 @@ export function startThread(options: ThreadOptions, { onMessage, onEnd }: Thread
   };
 }
 
-/** Where the build puts the module of that name, seen from each of its parts. */
+/** Where the build puts the module of that name. */
 export function threadUrl(name: string): URL {
-  return new URL(`../threads/${name}.js`, import.meta.url);
+  return new URL(`dist/threads/${name}.js`, packageRoot());
 }
 
 /** The thread's own side: what it was started with, and the way back. */

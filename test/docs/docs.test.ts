@@ -107,7 +107,7 @@ describe('agreement.md', () => {
         'contract/tokens-per-block',
         'contract/resolve',
       ].flatMap((name) =>
-        [...read(`test/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(([, rule]) => rule),
+        [...read(`test/core/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(([, rule]) => rule),
       ),
     );
     const promised = [...rules].filter(([, text = '']) => !text.startsWith('*Later.*')).map(([rule]) => rule);

@@ -70,17 +70,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'worker/sidecar': { mayImport: ['core', 'edge', 'engines', 'gen', 'worker'] },
 
   'fleet/discovery': { mayImport: ['core', 'edge', 'engines'] },
+  'fleet/catalogue': { mayImport: ['core', 'edge/platform'] },
   'fleet/aggregator': { mayImport: ['core', 'edge', 'fleet/discovery', 'gen'] },
   'fleet/indexer': { mayImport: ['core', 'edge', 'gen', 'worker/kv-events'] },
   'fleet/router': { mayImport: ['core', 'edge', 'fleet/indexer', 'gen'] },
 
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
-  'frontend/tokens': { mayImport: ['core', 'edge', 'frontend/gateway'] },
+  'frontend/tokens': { mayImport: ['core', 'edge', 'fleet/catalogue', 'frontend/gateway'] },
   'frontend/proxy': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
   'frontend/gateway': {
     mayImport: ['core', 'edge', 'fleet', 'frontend/proxy', 'frontend/tokens', 'frontend/tracing'],
   },
-  'frontend/threads': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
+  'frontend/threads': { mayImport: ['core', 'edge', 'fleet/catalogue', 'fleet/router', 'frontend/gateway'] },
 
   'tools/manifests': { mayImport: ['core', 'edge/platform', 'engines'] },
   'tools/doctor': { mayImport: ['core', 'edge', 'engines', 'gen', 'tools/manifests'] },

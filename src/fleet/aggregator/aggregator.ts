@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { AgreementOptions } from '../../core/agreement/options.js';
+import { readinessChecks } from '../../core/agreement/readiness.js';
 import type { FleetView } from '../../core/agreement/snapshot.js';
 import { HttpServer, type HttpServerModules } from '../../edge/http/http-server.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
@@ -14,7 +15,6 @@ import type { CreateFleetPart, FleetPart } from './fleet-part.js';
 import { createFleetService } from './fleet-service.js';
 import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
 import { OfferReporter } from './offer-reporter.js';
-import { readinessChecks } from './readiness.js';
 
 /** Name under which gRPC health follows the gate. */
 export const FLEET_HEALTH = 'kvaccord.v1.Fleet';

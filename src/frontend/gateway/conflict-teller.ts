@@ -1,5 +1,5 @@
 import type { Logger } from '../../edge/platform/logger.js';
-import type { Catalogue } from './catalogue.js';
+import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 
 /** Conflicts that are remembered as logged; with more, the oldest are logged again. */
 const MAX_TOLD = 1_000;

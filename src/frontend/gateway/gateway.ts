@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
+import { AnswerBudget } from '../../core/agreement/readiness.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import { type HttpAnswer, jsonAnswer, sendAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { HttpLimits } from '../../edge/http/limits.js';
@@ -13,13 +14,12 @@ import type { Address } from '../../edge/platform/address.js';
 import { Bag } from '../../edge/platform/bag.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { AnswerBudget } from '../../fleet/aggregator/readiness.js';
+import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import { passesOf } from '../proxy/headers.js';
 import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
 import type { ApiKeys } from './api-keys.js';
-import type { Catalogue } from './catalogue.js';
 import {
   apiKeyError,
   certificateError,

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { isLoopback, parseAddress } from '../../edge/platform/address.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { GivenUrls } from './catalogue.js';
+import type { GivenUrls } from '../../fleet/catalogue/catalogue.js';
 import { readKeyHost } from './key-host.js';
 
 /** Whether an engine at `baseUrl` may see keys; `target` is the worker's name in discovery. */

@@ -1,4 +1,4 @@
-import type { Catalogue, CatalogueGroup, CatalogueModel } from './catalogue.js';
+import type { Catalogue, CatalogueGroup, CatalogueModel } from '../../fleet/catalogue/catalogue.js';
 import { notRoutedError, OpenAiError } from './openai-error.js';
 
 /** A model as OpenAI's API tells it, with vLLM's `parent` for LoRA adapters. */

@@ -1,6 +1,6 @@
+import { type ReadinessCheck, readinessChecks } from '../../core/agreement/readiness.js';
 import type { FleetView } from '../../core/agreement/snapshot.js';
-import { type ReadinessCheck, readinessChecks } from '../../fleet/aggregator/readiness.js';
-import type { Catalogue, CatalogueGroup } from './catalogue.js';
+import type { Catalogue, CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
 /** Whether requests for a model can be sent to somebody: its gate is open, and the address of a worker is known. */
 export function isServable({ isReady, workers }: CatalogueGroup): boolean {

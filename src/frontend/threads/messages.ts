@@ -1,8 +1,8 @@
 import type { Reason } from '../../core/agreement/snapshot.js';
 import type { HttpAnswer } from '../../edge/http/answer.js';
 import type { ProbeCheck } from '../../edge/http/probe-board.js';
+import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Decision, RouteRequest, RoutingErrorCode, Usage } from '../../fleet/router/routing.js';
-import type { Catalogue } from '../gateway/catalogue.js';
 import type { MetricsSnapshot } from './metrics-snapshot.js';
 
 /*

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { CatalogueGroup, CatalogueWorker } from '../gateway/catalogue.js';
+import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import type { CheckResult } from './tokenizer-check.js';
 
 /** Whose tokens a group's prompts get: `undecided` before the first answer of an engine. */

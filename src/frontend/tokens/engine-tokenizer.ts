@@ -4,7 +4,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import { JsonScan } from '../../edge/platform/json-scan.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { CatalogueGroup, CatalogueWorker } from '../gateway/catalogue.js';
+import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { MAX_JSON_DEPTH } from '../gateway/json-bounds.js';
 import type { MayHaveKeys } from '../gateway/key-hosts.js';
 import { parseLightJson } from '../gateway/light-json.js';

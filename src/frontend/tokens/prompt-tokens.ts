@@ -1,4 +1,4 @@
-import type { CatalogueGroup } from '../gateway/catalogue.js';
+import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
 /** What a request asks to be computed, as it stands in its body. */
 export type Prompt =

@@ -1,5 +1,5 @@
 import { firstDifferentToken, PROBE_PROMPTS } from '../../core/contract/token-probes.js';
-import type { CatalogueWorker } from '../gateway/catalogue.js';
+import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import type { EngineTokenizer } from './engine-tokenizer.js';
 import type { LocalTokenizer } from './local-tokenizer.js';
 import { DEFAULT_PROMPT_LIMITS, readPrompt, type TextPrompt } from './read-prompt.js';

@@ -1,7 +1,7 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { buildCatalogue, type Catalogue } from '../../frontend/gateway/catalogue.js';
+import { buildCatalogue, type Catalogue } from '../../fleet/catalogue/catalogue.js';
 import { Gateway } from '../../frontend/gateway/gateway.js';
 import { frontendChecks } from '../../frontend/gateway/readiness.js';
 import { WorkerProxy } from '../../frontend/proxy/worker-proxy.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Catalogue } from '../../../src/frontend/gateway/catalogue.js';
+import type { Catalogue } from '../../../src/fleet/catalogue/catalogue.js';
 import { Models } from '../../../src/frontend/gateway/models.js';
 import { makeGroup } from './gateway-harness.js';
 

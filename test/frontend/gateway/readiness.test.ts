@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildCatalogue } from '../../../src/frontend/gateway/catalogue.js';
+import { buildCatalogue } from '../../../src/fleet/catalogue/catalogue.js';
 import { frontendChecks } from '../../../src/frontend/gateway/readiness.js';
 import { TestFleet } from '../../support/fleet.js';
 

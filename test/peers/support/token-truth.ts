@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import type { CatalogueGroup } from '../../../src/frontend/gateway/catalogue.js';
+import type { CatalogueGroup } from '../../../src/fleet/catalogue/catalogue.js';
 import type { TokenSource } from '../../../src/frontend/tokens/prompt-tokens.js';
 import { createTokenSource } from '../../../src/frontend/tokens/token-source.js';
 import { bundledThread } from '../../frontend/tokens/support/thread-url.js';

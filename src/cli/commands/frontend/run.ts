@@ -11,7 +11,7 @@ import { untilAborted } from '../../../app/until-aborted.js';
 import type { FleetView } from '../../../core/agreement/snapshot.js';
 import { ProbeBoard } from '../../../edge/http/probe-board.js';
 import { availableCores } from '../../../edge/platform/cores.js';
-import { buildCatalogue, type Catalogue } from '../../../frontend/gateway/catalogue.js';
+import { buildCatalogue, type Catalogue } from '../../../fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
 import { frontendChecks } from '../../../frontend/gateway/readiness.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';

@@ -22,7 +22,7 @@ import { listen } from '../../../edge/platform/listen.js';
 import { listenForSignals, STOP_SIGNALS } from '../../../edge/platform/process-signals.js';
 import { systemRandom } from '../../../edge/platform/random.js';
 import { systemTurns } from '../../../edge/platform/turns.js';
-import { buildCatalogue } from '../../../frontend/gateway/catalogue.js';
+import { buildCatalogue } from '../../../fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
 import { frontendChecks } from '../../../frontend/gateway/readiness.js';
 import { CrewError, GatewayCrew } from '../../../frontend/threads/gateway-crew.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { CatalogueGroup, CatalogueWorker } from '../../../../src/frontend/gateway/catalogue.js';
+import type { CatalogueGroup, CatalogueWorker } from '../../../../src/fleet/catalogue/catalogue.js';
 import type { PromptTokens } from '../../../../src/frontend/tokens/prompt-tokens.js';
 import {
   DEFAULT_PROMPT_LIMITS,

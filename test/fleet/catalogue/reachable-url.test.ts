@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reachableUrl } from '../../../src/frontend/gateway/reachable-url.js';
+import { reachableUrl } from '../../../src/fleet/catalogue/reachable-url.js';
 
 describe('the address of an engine as this host reaches it', () => {
   it.each([

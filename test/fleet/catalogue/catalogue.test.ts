@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { viewFleet } from '../../../src/core/agreement/snapshot.js';
-import { buildCatalogue, type Catalogue, type GivenUrls } from '../../../src/frontend/gateway/catalogue.js';
+import { buildCatalogue, type Catalogue, type GivenUrls } from '../../../src/fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../src/frontend/gateway/conflict-teller.js';
 import { Models } from '../../../src/frontend/gateway/models.js';
 import { type ReportSketch, TestFleet } from '../../support/fleet.js';

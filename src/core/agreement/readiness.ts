@@ -1,5 +1,5 @@
-import type { FleetView } from '../../core/agreement/snapshot.js';
-import { clip } from '../../core/agreement/words.js';
+import type { FleetView } from './snapshot.js';
+import { clip } from './words.js';
 
 /** One line of a verbose probe. */
 export interface ReadinessCheck {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ReadinessCheck, readinessChecks } from '../../../src/fleet/aggregator/readiness.js';
+import { type ReadinessCheck, readinessChecks } from '../../../src/core/agreement/readiness.js';
 import { TestFleet } from '../../support/fleet.js';
 
 const fleetOf = (...targets: string[]): TestFleet => {

@@ -1,6 +1,6 @@
 import type { FleetView, GroupView, MemberView, Reason } from '../../core/agreement/snapshot.js';
 import type { Serving } from '../../core/contract/serving.js';
-import { type NameClaim, type NameConflict, settleName } from './claim-names.js';
+import { type NameClaim, type NameConflict, settleName } from './name-conflicts.js';
 import { reachableUrl } from './reachable-url.js';
 
 /** A worker as the gateway sees it. */

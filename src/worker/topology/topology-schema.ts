@@ -1,4 +1,4 @@
-import { LinkKind, Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { LinkKind, linkKindToJSON, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { kernelListOf } from './cpu-list.js';
 import {
   MAX_GPUS,
@@ -60,10 +60,10 @@ const kernelList: Check = (value, at) => {
 };
 
 const linkKind: Check = (value, at) => {
-  const names = Object.entries(LinkKind).filter(([, kind]) => kind > 0);
+  const kinds = Object.values(LinkKind).filter((kind) => kind > 0);
   // Proto JSON takes the name of an enum value, or its number.
-  const found = names.find(([name, kind]) => value === name || value === BigInt(kind));
-  return found?.[1] ?? refuse(value, at, `one of ${names.map(([name]) => name).join(', ')}`);
+  const found = kinds.find((kind) => value === linkKindToJSON(kind) || value === BigInt(kind));
+  return found ?? refuse(value, at, `one of ${kinds.map(linkKindToJSON).join(', ')}`);
 };
 
 function list(max: number, member: Check): Check {

@@ -1,19 +1,13 @@
-import * as capabilities from '../../../src/gen/kvaccord/v1/capabilities.js';
-import * as fleet from '../../../src/gen/kvaccord/v1/fleet.js';
-import * as indexer from '../../../src/gen/kvaccord/v1/indexer.js';
-import * as kvEvents from '../../../src/gen/kvaccord/v1/kv_events.js';
-import * as router from '../../../src/gen/kvaccord/v1/router.js';
+import { readRegistry } from './random-message.js';
 
 /** Maps of the wire: their keys are data, and no names of fields. */
 const MAPS: ReadonlySet<string> = new Set(['topology_domains']);
 
 /** The number of each value of each enum of the wire; their names are unique, buf lint sees to it. */
 const ENUM_NUMBERS: ReadonlyMap<string, number> = new Map(
-  [capabilities, fleet, indexer, kvEvents, router]
-    .flatMap((module) => Object.values(module) as unknown[])
-    .filter((each): each is Record<string, number> => typeof each === 'object' && each !== null)
-    .flatMap((each) => Object.entries(each))
-    .filter(([name, number]) => /^[A-Z][A-Z0-9_]+$/.test(name) && typeof number === 'number'),
+  [...readRegistry()]
+    .flatMap((one) => (one.kind === 'enum' ? one.values : []))
+    .map(({ name, number }) => [name, number]),
 );
 
 type Fields = Readonly<Record<string, unknown>>;

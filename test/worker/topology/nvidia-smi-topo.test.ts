@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type GpuLink, LinkKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { type GpuLink, LinkKind, linkKindToJSON } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { parseNvidiaSmiList } from '../../../src/worker/topology/nvidia-smi-list.js';
 import { nvidiaSmiTopoReader, parseNvidiaSmiTopo } from '../../../src/worker/topology/nvidia-smi-topo.js';
 import { madeHost, never, recordedHost, recording } from './support.js';
@@ -17,10 +17,9 @@ const uuidsOf = (name: string): string[] =>
 const between = (links: readonly GpuLink[], a: string | undefined, b: string | undefined) =>
   links.find((link) => link.a === a && link.b === b);
 const counts = (links: readonly GpuLink[]): Record<string, number> => {
-  const names = new Map(Object.entries(LinkKind).map(([name, kind]) => [kind, name]));
   const result: Record<string, number> = {};
   for (const link of links) {
-    const name = names.get(link.kind) ?? '';
+    const name = linkKindToJSON(link.kind);
     result[name] = (result[name] ?? 0) + 1;
   }
   return result;

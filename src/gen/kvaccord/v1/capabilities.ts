@@ -27,7 +27,7 @@ export const protobufPackage = "kvaccord.v1";
 export const protobufFileName = "kvaccord/v1/capabilities.proto";
 
 /**
- * What a kv-accord sidecar tells about the inference engine beside it.
+ * What a kv-accord sidecar reports about the inference engine beside it.
  *
  * Everywhere a field is `optional`, absence means "the engine cannot say";
  * an explicit zero or false is a value that the engine did say.
@@ -569,7 +569,7 @@ export interface TokenProbe {
 }
 
 /**
- * Everything that a router must share with a worker so that both cut a token
+ * Everything that a router must share with a worker so that both split a token
  * sequence into the same blocks.
  */
 export interface Contract {
@@ -583,7 +583,7 @@ export interface Contract {
   hashSeed?:
     | string
     | undefined;
-  /** How the engine encodes its KV events, where it tells. */
+  /** How the engine encodes its KV events, where it says so. */
   eventSchema?:
     | string
     | undefined;
@@ -643,7 +643,7 @@ export interface Evidence {
   source: EvidenceSource;
   /** What was asked, such as `GET http://127.0.0.1:8000/metrics`. */
   origin: string;
-  /** What came back, cut to 512 characters. */
+  /** What came back, the first 512 characters. */
   raw: string;
   observedAt: Date | undefined;
 }

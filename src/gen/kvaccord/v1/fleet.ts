@@ -205,7 +205,7 @@ export interface Agreement {
   ready: boolean;
   /**
    * Who was missing when the gate opened, by a quorum or by what an operator
-   * chose, and still is, in words; empty when nobody is.
+   * chose, and still is, in words; empty when there is none.
    */
   partialReason: string;
 }
@@ -244,7 +244,7 @@ export interface Member {
   /**
    * What the worker declares although its engine has `tokens_per_block`;
    * absent when it declares nothing else. A frontend that goes by
-   * declarations cannot use such a worker; `reason` names the place to mend.
+   * declarations cannot use such a worker; `reason` names the place to correct.
    */
   declaredTokensPerBlock?:
     | number
@@ -254,7 +254,7 @@ export interface Member {
    * there is no index.
    */
   picture: Picture;
-  /** Why the picture is not exact; empty when it is. */
+  /** Why the cache view is not exact; empty when it is. */
   pictureReason: string;
 }
 

@@ -159,14 +159,14 @@ export interface SubscribeResponse {
  */
 export interface StreamStart {
   workerId: string;
-  /** The engine start that the stream tells of, as in the capability report. */
+  /** The engine start that the stream is about, as in the capability report. */
   instanceId: string;
-  /** New whenever sequence numbers begin anew. */
+  /** New whenever sequence numbers begin again. */
   streamId: string;
   /** The stream goes on where the caller left it; what it holds stays. */
   resumed: boolean;
   /**
-   * Why the caller has to begin anew, in words for an operator; empty when it
+   * Why the caller has to begin again, in words for an operator; empty when it
    * asked for nothing else.
    */
   reason: string;
@@ -178,18 +178,18 @@ export interface RankState {
   picture: Picture;
   /**
    * The engine's sequence number before which nothing is known; only while the
-   * picture is partial for that reason.
+   * cache view is partial for that reason.
    */
   unknownBeforeSequence?:
     | bigint
     | undefined;
-  /** The engine's own sequence number of the last batch that is in the picture. */
+  /** The engine's own sequence number of the last batch that is in the cache view. */
   engineSequence?:
     | bigint
     | undefined;
-  /** Why the picture is not exact; empty when it is. */
+  /** Why the cache view is not exact; empty when it is. */
   reason: string;
-  /** Blocks in the picture, all tiers. */
+  /** Blocks in the cache view, all tiers. */
   blockCount: bigint;
   /**
    * The KV cache groups that the rank's events have shown, by index; empty
@@ -1755,7 +1755,7 @@ export const KvEventsService = {
   /**
    * First a `start`, then everything that the worker holds (`snapshot_part`s
    * and a `snapshot_end`; left out when the stream resumes), then `changes` as
-   * the engine tells them. Applying a message twice changes nothing.
+   * the engine publishes them. Applying a message twice changes nothing.
    */
   subscribe: {
     path: "/kvaccord.v1.KvEvents/Subscribe" as const,
@@ -1772,7 +1772,7 @@ export interface KvEventsServer extends UntypedServiceImplementation {
   /**
    * First a `start`, then everything that the worker holds (`snapshot_part`s
    * and a `snapshot_end`; left out when the stream resumes), then `changes` as
-   * the engine tells them. Applying a message twice changes nothing.
+   * the engine publishes them. Applying a message twice changes nothing.
    */
   subscribe: handleServerStreamingCall<SubscribeRequest, SubscribeResponse>;
 }
@@ -1781,7 +1781,7 @@ export interface KvEventsClient extends Client {
   /**
    * First a `start`, then everything that the worker holds (`snapshot_part`s
    * and a `snapshot_end`; left out when the stream resumes), then `changes` as
-   * the engine tells them. Applying a message twice changes nothing.
+   * the engine publishes them. Applying a message twice changes nothing.
    */
   subscribe(request: SubscribeRequest, options?: Partial<CallOptions>): ClientReadableStream<SubscribeResponse>;
   subscribe(

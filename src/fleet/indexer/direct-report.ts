@@ -10,7 +10,7 @@ import {
   EngineState,
   EvidenceSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import type { ZmqSource } from '../../worker/kv-events/feed-source.js';
+import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 
 /** What is known of a worker that has no sidecar. */
 export interface DirectKnowledge {

@@ -5,7 +5,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { EngineFeed, type EngineFeedModules } from '../../worker/kv-events/engine-feed.js';
-import type { ZmqSource } from '../../worker/kv-events/feed-source.js';
+import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 import { directReport } from './direct-report.js';
 import type { Feed } from './feed.js';
 import { RelayFeed } from './relay-feed.js';

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { FeedSource, ZmqSource } from './feed-source.js';
+import type { RankSource, ZmqSource } from './rank-source.js';
 import { type Listener, probeEndpoint } from './zmtp-probe.js';
 
 /** Milliseconds until the first look at endpoints whose events do not come, and between the first few. */
@@ -46,7 +46,7 @@ export class EndpointCheck {
   }
 
   /** Looks after these from now on, and after no others. */
-  watch(sources: readonly FeedSource[]): void {
+  watch(sources: readonly RankSource[]): void {
     this.#watching?.abort();
     this.#findings.clear();
     this.#suspected.clear();

@@ -8,7 +8,7 @@ import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
 import type { Feed, FeedListener } from './feed.js';
 import { FeedCounts } from './feed-counts.js';
-import { describeSource, type FeedSource, isSameSource } from './feed-source.js';
+import { describeSource, type RankSource, isSameSource } from './rank-source.js';
 import { RankFeed, type RankFeedOptions } from './rank-feed.js';
 import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
@@ -46,7 +46,7 @@ interface Loaded {
 }
 
 interface Running {
-  readonly source: FeedSource;
+  readonly source: RankSource;
   readonly feed: Feed;
   readonly picture: RankPicture;
 }
@@ -68,7 +68,7 @@ export class EngineFeed implements Relay {
   readonly #told = new Map<number, string>();
   /** The width that was told last of each rank. */
   readonly #observed = new Map<number, string>();
-  #wanted: readonly FeedSource[] = [];
+  #wanted: readonly RankSource[] = [];
   #instanceId = '';
   #capacityBlocks: number | undefined;
   #loading: Promise<Loaded> | undefined;
@@ -119,14 +119,14 @@ export class EngineFeed implements Relay {
   }
 
   /** Idempotent; may be called with the same list at every probe round. The first source of a rank counts. */
-  setSources(sources: readonly FeedSource[]): void {
+  setSources(sources: readonly RankSource[]): void {
     if (this.#isClosed) return;
-    const byRank = new Map<number, FeedSource>();
+    const byRank = new Map<number, RankSource>();
     for (const source of sources) if (!byRank.has(source.rank)) byRank.set(source.rank, source);
     const wanted = [...byRank.values()].sort((one, other) => one.rank - other.rank);
     const isSame =
       wanted.length === this.#wanted.length &&
-      wanted.every((source, at) => isSameSource(source, this.#wanted[at] as FeedSource));
+      wanted.every((source, at) => isSameSource(source, this.#wanted[at] as RankSource));
     if (isSame) return;
     this.#wanted = wanted;
     // Sockets that a test gives are at no address.
@@ -208,7 +208,7 @@ export class EngineFeed implements Relay {
     };
   }
 
-  #run(source: FeedSource, loaded: Loaded): void {
+  #run(source: RankSource, loaded: Loaded): void {
     const { clock, logger, postJson } = this.#modules;
     const picture = loaded.makePicture();
     picture.setCapacity(this.#capacityBlocks);
@@ -222,7 +222,7 @@ export class EngineFeed implements Relay {
     feed.start();
   }
 
-  #listenerOf(source: FeedSource): FeedListener {
+  #listenerOf(source: RankSource): FeedListener {
     const { rank } = source;
     return {
       onApplied: (applied) => this.#onApplied(source, applied),
@@ -239,7 +239,7 @@ export class EngineFeed implements Relay {
     };
   }
 
-  #onApplied(source: FeedSource, applied: AppliedBatch): void {
+  #onApplied(source: RankSource, applied: AppliedBatch): void {
     const { rank } = source;
     // What a change of another group means, readers must know before it.
     if (applied.hasNewGroups === true) this.#tellStatus(rank);

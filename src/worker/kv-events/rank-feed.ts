@@ -5,7 +5,7 @@ import { EngineReplays } from './engine-replays.js';
 import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts, GapOutcome } from './feed-counts.js';
 import { FeedLink, type FeedLinkOptions } from './feed-link.js';
-import type { ZmqSource } from './feed-source.js';
+import type { ZmqSource } from './rank-source.js';
 import type { AppliedBatch, RankPicture } from './rank-picture.js';
 import { RankStanding } from './rank-standing.js';
 import type { RankStatus } from './relay.js';

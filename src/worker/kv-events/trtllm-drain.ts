@@ -4,7 +4,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import { parseExactJson } from './exact-json.js';
 import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts } from './feed-counts.js';
-import type { TrtllmDrainSource } from './feed-source.js';
+import type { TrtllmDrainSource } from './rank-source.js';
 import type { RankPicture } from './rank-picture.js';
 import type { RankStatus } from './relay.js';
 

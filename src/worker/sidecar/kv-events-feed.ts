@@ -1,6 +1,6 @@
 import type { EventCounts } from '../kv-events/event-counts.js';
 import type { FeedCounts } from '../kv-events/feed-counts.js';
-import type { FeedSource } from '../kv-events/feed-source.js';
+import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
 
 /** What a sidecar needs of the piece that reads an engine's KV events; `EngineFeed` is one. */
@@ -8,7 +8,7 @@ export interface EventFeed extends Relay {
   /** Names the engine start that is read. At another one than before everything that was held is dropped. */
   setInstance(instanceId: string): void;
   /** Names what is read; what stays the same goes on undisturbed. */
-  setSources(sources: readonly FeedSource[]): void;
+  setSources(sources: readonly RankSource[]): void;
   /** Says how many blocks fit on the device of each rank at most; undefined when it is not known. */
   setCapacity(blocks: number | undefined): void;
   /** Events since the start, by what they say and what came of them. */

@@ -4,7 +4,7 @@ import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
-import type { FeedSource } from '../kv-events/feed-source.js';
+import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
 import type { EventFeed } from './kv-events-feed.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
@@ -35,7 +35,7 @@ const SWITCHED_OFF = 'KV events are not read here (--kv-event-sources off)';
 /** What is read, and of which engine start. */
 interface Wanted {
   readonly instanceId: string;
-  readonly sources: readonly FeedSource[];
+  readonly sources: readonly RankSource[];
 }
 
 /**
@@ -88,7 +88,7 @@ export class KvEventsIntake {
   }
 
   /** What is read now. */
-  get sources(): readonly FeedSource[] {
+  get sources(): readonly RankSource[] {
     return this.#wanted?.sources ?? [];
   }
 

@@ -1,7 +1,7 @@
 import { onOneLine } from '../../core/text/printable.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { EngineKind, type KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
-import type { FeedSource, ZmqSource } from '../kv-events/feed-source.js';
+import type { RankSource, ZmqSource } from '../kv-events/rank-source.js';
 import { engineHttpUrl } from './engine-address.js';
 import { isEventEndpoint } from './kv-events-endpoint.js';
 
@@ -18,7 +18,7 @@ export type EventSettings =
 
 /** What is to be read of a ready engine. */
 export type EventPlan =
-  | { readonly type: 'read'; readonly sources: readonly FeedSource[] }
+  | { readonly type: 'read'; readonly sources: readonly RankSource[] }
   /** Nothing; why, in words for an operator. */
   | { readonly type: 'nothing'; readonly reason: string }
   /** The engine did not say this time; what was known before still stands. */
@@ -58,8 +58,8 @@ export function planEvents(settings: EventSettings, report: CapabilityReport): E
 }
 
 /** The sources that can be read; of several for one rank the first. */
-function sourcesOf(told: readonly KvEventSource[]): FeedSource[] {
-  const byRank = new Map<number, FeedSource>();
+function sourcesOf(told: readonly KvEventSource[]): RankSource[] {
+  const byRank = new Map<number, RankSource>();
   for (const { dataParallelRank: rank, transport, endpoint, topic, replayEndpoint } of told) {
     if (byRank.has(rank) || (transport !== 'zmq' && transport !== '') || !isEventEndpoint(endpoint)) continue;
     byRank.set(rank, {

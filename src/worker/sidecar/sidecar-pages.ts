@@ -10,7 +10,7 @@ import type { ApiRoute, JsonSchema } from '../../edge/http/api.js';
 import type { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Cell, StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';
 import { CapabilityReport, EngineState, type ProbeOutcome } from '../../gen/kvaccord/v1/capabilities.js';
-import type { FeedSource } from '../kv-events/feed-source.js';
+import type { RankSource } from '../kv-events/rank-source.js';
 import type { KvEventsIntake } from './kv-events-intake.js';
 import { describeTruth } from './report-log.js';
 import type { ReportStore } from './report-store.js';
@@ -259,7 +259,7 @@ function ranksOf({ relay }: Events): StatusTable {
 }
 
 function eventSourcesOf({ sources }: Events): StatusTable {
-  const cellsOf = (source: FeedSource): string[] =>
+  const cellsOf = (source: RankSource): string[] =>
     source.kind === 'trtllm-drain'
       ? [source.url, '', '']
       : [source.endpoint, source.topic, source.replayEndpoint ?? ''];

@@ -14,7 +14,7 @@ import {
   EngineState,
   HashUnit,
 } from '../../../gen/kvaccord/v1/capabilities.js';
-import { describeSource, type FeedSource } from '../../kv-events/feed-source.js';
+import { describeSource, type RankSource } from '../../kv-events/rank-source.js';
 import type { Relay } from '../../kv-events/relay.js';
 import { engineHttpUrl } from '../engine-address.js';
 import type { CanaryFault } from './judge-canary.js';
@@ -34,7 +34,7 @@ export interface CanaryHttp {
 /** What is read of the engine's events. */
 interface Events {
   readonly relay: Relay;
-  readonly sources: readonly FeedSource[];
+  readonly sources: readonly RankSource[];
   /** Why nothing is read; empty when something is. */
   readonly reason: string;
 }

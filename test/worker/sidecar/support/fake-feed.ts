@@ -1,6 +1,6 @@
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
 import { FeedCounts } from '../../../../src/worker/kv-events/feed-counts.js';
-import type { FeedSource } from '../../../../src/worker/kv-events/feed-source.js';
+import type { RankSource } from '../../../../src/worker/kv-events/rank-source.js';
 import type {
   BlockChange,
   RankStatus,
@@ -35,7 +35,7 @@ export class FakeFeed implements EventFeed {
   ranks: readonly RankStatus[] = [exactRank()];
   streamId = 'stream-1';
   instanceId = '';
-  sources: readonly FeedSource[] = [];
+  sources: readonly RankSource[] = [];
   isClosed = false;
   capacityBlocks: number | undefined;
   /** What was set, in order. */
@@ -62,7 +62,7 @@ export class FakeFeed implements EventFeed {
     this.capacityBlocks = blocks;
   }
 
-  setSources(sources: readonly FeedSource[]): void {
+  setSources(sources: readonly RankSource[]): void {
     this.sources = sources;
     this.told.push(
       `sources ${sources.map((each) => (each.kind === 'trtllm-drain' ? each.url : each.endpoint)).join(' ')}`,

@@ -21,15 +21,15 @@ export interface TrtllmDrainSource {
 }
 
 /** Where the events of one data-parallel rank come from. */
-export type FeedSource = ZmqSource | TrtllmDrainSource;
+export type RankSource = ZmqSource | TrtllmDrainSource;
 
 /** `KV events of tcp://127.0.0.1:5557`: a source as evidence and messages name it. */
-export function describeSource(source: FeedSource): string {
+export function describeSource(source: RankSource): string {
   return `KV events of ${source.kind === 'trtllm-drain' ? source.url : source.endpoint}`;
 }
 
 /** Whether both say the same, so that a probe round that found the same changes nothing. */
-export function isSameSource(one: FeedSource, other: FeedSource): boolean {
+export function isSameSource(one: RankSource, other: RankSource): boolean {
   if (one.kind === 'trtllm-drain' || other.kind === 'trtllm-drain') {
     return (
       one.kind === 'trtllm-drain' &&

@@ -4,7 +4,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
 import type { Feed, FeedListener } from './feed.js';
 import type { FeedCounts, GapOutcome } from './feed-counts.js';
-import { FeedLink, type FeedLinkOptions } from './feed-link.js';
+import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { ZmqSource } from './rank-source.js';
 import type { AppliedBatch, RankPicture } from './rank-picture.js';
 import { RankStanding } from './rank-standing.js';
@@ -13,7 +13,7 @@ import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
-export interface RankFeedOptions extends ReplayLimits, FeedLinkOptions {
+export interface RankFeedOptions extends ReplayLimits, PublisherLinkOptions {
   /**
    * Milliseconds between two looks at the replay socket for batches that were
    * lost at the end, after which nothing came. Default 30,000.
@@ -75,7 +75,7 @@ export class RankFeed implements Feed {
   readonly #modules: RankFeedModules;
   readonly #watch = new SequenceWatch();
   readonly #standing: RankStanding;
-  readonly #link: FeedLink;
+  readonly #link: PublisherLink;
   readonly #replays: EngineReplays;
   readonly #closing = new AbortController();
   #done: Promise<void> | undefined;
@@ -112,7 +112,7 @@ export class RankFeed implements Feed {
     this.#options = options;
     this.#modules = modules;
     this.#standing = new RankStanding(`no connection to ${source.endpoint} yet`);
-    this.#link = new FeedLink(source, options, modules, {
+    this.#link = new PublisherLink(source, options, modules, {
       onWork: () => this.#wakeUp(),
       onUp: () => this.#onUp(),
       onDown: () => this.#onDown(),

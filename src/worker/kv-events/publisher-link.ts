@@ -3,7 +3,7 @@ import { describeError } from '../../edge/platform/describe-error.js';
 import type { ZmqSource } from './rank-source.js';
 import type { Frames, Sockets, Subscription } from './zmq-sockets.js';
 
-export interface FeedLinkOptions {
+export interface PublisherLinkOptions {
   /** Milliseconds without a connection until the publisher counts as lost. Default 10,000. */
   readonly lostAfterMs?: number;
   /** Milliseconds without a connection until the socket is opened anew. Default 3,000. */
@@ -11,7 +11,7 @@ export interface FeedLinkOptions {
 }
 
 /** Who is told about a connection. */
-export interface FeedLinkListener {
+export interface PublisherLinkListener {
   /** There is a message to take, or the socket has to be opened again. */
   onWork(): void;
   /** The publisher is reached. */
@@ -31,12 +31,12 @@ const REOPEN_AFTER_MS = 3_000;
 const MAX_INBOX = 64;
 
 /** The connection to one publisher: whether it stands, and the messages that wait. */
-export class FeedLink {
+export class PublisherLink {
   readonly #source: ZmqSource;
   readonly #lostAfterMs: number;
   readonly #reopenAfterMs: number;
   readonly #modules: { readonly clock: Clock; readonly sockets: Sockets };
-  readonly #listener: FeedLinkListener;
+  readonly #listener: PublisherLinkListener;
   readonly #inbox: Frames[] = [];
   #subscription: Subscription | undefined;
   #receiving: Promise<void> = Promise.resolve();
@@ -52,9 +52,9 @@ export class FeedLink {
 
   constructor(
     source: ZmqSource,
-    options: FeedLinkOptions,
+    options: PublisherLinkOptions,
     modules: { readonly clock: Clock; readonly sockets: Sockets },
-    listener: FeedLinkListener,
+    listener: PublisherLinkListener,
   ) {
     this.#source = source;
     this.#lostAfterMs = options.lostAfterMs ?? LOST_AFTER_MS;

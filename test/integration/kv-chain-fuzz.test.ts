@@ -154,7 +154,7 @@ describe('a feed whose engine says anything', () => {
         ),
         async (live) => {
           const { feed, end } = await feedOf(live, undefined);
-          const { refused, batches, duplicates } = feed.feedCounts;
+          const { refused, batches, duplicates } = feed.streamCounts;
           await end();
           expect(refused.frame_count + refused.sequence + batches + duplicates).toBe(live.length);
           expect(feed.counts.entries().every(({ total }) => Number.isSafeInteger(total))).toBe(true);
@@ -173,7 +173,7 @@ describe('a feed whose engine says anything', () => {
       fc.asyncProperty(some, some, async (live, answers) => {
         const { feed, end } = await feedOf(live, answers);
         await end();
-        const { refused, batches, duplicates, replayedBatches } = feed.feedCounts;
+        const { refused, batches, duplicates, replayedBatches } = feed.streamCounts;
         const taken = refused.frame_count + refused.sequence + duplicates + batches - replayedBatches;
         expect(taken).toBe(live.length);
       }),
@@ -194,7 +194,7 @@ describe('a feed whose engine says anything', () => {
     await warm.end();
     const before = heldBytes();
     const { feed, end } = await feedOf(live, undefined, { maxBlocks: 10_000 });
-    expect(feed.feedCounts.batches).toBe(live.length);
+    expect(feed.streamCounts.batches).toBe(live.length);
     expect(heldBytes() - before).toBeLessThan(16 * MIB);
     expect(feed.counts.total('other', 'undecodable')).toBeGreaterThan(1_000);
     await end();

@@ -7,7 +7,7 @@ import { cutChanges } from './cut-changes.js';
 import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
 import type { Feed, FeedListener } from './feed.js';
-import { FeedCounts } from './feed-counts.js';
+import { StreamCounts } from './stream-counts.js';
 import { describeSource, type RankSource, isSameSource } from './rank-source.js';
 import { RankFeed, type RankFeedOptions } from './rank-feed.js';
 import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
@@ -58,7 +58,7 @@ interface Running {
  */
 export class EngineFeed implements Relay {
   readonly counts: EventCounts = new EventCounts();
-  readonly feedCounts: FeedCounts = new FeedCounts();
+  readonly streamCounts: StreamCounts = new StreamCounts();
   readonly #options: EngineFeedOptions;
   readonly #modules: EngineFeedModules;
   readonly #log: RelayLog;
@@ -212,7 +212,7 @@ export class EngineFeed implements Relay {
     const { clock, logger, postJson } = this.#modules;
     const picture = loaded.makePicture();
     picture.setCapacity(this.#capacityBlocks);
-    const common = { clock, logger, picture, counts: this.feedCounts, listener: this.#listenerOf(source) };
+    const common = { clock, logger, picture, counts: this.streamCounts, listener: this.#listenerOf(source) };
     const feed: Feed =
       source.kind === 'trtllm-drain'
         ? new TrtllmDrain(source, this.#options, { ...common, postJson })

@@ -3,7 +3,7 @@ import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
 import type { Feed, FeedListener } from './feed.js';
-import type { FeedCounts, GapOutcome } from './feed-counts.js';
+import type { StreamCounts, GapOutcome } from './stream-counts.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { ZmqSource } from './rank-source.js';
 import type { AppliedBatch, RankPicture } from './rank-picture.js';
@@ -36,7 +36,7 @@ export interface RankFeedModules {
     RankPicture,
     'applyInSteps' | 'clear' | 'size' | 'flaw' | 'approximation' | 'cacheGroups'
   >;
-  readonly counts: FeedCounts;
+  readonly counts: StreamCounts;
   readonly listener: FeedListener;
   /** Runs one replay at a time for all ranks of an engine. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;

@@ -3,7 +3,7 @@ import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { parseExactJson } from './exact-json.js';
 import type { Feed, FeedListener } from './feed.js';
-import type { FeedCounts } from './feed-counts.js';
+import type { StreamCounts } from './stream-counts.js';
 import type { TrtllmDrainSource } from './rank-source.js';
 import type { RankPicture } from './rank-picture.js';
 import type { RankStatus } from './relay.js';
@@ -23,7 +23,7 @@ export interface TrtllmDrainModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly picture: DrainedPicture;
-  readonly counts: FeedCounts;
+  readonly counts: StreamCounts;
   readonly listener: FeedListener;
   readonly postJson: PostJson | undefined;
 }

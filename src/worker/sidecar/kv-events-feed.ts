@@ -1,5 +1,5 @@
 import type { EventCounts } from '../kv-events/event-counts.js';
-import type { FeedCounts } from '../kv-events/feed-counts.js';
+import type { StreamCounts } from '../kv-events/stream-counts.js';
 import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
 
@@ -14,7 +14,7 @@ export interface EventFeed extends Relay {
   /** Events since the start, by what they say and what came of them. */
   readonly counts: Pick<EventCounts, 'entries'>;
   /** What happened on the streams since the start. */
-  readonly feedCounts: FeedCounts;
+  readonly streamCounts: StreamCounts;
   /** Ends every connection. Readers are told nothing more. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type FeedCounts, LAG_BUCKETS_MS } from '../kv-events/feed-counts.js';
+import { type StreamCounts, LAG_BUCKETS_MS } from '../kv-events/stream-counts.js';
 import type { KvEventsIntake } from './kv-events-intake.js';
 
 /**
@@ -27,7 +27,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsIntake)
     name: string,
     help: string,
     label: string | undefined,
-    read: (counts: FeedCounts) => Readonly<Record<string, number>>,
+    read: (counts: StreamCounts) => Readonly<Record<string, number>>,
   ): void => {
     new Counter({
       name: `kv_accord_${name}`,
@@ -36,7 +36,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsIntake)
       registers,
       collect() {
         this.reset();
-        const totals = intake.feed === undefined ? {} : read(intake.feed.feedCounts);
+        const totals = intake.feed === undefined ? {} : read(intake.feed.streamCounts);
         for (const [value, total] of Object.entries(totals)) {
           this.inc(label === undefined ? {} : { [label]: value }, total);
         }
@@ -78,7 +78,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsIntake)
   counter('kv_disconnects_total', 'Connections to publishers that were lost.', undefined, (counts) => ({
     all: counts.disconnects,
   }));
-  new LagHistogram(registry, () => intake.feed?.feedCounts);
+  new LagHistogram(registry, () => intake.feed?.streamCounts);
   new Gauge({
     name: 'kv_accord_kv_picture',
     help: 'Always 1; the label tells how much is known of what the rank holds.',
@@ -118,9 +118,9 @@ const LAG_HELP = 'Time from publishing a batch of KV events to applying it, by t
 
 /** A histogram whose buckets are counted elsewhere, so that a batch costs no look-up of labels. */
 class LagHistogram extends Histogram {
-  readonly #read: () => FeedCounts | undefined;
+  readonly #read: () => StreamCounts | undefined;
 
-  constructor(registry: Registry, read: () => FeedCounts | undefined) {
+  constructor(registry: Registry, read: () => StreamCounts | undefined) {
     const buckets = LAG_BUCKETS_MS.map((boundMs) => boundMs / 1_000);
     super({ name: LAG_NAME, help: LAG_HELP, buckets, registers: [registry] });
     this.#read = read;

@@ -141,7 +141,7 @@ describe('a feed of an engine that keeps its batches', () => {
     await publishChain(engine, 5, 6);
     await agree(engine, followed);
     expect(followed.feed.ranks[0]?.picture).toBe('exact');
-    expect(followed.feed.feedCounts.gaps.replayed).toBe(1);
+    expect(followed.feed.streamCounts.gaps.replayed).toBe(1);
     expect(followed.replica.messages.filter(({ type }) => type === 'start').length).toBeLessThanOrEqual(2);
   });
 
@@ -163,7 +163,7 @@ describe('a feed of an engine that keeps its batches', () => {
     await engine.again(1);
     await publishChain(engine, 4, 4);
     await agree(engine, followed);
-    expect(followed.feed.feedCounts).toMatchObject({ duplicates: 1, batches: 4, publisherRestarts: 0 });
+    expect(followed.feed.streamCounts).toMatchObject({ duplicates: 1, batches: 4, publisherRestarts: 0 });
   });
 });
 
@@ -179,7 +179,7 @@ describe('a publisher that begins anew', () => {
     await agree(engine, followed);
     await reach(followed, { picture: 'exact', engineSequence: 0 });
     expect(followed.restarts()).toBe(1);
-    expect(followed.feed.feedCounts.publisherRestarts).toBe(1);
+    expect(followed.feed.streamCounts.publisherRestarts).toBe(1);
   });
 
   it('is recognised when it has published more than the one before', async () => {
@@ -213,11 +213,11 @@ describe('a publisher that begins anew', () => {
     await reach(followed, { picture: 'partial' });
     await vi.waitFor(async () => {
       if (engine.payloads.length < 3) await publishChain(engine, engine.payloads.length + 1, 3);
-      expect(followed.feed.feedCounts.batches).toBeGreaterThan(1);
+      expect(followed.feed.streamCounts.batches).toBeGreaterThan(1);
     });
     engine.stop();
     await engine.comeBack({ anew: true });
-    await vi.waitFor(() => expect(followed.feed.feedCounts.disconnects).toBe(1));
+    await vi.waitFor(() => expect(followed.feed.streamCounts.disconnects).toBe(1));
     await reach(followed, { reason: expect.stringContaining('was interrupted') });
     await engine.publish(batchOf(stored(900)));
     await agree(engine, followed);
@@ -322,7 +322,7 @@ describe('an engine that does not keep everything', () => {
     await engine.publish(batchOf(stored(700)));
     await reach(followed, { picture: 'partial', unknownBeforeSequence: 7, blockCount: 2 });
     expect(followed.replica.blocks).toEqual(truthOf(engine.payloads.slice(-2)));
-    expect(followed.feed.feedCounts.gaps.replay_incomplete).toBe(1);
+    expect(followed.feed.streamCounts.gaps.replay_incomplete).toBe(1);
   });
 
   it('is partial after the first gap when it has no replay endpoint', async () => {
@@ -331,12 +331,12 @@ describe('an engine that does not keep everything', () => {
     await reach(followed, { picture: 'partial', reason: 'the source has no replay endpoint' });
     await vi.waitFor(async () => {
       await engine.publish(batchOf(stored(engine.payloads.length * 10)));
-      expect(followed.feed.feedCounts.batches).toBeGreaterThan(0);
+      expect(followed.feed.streamCounts.batches).toBeGreaterThan(0);
     });
     await engine.publish(batchOf(stored(9_000)), { lose: true });
     const sequence = await engine.publish(batchOf(stored(9_010)));
     await reach(followed, { picture: 'partial', unknownBeforeSequence: sequence, blockCount: 1 });
-    expect(followed.feed.feedCounts.gaps.no_replay_endpoint).toBe(1);
+    expect(followed.feed.streamCounts.gaps.no_replay_endpoint).toBe(1);
   });
 
   it('is followed although its replay does not answer, and made exact when it does', async () => {
@@ -387,7 +387,7 @@ describe('a publisher that misbehaves', () => {
     await engine.publish(Buffer.from('c1ff00', 'hex'));
     await publishChain(engine, 3, 3);
     await agree(engine, followed);
-    expect(followed.feed.feedCounts.refused).toEqual({ frame_count: 3, sequence: 2, fault: 0 });
+    expect(followed.feed.streamCounts.refused).toEqual({ frame_count: 3, sequence: 2, fault: 0 });
   });
 
   it('is disconnected when a message is larger than the bound, and followed again', async () => {
@@ -397,7 +397,7 @@ describe('a publisher that misbehaves', () => {
     await publishChain(engine, 1, 2);
     await agree(engine, followed);
     await engine.publish(Buffer.alloc(1024 * 1024));
-    await vi.waitFor(() => expect(followed.feed.feedCounts.disconnects).toBeGreaterThan(0), {
+    await vi.waitFor(() => expect(followed.feed.streamCounts.disconnects).toBeGreaterThan(0), {
       timeout: 5_000,
     });
     await vi.waitFor(
@@ -418,7 +418,7 @@ describe('a publisher that misbehaves', () => {
     const asked = engine.asked.filter((from) => from === 0).length;
     await engine.publish(batchOf(stored(90, 80)));
     await engine.publish(batchOf(stored(95, 90)));
-    await vi.waitFor(() => expect(followed.feed.feedCounts.rebuilds).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(followed.feed.streamCounts.rebuilds).toBeGreaterThan(1));
     expect(engine.asked.filter((from) => from === 0).length).toBeLessThanOrEqual(asked + 2);
     await reach(followed, {
       picture: 'partial',

@@ -97,7 +97,7 @@ describe('the feed of a rank on whose batch this program fails', () => {
     await advance(2_000);
     publisher.publish(batchOf(stored(20)));
     await advance(500);
-    expect(feed.feedCounts.refused.fault).toBe(1);
+    expect(feed.streamCounts.refused.fault).toBe(1);
     expect(feed.ranks[0]).toMatchObject({ picture: 'exact' });
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
   });
@@ -132,7 +132,7 @@ describe('the feed of a rank at a restart of its engine', () => {
     await advance(10_000);
     publisher.publish(batchOf(stored(20)));
     await advance(10_000);
-    expect(feed.feedCounts.publisherRestarts).toBe(1);
+    expect(feed.streamCounts.publisherRestarts).toBe(1);
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
   });
 
@@ -161,7 +161,7 @@ describe('the feed of a rank at a restart of its engine', () => {
     publisher.publish(batchOf(stored(20)));
     publisher.connect();
     await advance(500);
-    expect(feed.feedCounts.publisherRestarts).toBe(1);
+    expect(feed.streamCounts.publisherRestarts).toBe(1);
     publisher.restart();
     publisher.answers = false;
     publisher.publish(batchOf(stored(30)));
@@ -182,7 +182,7 @@ describe('the feed of a rank at a restart of its engine', () => {
     publisher.again(0);
     publisher.restart();
     await advance(4_000);
-    expect(feed.feedCounts.publisherRestarts).toBe(0);
+    expect(feed.streamCounts.publisherRestarts).toBe(0);
     feed.setInstance('i-2');
     await advance(500);
     expect(replica.blocks).toEqual([]);

@@ -113,7 +113,7 @@ describe('the drain of TensorRT-LLM', () => {
     await answer(list(storedEvent(2, '12'), storedEvent(5, '15')));
     expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 5, blockCount: 1 });
     expect(replica.blocks).toHaveLength(1);
-    expect(feed.feedCounts.gaps.no_replay_endpoint).toBe(1);
+    expect(feed.streamCounts.gaps.no_replay_endpoint).toBe(1);
   });
 
   it('takes a number that goes back for another engine', async () => {

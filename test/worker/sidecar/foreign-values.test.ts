@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
 import { CapabilityReport, EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { FeedCounts } from '../../../src/worker/kv-events/feed-counts.js';
+import { StreamCounts } from '../../../src/worker/kv-events/stream-counts.js';
 import { CapabilitiesEndpoint } from '../../../src/worker/sidecar/capabilities-service.js';
 import type { KvEventsIntake } from '../../../src/worker/sidecar/kv-events-intake.js';
 import type { KvEventsEndpoint } from '../../../src/worker/sidecar/kv-events-service.js';
@@ -125,7 +125,7 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
 it('whatever time a batch of KV events names, the lag that is counted is a number within its bounds', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.double(), fc.constantFrom(1e308, -1e308, 8.64e18))), (lags) => {
-      const counts = new FeedCounts();
+      const counts = new StreamCounts();
       for (const lagMs of lags) counts.countLag(lagMs);
       expect(counts.lagSumMs).toBeGreaterThanOrEqual(0);
       expect(counts.lagSumMs).toBeLessThanOrEqual(3_600_000 * lags.length);

@@ -1,5 +1,5 @@
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { FeedCounts } from '../../../../src/worker/kv-events/feed-counts.js';
+import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
 import type { RankSource } from '../../../../src/worker/kv-events/rank-source.js';
 import type {
   BlockChange,
@@ -31,7 +31,7 @@ export function exactRank(rank = 0, blockCount = 0): RankStatus {
  */
 export class FakeFeed implements EventFeed {
   readonly counts: EventCounts = new EventCounts();
-  readonly feedCounts: FeedCounts = new FeedCounts();
+  readonly streamCounts: StreamCounts = new StreamCounts();
   ranks: readonly RankStatus[] = [exactRank()];
   streamId = 'stream-1';
   instanceId = '';

@@ -28,7 +28,7 @@ export const LAG_BUCKETS_MS = [1, 5, 25, 100, 500, 2_500, 10_000] as const;
 const MAX_LAG_MS = 3_600_000;
 
 /** What happened on one engine's streams since the process began, for the metrics of whoever owns it. */
-export class FeedCounts {
+export class StreamCounts {
   /** Gaps by how they ended. */
   readonly gaps: Record<GapOutcome, number> = zeros(GAP_OUTCOMES);
   /** Messages that are no batch. */

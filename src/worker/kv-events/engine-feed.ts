@@ -6,10 +6,10 @@ import type { Random } from '../../edge/platform/random.js';
 import { cutChanges } from './cut-changes.js';
 import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
-import type { Feed, FeedListener } from './feed.js';
+import type { RankReader, RankReaderListener } from './rank-reader.js';
 import { StreamCounts } from './stream-counts.js';
 import { describeSource, type RankSource, isSameSource } from './rank-source.js';
-import { RankFeed, type RankFeedOptions } from './rank-feed.js';
+import { ZmqRankReader, type ZmqRankReaderOptions } from './zmq-rank-reader.js';
 import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
@@ -17,7 +17,7 @@ import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-dr
 import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
 
 export interface EngineFeedOptions
-  extends RankFeedOptions,
+  extends ZmqRankReaderOptions,
     RelayLogOptions,
     ZmqSocketsOptions,
     TrtllmDrainOptions,
@@ -47,7 +47,7 @@ interface Loaded {
 
 interface Running {
   readonly source: RankSource;
-  readonly feed: Feed;
+  readonly feed: RankReader;
   readonly picture: RankPicture;
 }
 
@@ -213,16 +213,16 @@ export class EngineFeed implements Relay {
     const picture = loaded.makePicture();
     picture.setCapacity(this.#capacityBlocks);
     const common = { clock, logger, picture, counts: this.streamCounts, listener: this.#listenerOf(source) };
-    const feed: Feed =
+    const feed: RankReader =
       source.kind === 'trtllm-drain'
         ? new TrtllmDrain(source, this.#options, { ...common, postJson })
-        : new RankFeed(source, this.#options, { ...common, sockets: loaded.sockets, inTurn: this.#inTurn });
+        : new ZmqRankReader(source, this.#options, { ...common, sockets: loaded.sockets, inTurn: this.#inTurn });
     this.#running.set(source.rank, { source, feed, picture });
     this.#tellStatus(source.rank);
     feed.start();
   }
 
-  #listenerOf(source: RankSource): FeedListener {
+  #listenerOf(source: RankSource): RankReaderListener {
     const { rank } = source;
     return {
       onApplied: (applied) => this.#onApplied(source, applied),

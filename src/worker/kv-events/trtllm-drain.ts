@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { parseExactJson } from './exact-json.js';
-import type { Feed, FeedListener } from './feed.js';
+import type { RankReader, RankReaderListener } from './rank-reader.js';
 import type { StreamCounts } from './stream-counts.js';
 import type { TrtllmDrainSource } from './rank-source.js';
 import type { RankPicture } from './rank-picture.js';
@@ -24,7 +24,7 @@ export interface TrtllmDrainModules {
   readonly logger: Logger;
   readonly picture: DrainedPicture;
   readonly counts: StreamCounts;
-  readonly listener: FeedListener;
+  readonly listener: RankReaderListener;
   readonly postJson: PostJson | undefined;
 }
 
@@ -38,7 +38,7 @@ const MAX_FAILURES = 20;
  * Each event has a number; nothing gives a lost one again, so that a gap
  * empties the picture, which is then partial until the engine starts anew.
  */
-export class TrtllmDrain implements Feed {
+export class TrtllmDrain implements RankReader {
   readonly #source: TrtllmDrainSource;
   readonly #intervalMs: number;
   readonly #modules: TrtllmDrainModules;

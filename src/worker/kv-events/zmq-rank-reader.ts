@@ -2,7 +2,7 @@ import { NOTHING_PUBLISHED } from '../../core/contract/picture.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
-import type { Feed, FeedListener } from './feed.js';
+import type { RankReader, RankReaderListener } from './rank-reader.js';
 import type { StreamCounts, GapOutcome } from './stream-counts.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { ZmqSource } from './rank-source.js';
@@ -13,7 +13,7 @@ import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
-export interface RankFeedOptions extends ReplayLimits, PublisherLinkOptions {
+export interface ZmqRankReaderOptions extends ReplayLimits, PublisherLinkOptions {
   /**
    * Milliseconds between two looks at the replay socket for batches that were
    * lost at the end, after which nothing came. Default 30,000.
@@ -28,7 +28,7 @@ export interface RankFeedOptions extends ReplayLimits, PublisherLinkOptions {
   readonly healIntervalMs?: number;
 }
 
-export interface RankFeedModules {
+export interface ZmqRankReaderModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sockets: Sockets;
@@ -37,7 +37,7 @@ export interface RankFeedModules {
     'applyInSteps' | 'clear' | 'size' | 'flaw' | 'approximation' | 'cacheGroups'
   >;
   readonly counts: StreamCounts;
-  readonly listener: FeedListener;
+  readonly listener: RankReaderListener;
   /** Runs one replay at a time for all ranks of an engine. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -69,10 +69,10 @@ const TOO_OLD = 'the engine does not keep the batches that were lost any more';
  * until the engine's own replay or a clear of all blocks makes it exact again:
  * late is allowed, wrong is not.
  */
-export class RankFeed implements Feed {
+export class ZmqRankReader implements RankReader {
   readonly #source: ZmqSource;
-  readonly #options: RankFeedOptions;
-  readonly #modules: RankFeedModules;
+  readonly #options: ZmqRankReaderOptions;
+  readonly #modules: ZmqRankReaderModules;
   readonly #watch = new SequenceWatch();
   readonly #standing: RankStanding;
   readonly #link: PublisherLink;
@@ -107,7 +107,7 @@ export class RankFeed implements Feed {
   #auditAtMs = 0;
   #healTimer: Timer | undefined;
 
-  constructor(source: ZmqSource, options: RankFeedOptions, modules: RankFeedModules) {
+  constructor(source: ZmqSource, options: ZmqRankReaderOptions, modules: ZmqRankReaderModules) {
     this.#source = source;
     this.#options = options;
     this.#modules = modules;

@@ -2,7 +2,7 @@ import type { AppliedBatch } from './rank-picture.js';
 import type { RankStatus } from './relay.js';
 
 /** The feed of one data-parallel rank, whatever it reads. */
-export interface Feed {
+export interface RankReader {
   readonly status: RankStatus;
   /** Whether the publisher was seen to begin anew since `acceptInstance`. */
   readonly hasRestarted: boolean;
@@ -16,7 +16,7 @@ export interface Feed {
 }
 
 /** Who is told what a feed finds. */
-export interface FeedListener {
+export interface RankReaderListener {
   onApplied(applied: AppliedBatch): void;
   /** The rank's picture was emptied, and not by the engine. */
   onDropped(reason: string): void;

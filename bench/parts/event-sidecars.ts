@@ -7,7 +7,7 @@ import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
 import { BlockSizeKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { EngineFeed } from '../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../src/worker/sidecar/engine-locator.js';
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { servePart } from '../support/part.js';
@@ -74,7 +74,7 @@ servePart({
           eventReading: {
             settings: { from: 'operator', sources: [{ kind: 'zmq', rank: 0, endpoint, topic: '' }] },
             // Many sidecars share this process, and their histories are to be full soon.
-            loadFeed: async (modules) => new EngineFeed({ maxHistoryBytes: 512 * 1_024 }, modules),
+            loadReader: async (modules) => new EngineEventReader({ maxHistoryBytes: 512 * 1_024 }, modules),
           },
         },
       );

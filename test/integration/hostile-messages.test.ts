@@ -58,7 +58,7 @@ import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { makeWireReport } from '../support/reports.js';
 import { mutatedMessages } from '../support/wire-mutation.js';
-import { exactRank, FakeFeed } from '../worker/sidecar/support/fake-feed.js';
+import { exactRank, FakeEventReader } from '../worker/sidecar/support/fake-event-reader.js';
 import { readyView } from '../worker/sidecar/support/views.js';
 
 const open = new OpenThings();
@@ -169,7 +169,7 @@ describe('the servers of a sidecar', () => {
       { workerId: 'w-1', sidecarVersion: '1.2.3' },
       { clock: systemClock, view: readyView() },
     );
-    const relay = new FakeFeed();
+    const relay = new FakeEventReader();
     relay.ranks = [exactRank()];
     const { server, logger } = createTestServer();
     server.addService(CapabilitiesService, {

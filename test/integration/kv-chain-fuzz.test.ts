@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
-import { EngineFeed, type EngineFeedOptions } from '../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader, type EngineEventReaderOptions } from '../../src/worker/kv-events/engine-event-reader.js';
 import type { Frames } from '../../src/worker/kv-events/zmq-sockets.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack, say } from '../support/kv-events.js';
@@ -115,10 +115,10 @@ beforeAll(async () => {
 async function feedOf(
   live: readonly Frames[],
   answers: readonly Frames[] | undefined,
-  options: EngineFeedOptions = {},
-): Promise<{ readonly feed: EngineFeed; end(): Promise<void> }> {
+  options: EngineEventReaderOptions = {},
+): Promise<{ readonly feed: EngineEventReader; end(): Promise<void> }> {
   const clock = new FakeClock();
-  const feed = new EngineFeed(options, {
+  const feed = new EngineEventReader(options, {
     clock,
     random: systemRandom,
     logger: new RecordingLogger(),

@@ -10,7 +10,7 @@ import { declaredFacts } from '../../src/engines/probing/declared.js';
 import { ENGINE_PROBES } from '../../src/engines/probing/index.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
 import type { ReserveResponse } from '../../src/gen/kvaccord/v1/router.js';
-import { EngineFeed } from '../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
 import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
@@ -53,7 +53,7 @@ async function besides(ranks: readonly FakePublisher[]): Promise<string> {
       locate: async () => ({ type: 'none' }),
       eventReading: {
         settings: { from: 'operator', sources },
-        loadFeed: async (modules) => new EngineFeed({}, modules),
+        loadReader: async (modules) => new EngineEventReader({}, modules),
       },
     },
   );

@@ -2,7 +2,7 @@ import type { AgreementFeed } from '../../src/fleet/aggregator/agreement-feed.js
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 
 /** A feed that says what the test says. */
-export class FakeFeed implements AgreementFeed {
+export class FakeEventReader implements AgreementFeed {
   agreements: readonly Agreement[] = [];
   readonly trouble: undefined = undefined;
   readonly refusal: undefined = undefined;

@@ -4,7 +4,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { EngineFeed, type EngineFeedModules } from '../../worker/kv-events/engine-feed.js';
+import { EngineEventReader, type EngineEventReaderModules } from '../../worker/kv-events/engine-event-reader.js';
 import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 import { directReport } from './direct-report.js';
 import type { Feed } from './feed.js';
@@ -30,7 +30,7 @@ export interface DirectWorkerModules {
   readonly random: Random;
   readonly logger: Logger;
   /** Test sockets in place of ZeroMQ. */
-  readonly sockets?: EngineFeedModules['sockets'];
+  readonly sockets?: EngineEventReaderModules['sockets'];
   /** `report` is another one than before. */
   onReport(): void;
 }
@@ -44,7 +44,7 @@ export class DirectWorker {
   readonly feed: Feed;
   readonly #options: DirectWorkerOptions;
   readonly #modules: DirectWorkerModules;
-  readonly #engine: EngineFeed;
+  readonly #engine: EngineEventReader;
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
   #told: ToldWorker | undefined;
@@ -61,7 +61,7 @@ export class DirectWorker {
     this.#options = options;
     this.#modules = modules;
     this.#instanceId = random.uniqueId();
-    this.#engine = new EngineFeed(
+    this.#engine = new EngineEventReader(
       {},
       {
         clock,

@@ -137,9 +137,9 @@ export class DemoWorker {
     const postJson = createHttpPost({}, { clock: this.#modules.clock });
     return {
       settings: this.#eventSettings(),
-      async loadFeed(modules) {
-        const { EngineFeed } = await import('../../worker/kv-events/engine-feed.js');
-        return new EngineFeed({}, { ...modules, postJson });
+      async loadReader(modules) {
+        const { EngineEventReader } = await import('../../worker/kv-events/engine-event-reader.js');
+        return new EngineEventReader({}, { ...modules, postJson });
       },
     };
   }

@@ -6,12 +6,12 @@ import type { Random } from '../../edge/platform/random.js';
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
-import type { EventFeed } from './kv-events-feed.js';
+import type { EventReader } from './event-reader.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
 import { SwitchedRelay } from './kv-events-switch.js';
 
 /** What a feed is given by the sidecar. */
-export interface EventFeedModules {
+export interface EventReaderModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -27,7 +27,7 @@ export interface EventFeedModules {
 export interface EventReading {
   readonly settings: EventSettings;
   /** Makes the feed. Asked when there is something to read, for it brings ZeroMQ along. */
-  readonly loadFeed: (modules: EventFeedModules) => Promise<EventFeed>;
+  readonly loadReader: (modules: EventReaderModules) => Promise<EventReader>;
 }
 
 const SWITCHED_OFF = 'KV events are not read here (--kv-event-sources off)';
@@ -45,13 +45,13 @@ interface Wanted {
  */
 export class KvEventsIntake {
   readonly #reading: EventReading | undefined;
-  readonly #modules: EventFeedModules;
+  readonly #modules: EventReaderModules;
   readonly #relay: SwitchedRelay;
   #wanted: Wanted | undefined;
   #reason: string;
   #instanceId: string;
   #capacityBlocks: number | undefined;
-  #feed: EventFeed | undefined;
+  #feed: EventReader | undefined;
   #loading: Promise<void> | undefined;
   /** Why there can be no feed. */
   #failure: string | undefined;
@@ -65,7 +65,7 @@ export class KvEventsIntake {
    */
   constructor(
     options: { readonly reading: EventReading | undefined; readonly instanceId: string },
-    modules: EventFeedModules,
+    modules: EventReaderModules,
   ) {
     this.#reading = options.reading;
     this.#modules = modules;
@@ -83,7 +83,7 @@ export class KvEventsIntake {
   }
 
   /** The feed; undefined before the first source. */
-  get feed(): EventFeed | undefined {
+  get feed(): EventReader | undefined {
     return this.#feed;
   }
 
@@ -116,7 +116,7 @@ export class KvEventsIntake {
     this.#feed?.setCapacity(this.#capacityBlocks);
     const plan = planEvents(this.#reading.settings, report);
     if (plan.type === 'read' && this.#failure !== undefined) this.#readNothing(instanceId, this.#failure);
-    else if (plan.type === 'read') this.#read({ instanceId, sources: plan.sources }, this.#reading.loadFeed);
+    else if (plan.type === 'read') this.#read({ instanceId, sources: plan.sources }, this.#reading.loadReader);
     else if (plan.type === 'nothing' || !isKnown) this.#readNothing(instanceId, plan.reason);
   }
 
@@ -139,7 +139,7 @@ export class KvEventsIntake {
     await this.#feed?.close();
   }
 
-  #read(wanted: Wanted, loadFeed: EventReading['loadFeed']): void {
+  #read(wanted: Wanted, loadReader: EventReading['loadReader']): void {
     const key = JSON.stringify(wanted);
     if (key === this.#distrusted?.wanted) {
       this.#readNothing(wanted.instanceId, this.#distrusted.reason);
@@ -149,7 +149,7 @@ export class KvEventsIntake {
     this.#wanted = wanted;
     if (isSame) return;
     if (this.#feed !== undefined) this.#apply(this.#feed, wanted);
-    else this.#loading ??= this.#load(loadFeed);
+    else this.#loading ??= this.#load(loadReader);
   }
 
   #readNothing(instanceId: string, reason: string): void {
@@ -162,17 +162,17 @@ export class KvEventsIntake {
     this.#feed?.setSources([]);
   }
 
-  #apply(feed: EventFeed, { instanceId, sources }: Wanted): void {
+  #apply(feed: EventReader, { instanceId, sources }: Wanted): void {
     feed.setInstance(instanceId);
     feed.setCapacity(this.#capacityBlocks);
     feed.setSources(sources);
     this.#relay.follow(feed);
   }
 
-  async #load(loadFeed: EventReading['loadFeed']): Promise<void> {
+  async #load(loadReader: EventReading['loadReader']): Promise<void> {
     const { logger } = this.#modules;
     try {
-      this.#feed = await loadFeed(this.#modules);
+      this.#feed = await loadReader(this.#modules);
     } catch (error) {
       // Such as a platform that ZeroMQ has no build for: nothing that another attempt would change.
       this.#failure = `KV events cannot be read: ${describeError(error)}`;

@@ -1,4 +1,4 @@
-import type { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
 import type { Moment, RankEngine } from './kv-chain-engine.js';
 
@@ -25,7 +25,7 @@ export class Ledger {
   readonly #changes = new Map<string, Map<number, Place>>();
   #stream = '';
 
-  constructor(feed: EngineFeed, engines: readonly RankEngine[]) {
+  constructor(feed: EngineEventReader, engines: readonly RankEngine[]) {
     this.#engines = engines;
     const read = (): void => {
       for (let message = reader.next(); message !== undefined; message = reader.next()) {
@@ -50,7 +50,7 @@ export class Ledger {
     return this.#changes.get(streamId)?.get(sequence) ?? NOWHERE;
   }
 
-  #take(message: RelayMessage, feed: EngineFeed): void {
+  #take(message: RelayMessage, feed: EngineEventReader): void {
     if (message.type === 'start') {
       this.#stream = message.streamId;
       if (message.resumed) return;
@@ -66,7 +66,7 @@ export class Ledger {
     }
   }
 
-  #next({ rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' }, feed: EngineFeed): Place {
+  #next({ rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' }, feed: EngineEventReader): Place {
     const engine = this.#engines[rank] as RankEngine;
     const at = engine.momentOf(publishedAtMs ?? Number.NaN);
     if (at === undefined) {

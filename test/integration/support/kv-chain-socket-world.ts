@@ -9,7 +9,7 @@ import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
 import { SidecarFeed } from '../../../src/fleet/indexer/sidecar-feed.js';
-import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import {
   ENCODED_KV_EVENTS_SERVICE,
   KvEventsEndpoint,
@@ -28,7 +28,7 @@ import { type CacheStep, type EngineStyle, RankEngine } from './kv-chain-engine.
 const TARGET = 'w-0';
 
 interface Sidecar {
-  readonly feed: EngineFeed;
+  readonly feed: EngineEventReader;
   /** The way to it. */
   readonly stream: SidecarFeed;
   stop(): Promise<void>;
@@ -156,7 +156,7 @@ export class SocketWorld {
   }
 
   async #startSidecar(): Promise<Sidecar> {
-    const feed = new EngineFeed(
+    const feed = new EngineEventReader(
       // On a busy machine a replay may be given up: the next attempt is not to take longer than the test has.
       { healIntervalMs: 500, auditIntervalMs: 1_000 },
       {

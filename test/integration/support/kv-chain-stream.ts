@@ -1,6 +1,6 @@
 import type { Feed, FeedListener, FeedReader } from '../../../src/fleet/indexer/feed.js';
 import { readResponse } from '../../../src/fleet/indexer/read-response.js';
-import type { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
 import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events-wire.js';
 import type { Ledger, Place } from './kv-chain-ledger.js';
@@ -48,7 +48,7 @@ interface Sent {
  * that somebody has to fill, and with an end whenever a test wants one.
  */
 export class ChainStream implements Feed {
-  readonly #feed: EngineFeed;
+  readonly #feed: EngineEventReader;
   readonly #ledger: Ledger;
   readonly #ranks: number;
   readonly #placesRead: () => ReadPlaces;
@@ -56,7 +56,7 @@ export class ChainStream implements Feed {
   #open: OpenStream | undefined;
 
   constructor(
-    feed: EngineFeed,
+    feed: EngineEventReader,
     ledger: Ledger,
     options: { readonly ranks: number },
     placesRead: () => ReadPlaces,

@@ -6,7 +6,7 @@ import type { Turns } from '../../../src/edge/platform/turns.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
-import { EngineFeed, type EngineFeedOptions } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -39,7 +39,7 @@ export interface RankSketch {
 
 export interface WorkerSketch {
   readonly ranks: readonly RankSketch[];
-  readonly feed: EngineFeedOptions;
+  readonly feed: EngineEventReaderOptions;
 }
 
 /** One engine with all its ranks, the sidecar beside it, and what the fleet knows of both. */
@@ -55,7 +55,7 @@ class ChainWorker {
   isListed = true;
   isConnected = false;
   reads: ReadPlaces = new ReadPlaces();
-  feed!: EngineFeed;
+  feed!: EngineEventReader;
   ledger!: Ledger;
   stream!: ChainStream;
 
@@ -386,7 +386,7 @@ export class ChainWorld {
 
   async #startSidecar(worker: ChainWorker): Promise<void> {
     const { clock } = this;
-    const feed = new EngineFeed(worker.sketch.feed, {
+    const feed = new EngineEventReader(worker.sketch.feed, {
       clock,
       random: this.#random,
       logger: new RecordingLogger(),

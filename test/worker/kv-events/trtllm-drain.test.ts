@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -13,7 +13,7 @@ const URL = 'http://127.0.0.1:8000/kv_cache_events';
 
 /** An engine whose answers the test puts in a row; each is given once. */
 async function drain(...answers: readonly (string | Error)[]): Promise<{
-  readonly feed: EngineFeed;
+  readonly feed: EngineEventReader;
   readonly replica: Replica;
   readonly asked: string[];
   readonly restarts: () => number;
@@ -23,7 +23,7 @@ async function drain(...answers: readonly (string | Error)[]): Promise<{
   const waiting = [...answers];
   const asked: string[] = [];
   let restarts = 0;
-  const feed = new EngineFeed(
+  const feed = new EngineEventReader(
     {},
     {
       clock,
@@ -167,7 +167,7 @@ describe('the drain of TensorRT-LLM', () => {
   );
 
   it('reads nothing when nothing may read', async () => {
-    const feed = new EngineFeed(
+    const feed = new EngineEventReader(
       {},
       {
         clock: new FakeClock(),

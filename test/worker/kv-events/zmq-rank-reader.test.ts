@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Timer } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -15,7 +15,7 @@ afterEach(() => open.close());
 interface Followed {
   readonly publisher: ScriptedPublisher;
   readonly replica: Replica;
-  readonly feed: EngineFeed;
+  readonly feed: EngineEventReader;
   /** Lets time go by, and all that falls due in it. */
   advance(ms: number): Promise<void>;
   /** A batch arrives under a number, whatever the engine keeps under it. */
@@ -33,7 +33,7 @@ async function follow({
   clock?: FakeClock;
 } = {}): Promise<Followed> {
   const publisher = new ScriptedPublisher();
-  const feed = new EngineFeed(
+  const feed = new EngineEventReader(
     {},
     {
       clock,

@@ -4,7 +4,7 @@ import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
 import { type EventReading, KvEventsIntake } from '../../../src/worker/sidecar/kv-events-intake.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { exactRank, FakeFeed, stored } from './support/fake-feed.js';
+import { exactRank, FakeEventReader, stored } from './support/fake-event-reader.js';
 import { countingRandom } from './support/scripted-probe.js';
 
 /** A report of an instance whose engine names these endpoints; undefined when it says nothing of events. */
@@ -25,17 +25,17 @@ const ONE = ['tcp://127.0.0.1:5557'];
 
 function open(options: Partial<EventReading> | 'off' = {}): {
   intake: KvEventsIntake;
-  feed: FakeFeed;
+  feed: FakeEventReader;
   logger: RecordingLogger;
   loads: () => number;
   ready(instanceId: string, endpoints: readonly string[] | undefined): Promise<void>;
 } {
-  const feed = new FakeFeed();
+  const feed = new FakeEventReader();
   const logger = new RecordingLogger();
   let loads = 0;
   const reading: EventReading = {
     settings: { from: 'engine' },
-    loadFeed: async () => {
+    loadReader: async () => {
       loads += 1;
       return feed;
     },
@@ -183,7 +183,7 @@ describe('reading the KV events of an engine', () => {
   it('says why where the feed cannot be had, once, and goes on without', async () => {
     let loads = 0;
     const { intake, logger, ready } = open({
-      loadFeed: () => {
+      loadReader: () => {
         loads += 1;
         return Promise.reject(new Error('no build of ZeroMQ for this platform'));
       },

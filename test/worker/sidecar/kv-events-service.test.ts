@@ -16,7 +16,7 @@ import {
 } from '../../../src/worker/sidecar/kv-events-service.js';
 import { ReportStore } from '../../../src/worker/sidecar/report-store.js';
 import { cleanUp, createTestServer } from '../../edge/rpc/rpc-test-server.js';
-import { exactRank, FakeFeed, packed, stored } from './support/fake-feed.js';
+import { exactRank, FakeEventReader, packed, stored } from './support/fake-event-reader.js';
 import { readyView } from './support/views.js';
 
 type Payload = NonNullable<SubscribeResponse['payload']>;
@@ -55,7 +55,7 @@ class Subscription {
 }
 
 interface Served {
-  readonly feed: FakeFeed;
+  readonly feed: FakeEventReader;
   readonly endpoint: KvEventsEndpoint;
   readonly server: ReturnType<typeof createTestServer>['server'];
   connect(): KvEventsClient;
@@ -66,7 +66,7 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
     { workerId: 'w-1', sidecarVersion: '1.2.3' },
     { clock: systemClock, view: readyView() },
   );
-  const feed = new FakeFeed();
+  const feed = new FakeEventReader();
   feed.instanceId = 'i-1';
   const endpoint = new KvEventsEndpoint({ workerId: 'w-1', ...options }, { relay: feed, store });
   const { server } = createTestServer();

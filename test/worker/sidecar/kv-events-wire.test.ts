@@ -3,7 +3,7 @@ import { type CacheGroup, cacheGroupFromWire } from '../../../src/core/contract/
 import { SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RelayMessage } from '../../../src/worker/kv-events/relay.js';
 import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events-wire.js';
-import { stored } from './support/fake-feed.js';
+import { stored } from './support/fake-event-reader.js';
 
 const storedBlocks = stored(1) as Extract<BlockChange, { type: 'stored' }>;
 const encoder = new KvEventsEncoder({ workerId: 'w-1' });

@@ -8,7 +8,7 @@ import { createHttpGet, createHttpPostJson } from '../../../src/edge/platform/ht
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
 import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
-import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -153,7 +153,7 @@ async function sung(
       locate: async () => fixedLocation([{ httpBaseUrl: engine.url }]),
       eventReading: {
         settings: { from: 'operator', sources: [events.publisher.source] },
-        loadFeed: async (modules) => new EngineFeed({}, modules),
+        loadReader: async (modules) => new EngineEventReader({}, modules),
       },
       canary: { get: createHttpGet(), post: createHttpPostJson({ bearerKey: KEY }, { clock: systemClock }) },
     },

@@ -17,7 +17,7 @@ import {
   HashUnit,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { KvEventsClient, Picture, type SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
-import { EngineFeed } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -117,7 +117,7 @@ class Pod {
         locate: async () => (isAsked ? fixedLocation([{ httpBaseUrl: engine.url }]) : { type: 'none' }),
         eventReading: {
           settings: isAsked ? { from: 'engine' } : { from: 'operator', sources: [publisher.source] },
-          loadFeed: async (modules) => new EngineFeed({}, modules),
+          loadReader: async (modules) => new EngineEventReader({}, modules),
         },
       },
     );

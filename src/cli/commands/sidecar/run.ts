@@ -184,10 +184,10 @@ function eventReadingOf(
   return {
     eventReading: {
       settings: eventSettings,
-      async loadFeed(modules) {
-        const part = await loadPart(() => import('../../../worker/kv-events/engine-feed.js'), context);
+      async loadReader(modules) {
+        const part = await loadPart(() => import('../../../worker/kv-events/engine-event-reader.js'), context);
         if (part === undefined) throw new Error('the sidecar ends');
-        return new part.EngineFeed({}, { ...modules, postJson });
+        return new part.EngineEventReader({}, { ...modules, postJson });
       },
     },
   };

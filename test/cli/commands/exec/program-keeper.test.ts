@@ -6,7 +6,7 @@ import { SpawnError } from '../../../../src/edge/platform/child-process.js';
 import { exitCodeOfSignal } from '../../../../src/edge/platform/process-signals.js';
 import { Agreement, AgreementState } from '../../../../src/gen/kvaccord/v1/fleet.js';
 import { FakeClock } from '../../../support/fake-clock.js';
-import { FakeFeed } from '../../../support/fake-feed.js';
+import { FakeEventReader } from '../../../support/fake-feed.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 
 /** A program that ends when the test says so. */
@@ -45,7 +45,7 @@ class FakeChild implements Child {
 class Stage {
   readonly clock = new FakeClock();
   readonly logger = new RecordingLogger();
-  readonly feed = new FakeFeed();
+  readonly feed = new FakeEventReader();
   readonly children: FakeChild[] = [];
   /** By which signals programs end. */
   endsBy: readonly NodeJS.Signals[] = ['SIGTERM'];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineFeed, type EngineFeedOptions } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, cleared, removed, stored } from './support/fake-publisher.js';
@@ -102,13 +102,13 @@ async function advance(clock: FakeClock, ms: number): Promise<void> {
 
 async function play(
   steps: readonly Step[],
-  options: EngineFeedOptions,
+  options: EngineEventReaderOptions,
   { bufferSteps, hasReplay }: { readonly bufferSteps: number; readonly hasReplay: boolean },
-): Promise<{ readonly feed: EngineFeed; readonly truth: string[]; readonly replicas: Replica[] }> {
+): Promise<{ readonly feed: EngineEventReader; readonly truth: string[]; readonly replicas: Replica[] }> {
   const clock = new FakeClock();
   const engine = new ModelEngine();
   engine.publisher.bufferSteps = bufferSteps;
-  const feed = new EngineFeed(options, {
+  const feed = new EngineEventReader(options, {
     clock,
     random: systemRandom,
     logger: new RecordingLogger(),

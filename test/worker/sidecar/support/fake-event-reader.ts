@@ -8,7 +8,7 @@ import type {
   RelayPosition,
   RelayReader,
 } from '../../../../src/worker/kv-events/relay.js';
-import type { EventFeed } from '../../../../src/worker/sidecar/kv-events-feed.js';
+import type { EventReader } from '../../../../src/worker/sidecar/event-reader.js';
 
 /** Packed hashes: each number as a little-endian u64. */
 export function packed(...hashes: readonly number[]): Uint8Array {
@@ -29,7 +29,7 @@ export function exactRank(rank = 0, blockCount = 0): RankStatus {
  * A feed that says what the test says, with the history and the readers of a
  * real one: a reader is a place in the history, and nothing is kept for it.
  */
-export class FakeFeed implements EventFeed {
+export class FakeEventReader implements EventReader {
   readonly counts: EventCounts = new EventCounts();
   readonly streamCounts: StreamCounts = new StreamCounts();
   ranks: readonly RankStatus[] = [exactRank()];

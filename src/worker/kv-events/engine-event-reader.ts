@@ -16,14 +16,14 @@ import { RelayLog, type RelayLogOptions } from './relay-log.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
 import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
 
-export interface EngineFeedOptions
+export interface EngineEventReaderOptions
   extends ZmqRankReaderOptions,
     RelayLogOptions,
     ZmqSocketsOptions,
     TrtllmDrainOptions,
     RankPictureOptions {}
 
-export interface EngineFeedModules {
+export interface EngineEventReaderModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -56,11 +56,11 @@ interface Running {
  * It costs next to nothing until its first source is set: ZeroMQ and the
  * hashing kernel are loaded then.
  */
-export class EngineFeed implements Relay {
+export class EngineEventReader implements Relay {
   readonly counts: EventCounts = new EventCounts();
   readonly streamCounts: StreamCounts = new StreamCounts();
-  readonly #options: EngineFeedOptions;
-  readonly #modules: EngineFeedModules;
+  readonly #options: EngineEventReaderOptions;
+  readonly #modules: EngineEventReaderModules;
   readonly #log: RelayLog;
   readonly #check: EndpointCheck;
   readonly #running = new Map<number, Running>();
@@ -77,7 +77,7 @@ export class EngineFeed implements Relay {
   #trouble = '';
   #isClosed = false;
 
-  constructor(options: EngineFeedOptions, modules: EngineFeedModules) {
+  constructor(options: EngineEventReaderOptions, modules: EngineEventReaderModules) {
     this.#options = options;
     this.#modules = modules;
     this.#check = new EndpointCheck({

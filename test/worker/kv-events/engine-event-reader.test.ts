@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ObservedSize } from '../../../src/core/contract/observed-size.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineFeed, type EngineFeedOptions } from '../../../src/worker/kv-events/engine-feed.js';
+import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import {
@@ -36,17 +36,17 @@ const NOTHING_YET = {
 };
 
 interface Followed {
-  readonly feed: EngineFeed;
+  readonly feed: EngineEventReader;
   readonly observed: ObservedSize[];
   readonly restarts: () => number;
   /** Reads along. */
   readonly replica: Replica;
 }
 
-function follow(engine: FakePublisher, options: EngineFeedOptions = {}): Followed {
+function follow(engine: FakePublisher, options: EngineEventReaderOptions = {}): Followed {
   const observed: ObservedSize[] = [];
   let restarts = 0;
-  const feed = new EngineFeed(
+  const feed = new EngineEventReader(
     { silenceTimeoutMs: 400, firstAuditMs: 50, reopenAfterMs: 500, ...options },
     {
       clock: systemClock,

@@ -3,8 +3,8 @@ import type { StreamCounts } from '../kv-events/stream-counts.js';
 import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
 
-/** What a sidecar needs of the piece that reads an engine's KV events; `EngineFeed` is one. */
-export interface EventFeed extends Relay {
+/** What a sidecar needs of the piece that reads an engine's KV events; `EngineEventReader` is one. */
+export interface EventReader extends Relay {
   /** Names the engine start that is read. At another one than before everything that was held is dropped. */
   setInstance(instanceId: string): void;
   /** Names what is read; what stays the same goes on undisturbed. */

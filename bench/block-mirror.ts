@@ -9,7 +9,7 @@ import { BlockHasher } from '../src/core/blocks/block-hasher.js';
 import { BlockMirror, traitsOf } from '../src/core/blocks/block-mirror.js';
 import { seededRandom } from '../src/edge/platform/random.js';
 import { EventCounts } from '../src/worker/kv-events/event-counts.js';
-import { RankPicture } from '../src/worker/kv-events/rank-picture.js';
+import { RankCache } from '../src/worker/kv-events/rank-cache.js';
 import { IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const ROUNDS = IS_QUICK ? 1 : 5;
@@ -117,7 +117,7 @@ function payloadOf(first: bigint): Uint8Array {
 
 const payloads = Array.from({ length: 32 }, (_, i) => payloadOf(BigInt(i * BATCH_BLOCKS)));
 const decoder = new Decoder({ useBigInt64: true });
-const picture = new RankPicture({}, { hasher: new BlockHasher(), counts: new EventCounts() });
+const picture = new RankCache({}, { hasher: new BlockHasher(), counts: new EventCounts() });
 const times = { fresh: [] as number[], known: [] as number[], decoded: [] as number[] };
 for (let batch = 0; batch < BATCHES; batch += 1) {
   const payload = payloads[batch % payloads.length] ?? new Uint8Array();

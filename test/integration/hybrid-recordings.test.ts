@@ -9,7 +9,7 @@ import type { RankStatus } from '../../src/worker/kv-events/relay.js';
 import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';
 import { routerOf } from '../support/router-calls.js';
-import { makePicture } from '../worker/kv-events/support/engine-payloads.js';
+import { makeCache } from '../worker/kv-events/support/engine-payloads.js';
 import { FakePublisher } from '../worker/kv-events/support/fake-publisher.js';
 import {
   type GroupRecording,
@@ -63,7 +63,7 @@ describe.each([
   const { batches } = recording;
 
   it('comes to the hits that the blocks of the engine allow, prompt by prompt', () => {
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     const index = new FleetIndex(
       { tokensPerBlock },
       {
@@ -119,7 +119,7 @@ describe.each([
     const harness = await open.aggregator([], {}, { indexing: { directWorkers } });
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
     expect(harness.aggregator.fleet.runner.view.groups[0]?.values?.tokens_per_block).toBe(tokensPerBlock);
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     for (const { payload } of batches) picture.apply(payload);
     const indexer = indexerOf(open, harness);
     const router = routerOf(open, harness);

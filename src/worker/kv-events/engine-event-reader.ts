@@ -10,7 +10,7 @@ import type { RankReader, RankReaderListener } from './rank-reader.js';
 import { StreamCounts } from './stream-counts.js';
 import { describeSource, type RankSource, isSameSource } from './rank-source.js';
 import { ZmqRankReader, type ZmqRankReaderOptions } from './zmq-rank-reader.js';
-import type { AppliedBatch, RankPicture, RankPictureOptions } from './rank-picture.js';
+import type { AppliedBatch, RankCache, RankCacheOptions } from './rank-cache.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
@@ -21,7 +21,7 @@ export interface EngineEventReaderOptions
     RelayLogOptions,
     ZmqSocketsOptions,
     TrtllmDrainOptions,
-    RankPictureOptions {}
+    RankCacheOptions {}
 
 export interface EngineEventReaderModules {
   readonly clock: Clock;
@@ -41,14 +41,14 @@ export interface EngineEventReaderModules {
 
 /** What is loaded when the first source is set. */
 interface Loaded {
-  readonly makePicture: () => RankPicture;
+  readonly makeCache: () => RankCache;
   readonly sockets: Sockets;
 }
 
 interface Running {
   readonly source: RankSource;
   readonly feed: RankReader;
-  readonly picture: RankPicture;
+  readonly picture: RankCache;
 }
 
 /**
@@ -134,7 +134,7 @@ export class EngineEventReader implements Relay {
     this.#arranging = this.#arranging.then(() => this.#arrange());
   }
 
-  /** Blocks that fit on the device of each rank at most; undefined when it is not known. See `RankPicture.setCapacity`. */
+  /** Blocks that fit on the device of each rank at most; undefined when it is not known. See `RankCache.setCapacity`. */
   setCapacity(blocks: number | undefined): void {
     this.#capacityBlocks = blocks;
     for (const { picture } of this.#running.values()) picture.setCapacity(blocks);
@@ -196,21 +196,21 @@ export class EngineEventReader implements Relay {
   }
 
   async #load(): Promise<Loaded> {
-    const [{ RankPicture }, { BlockHasher }, sockets] = await Promise.all([
-      import('./rank-picture.js'),
+    const [{ RankCache }, { BlockHasher }, sockets] = await Promise.all([
+      import('./rank-cache.js'),
       import('../../core/blocks/block-hasher.js'),
       this.#modules.sockets ?? loadZmqSockets(this.#options, this.#modules),
     ]);
     const hasher = new BlockHasher();
     return {
       sockets,
-      makePicture: () => new RankPicture(this.#options, { hasher, counts: this.counts }),
+      makeCache: () => new RankCache(this.#options, { hasher, counts: this.counts }),
     };
   }
 
   #run(source: RankSource, loaded: Loaded): void {
     const { clock, logger, postJson } = this.#modules;
-    const picture = loaded.makePicture();
+    const picture = loaded.makeCache();
     picture.setCapacity(this.#capacityBlocks);
     const common = { clock, logger, picture, counts: this.streamCounts, listener: this.#listenerOf(source) };
     const feed: RankReader =

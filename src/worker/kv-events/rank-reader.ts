@@ -1,4 +1,4 @@
-import type { AppliedBatch } from './rank-picture.js';
+import type { AppliedBatch } from './rank-cache.js';
 import type { RankStatus } from './relay.js';
 
 /** The feed of one data-parallel rank, whatever it reads. */

@@ -2,7 +2,7 @@ import type { Random } from '../../edge/platform/random.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition, RelayReader } from './relay.js';
 
 /** A piece of what a rank holds, as its picture gives it. */
-export interface PicturePiece {
+export interface CachePiece {
   readonly tier: (RelayMessage & { type: 'snapshot_part' })['tier'];
   readonly tokensPerBlock: number;
   readonly sequenceHashes: Uint8Array;
@@ -11,9 +11,9 @@ export interface PicturePiece {
 }
 
 /** Gives what a rank holds piece by piece, while it goes on changing. */
-export interface PictureSnapshot {
+export interface CacheSnapshot {
   /** The next piece; undefined after the last. */
-  next(): PicturePiece | undefined;
+  next(): CachePiece | undefined;
 }
 
 /** What the log asks about the ranks. */
@@ -21,7 +21,7 @@ export interface RelayLogSource {
   /** Where each rank stands now. */
   ranks(): readonly RankStatus[];
   /** All that `rank` holds now; undefined when it is not followed any more. */
-  snapshot(rank: number): PictureSnapshot | undefined;
+  snapshot(rank: number): CacheSnapshot | undefined;
 }
 
 export interface RelayLogOptions {

@@ -5,7 +5,7 @@ import { parseExactJson } from './exact-json.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
 import type { StreamCounts } from './stream-counts.js';
 import type { TrtllmDrainSource } from './rank-source.js';
-import type { RankPicture } from './rank-picture.js';
+import type { RankCache } from './rank-cache.js';
 import type { RankStatus } from './relay.js';
 
 /** Posts an empty request and gives the body of the answer, bounded in size; rejects when there is none. */
@@ -17,12 +17,12 @@ export interface TrtllmDrainOptions {
 }
 
 /** What a drain does with what the rank holds. */
-export type DrainedPicture = Pick<RankPicture, 'applyTrtllm' | 'clear' | 'size' | 'flaw'>;
+export type DrainedCache = Pick<RankCache, 'applyTrtllm' | 'clear' | 'size' | 'flaw'>;
 
 export interface TrtllmDrainModules {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly picture: DrainedPicture;
+  readonly picture: DrainedCache;
   readonly counts: StreamCounts;
   readonly listener: RankReaderListener;
   readonly postJson: PostJson | undefined;

@@ -6,7 +6,7 @@ import type { RankReader, RankReaderListener } from './rank-reader.js';
 import type { StreamCounts, GapOutcome } from './stream-counts.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { ZmqSource } from './rank-source.js';
-import type { AppliedBatch, RankPicture } from './rank-picture.js';
+import type { AppliedBatch, RankCache } from './rank-cache.js';
 import { RankStanding } from './rank-standing.js';
 import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
@@ -33,7 +33,7 @@ export interface ZmqRankReaderModules {
   readonly logger: Logger;
   readonly sockets: Sockets;
   readonly picture: Pick<
-    RankPicture,
+    RankCache,
     'applyInSteps' | 'clear' | 'size' | 'flaw' | 'approximation' | 'cacheGroups'
   >;
   readonly counts: StreamCounts;

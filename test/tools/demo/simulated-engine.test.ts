@@ -28,7 +28,7 @@ import {
 import { recording, serveRecordings } from '../../engines/probing/recorded-engine.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { makePicture, readRecording } from '../../worker/kv-events/support/engine-payloads.js';
+import { makeCache, readRecording } from '../../worker/kv-events/support/engine-payloads.js';
 
 /** What every probe that finds something reads at an address, without the address and the times. */
 async function readBy(url: string): Promise<Record<string, unknown>> {
@@ -236,7 +236,7 @@ describe('the KV events of a simulated engine', () => {
   it.each(recordings)('of %s are read as what its cache holds', async (_name, surface) => {
     const engine = await simulate(surface, { publishesKvEvents: true, totalBlocks: 8 });
     engine.start();
-    const { picture, held, counted } = makePicture();
+    const { picture, held, counted } = makeCache();
     const prompts = [tokens(1, 100), tokens(500, 200), tokens(1, 150), tokens(1, 400), tokens(500, 64)];
     let size = 0;
     for (const prompt of prompts) {

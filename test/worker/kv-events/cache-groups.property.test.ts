@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { batchOf, ChangeReader, makePicture } from './support/engine-payloads.js';
+import { batchOf, ChangeReader, makeCache } from './support/engine-payloads.js';
 import { sequenceHashOf } from './support/group-recordings.js';
 
 const WIDTH = 2;
@@ -68,7 +68,7 @@ class Engine {
     });
   }
 
-  held(hasher: ReturnType<typeof makePicture>['hasher']): string[] {
+  held(hasher: ReturnType<typeof makeCache>['hasher']): string[] {
     const all = this.blocks.map(({ group, prompt, block }) => {
       const hash = sequenceHashOf(hasher, promptOf(prompt).slice(0, WIDTH * (block + 1)), WIDTH);
       return `${group === MAIN ? '' : `group ${group} `}device ${WIDTH} ${hash}`;
@@ -81,7 +81,7 @@ describe('groups and copies, in whatever order they come and go', () => {
   it('come to what the plainest engine holds, after every batch, for who follows and who comes late', () => {
     fc.assert(
       fc.property(fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { maxLength: 20 }), (batches) => {
-        const { picture, hasher, held } = makePicture();
+        const { picture, hasher, held } = makeCache();
         const engine = new Engine();
         const reader = new ChangeReader();
         // A first prompt shows every group, as it does with a real engine.

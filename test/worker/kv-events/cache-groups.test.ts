@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../src/core/blocks/block-hasher.js';
-import { batchOf, ChangeReader, makePicture, unpack } from './support/engine-payloads.js';
+import { batchOf, ChangeReader, makeCache, unpack } from './support/engine-payloads.js';
 import {
   eventsIn,
   GROUP_RECORDINGS,
@@ -35,7 +35,7 @@ function remove(group: number, ...hashes: readonly number[]): object {
 }
 
 function setUp(options: { maxBlocks?: number } = {}) {
-  const made = makePicture(options);
+  const made = makeCache(options);
   const reader = new ChangeReader();
   const hash = (...prompt: readonly number[]): bigint =>
     unpack(
@@ -65,7 +65,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
   const main = Math.max(...groups);
 
   it('comes to as many blocks in every group as the engine has, after every batch', () => {
-    const { picture, counted, held } = makePicture();
+    const { picture, counted, held } = makeCache();
     const reader = new ChangeReader();
     for (const batch of batches) {
       const { orphans, problem, changes } = picture.apply(batch.payload);
@@ -88,7 +88,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
   it.skipIf(name === 'mistral-window')(
     'comes to the blocks of the prompts that the engine has, chained from their first tokens',
     () => {
-      const { picture, held } = makePicture();
+      const { picture, held } = makeCache();
       for (const { payload } of batches) picture.apply(payload);
       const hasher = new BlockHasher();
       const prompts = promptsOf(batches, main);
@@ -107,7 +107,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
 describe('the recording of a model with sliding windows alone', () => {
   it('comes to the last blocks of each prompt that begins anew, chained from its first tokens', () => {
     const { batches } = readGroupRecording('mistral-window');
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     const hasher = new BlockHasher();
     let checked = 0;
     for (const { payload } of batches) {
@@ -324,7 +324,7 @@ describe('how hits are found is not known', () => {
       'sliding_window without a KV cache group',
     ],
   ])('with %s', (_, events, why) => {
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     picture.apply(batchOf(...events));
     expect(picture.approximation).toContain(why);
     picture.clear();
@@ -332,7 +332,7 @@ describe('how hits are found is not known', () => {
   });
 });
 
-function makeHeld(picture: ReturnType<typeof makePicture>['picture']): string[] {
+function makeHeld(picture: ReturnType<typeof makeCache>['picture']): string[] {
   const piece = picture.snapshot().next();
   return piece === undefined ? [] : unpack(piece.sequenceHashes).map((hash) => `${piece.tier} 2 ${hash}`);
 }

@@ -5,7 +5,7 @@ import {
   batchOf,
   ChangeReader,
   encode,
-  makePicture,
+  makeCache,
   RECORDINGS,
   readRecording,
 } from './support/engine-payloads.js';
@@ -16,7 +16,7 @@ const PAYLOADS = RECORDINGS.flatMap((name) => readRecording(name).map(({ payload
 
 /** Applies payloads one after the other and checks all that must hold whatever they are. */
 function survive(payloads: readonly Uint8Array[]): void {
-  const { picture, counts, held } = makePicture({ maxBlocks: 2_000 });
+  const { picture, counts, held } = makeCache({ maxBlocks: 2_000 });
   const reader = new ChangeReader();
   for (const payload of payloads) {
     const before = counts.entries().reduce((sum, { total }) => sum + total, 0);
@@ -119,7 +119,7 @@ describe('whatever the bytes, a picture stands', () => {
   it('when they are cut off anywhere', () => {
     const [payload = new Uint8Array()] = PAYLOADS;
     for (let length = 0; length < payload.length; length++) {
-      const { picture, counts } = makePicture();
+      const { picture, counts } = makeCache();
       expect(picture.apply(payload.subarray(0, length)).problem).toBeDefined();
       expect(counts.total('other', 'undecodable')).toBeGreaterThan(0);
     }
@@ -157,7 +157,7 @@ describe('whatever the bytes, a picture stands', () => {
     const event = mostly(fc.record({ data: mostly(data), window_size: mostly(fc.constant(64)) }));
     fc.assert(
       fc.property(fc.oneof(anything, fc.array(event)), (events) => {
-        const { picture, counts } = makePicture({ maxBlocks: 50 });
+        const { picture, counts } = makeCache({ maxBlocks: 50 });
         picture.applyTrtllm(events);
         expect(counts.entries().every(({ result }) => known.has(result))).toBe(true);
       }),
@@ -178,7 +178,7 @@ describe('memory', () => {
     ['extra keys', 'extra_keys'],
     ['media', 'block_mm_infos'],
   ])('is not taken for %s that are claimed and do not come', (_, key) => {
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     const map = [0x82, ...encode('type'), ...encode('BlockStored'), ...encode(key), ...claim(0xffff_fff0)];
     const payload = Uint8Array.from([0x92, 0xc0, 0x91, ...map]);
     const before = process.memoryUsage().arrayBuffers;
@@ -187,7 +187,7 @@ describe('memory', () => {
   });
 
   it('is a small multiple of the payload, and is given back', () => {
-    const { picture } = makePicture({ maxBlocks: 1_000 });
+    const { picture } = makeCache({ maxBlocks: 1_000 });
     const hashes = new Array(1_000_000).fill(1);
     const payload = batchOf({ type: 'BlockRemoved', block_hashes: hashes });
     picture.apply(payload);

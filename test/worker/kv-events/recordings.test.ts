@@ -5,7 +5,7 @@ import type { EngineEvent } from '../../../src/worker/kv-events/engine-event.js'
 import {
   ChangeReader,
   engineHash,
-  makePicture,
+  makeCache,
   RECORDINGS,
   type RecordedBatch,
   type RecordedEvent,
@@ -120,7 +120,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 
   it('gives the picture that hashing every prompt anew gives, batch by batch', () => {
     for (const ofRank of byRank(batches)) {
-      const { picture, held, counted } = makePicture();
+      const { picture, held, counted } = makeCache();
       const truth = new Truth();
       const reader = new ChangeReader();
       for (const { payload, events } of ofRank) {
@@ -141,7 +141,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 
   it('tells the width of its first store', () => {
     for (const { payload, events } of batches) {
-      const { observed } = makePicture().picture.apply(payload);
+      const { observed } = makeCache().picture.apply(payload);
       const first = events.find((event) => event.type === 'BlockStored');
       expect(observed?.tokensPerBlock).toBe(numberOf(first?.block_size));
       if (first !== undefined) expect(observed?.unit).toBe('token');
@@ -152,7 +152,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 describe('the recordings of Dynamo’s mocker, whose block hashes are Dynamo’s sequence hashes', () => {
   it.each(RECORDINGS.filter((name) => name.startsWith('dynamo')))('%s: ours are the same', (name) => {
     for (const ofRank of byRank(readRecording(name))) {
-      const { picture } = makePicture();
+      const { picture } = makeCache();
       for (const { payload, events } of ofRank) {
         const told = picture.apply(payload).changes.map((change) => {
           return change.type === 'cleared' ? [] : unpack(change.sequenceHashes);
@@ -167,14 +167,14 @@ describe('the recordings of Dynamo’s mocker, whose block hashes are Dynamo’s
 describe('what the recordings show of vLLM', () => {
   it('says the first event in short', () => {
     const [first] = readRecording('vllm-0.32.0.block-32');
-    expect(makePicture().picture.apply(first?.payload ?? new Uint8Array()).observed?.raw).toBe(
+    expect(makeCache().picture.apply(first?.payload ?? new Uint8Array()).observed?.raw).toBe(
       'BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention',
     );
   });
 
   it('keeps a salted prompt apart from the same prompt without salt', () => {
     const batches = readRecording('vllm-0.32.0.byte-hashes');
-    const { picture, held } = makePicture();
+    const { picture, held } = makeCache();
     const [plain, , , salted] = batches.map(({ payload }) => payload);
     picture.apply(plain ?? new Uint8Array());
     const before = held();

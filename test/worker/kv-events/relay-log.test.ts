@@ -6,7 +6,7 @@ import type {
   RelayReader,
 } from '../../../src/worker/kv-events/relay.js';
 import {
-  type PicturePiece,
+  type CachePiece,
   RelayLog,
   type RelayLogOptions,
 } from '../../../src/worker/kv-events/relay-log.js';
@@ -32,7 +32,7 @@ class Told {
     this.log.changes(0, [storedOf(...hashes)], undefined);
   }
 
-  #snapshot(): { next(): PicturePiece | undefined } {
+  #snapshot(): { next(): CachePiece | undefined } {
     let at = 0;
     return {
       next: () => {

@@ -1,6 +1,6 @@
 import { parse } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { makePicture, unpack } from './support/engine-payloads.js';
+import { makeCache, unpack } from './support/engine-payloads.js';
 
 interface BlockSketch {
   readonly hash: unknown;
@@ -39,7 +39,7 @@ function moved(block_hash: unknown, old_value: number, new_value: number): objec
 }
 
 function setUp() {
-  const made = makePicture();
+  const made = makeCache();
   return {
     ...made,
     feed: (...events: readonly unknown[]) => made.picture.applyTrtllm(events),

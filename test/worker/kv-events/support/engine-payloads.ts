@@ -3,7 +3,7 @@ import { Encoder } from '@msgpack/msgpack';
 import { parse } from 'lossless-json';
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { RankPicture, type RankPictureOptions } from '../../../../src/worker/kv-events/rank-picture.js';
+import { RankCache, type RankCacheOptions } from '../../../../src/worker/kv-events/rank-cache.js';
 import type { BlockChange } from '../../../../src/worker/kv-events/relay.js';
 
 /** The recordings of real engines; see the README beside them. */
@@ -89,8 +89,8 @@ export function batchOf(...events: readonly unknown[]): Uint8Array {
 }
 
 /** A picture with its counts, and what applying said, in words that tests compare. */
-export function makePicture(options: RankPictureOptions = {}): {
-  readonly picture: RankPicture;
+export function makeCache(options: RankCacheOptions = {}): {
+  readonly picture: RankCache;
   readonly counts: EventCounts;
   readonly hasher: BlockHasher;
   /** Counted so far as `type result total`. */
@@ -100,7 +100,7 @@ export function makePicture(options: RankPictureOptions = {}): {
 } {
   const hasher = new BlockHasher();
   const counts = new EventCounts();
-  const picture = new RankPicture(options, { hasher, counts });
+  const picture = new RankCache(options, { hasher, counts });
   return {
     picture,
     counts,

@@ -1,6 +1,6 @@
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { RankPicture } from '../../../../src/worker/kv-events/rank-picture.js';
+import { RankCache } from '../../../../src/worker/kv-events/rank-cache.js';
 import type {
   RankStatus,
   Relay,
@@ -106,7 +106,7 @@ const hasher = new BlockHasher();
 
 /** What an engine that published `payloads` holds, in the form of `Replica.blocks`. */
 export function truthOf(payloads: readonly Uint8Array[], rank = 0): string[] {
-  const picture = new RankPicture({}, { hasher, counts: new EventCounts() });
+  const picture = new RankCache({}, { hasher, counts: new EventCounts() });
   for (const payload of payloads) picture.apply(payload);
   const pieces = picture.snapshot();
   const blocks: string[] = [];

@@ -10,7 +10,7 @@ import type { EventCounts, EventResult, EventType } from './event-counts.js';
 import { GroupBlocks } from './group-blocks.js';
 import { NamespaceTable } from './namespace-table.js';
 import type { BlockChange } from './relay.js';
-import type { PicturePiece } from './relay-log.js';
+import type { CachePiece } from './relay-log.js';
 import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
@@ -22,14 +22,14 @@ const GUESSED =
 /** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
-export interface RankPictureOptions {
+export interface RankCacheOptions {
   /** Blocks that are held at most, those that are kept out included; default 16,777,216. */
   readonly maxBlocks?: number;
   /** Different pairs of LoRA name and cache salt whose blocks are told at a time; default 65,536. */
   readonly maxNamespaces?: number;
 }
 
-export interface RankPictureModules {
+export interface RankCacheModules {
   readonly hasher: BlockHasher;
   readonly counts: EventCounts;
 }
@@ -69,7 +69,7 @@ export interface AppliedBatch {
  * no block that the rank may not hold, or may hold for another identity than
  * tokens, LoRA, salt and media say.
  */
-export class RankPicture {
+export class RankCache {
   readonly #hasher: BlockHasher;
   readonly #counts: EventCounts;
   readonly #maxBlocks: number;
@@ -101,7 +101,7 @@ export class RankPicture {
   /** Whether nothing was stored since the last clear. */
   #isClear = true;
 
-  constructor(options: RankPictureOptions, modules: RankPictureModules) {
+  constructor(options: RankCacheOptions, modules: RankCacheModules) {
     this.#hasher = modules.hasher;
     this.#counts = modules.counts;
     this.#maxBlocks = options.maxBlocks ?? DEFAULT_MAX_BLOCKS;
@@ -182,10 +182,10 @@ export class RankPicture {
    * in it, some perhaps twice.
    */
   snapshot(maxHashesPerPiece: number = DEFAULT_PIECE_HASHES): {
-    next(): PicturePiece | undefined;
+    next(): CachePiece | undefined;
   } {
     const left = [this.#main, ...this.#others.values()];
-    let pieces: { next(): PicturePiece | undefined } | undefined;
+    let pieces: { next(): CachePiece | undefined } | undefined;
     return {
       next: () => {
         for (;;) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MAX_NAME_BYTES, MAX_NAME_CHARS } from '../../../src/core/blocks/name-limits.js';
 import type { HashWords } from '../../../src/core/blocks/packed-hashes.js';
-import { batchOf, encode, makePicture, unpack } from './support/engine-payloads.js';
+import { batchOf, encode, makeCache, unpack } from './support/engine-payloads.js';
 
 /** Fields of a store as vLLM sends it; blocks of two tokens. */
 function store(hashes: readonly unknown[], tokens: readonly unknown[], more: object = {}): object {
@@ -14,7 +14,7 @@ function remove(hashes: readonly unknown[], more: object = {}): object {
 
 /** A picture that is fed events, and the hashes that it must come to. */
 function setUp(options: { maxBlocks?: number } = {}) {
-  const made = makePicture(options);
+  const made = makeCache(options);
   const { picture, hasher } = made;
   return {
     ...made,
@@ -35,7 +35,7 @@ interface Prompt {
   readonly bigram?: boolean;
 }
 
-function hashesOf(hasher: ReturnType<typeof makePicture>['hasher'], prompt: Prompt): bigint[] {
+function hashesOf(hasher: ReturnType<typeof makeCache>['hasher'], prompt: Prompt): bigint[] {
   const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(prompt.tokens), {
     tokensPerBlock: 2,
     unit: prompt.bigram === true ? 'bigram' : 'token',
@@ -384,7 +384,7 @@ describe('LoRA and salt', () => {
   });
 
   it('that are more than are kept keep blocks out, and the picture from being exact until they are gone', () => {
-    const { picture, counted } = makePicture({ maxNamespaces: 2 });
+    const { picture, counted } = makeCache({ maxNamespaces: 2 });
     const salted = (hash: number): unknown => store([hash], [10, 11], { cache_salt: `tenant-${hash}` });
     picture.apply(batchOf(salted(1), salted(2)));
     expect(picture.flaw).toBeUndefined();
@@ -403,7 +403,7 @@ describe('LoRA and salt', () => {
   });
 
   it('take bounded memory, however long they are', () => {
-    const { picture } = makePicture();
+    const { picture } = makeCache();
     for (let at = 0; at < 6_000; at += 1) {
       const salt = `${at}`.padEnd(MAX_NAME_CHARS, 'x');
       picture.apply(batchOf(store([at], [10, 11], { cache_salt: salt })));
@@ -413,7 +413,7 @@ describe('LoRA and salt', () => {
   });
 
   it('may be new with every request, without end', () => {
-    const { picture, counted } = makePicture();
+    const { picture, counted } = makeCache();
     for (let round = 0; round < 70; round++) {
       const events = Array.from({ length: 1_000 }, (_, i) => [
         store([i], [10, 11], { cache_salt: `${round}-${i}` }),

@@ -7,7 +7,7 @@ import type { StreamCounts, GapOutcome } from './stream-counts.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { ZmqSource } from './rank-source.js';
 import type { AppliedBatch, RankCache } from './rank-cache.js';
-import { RankStanding } from './rank-standing.js';
+import { RankKnowledge } from './rank-knowledge.js';
 import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
@@ -74,7 +74,7 @@ export class ZmqRankReader implements RankReader {
   readonly #options: ZmqRankReaderOptions;
   readonly #modules: ZmqRankReaderModules;
   readonly #watch = new SequenceWatch();
-  readonly #standing: RankStanding;
+  readonly #standing: RankKnowledge;
   readonly #link: PublisherLink;
   readonly #replays: EngineReplays;
   readonly #closing = new AbortController();
@@ -111,7 +111,7 @@ export class ZmqRankReader implements RankReader {
     this.#source = source;
     this.#options = options;
     this.#modules = modules;
-    this.#standing = new RankStanding(`no connection to ${source.endpoint} yet`);
+    this.#standing = new RankKnowledge(`no connection to ${source.endpoint} yet`);
     this.#link = new PublisherLink(source, options, modules, {
       onWork: () => this.#wakeUp(),
       onUp: () => this.#onUp(),

@@ -12,7 +12,7 @@ type Knowledge =
   | { readonly picture: 'none'; readonly reason: string };
 
 /** What one rank's picture is worth, and why not more, in words for an operator. */
-export class RankStanding {
+export class RankKnowledge {
   #knowledge: Knowledge;
   #hasOrphans = false;
   #isBuilding = false;

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { EngineProbe, ProbeModules, ProbeTarget } from '../../engines/probing/probe.js';
 import { EngineState, type ProbeOutcome } from '../../gen/kvaccord/v1/capabilities.js';
-import { type EngineStanding, judgeRound, NOT_YET_ASKED } from './engine-standing.js';
+import { type EngineHealth, judgeRound, NOT_YET_ASKED } from './engine-health.js';
 import { type InstanceIdentity, identify, startMarkerChanged, unseenInstance } from './instance-identity.js';
 import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } from './probe-round.js';
 import { EMPTY_MEMORY, rememberRound, type SourceMemory } from './source-memory.js';
@@ -95,7 +95,7 @@ const NOTHING_KNOWN: Pick<EngineView, 'facts' | 'warnings'> = { facts: [], warni
 export class EngineWatch {
   readonly #options: EngineWatchOptions;
   readonly #modules: EngineWatchModules;
-  #standing: EngineStanding = NOT_YET_ASKED;
+  #standing: EngineHealth = NOT_YET_ASKED;
   #identity: InstanceIdentity;
   #memory: SourceMemory = EMPTY_MEMORY;
   #known: Pick<EngineView, 'facts' | 'warnings'> = NOTHING_KNOWN;

@@ -16,7 +16,7 @@ const MAX_SILENT_ROUNDS = 3;
 const MAX_REFUSED_ROUNDS = 2;
 
 /** How an engine stands after a round. */
-export interface EngineStanding {
+export interface EngineHealth {
   readonly state: EngineState;
   /** Why it is not ready, in words that name the address; empty when it is. */
   readonly trouble: readonly string[];
@@ -27,7 +27,7 @@ export interface EngineStanding {
 }
 
 /** Before anything was asked. */
-export const NOT_YET_ASKED: EngineStanding = {
+export const NOT_YET_ASKED: EngineHealth = {
   state: EngineState.STARTING,
   trouble: ['the engine has not been asked yet'],
   silentRounds: 0,
@@ -47,7 +47,7 @@ function isLive(fact: Fact): boolean {
 }
 
 /** What the engine said about its own state, the most reluctant first; undefined when it did not. */
-function statedTrouble(facts: readonly Fact[]): FieldFact | undefined {
+function statedProblem(facts: readonly Fact[]): FieldFact | undefined {
   return facts.find(
     (fact): fact is FieldFact =>
       fact.type === 'field' &&
@@ -75,13 +75,13 @@ function sampleOf(messages: readonly string[]): string {
  * `address` is where it was asked, for people.
  */
 export function judgeRound(
-  previous: EngineStanding,
+  previous: EngineHealth,
   results: readonly SourceResult[],
   address: string,
-): EngineStanding {
+): EngineHealth {
   const answered = results.flatMap(({ outcome }) => (outcome.type === 'answered' ? outcome.facts : []));
   const failures = results.flatMap(({ outcome }) => (outcome.type === 'failed' ? [outcome] : []));
-  const stated = statedTrouble(answered);
+  const stated = statedProblem(answered);
   if (stated !== undefined) return answers(EngineState.STARTING, [notReady(stated, address)]);
   if (answered.some(isLive)) return answers(EngineState.READY, []);
   // Only files were named, and all of them told: there is nobody who could say more, or no.
@@ -117,7 +117,7 @@ export function judgeRound(
   };
 }
 
-function answers(state: EngineState, trouble: readonly string[]): EngineStanding {
+function answers(state: EngineState, trouble: readonly string[]): EngineHealth {
   return { state, trouble, silentRounds: 0, refusedRounds: 0 };
 }
 

@@ -3,10 +3,10 @@ import type { Fact } from '../../../src/core/contract/facts.js';
 import type { ProbeErrorCode } from '../../../src/engines/probing/probe.js';
 import { EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import {
-  type EngineStanding,
+  type EngineHealth,
   judgeRound,
   NOT_YET_ASKED,
-} from '../../../src/worker/sidecar/engine-standing.js';
+} from '../../../src/worker/sidecar/engine-health.js';
 import type { SourceResult } from '../../../src/worker/sidecar/probe-round.js';
 import { blockSize, declared, statedState } from './support/scripted-probe.js';
 
@@ -22,7 +22,7 @@ function failed(code: ProbeErrorCode, message = `GET x: ${code}`): SourceResult 
   return { probe: 'p', origin: 'o', engineKind: undefined, durationMs: 1, outcome };
 }
 
-function after(...rounds: readonly SourceResult[][]): EngineStanding {
+function after(...rounds: readonly SourceResult[][]): EngineHealth {
   return rounds.reduce((standing, round) => judgeRound(standing, round, ADDRESS), NOT_YET_ASKED);
 }
 

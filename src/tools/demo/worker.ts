@@ -14,7 +14,7 @@ import type { Security } from '../../edge/rpc/security.js';
 import { ENGINE_PROBES } from '../../engines/probing/index.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
 import { fixedLocation } from '../../worker/sidecar/engine-locator.js';
-import type { EventReading } from '../../worker/sidecar/kv-events-intake.js';
+import type { EventReading } from '../../worker/sidecar/kv-events-controller.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events-sources.js';
 import { Sidecar, type SidecarAddresses } from '../../worker/sidecar/sidecar.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type StreamCounts, LAG_BUCKETS_MS } from '../kv-events/stream-counts.js';
-import type { KvEventsIntake } from './kv-events-intake.js';
+import type { KvEventsController } from './kv-events-controller.js';
 
 /**
  * The metrics of an engine's KV events, all beginning with `kv_accord_`:
@@ -21,7 +21,7 @@ import type { KvEventsIntake } from './kv-events-intake.js';
  * asks for them: an event costs no work here. Labels come from closed lists and
  * from the ranks that are read now.
  */
-export function registerEventMetrics(registry: Registry, intake: KvEventsIntake): void {
+export function registerEventMetrics(registry: Registry, intake: KvEventsController): void {
   const registers = [registry];
   const counter = (
     name: string,

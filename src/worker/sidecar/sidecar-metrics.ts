@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { Canary_State, Completeness_State, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Canary } from './canary/canary.js';
 import type { CapabilitiesEndpoint } from './capabilities-service.js';
-import type { KvEventsIntake } from './kv-events-intake.js';
+import type { KvEventsController } from './kv-events-controller.js';
 import { registerEventMetrics } from './kv-events-metrics.js';
 import type { KvEventsEndpoint } from './kv-events-service.js';
 import type { ProbeRound } from './probe-round.js';
@@ -16,7 +16,7 @@ export interface SidecarMetricsModules {
   readonly store: ReportStore;
   readonly endpoint: CapabilitiesEndpoint;
   readonly events: KvEventsEndpoint;
-  readonly intake: KvEventsIntake;
+  readonly intake: KvEventsController;
   /** Absent where none is sent; then it has no series. */
   readonly canary?: Canary;
 }

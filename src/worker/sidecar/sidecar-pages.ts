@@ -11,7 +11,7 @@ import type { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Cell, StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';
 import { CapabilityReport, EngineState, type ProbeOutcome } from '../../gen/kvaccord/v1/capabilities.js';
 import type { RankSource } from '../kv-events/rank-source.js';
-import type { KvEventsIntake } from './kv-events-intake.js';
+import type { KvEventsController } from './kv-events-controller.js';
 import { describeTruth } from './report-log.js';
 import type { ReportStore } from './report-store.js';
 
@@ -101,7 +101,7 @@ const EVENTS_SCHEMA: JsonSchema = {
 };
 
 /** What the pages show of the KV events. */
-type Events = Pick<KvEventsIntake, 'reason' | 'sources' | 'relay'>;
+type Events = Pick<KvEventsController, 'reason' | 'sources' | 'relay'>;
 
 /** What can be asked below `/api/v1`. */
 export function sidecarApi(store: ReportStore, events: Events): ApiRoute[] {

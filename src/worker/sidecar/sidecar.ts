@@ -23,7 +23,7 @@ import {
   type EngineWatchModules,
   type EngineWatchOptions,
 } from './engine-watch.js';
-import { type EventReading, KvEventsIntake } from './kv-events-intake.js';
+import { type EventReading, KvEventsController } from './kv-events-controller.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
 import { OfferBoard } from './offer-board.js';
 import { ReportLog } from './report-log.js';
@@ -92,7 +92,7 @@ export class Sidecar {
   readonly #probes = new ProbeBoard();
   readonly #offers: OfferBoard;
   readonly #log: ReportLog;
-  readonly #events: KvEventsIntake;
+  readonly #events: KvEventsController;
   readonly #canary: Canary | undefined;
   /** What the events of the current instance showed. */
   #observed: readonly ObservedSize[] = [];
@@ -123,7 +123,7 @@ export class Sidecar {
     );
     this.#offers = new OfferBoard({ clock });
     const endpoint = new CapabilitiesEndpoint({}, { store: this.#store, offers: this.#offers });
-    this.#events = new KvEventsIntake(
+    this.#events = new KvEventsController(
       { reading: modules.eventReading, instanceId: this.#store.current.instanceId },
       {
         clock,

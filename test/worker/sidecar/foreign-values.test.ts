@@ -5,7 +5,7 @@ import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
 import { CapabilityReport, EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { StreamCounts } from '../../../src/worker/kv-events/stream-counts.js';
 import { CapabilitiesEndpoint } from '../../../src/worker/sidecar/capabilities-service.js';
-import type { KvEventsIntake } from '../../../src/worker/sidecar/kv-events-intake.js';
+import type { KvEventsController } from '../../../src/worker/sidecar/kv-events-controller.js';
 import type { KvEventsEndpoint } from '../../../src/worker/sidecar/kv-events-service.js';
 import { OfferBoard } from '../../../src/worker/sidecar/offer-board.js';
 import { runProbeRound } from '../../../src/worker/sidecar/probe-round.js';
@@ -102,7 +102,7 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
         store,
         endpoint,
         events: { subscribers: 0 } as unknown as KvEventsEndpoint,
-        intake: intake as unknown as KvEventsIntake,
+        intake: intake as unknown as KvEventsController,
       });
       metrics.countRound(round);
       const facts = round.results.flatMap(({ outcome }) =>
@@ -116,7 +116,7 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
       }
       expect(await registry.metrics()).not.toMatch(/ (?:NaN|undefined)$/m);
       JSON.stringify(CapabilityReport.toJSON(store.current));
-      sidecarStatus(store, intake as unknown as KvEventsIntake);
+      sidecarStatus(store, intake as unknown as KvEventsController);
     }),
     { numRuns: 60 },
   );

@@ -43,7 +43,7 @@ interface Wanted {
  * and of which of its starts. An engine that misses a few rounds is read on; its
  * sockets show by themselves when it goes.
  */
-export class KvEventsIntake {
+export class KvEventsController {
   readonly #reading: EventReading | undefined;
   readonly #modules: EventReaderModules;
   readonly #relay: SwitchedRelay;

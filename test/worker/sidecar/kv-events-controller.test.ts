@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CapabilityReport, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
-import { type EventReading, KvEventsIntake } from '../../../src/worker/sidecar/kv-events-intake.js';
+import { type EventReading, KvEventsController } from '../../../src/worker/sidecar/kv-events-controller.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { exactRank, FakeEventReader, stored } from './support/fake-event-reader.js';
@@ -24,7 +24,7 @@ function reportOf(instanceId: string, endpoints: readonly string[] | undefined):
 const ONE = ['tcp://127.0.0.1:5557'];
 
 function open(options: Partial<EventReading> | 'off' = {}): {
-  intake: KvEventsIntake;
+  intake: KvEventsController;
   feed: FakeEventReader;
   logger: RecordingLogger;
   loads: () => number;
@@ -41,7 +41,7 @@ function open(options: Partial<EventReading> | 'off' = {}): {
     },
     ...(options === 'off' ? {} : options),
   };
-  const intake = new KvEventsIntake(
+  const intake = new KvEventsController(
     { reading: options === 'off' ? undefined : reading, instanceId: 'unseen' },
     {
       clock: new FakeClock(),
@@ -60,7 +60,7 @@ function open(options: Partial<EventReading> | 'off' = {}): {
 }
 
 /** A reader that takes everything that there is, whenever there is something. */
-function follow(intake: KvEventsIntake): RelayMessage[] {
+function follow(intake: KvEventsController): RelayMessage[] {
   const got: RelayMessage[] = [];
   const take = (): void => {
     for (let next = reader.next(); next !== undefined; next = reader.next()) got.push(next);

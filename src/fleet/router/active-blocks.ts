@@ -1,5 +1,5 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
-import { Bag, type InBag } from '../../edge/platform/bag.js';
+import { UnorderedSet, type UnorderedMember } from '../../edge/platform/unordered-set.js';
 import { ActiveChains, NONE } from './active-chains.js';
 
 /**
@@ -37,7 +37,7 @@ interface Load {
   /** Tracked ones and those that count by their number. */
   blocks: number;
   prefillingTokens: number;
-  readonly requests: Bag<Request>;
+  readonly requests: UnorderedSet<Request>;
 }
 
 /** Pieces of the index's table that are looked at for what a rank left behind. */
@@ -80,7 +80,7 @@ export class ActiveBlocks {
   /** A number for one more rank. Throws `PrefixIndexError('too_many_holders')` beyond 65,535. */
   addRank(): number {
     const rank = this.#index.addHolder();
-    this.#loads[rank] = { blocks: 0, prefillingTokens: 0, requests: new Bag() };
+    this.#loads[rank] = { blocks: 0, prefillingTokens: 0, requests: new UnorderedSet() };
     return rank;
   }
 
@@ -211,7 +211,7 @@ const HASH_BYTES = 8;
 
 const NOTHING = { last: NONE, trackedBlocks: 0 };
 
-class Request implements ActiveRequest, InBag {
+class Request implements ActiveRequest, UnorderedMember {
   place = -1;
   readonly #tokensPerBlock: number;
   readonly #trackedBlocks: number;

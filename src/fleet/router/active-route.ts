@@ -1,4 +1,4 @@
-import type { InBag } from '../../edge/platform/bag.js';
+import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
 import type { Reservation } from './group-router.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
@@ -28,7 +28,7 @@ export interface RouteListener {
 }
 
 /** A request on its way. */
-export class ActiveRoute implements Route, InBag, Settled {
+export class ActiveRoute implements Route, UnorderedMember, Settled {
   place = -1;
   readonly decision: Decision;
   readonly #prediction: Prediction;

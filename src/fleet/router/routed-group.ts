@@ -1,5 +1,5 @@
 import type { GroupView } from '../../core/agreement/snapshot.js';
-import { Bag } from '../../edge/platform/bag.js';
+import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
@@ -71,7 +71,7 @@ export class RoutedGroup {
   readonly #modules: RoutedGroupModules;
   readonly #router: GroupRouter;
   readonly #listener: RouteListener;
-  readonly #routes = new Bag<ActiveRoute>();
+  readonly #routes = new UnorderedSet<ActiveRoute>();
   readonly #settling: Settling;
   #open: OpenEpoch | undefined;
 

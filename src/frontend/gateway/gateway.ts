@@ -11,7 +11,7 @@ import { type HttpTls, hasVerifiedCertificate, Listener } from '../../edge/http/
 import { MetricsPage } from '../../edge/http/metrics-page.js';
 import type { Probe, ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Address } from '../../edge/platform/address.js';
-import { Bag } from '../../edge/platform/bag.js';
+import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
@@ -128,7 +128,7 @@ export class Gateway {
   readonly #intake: BodyIntake;
   readonly #inference: Inference;
   readonly #startedSeconds: number;
-  readonly #open = new Bag<OpenRequest>();
+  readonly #open = new UnorderedSet<OpenRequest>();
   /** Answers of refused requests whose bodies still come. */
   readonly #refusing = new Set<ServerResponse>();
   #models: Models | undefined;

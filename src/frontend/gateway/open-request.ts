@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { InBag } from '../../edge/platform/bag.js';
+import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
 import type { HeldBody } from './request-body.js';
 
 /** A request for something to be computed, while it is being answered. */
-export class OpenRequest implements HeldBody, InBag {
+export class OpenRequest implements HeldBody, UnorderedMember {
   place = -1;
   /** Its route: `/v1/chat/completions`. */
   readonly path: string;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { InBag } from '../../edge/platform/bag.js';
+import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Route, RoutingError } from '../../fleet/router/routing.js';
@@ -57,7 +57,7 @@ const NOBODY: readonly string[] = [];
 const HOLDING_MS = 2_000;
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
-export class Exchange implements AttemptListener, InBag {
+export class Exchange implements AttemptListener, UnorderedMember {
   place = -1;
   readonly #request: ProxiedRequest;
   readonly #response: ServerResponse;

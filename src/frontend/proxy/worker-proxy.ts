@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { Bag } from '../../edge/platform/bag.js';
+import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { AccessTrouble } from './access-trouble.js';
@@ -22,7 +22,7 @@ const CHECK_EVERY_MS = 250;
  */
 export class WorkerProxy {
   readonly #modules: ExchangeModules;
-  readonly #running = new Bag<Exchange>();
+  readonly #running = new UnorderedSet<Exchange>();
   #timer: Timer | undefined;
   #closed: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;

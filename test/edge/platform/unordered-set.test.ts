@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Bag } from '../../../src/edge/platform/bag.js';
+import { UnorderedSet } from '../../../src/edge/platform/unordered-set.js';
 
 class Thing {
   place = -1;
@@ -12,7 +12,7 @@ describe('a bag', () => {
     void fc.assert(
       fc.property(moves, (all) => {
         const things = Array.from({ length: 10 }, () => new Thing());
-        const bag = new Bag<Thing>();
+        const bag = new UnorderedSet<Thing>();
         const set = new Set<Thing>();
         for (const [at, comes] of all) {
           const thing = things[at] as Thing;
@@ -31,7 +31,7 @@ describe('a bag', () => {
   });
 
   it('shows who is there also while they leave', () => {
-    const bag = new Bag<Thing>();
+    const bag = new UnorderedSet<Thing>();
     const things = [new Thing(), new Thing(), new Thing()];
     for (const thing of things) bag.add(thing);
     for (const thing of bag.snapshot()) bag.delete(thing);

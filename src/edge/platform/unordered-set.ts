@@ -1,5 +1,5 @@
 /** What can be in one bag at a time. */
-export interface InBag {
+export interface UnorderedMember {
   /** Where it stands in its bag; kept by the bag alone. Begins as -1. */
   place: number;
 }
@@ -10,7 +10,7 @@ export interface InBag {
  * one points to the next: once one is old, all that stood in any of them
  * outlives the collections of young objects, a sixth of the processor time.
  */
-export class Bag<Thing extends InBag> {
+export class UnorderedSet<Thing extends UnorderedMember> {
   readonly #things: Thing[] = [];
 
   get size(): number {

@@ -6,7 +6,7 @@ import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
-import { systemTurns } from '../../src/edge/platform/turns.js';
+import { systemEventLoop } from '../../src/edge/platform/event-loop.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
 import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
@@ -69,7 +69,7 @@ servePart({
         dialer: new RpcDialer({}, { clock: systemClock, security }),
         parts: [
           ({ runner, edge }) =>
-            new FleetIndexing({}, { ...modules, registry, edge, turns: systemTurns, fleet: runner }),
+            new FleetIndexing({}, { ...modules, registry, edge, turns: systemEventLoop, fleet: runner }),
         ],
       },
     );

@@ -7,7 +7,7 @@ import type { MemberView } from '../core/agreement/snapshot.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { systemRandom } from '../edge/platform/random.js';
-import { systemTurns } from '../edge/platform/turns.js';
+import { systemEventLoop } from '../edge/platform/event-loop.js';
 import type { CreateFleetPart } from '../fleet/aggregator/fleet-part.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
 import { FleetRouting, type FleetRoutingOptions } from '../fleet/router/fleet-routing.js';
@@ -55,7 +55,7 @@ export async function createFleetParts(settings: Settings, modules: FleetPartsMo
             registry,
             edge,
             random: systemRandom,
-            turns: systemTurns,
+            turns: systemEventLoop,
             fleet: runner,
             ...(direct === undefined
               ? {}

@@ -5,7 +5,7 @@ import type { Address } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { systemResolver } from '../../src/edge/platform/resolver.js';
-import { systemTurns } from '../../src/edge/platform/turns.js';
+import { systemEventLoop } from '../../src/edge/platform/event-loop.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
 import type { AggregatorAddresses } from '../../src/fleet/aggregator/aggregator.js';
@@ -77,7 +77,7 @@ export class AggregatorHarness {
             const made = new FleetIndexing(places.indexing ?? {}, {
               ...modules,
               logger: this.logger,
-              turns: systemTurns,
+              turns: systemEventLoop,
               registry: this.registry,
               fleet: host.runner,
               edge: host.edge,

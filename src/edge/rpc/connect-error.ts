@@ -47,7 +47,7 @@ export interface FailedAttempt {
   readonly details: string;
 }
 
-/** Turns grpc-js's words about a failed attempt into an error that says what to look at. */
+/** EventLoop grpc-js's words about a failed attempt into an error that says what to look at. */
 export function explainFailure(attempt: FailedAttempt): ConnectError {
   const { address, transport } = attempt;
   const cause = innermost(attempt.details);

@@ -11,7 +11,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import { SilenceWatch } from '../../edge/platform/silence-watch.js';
 import { StreamRefusals } from '../../edge/platform/stream-refusals.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { type CapabilityReport, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
@@ -60,7 +60,7 @@ export interface FleetIndexingOptions {
 export interface FleetIndexingModules {
   readonly clock: Clock;
   readonly random: Random;
-  readonly turns: Turns;
+  readonly turns: EventLoop;
   readonly registry: Registry;
   readonly fleet: IndexedFleet;
   readonly edge: RpcEdge;

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { StreamRefusals } from '../../edge/platform/stream-refusals.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 
 /** Something with work that comes in small steps. */
 export interface Worked {
@@ -22,7 +22,7 @@ const STEPS_IN_A_ROW = 16;
 /** Shares the event loop fairly between all that has something to do. */
 export class Intake {
   readonly #clock: Clock;
-  readonly #turns: Turns;
+  readonly #turns: EventLoop;
   readonly #refusals: StreamRefusals;
   /** Who has something to do, in the order of their turns. */
   readonly #ready = new Set<Worked>();
@@ -30,7 +30,7 @@ export class Intake {
 
   constructor(modules: {
     readonly clock: Clock;
-    readonly turns: Turns;
+    readonly turns: EventLoop;
     /** Counts and logs what fails in a step. */
     readonly refusals: StreamRefusals;
   }) {

@@ -36,7 +36,7 @@ export function tooLongWords({ tokens, loraName, cacheSalt }: TokenPrompt): stri
   return undefined;
 }
 
-/** Turns prompts into what the index is asked with. */
+/** EventLoop prompts into what the index is asked with. */
 export class PromptHashes {
   /** Made when somebody asks with tokens or block hashes: the kernel has to be compiled. */
   #hasher: BlockHasher | undefined;

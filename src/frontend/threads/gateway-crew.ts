@@ -5,7 +5,7 @@ import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { StartCrewMember } from '../../edge/platform/crew.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { Served } from './messages.js';
 import { joined, type MetricsSnapshot, ofGroups, remainsOf, sumOf } from './metrics-snapshot.js';
@@ -35,7 +35,7 @@ export interface GatewayCrewModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: Random;
-  readonly turns: Turns;
+  readonly turns: EventLoop;
   readonly registry: Registry;
   readonly routing: Routing;
   readonly startMember: StartCrewMember;

@@ -4,7 +4,7 @@ import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { sleep } from '../../edge/platform/clock.js';
 import type { InsideCrew } from '../../edge/platform/crew.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { Served, ThreadMessage, ThreadOrder } from './messages.js';
@@ -21,7 +21,7 @@ type Begun = Pick<Extract<ThreadOrder, { readonly type: 'start' }>, 'thread' | '
 
 export interface GatewayThreadModules {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: EventLoop;
   readonly registry: Registry;
   /** Links this process to the first one. */
   link(onMessage: (message: unknown) => void): InsideCrew;

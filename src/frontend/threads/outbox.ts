@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { CrewLink } from '../../edge/platform/crew.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 
 /** Messages of one batch; the other side refuses larger ones. */
 export const MAX_BATCH = 256;
@@ -13,7 +13,7 @@ const NO_HASTE_MS = 5;
 
 export interface OutboxModules {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: EventLoop;
 }
 
 /**

@@ -2,7 +2,7 @@ import { type HttpAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { CrewMember, StartCrewMember } from '../../edge/platform/crew.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { Turns } from '../../edge/platform/turns.js';
+import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { RouteAnswer, ThreadMessage, ThreadOrder } from './messages.js';
 import type { MetricsSnapshot } from './metrics-snapshot.js';
@@ -44,7 +44,7 @@ export interface ThreadSessionOptions {
 export interface ThreadSessionModules {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly turns: Turns;
+  readonly turns: EventLoop;
   readonly routing: Routing;
   readonly board: ServedBoard;
   readonly startMember: StartCrewMember;

@@ -36,7 +36,7 @@ export type PromptTokens =
   | { readonly tokens: Uint32Array; readonly reason?: undefined }
   | { readonly tokens: undefined; readonly reason: NoTokensReason };
 
-/** Turns prompts into tokens for routing. */
+/** EventLoop prompts into tokens for routing. */
 export interface TokenSource {
   /** Never rejects; comes back at the latest when `signal` aborts. */
   tokensOf(prompt: Prompt, model: string, group: CatalogueGroup, signal: AbortSignal): Promise<PromptTokens>;

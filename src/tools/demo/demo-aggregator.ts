@@ -4,7 +4,7 @@ import type { FleetView } from '../../core/agreement/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import { systemTurns } from '../../edge/platform/turns.js';
+import { systemEventLoop } from '../../edge/platform/event-loop.js';
 import { callUnary } from '../../edge/rpc/call-unary.js';
 import { RpcDialer } from '../../edge/rpc/channel.js';
 import type { Security } from '../../edge/rpc/security.js';
@@ -92,7 +92,7 @@ export class DemoAggregator {
           ({ runner: fleet, edge }) => {
             this.#indexing = new FleetIndexing(
               {},
-              { clock, random, logger, registry, edge, turns: systemTurns, fleet },
+              { clock, random, logger, registry, edge, turns: systemEventLoop, fleet },
             );
             return this.#indexing;
           },

@@ -50,7 +50,7 @@ const NOTHING: LearnedTokens = { facts: [], probes: [] };
 interface AskForm {
   readonly tokenField: string;
   path(prompt: ProbePrompt): string;
-  /** Turns token ids back into text; undefined where that cannot be asked. */
+  /** EventLoop token ids back into text; undefined where that cannot be asked. */
   readonly detokenize?: { readonly path: string; readonly textField: string };
 }
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { SilenceWatch } from '../../../src/edge/platform/silence-watch.js';
-import { systemTurns } from '../../../src/edge/platform/turns.js';
+import { systemEventLoop } from '../../../src/edge/platform/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
@@ -38,7 +38,7 @@ interface Sidecar {
 export class SocketWorld {
   readonly engines: readonly RankEngine[];
   readonly #publishers: readonly FakePublisher[];
-  readonly #intake = new Intake({ clock: systemClock, turns: systemTurns, refusals: strictRefusals() });
+  readonly #intake = new Intake({ clock: systemClock, turns: systemEventLoop, refusals: strictRefusals() });
   readonly #silence = new SilenceWatch({ clock: systemClock });
   #start = 0;
   #epoch = 0;

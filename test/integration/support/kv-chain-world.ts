@@ -2,7 +2,7 @@ import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import type { Timer } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
 import type { Random } from '../../../src/edge/platform/random.js';
-import type { Turns } from '../../../src/edge/platform/turns.js';
+import type { EventLoop } from '../../../src/edge/platform/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
@@ -99,8 +99,8 @@ function countingRandom(): Random {
   };
 }
 
-/** Turns that come when a test takes them. */
-class ManualTurns implements Turns {
+/** EventLoop that come when a test takes them. */
+class ManualEventLoop implements EventLoop {
   readonly #due = new Set<() => void>();
 
   soon(run: () => void): Timer {
@@ -122,7 +122,7 @@ export class ChainWorld {
   readonly clock: FakeClock = new FakeClock();
   readonly workers: readonly ChainWorker[];
   readonly #random = countingRandom();
-  readonly #turns = new ManualTurns();
+  readonly #turns = new ManualEventLoop();
   readonly #tally = new IndexTally();
   /** The instance that the agreement knows, by worker. */
   readonly #reported = new Map<string, string>();

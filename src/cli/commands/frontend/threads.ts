@@ -21,7 +21,7 @@ import { describeError } from '../../../edge/platform/describe-error.js';
 import { listen } from '../../../edge/platform/listen.js';
 import { listenForSignals, STOP_SIGNALS } from '../../../edge/platform/process-signals.js';
 import { systemRandom } from '../../../edge/platform/random.js';
-import { systemTurns } from '../../../edge/platform/turns.js';
+import { systemEventLoop } from '../../../edge/platform/event-loop.js';
 import { buildCatalogue } from '../../../fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
 import { frontendChecks } from '../../../frontend/gateway/readiness.js';
@@ -83,7 +83,7 @@ async function serveAsFirst(
       clock,
       logger,
       random: systemRandom,
-      turns: systemTurns,
+      turns: systemEventLoop,
       registry,
       routing,
       startMember: startCrewMember,
@@ -131,7 +131,7 @@ async function serveAsThread(
   const registry = new Registry();
   const link = new GatewayThread(
     { maxWaiting: connectionsOfEach(settings, threads) },
-    { clock, turns: systemTurns, registry, link: insideCrew },
+    { clock, turns: systemEventLoop, registry, link: insideCrew },
   );
   closing.push(() => link.close());
   const { thread, port, statusAddress } = await link.begun;

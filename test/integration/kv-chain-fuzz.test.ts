@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
-import { EngineEventReader, type EngineEventReaderOptions } from '../../src/worker/kv-events/engine-event-reader.js';
+import {
+  EngineEventReader,
+  type EngineEventReaderOptions,
+} from '../../src/worker/kv-events/engine-event-reader.js';
 import type { Frames } from '../../src/worker/kv-events/zmq-sockets.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack, say } from '../support/kv-events.js';

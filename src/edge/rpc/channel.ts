@@ -12,10 +12,10 @@ import {
 import { type Address, isLoopback } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import { ConnectError, explainFailure, explainSilence } from './connect-error.js';
-import { type KnockFailure, knock } from './knock.js';
 import { MAX_MESSAGE_BYTES } from './limits.js';
 import { PeerCredentials } from './peer-credentials.js';
 import type { Security } from './security.js';
+import { type TryConnectFailure, tryConnect } from './try-connect.js';
 
 export interface RpcDialerOptions {
   /** Milliseconds until TCP, TLS and HTTP/2 stand. Default 5,000: a lost SYN costs 1 s, two cost 3 s. */
@@ -63,9 +63,9 @@ export class RpcDialer {
     return new RpcChannel({ address, connectTimeoutMs: this.#connectTimeoutMs }, this.#modules);
   }
 
-  /** See `knock`; only where `canKnock`. */
-  knock(address: Address, onResult: (failure: KnockFailure | undefined) => void): () => void {
-    return knock(address, this.#modules.security.transport, onResult, this.#modules);
+  /** See `tryConnect`; only where `canTryConnect`. */
+  tryConnect(address: Address, onResult: (failure: TryConnectFailure | undefined) => void): () => void {
+    return tryConnect(address, this.#modules.security.transport, onResult, this.#modules);
   }
 }
 

@@ -10,7 +10,7 @@ import type { SilenceWatch } from '../../edge/platform/silence-watch.js';
 import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/stream-refusals.js';
 import type { RpcChannel, RpcDialer } from '../../edge/rpc/channel.js';
 import { isNobodyThere } from '../../edge/rpc/connect-error.js';
-import { canKnock } from '../../edge/rpc/knock.js';
+import { canTryConnect } from '../../edge/rpc/try-connect.js';
 import {
   CapabilitiesService,
   type CapabilityReport,
@@ -265,7 +265,7 @@ export class WorkerSession {
   #miss(error: unknown): void {
     const { unreachable } = this.#modules;
     if (this.#state.type === 'closed') return;
-    this.#knocks = isNobodyThere(error) && canKnock(this.address);
+    this.#knocks = isNobodyThere(error) && canTryConnect(this.address);
     unreachable[this.#knocks ? 'connect' : 'knock'].delete(this);
     unreachable[this.#knocks ? 'knock' : 'connect'].add(this);
     this.#waitToReturn(explainConnect(error));

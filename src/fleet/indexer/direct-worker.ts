@@ -4,7 +4,10 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { EngineEventReader, type EngineEventReaderModules } from '../../worker/kv-events/engine-event-reader.js';
+import {
+  EngineEventReader,
+  type EngineEventReaderModules,
+} from '../../worker/kv-events/engine-event-reader.js';
 import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 import { directReport } from './direct-report.js';
 import type { Feed } from './feed.js';

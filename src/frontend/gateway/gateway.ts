@@ -11,9 +11,9 @@ import { type HttpTls, hasVerifiedCertificate, Listener } from '../../edge/http/
 import { MetricsPage } from '../../edge/http/metrics-page.js';
 import type { Probe, ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Address } from '../../edge/platform/address.js';
-import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import { passesOf } from '../proxy/headers.js';

@@ -1,8 +1,8 @@
 import { type HttpAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { CrewMember, StartCrewMember } from '../../edge/platform/crew.js';
-import type { Logger } from '../../edge/platform/logger.js';
 import type { EventLoop } from '../../edge/platform/event-loop.js';
+import type { Logger } from '../../edge/platform/logger.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { RouteAnswer, ThreadMessage, ThreadOrder } from './messages.js';
 import type { MetricsSnapshot } from './metrics-snapshot.js';

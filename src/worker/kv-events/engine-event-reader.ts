@@ -6,14 +6,14 @@ import type { Random } from '../../edge/platform/random.js';
 import { cutChanges } from './cut-changes.js';
 import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
-import type { RankReader, RankReaderListener } from './rank-reader.js';
-import { StreamCounts } from './stream-counts.js';
-import { describeSource, type RankSource, isSameSource } from './rank-source.js';
-import { ZmqRankReader, type ZmqRankReaderOptions } from './zmq-rank-reader.js';
 import type { AppliedBatch, RankCache, RankCacheOptions } from './rank-cache.js';
+import type { RankReader, RankReaderListener } from './rank-reader.js';
+import { describeSource, isSameSource, type RankSource } from './rank-source.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
+import { StreamCounts } from './stream-counts.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
+import { ZmqRankReader, type ZmqRankReaderOptions } from './zmq-rank-reader.js';
 import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
 
 export interface EngineEventReaderOptions
@@ -216,7 +216,11 @@ export class EngineEventReader implements Relay {
     const feed: RankReader =
       source.kind === 'trtllm-drain'
         ? new TrtllmDrain(source, this.#options, { ...common, postJson })
-        : new ZmqRankReader(source, this.#options, { ...common, sockets: loaded.sockets, inTurn: this.#inTurn });
+        : new ZmqRankReader(source, this.#options, {
+            ...common,
+            sockets: loaded.sockets,
+            inTurn: this.#inTurn,
+          });
     this.#running.set(source.rank, { source, feed, picture });
     this.#tellStatus(source.rank);
     feed.start();

@@ -1,10 +1,10 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { GapOutcome } from './stream-counts.js';
 import type { ZmqSource } from './rank-source.js';
 import { ReplayError, type ReplayLimits, replay } from './replay-client.js';
 import { digestOf, type SequenceWatch } from './sequence-watch.js';
+import type { GapOutcome } from './stream-counts.js';
 import type { Sockets } from './zmq-sockets.js';
 
 /** What a replay came to. `lost`: the engine does not keep what is missing any more. */

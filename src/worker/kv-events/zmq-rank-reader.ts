@@ -2,15 +2,15 @@ import { NOTHING_PUBLISHED } from '../../core/contract/picture.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
-import type { RankReader, RankReaderListener } from './rank-reader.js';
-import type { StreamCounts, GapOutcome } from './stream-counts.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
-import type { ZmqSource } from './rank-source.js';
 import type { AppliedBatch, RankCache } from './rank-cache.js';
 import { RankKnowledge } from './rank-knowledge.js';
+import type { RankReader, RankReaderListener } from './rank-reader.js';
+import type { ZmqSource } from './rank-source.js';
 import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
+import type { GapOutcome, StreamCounts } from './stream-counts.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
 export interface ZmqRankReaderOptions extends ReplayLimits, PublisherLinkOptions {

@@ -1,7 +1,7 @@
 import type { EventCounts } from '../kv-events/event-counts.js';
-import type { StreamCounts } from '../kv-events/stream-counts.js';
 import type { RankSource } from '../kv-events/rank-source.js';
 import type { Relay } from '../kv-events/relay.js';
+import type { StreamCounts } from '../kv-events/stream-counts.js';
 
 /** What a sidecar needs of the piece that reads an engine's KV events; `EngineEventReader` is one. */
 export interface EventReader extends Relay {

@@ -116,7 +116,8 @@ export class KvEventsController {
     this.#feed?.setCapacity(this.#capacityBlocks);
     const plan = planEvents(this.#reading.settings, report);
     if (plan.type === 'read' && this.#failure !== undefined) this.#readNothing(instanceId, this.#failure);
-    else if (plan.type === 'read') this.#read({ instanceId, sources: plan.sources }, this.#reading.loadReader);
+    else if (plan.type === 'read')
+      this.#read({ instanceId, sources: plan.sources }, this.#reading.loadReader);
     else if (plan.type === 'nothing' || !isKnown) this.#readNothing(instanceId, plan.reason);
   }
 

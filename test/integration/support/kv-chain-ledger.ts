@@ -66,7 +66,10 @@ export class Ledger {
     }
   }
 
-  #next({ rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' }, feed: EngineEventReader): Place {
+  #next(
+    { rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' },
+    feed: EngineEventReader,
+  ): Place {
     const engine = this.#engines[rank] as RankEngine;
     const at = engine.momentOf(publishedAtMs ?? Number.NaN);
     if (at === undefined) {

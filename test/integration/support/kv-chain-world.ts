@@ -1,12 +1,15 @@
 import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import type { Timer } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
-import type { Random } from '../../../src/edge/platform/random.js';
 import type { EventLoop } from '../../../src/edge/platform/event-loop.js';
+import type { Random } from '../../../src/edge/platform/random.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
-import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
+import {
+  EngineEventReader,
+  type EngineEventReaderOptions,
+} from '../../../src/worker/kv-events/engine-event-reader.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

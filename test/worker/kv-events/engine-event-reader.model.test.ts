@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
+import {
+  EngineEventReader,
+  type EngineEventReaderOptions,
+} from '../../../src/worker/kv-events/engine-event-reader.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, cleared, removed, stored } from './support/fake-publisher.js';

@@ -6,7 +6,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ObservedSize } from '../../../src/core/contract/observed-size.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EngineEventReader, type EngineEventReaderOptions } from '../../../src/worker/kv-events/engine-event-reader.js';
+import {
+  EngineEventReader,
+  type EngineEventReaderOptions,
+} from '../../../src/worker/kv-events/engine-event-reader.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import {

@@ -5,11 +5,7 @@ import type {
   RelayMessage,
   RelayReader,
 } from '../../../src/worker/kv-events/relay.js';
-import {
-  type CachePiece,
-  RelayLog,
-  type RelayLogOptions,
-} from '../../../src/worker/kv-events/relay-log.js';
+import { type CachePiece, RelayLog, type RelayLogOptions } from '../../../src/worker/kv-events/relay-log.js';
 
 /** A log over one rank whose picture is a list of hashes. */
 class Told {

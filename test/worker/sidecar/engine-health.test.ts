@@ -2,11 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/core/contract/facts.js';
 import type { ProbeErrorCode } from '../../../src/engines/probing/probe.js';
 import { EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import {
-  type EngineHealth,
-  judgeRound,
-  NOT_YET_ASKED,
-} from '../../../src/worker/sidecar/engine-health.js';
+import { type EngineHealth, judgeRound, NOT_YET_ASKED } from '../../../src/worker/sidecar/engine-health.js';
 import type { SourceResult } from '../../../src/worker/sidecar/probe-round.js';
 import { blockSize, declared, statedState } from './support/scripted-probe.js';
 

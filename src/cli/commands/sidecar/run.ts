@@ -185,7 +185,10 @@ function eventReadingOf(
     eventReading: {
       settings: eventSettings,
       async loadReader(modules) {
-        const part = await loadPart(() => import('../../../worker/kv-events/engine-event-reader.js'), context);
+        const part = await loadPart(
+          () => import('../../../worker/kv-events/engine-event-reader.js'),
+          context,
+        );
         if (part === undefined) throw new Error('the sidecar ends');
         return new part.EngineEventReader({}, { ...modules, postJson });
       },

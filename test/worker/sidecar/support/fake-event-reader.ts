@@ -1,5 +1,4 @@
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
 import type { RankSource } from '../../../../src/worker/kv-events/rank-source.js';
 import type {
   BlockChange,
@@ -8,6 +7,7 @@ import type {
   RelayPosition,
   RelayReader,
 } from '../../../../src/worker/kv-events/relay.js';
+import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
 import type { EventReader } from '../../../../src/worker/sidecar/event-reader.js';
 
 /** Packed hashes: each number as a little-endian u64. */

@@ -3,19 +3,19 @@ import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import { type ConnectError, explainFailure, explainSilence } from './connect-error.js';
 
-/** How long a knock waits: a healthy peer accepts within milliseconds, and the next knock comes soon. */
-const KNOCK_TIMEOUT_MS = 1_000;
+/** How long an attempt waits: a healthy peer accepts within milliseconds, and the next attempt comes soon. */
+const TRY_CONNECT_TIMEOUT_MS = 1_000;
 
 /** Nobody accepted. */
-export interface KnockFailure {
+export interface TryConnectFailure {
   /** Node's code of the error, or `silence`: with the same code it says the same. */
   readonly code: string;
-  /** Made when somebody wants to know: thousands of knocks find the same in a second. */
+  /** Made when somebody wants to know: thousands of attempts find the same in a second. */
   readonly explain: () => ConnectError;
 }
 
-/** Whether `knock` can look for it: a host name would have to be resolved each time, which costs more than it saves. */
-export function canKnock(address: Address): boolean {
+/** Whether `tryConnect` can look for it: a host name would have to be resolved each time, which costs more than it saves. */
+export function canTryConnect(address: Address): boolean {
   return address.type === 'unix' || isIP(address.host) !== 0;
 }
 
@@ -25,10 +25,10 @@ export function canKnock(address: Address): boolean {
  * channel that fails costs 0.4 ms and more. Calls `onResult` once, with nothing
  * when somebody does, unless the function that comes back was called before.
  */
-export function knock(
+export function tryConnect(
   address: Address,
   transport: 'plaintext' | 'tls',
-  onResult: (failure: KnockFailure | undefined) => void,
+  onResult: (failure: TryConnectFailure | undefined) => void,
   { clock }: { readonly clock: Clock },
 ): () => void {
   const attempt = { address: address.text, transport, phase: 'dialling' } as const;
@@ -50,9 +50,9 @@ export function knock(
     end();
     onResult({ code: code ?? message, explain: () => explainFailure({ ...attempt, details: message }) });
   };
-  const timer = clock.setTimer(KNOCK_TIMEOUT_MS, () => {
+  const timer = clock.setTimer(TRY_CONNECT_TIMEOUT_MS, () => {
     end();
-    const waitedMs = KNOCK_TIMEOUT_MS;
+    const waitedMs = TRY_CONNECT_TIMEOUT_MS;
     onResult({ code: 'silence', explain: () => explainSilence({ ...attempt, waitedMs }) });
   });
   socket.once('connect', onConnect).once('error', onError);

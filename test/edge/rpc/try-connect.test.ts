@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
-import { canKnock, type KnockFailure, knock } from '../../../src/edge/rpc/knock.js';
+import { canTryConnect, type TryConnectFailure, tryConnect } from '../../../src/edge/rpc/try-connect.js';
 import { findClosedPort } from '../../fleet/aggregator/session-fixture.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
@@ -27,14 +27,14 @@ async function listen(): Promise<{ address: Address; server: Server; connections
   return { address: addressOf(`127.0.0.1:${port}`), server, connections };
 }
 
-const knockAt = (address: Address, clock = new FakeClock()): Promise<KnockFailure | undefined> =>
-  new Promise((resolve) => knock(address, 'plaintext', resolve, { clock }));
+const tryConnectAt = (address: Address, clock = new FakeClock()): Promise<TryConnectFailure | undefined> =>
+  new Promise((resolve) => tryConnect(address, 'plaintext', resolve, { clock }));
 
-describe('a knock', () => {
+describe('an attempt to connect', () => {
   it('finds who accepts, and leaves neither a connection nor a timer', async () => {
     const { address, connections } = await listen();
     const clock = new FakeClock();
-    expect(await knockAt(address, clock)).toBeUndefined();
+    expect(await tryConnectAt(address, clock)).toBeUndefined();
     expect(clock.pendingTimers).toBe(0);
     await vi.waitFor(async () => expect(await connections()).toBe(0));
   });
@@ -43,7 +43,7 @@ describe('a knock', () => {
     ['a port', async () => addressOf(`127.0.0.1:${await findClosedPort()}`), 'ECONNREFUSED'],
     ['a socket', async () => addressOf(`unix:${join(tmpdir(), 'kv-accord-nobody.sock')}`), 'ENOENT'],
   ])('says in the words of a connection that nothing listens at %s', async (_, make, code) => {
-    const failure = await knockAt(await make());
+    const failure = await tryConnectAt(await make());
     expect(failure?.code).toBe(code);
     expect(failure?.explain()).toMatchObject({
       code: 'refused',
@@ -54,8 +54,8 @@ describe('a knock', () => {
   it('waits a second for a host that says nothing', async () => {
     const { address, connections } = await listen();
     const clock = new FakeClock();
-    const result = knockAt(address, clock);
-    // Nothing of the network has had a turn yet: for the knock it is silent.
+    const result = tryConnectAt(address, clock);
+    // Nothing of the network has had a turn yet: for the attempt it is silent.
     await clock.advanceMs(1_000);
     const failure = await result;
     expect(failure?.code).toBe('silence');
@@ -70,15 +70,15 @@ describe('a knock', () => {
     const { address } = await listen();
     const clock = new FakeClock();
     const results: unknown[] = [];
-    const cancel = knock(address, 'plaintext', (failure) => results.push(failure), { clock });
+    const cancel = tryConnect(address, 'plaintext', (failure) => results.push(failure), { clock });
     cancel();
-    await knockAt(address);
+    await tryConnectAt(address);
     expect([results.length, clock.pendingTimers]).toEqual([0, 0]);
   });
 
   it('is for addresses alone: a name would be resolved for each', () => {
     const can = ['127.0.0.1:1', '[::1]:1', 'unix:/run/a.sock', 'worker-1:1'].map((text) =>
-      canKnock(addressOf(text)),
+      canTryConnect(addressOf(text)),
     );
     expect(can).toEqual([true, true, true, false]);
   });

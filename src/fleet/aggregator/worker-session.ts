@@ -272,7 +272,7 @@ export class WorkerSession {
   }
 
   #knock(): void {
-    const cancel = this.#modules.dialer.knock(this.address, (failure) => {
+    const cancel = this.#modules.dialer.tryConnect(this.address, (failure) => {
       if (failure === undefined) return this.#enter();
       if (failure.code === this.#knockCode) return this.#waitToReturn(undefined);
       this.#knockCode = failure.code;

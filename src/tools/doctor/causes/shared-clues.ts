@@ -1,6 +1,7 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
-import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 
 /** `82.0 %`. */
 export function percent(share: number): string {
@@ -8,8 +9,8 @@ export function percent(share: number): string {
 }
 
 /** A router that finds blocks speaks against whatever would blind it. */
-export function workingRouter(picture: Picture): readonly ClueAgainst[] {
-  const found = findsBlocks(picture);
+export function workingRouter(measurements: Measurements): readonly ClueAgainst[] {
+  const found = findsBlocks(measurements);
   return found === undefined
     ? []
     : [
@@ -22,8 +23,8 @@ export function workingRouter(picture: Picture): readonly ClueAgainst[] {
 }
 
 /** The router finds nothing, and the engines had it: the plainest outside sign that the router cannot see what is there. */
-export function blindRouter(picture: Picture, weight: ClueFor['weight']): readonly ClueFor[] {
-  const blind = blindness(picture);
+export function blindRouter(measurements: Measurements, weight: ClueFor['weight']): readonly ClueFor[] {
+  const blind = blindness(measurements);
   if (blind === undefined) return [];
   const found: ClueFor = {
     says: `The router found no cached block in ${counted(blind.count, 'decision')}.`,
@@ -31,7 +32,7 @@ export function blindRouter(picture: Picture, weight: ClueFor['weight']): readon
     weight: 'sign',
     symptom: 'router_blind',
   };
-  const reused = engineReuses(picture);
+  const reused = engineReuses(measurements);
   return reused === undefined
     ? [found]
     : [
@@ -49,14 +50,14 @@ export function blindRouter(picture: Picture, weight: ClueFor['weight']): readon
 }
 
 /** Share of stores whose parent the router did not know, by counters; undefined without any. */
-export function missingShare({ stores }: Picture): number | undefined {
+export function missingShare({ stores }: Measurements): number | undefined {
   if (stores === undefined) return undefined;
   const all = stores.applied + stores.parentMissing;
   return all === 0 ? undefined : stores.parentMissing / all;
 }
 
 /** ` (the router goes by 16)`, where one number of it was seen. */
-export function routersNumber({ sizes }: Picture): string {
+export function routersNumber({ sizes }: Measurements): string {
   const numbers = sizes.rows
     .filter(({ side, basis }) => side !== 'worker' && basis === 'in_use')
     .map(({ tokensPerBlock }) => tokensPerBlock);

@@ -37,7 +37,7 @@ export const STATUSES: Readonly<Record<SourceOutcome['status'], string>> = {
   not_read: 'not read',
 };
 
-export const SIGNAL_WORDS: Readonly<Record<Signal, string>> = {
+export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   parent_block_not_found: 'parent block not found',
   block_to_remove_not_found: 'block to remove not found',
   block_not_published: 'block not published',

@@ -38,7 +38,7 @@ const CONFIDENCES: readonly (Confidence | undefined)[] = [undefined, 'possible',
  * leaves `likely` of a proof, and nothing of the rest. How many clues there
  * are does not matter: ten signs are not a proof.
  */
-export function weigh(
+export function confidenceOf(
   cluesFor: readonly Pick<ClueFor, 'weight'>[],
   cluesAgainst: readonly Pick<ClueAgainst, 'weight'>[],
 ): Confidence | undefined {

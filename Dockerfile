@@ -25,7 +25,7 @@ RUN npm run build \
   && node --experimental-import-meta-resolve scripts/production-tree.mjs --arch "${TARGETARCH}" /production
 
 FROM ${NODE_IMAGE}
-# No signal opens the inspector, not even before the program itself sees to that (src/edge/platform/process-signals.ts).
+# No signal opens the inspector, not even before the program itself sees to that (src/edge/platform/processes/process-signals.ts).
 # Node 20, 22.13 and 23.6 refuse to start with it: set before Node runs below, it fails the build on such a base.
 ENV NODE_OPTIONS=--disable-sigusr1
 # Packages first: they change less often than the program, and their layer then stays the same.

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { openByteSource } from '../src/edge/platform/byte-source.js';
 import { systemClock } from '../src/edge/platform/clock.js';
+import { openByteSource } from '../src/edge/platform/streams/byte-source.js';
 import { readLog } from '../src/tools/doctor/logs/read-log.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 

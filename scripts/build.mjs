@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 await build({
   cwd: root,
-  // A thread starts from a file of its own; src/edge/platform/thread.ts knows where they are.
+  // A thread starts from a file of its own; src/edge/platform/processes/thread.ts knows where they are.
   input: { 'cli/main': 'src/cli/main.ts', 'threads/tokenizing': 'src/frontend/tokens/tokenizing-thread.ts' },
   platform: 'node',
   logLevel: 'warn',

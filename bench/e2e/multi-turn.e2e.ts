@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plainTable } from '../../src/edge/platform/plain-table.js';
+import { plainTable } from '../../src/edge/platform/data/plain-table.js';
 import { type ChatLoad, type PlayedTurn, playChats } from '../../test/peers/support/chat-load.js';
 import { probe, type Served, startFrontend, startSidecar } from '../../test/peers/support/kv-accord.js';
 import { lacks } from '../../test/peers/support/peers.js';

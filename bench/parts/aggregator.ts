@@ -6,7 +6,7 @@ import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
-import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
 import type { DiscoverySource } from '../../src/fleet/discovery/source.js';
 import { servePart, sharedNowMs } from '../support/part.js';

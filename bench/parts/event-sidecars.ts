@@ -5,10 +5,10 @@ import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import { BlockSizeKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
-import { fixedLocation } from '../../src/worker/sidecar/engine-locator.js';
+import { fixedLocation } from '../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { servePart } from '../support/part.js';
 

@@ -1,6 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { HttpServerModules } from '../edge/http/http-server.js';
-import type { Security } from '../edge/rpc/security.js';
+import type { Security } from '../edge/security/security.js';
 
 /**
  * Puts HTTP below the same rules as gRPC: the same certificates, which rotate

@@ -7,7 +7,7 @@ import type { MemberView } from '../core/agreement/snapshot.js';
 import type { HttpTls } from '../edge/http/listener.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
-import { createRegistry } from '../edge/platform/metrics.js';
+import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
 import { RpcDialer } from '../edge/rpc/channel.js';
 import { Aggregator } from '../fleet/aggregator/aggregator.js';

@@ -2,8 +2,8 @@ import { SettingError } from '../cli/settings/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { systemRandom } from '../edge/platform/random.js';
-import { FollowedFiles } from '../edge/rpc/followed-files.js';
-import { SecurityError } from '../edge/rpc/security-error.js';
+import { FollowedFiles } from '../edge/security/followed-files.js';
+import { SecurityError } from '../edge/security/security-error.js';
 import { ApiKeys, ApiKeysError, readApiKeys } from '../frontend/gateway/api-keys.js';
 
 /** Keys that follow their file. */

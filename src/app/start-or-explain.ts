@@ -1,6 +1,6 @@
 import { SettingError } from '../cli/settings/setting-error.js';
-import { ListenError } from '../edge/platform/listen.js';
-import { SecurityError } from '../edge/rpc/security-error.js';
+import { ListenError } from '../edge/platform/net/listen.js';
+import { SecurityError } from '../edge/security/security-error.js';
 
 /**
  * Starts a process that listens. A port that is taken, or an address that must

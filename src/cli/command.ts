@@ -1,8 +1,8 @@
 import type { Clock } from '../edge/platform/clock.js';
-import type { Environment } from '../edge/platform/environment.js';
 import type { Logger } from '../edge/platform/logger.js';
-import type { TextOutput } from '../edge/platform/standard-streams.js';
-import type { OpenKeys } from '../edge/platform/terminal-keys.js';
+import type { Environment } from '../edge/platform/processes/environment.js';
+import type { TextOutput } from '../edge/platform/streams/standard-streams.js';
+import type { OpenKeys } from '../edge/platform/streams/terminal-keys.js';
 import type { commonSettings } from './settings/common-settings.js';
 import type { SettingsOf, SettingsTable } from './settings/setting.js';
 import type { SettingError } from './settings/setting-error.js';

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
 import { systemClock } from '../edge/platform/clock.js';
-import { readEnvironment } from '../edge/platform/environment.js';
-import { findPathProblem, readTextFile } from '../edge/platform/file.js';
-import { readPackageVersion } from '../edge/platform/package-version.js';
-import { exitOnFault } from '../edge/platform/process-faults.js';
-import { abortOnStopSignals, keepInspectorShut } from '../edge/platform/process-signals.js';
+import { findPathProblem, readTextFile } from '../edge/platform/files/file.js';
+import { readPackageVersion } from '../edge/platform/files/package-version.js';
+import { readEnvironment } from '../edge/platform/processes/environment.js';
+import { exitOnFault } from '../edge/platform/processes/process-faults.js';
+import { abortOnStopSignals, keepInspectorShut } from '../edge/platform/processes/process-signals.js';
 import {
   endProcess,
   exitWhenOutputFails,
   standardError,
   standardOutput,
-} from '../edge/platform/standard-streams.js';
-import { openTerminalKeys } from '../edge/platform/terminal-keys.js';
+} from '../edge/platform/streams/standard-streams.js';
+import { openTerminalKeys } from '../edge/platform/streams/terminal-keys.js';
 import { EXIT_FAULT } from './exit-codes.js';
 
 const argv = process.argv.slice(2);

@@ -1,12 +1,12 @@
 import type { Clock } from '../edge/platform/clock.js';
 import { describeError } from '../edge/platform/describe-error.js';
-import { watchDescriptors } from '../edge/platform/descriptor-watch.js';
-import { CREW_VARIABLE, type Environment } from '../edge/platform/environment.js';
-import { explainSystemError } from '../edge/platform/file.js';
+import { explainSystemError } from '../edge/platform/files/file.js';
 import type { Logger } from '../edge/platform/logger.js';
-import { exitCodeOfSignal, StoppedBySignal } from '../edge/platform/process-signals.js';
-import type { TextOutput } from '../edge/platform/standard-streams.js';
-import type { OpenKeys } from '../edge/platform/terminal-keys.js';
+import { type Environment, SECONDARY_PROCESS_VARIABLE } from '../edge/platform/processes/environment.js';
+import { exitCodeOfSignal, StoppedBySignal } from '../edge/platform/processes/process-signals.js';
+import { watchDescriptors } from '../edge/platform/streams/descriptor-watch.js';
+import type { TextOutput } from '../edge/platform/streams/standard-streams.js';
+import type { OpenKeys } from '../edge/platform/streams/terminal-keys.js';
 import type { Command } from './command.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { parseCommandLine, type Request, tableOf } from './program.js';
@@ -136,7 +136,7 @@ async function runCommand(
     modules.logDestination === undefined ? {} : { destination: modules.logDestination },
   );
   onLogger(logger);
-  if (environment[CREW_VARIABLE] === undefined) warnOfEnvironment(command, modules, logger);
+  if (environment[SECONDARY_PROCESS_VARIABLE] === undefined) warnOfEnvironment(command, modules, logger);
   const run = await command.load();
   const stopWatching =
     description.isServer === true ? watchDescriptors({ clock: modules.clock, logger }) : () => undefined;

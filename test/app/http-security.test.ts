@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { httpSecurityOf } from '../../src/app/http-security.js';
-import { loadSecurity } from '../../src/edge/rpc/credentials.js';
-import { createPlaintextSecurity, type Security } from '../../src/edge/rpc/security.js';
+import { loadSecurity } from '../../src/edge/security/load-security.js';
+import { createPlaintextSecurity, type Security } from '../../src/edge/security/security.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 

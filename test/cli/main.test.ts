@@ -97,7 +97,7 @@ describe('the program', () => {
 
 describe('signals', () => {
   const WAITS = `
-    import { abortOnStopSignals } from './src/edge/platform/process-signals.js';
+    import { abortOnStopSignals } from './src/edge/platform/processes/process-signals.js';
     const controller = new AbortController();
     abortOnStopSignals(controller);
     controller.signal.addEventListener('abort', () => console.log(controller.signal.reason.message));
@@ -122,8 +122,8 @@ test.each([
 ])('an error that nobody caught, %s, is one line and code 1', async (_, fault) => {
   const child = await startCode(`
     import { tellFault } from './src/cli/run.js';
-    import { exitOnFault } from './src/edge/platform/process-faults.js';
-    import { standardError } from './src/edge/platform/standard-streams.js';
+    import { exitOnFault } from './src/edge/platform/processes/process-faults.js';
+    import { standardError } from './src/edge/platform/streams/standard-streams.js';
     exitOnFault(1, tellFault(standardError));
     console.log('up');
     ${fault};

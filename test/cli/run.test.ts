@@ -4,8 +4,8 @@ import { defineCommand } from '../../src/cli/command.js';
 import { commands as realCommands } from '../../src/cli/commands.js';
 import { type CliModules, runCli } from '../../src/cli/run.js';
 import type { SettingsTable } from '../../src/cli/settings/setting.js';
-import type { Environment } from '../../src/edge/platform/environment.js';
-import { exitCodeOfSignal, StoppedBySignal } from '../../src/edge/platform/process-signals.js';
+import type { Environment } from '../../src/edge/platform/processes/environment.js';
+import { exitCodeOfSignal, StoppedBySignal } from '../../src/edge/platform/processes/process-signals.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { TextRecorder } from '../support/text-recorder.js';
 

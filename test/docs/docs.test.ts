@@ -3,14 +3,14 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { createRegistry } from '../../src/edge/platform/metrics.js';
-import { countRefusals } from '../../src/edge/platform/stream-refusals.js';
+import { createRegistry } from '../../src/edge/platform/metrics/metrics.js';
+import { countRefusals } from '../../src/edge/platform/streams/stream-refusals.js';
 import { FleetMetrics } from '../../src/fleet/aggregator/fleet-metrics.js';
 import { IndexMetrics } from '../../src/fleet/indexer/index-metrics.js';
 import { RouterMetrics } from '../../src/fleet/router/router-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway/gateway-metrics.js';
 import { CrewMetrics, registerThreadMetrics } from '../../src/frontend/threads/thread-metrics.js';
-import { SidecarMetrics } from '../../src/worker/sidecar/sidecar-metrics.js';
+import { SidecarMetrics } from '../../src/worker/sidecar/http/sidecar-metrics.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -107,7 +107,9 @@ describe('agreement.md', () => {
         'contract/tokens-per-block',
         'contract/resolve',
       ].flatMap((name) =>
-        [...read(`test/core/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(([, rule]) => rule),
+        [...read(`test/core/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(
+          ([, rule]) => rule,
+        ),
       ),
     );
     const promised = [...rules].filter(([, text = '']) => !text.startsWith('*Later.*')).map(([rule]) => rule);

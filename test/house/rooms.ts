@@ -53,8 +53,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'core/blocks': { mayImport: [], isPure: true },
 
   'edge/platform': { mayImport: ['core/text'], isPlatform: true },
-  'edge/http': { mayImport: ['core/text', 'edge/platform'] },
-  'edge/rpc': { mayImport: ['edge/platform', 'gen'] },
+  'edge/security': { mayImport: ['edge/platform'] },
+  'edge/http': { mayImport: ['core/text', 'edge/platform', 'edge/security'] },
+  'edge/rpc': { mayImport: ['edge/platform', 'edge/security', 'gen'] },
   'edge/kubernetes': { mayImport: ['core/text', 'edge/platform'] },
 
   'engines/facts': { mayImport: ['core', 'edge', 'gen'] },

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
-import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import { listWorkers } from '../../src/fleet/aggregator/fleet-service.js';
 import { RemoteAgreement, SILENCE_LIMIT_MS } from '../../src/fleet/aggregator/remote-agreement.js';
 import { HealthCheckRequest, HealthService } from '../../src/gen/grpc/health/v1/health.js';
@@ -45,10 +45,13 @@ import {
   RouterService,
   SelectWorkerRequest,
 } from '../../src/gen/kvaccord/v1/router.js';
-import { CapabilitiesEndpoint } from '../../src/worker/sidecar/capabilities-service.js';
-import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from '../../src/worker/sidecar/kv-events-service.js';
-import { OfferBoard } from '../../src/worker/sidecar/offer-board.js';
-import { ReportStore } from '../../src/worker/sidecar/report-store.js';
+import {
+  ENCODED_KV_EVENTS_SERVICE,
+  KvEventsEndpoint,
+} from '../../src/worker/sidecar/kv-events/kv-events-service.js';
+import { CapabilitiesEndpoint } from '../../src/worker/sidecar/report/capabilities-service.js';
+import { OfferBoard } from '../../src/worker/sidecar/report/offer-board.js';
+import { ReportStore } from '../../src/worker/sidecar/report/report-store.js';
 import { createTestServer } from '../edge/rpc/rpc-test-server.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import { Changes } from '../support/changes.js';

@@ -5,7 +5,7 @@ import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { callUnary } from '../../src/edge/rpc/call-unary.js';
-import { createPlaintextSecurity } from '../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import { declaredFacts } from '../../src/engines/probing/declared.js';
 import { ENGINE_PROBES } from '../../src/engines/probing/index.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';

@@ -1,8 +1,8 @@
 import { commands } from '../../src/cli/commands.js';
 import { runCli } from '../../src/cli/run.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
-import { findPathProblem, readTextFile } from '../../src/edge/platform/file.js';
-import { StoppedBySignal } from '../../src/edge/platform/process-signals.js';
+import { findPathProblem, readTextFile } from '../../src/edge/platform/files/file.js';
+import { StoppedBySignal } from '../../src/edge/platform/processes/process-signals.js';
 import { Changes } from './changes.js';
 import { TextRecorder } from './text-recorder.js';
 

@@ -1,4 +1,4 @@
-import { StreamRefusals } from '../../src/edge/platform/stream-refusals.js';
+import { StreamRefusals } from '../../src/edge/platform/streams/stream-refusals.js';
 
 /** For tests in which nothing may fail on what a peer sends: what does is thrown on, and ends the test. */
 export function strictRefusals(): StreamRefusals {

@@ -1,4 +1,4 @@
-import type { TextOutput } from '../../src/edge/platform/standard-streams.js';
+import type { TextOutput } from '../../src/edge/platform/streams/standard-streams.js';
 
 /** Keeps what a command writes. */
 export class TextRecorder implements TextOutput {

@@ -1,5 +1,5 @@
 import { isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../edge/platform/yaml-bounds.js';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 import { quote, SettingError } from './setting-error.js';
 
 /** One key of the configuration file. */

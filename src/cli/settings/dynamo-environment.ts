@@ -1,4 +1,4 @@
-import type { Environment } from '../../edge/platform/environment.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 import { environmentName, type SettingsTable } from './setting.js';
 import { nearest, quote } from './setting-error.js';
 

@@ -2,7 +2,7 @@ import type { StringValue } from 'ms';
 import ms from 'ms';
 import { hasUnprintable } from '../../core/text/printable.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../edge/platform/address.js';
-import { isEventEndpoint } from '../../worker/sidecar/kv-events-endpoint.js';
+import { isEventEndpoint } from '../../worker/sidecar/kv-events/event-endpoint.js';
 import type {
   AddressSetting,
   DurationSetting,

@@ -1,4 +1,4 @@
-import type { Environment } from '../../edge/platform/environment.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { ConfigEntry, ConfigFile } from './config-file.js';
 import { type FindPathProblem, parseValue, type SettingValue } from './parse-value.js';
 import {

@@ -1,6 +1,6 @@
 import { onOneLine } from '../../core/text/printable.js';
 import { cutToWidth } from '../../core/text/text-width.js';
-import type { TextOutput } from '../../edge/platform/standard-streams.js';
+import type { TextOutput } from '../../edge/platform/streams/standard-streams.js';
 import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 

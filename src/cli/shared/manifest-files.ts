@@ -1,9 +1,9 @@
 import { basename, dirname, join } from 'node:path';
-import { explainSystemError, explainWriteError } from '../../edge/platform/file.js';
-import { readWholeFile } from '../../edge/platform/file-watcher.js';
-import { findFiles, kindOfPath, truePath } from '../../edge/platform/find-files.js';
-import { readStandardInput } from '../../edge/platform/standard-input.js';
-import { replaceTextFile } from '../../edge/platform/write-file.js';
+import { explainSystemError, explainWriteError } from '../../edge/platform/files/file.js';
+import { readWholeFile } from '../../edge/platform/files/file-watcher.js';
+import { findFiles, kindOfPath, truePath } from '../../edge/platform/files/find-files.js';
+import { replaceTextFile } from '../../edge/platform/files/write-file.js';
+import { readStandardInput } from '../../edge/platform/streams/standard-input.js';
 import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
 import { quote, SettingError } from '../settings/setting-error.js';
 

@@ -11,9 +11,9 @@ import type { Socket } from 'node:net';
 import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
-import { HandshakeWatch } from '../platform/handshake-watch.js';
-import { listen } from '../platform/listen.js';
 import type { Logger } from '../platform/logger.js';
+import { HandshakeWatch } from '../platform/net/handshake-watch.js';
+import { listen } from '../platform/net/listen.js';
 import { BAD_EXPECT, findHeadProblem, type HeadProblem } from './head-problem.js';
 import { CONNECTION_CHECK_MS, type HttpLimits } from './limits.js';
 

@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
-import { type JsonBounds, JsonBoundsError, parseJson } from '../platform/bounded-json.js';
 import type { Clock } from '../platform/clock.js';
 import { sleep } from '../platform/clock.js';
+import { type JsonBounds, JsonBoundsError, parseJson } from '../platform/data/bounded-json.js';
 import type { ApiRequest, StreamingApi } from './api.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { placeOf, readContent } from './content.js';

@@ -1,4 +1,4 @@
-import { explainSystemError, readTextFile } from '../platform/file.js';
+import { explainSystemError, readTextFile } from '../platform/files/file.js';
 import { KubernetesError } from './kubernetes-error.js';
 
 /** Largest certificate, key or token that is read: a bundle of all public authorities has 220 KiB. */

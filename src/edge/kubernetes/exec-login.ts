@@ -1,8 +1,8 @@
 import { onOneLine } from '../../core/text/printable.js';
-import { parseJson } from '../platform/bounded-json.js';
 import type { Clock } from '../platform/clock.js';
-import type { Environment } from '../platform/environment.js';
-import type { RunProgram } from '../platform/run-program.js';
+import { parseJson } from '../platform/data/bounded-json.js';
+import type { Environment } from '../platform/processes/environment.js';
+import type { RunProgram } from '../platform/processes/run-program.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { type Credentials, checkedToken, type Login } from './login.js';
 import { textAt, valueAt } from './read-json.js';

@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import { onOneLine } from '../../core/text/printable.js';
-import { parseJson } from '../platform/bounded-json.js';
+import { parseJson } from '../platform/data/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
 import { readResourcePath, resourceWords, ruleFor } from './api-request-words.js';
 import { ExchangeError } from './exchange.js';

@@ -1,10 +1,10 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import type { Clock } from '../platform/clock.js';
-import type { Environment } from '../platform/environment.js';
-import { explainSystemError, readTextFile } from '../platform/file.js';
-import type { RunProgram } from '../platform/run-program.js';
-import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/yaml-bounds.js';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/data/yaml-bounds.js';
+import { explainSystemError, readTextFile } from '../platform/files/file.js';
+import type { Environment } from '../platform/processes/environment.js';
+import type { RunProgram } from '../platform/processes/run-program.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { ConfigReader } from './config-reader.js';
 import type { Content } from './content.js';

@@ -1,7 +1,7 @@
 import { onOneLine } from '../../core/text/printable.js';
-import { backoffMs } from '../platform/backoff.js';
 import { type Clock, sleep, type Timer } from '../platform/clock.js';
 import type { Random } from '../platform/random.js';
+import { backoffMs } from '../platform/time/backoff.js';
 import type { KubernetesApi } from './api.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { asRecord, integerAt, textAt, valueAt } from './read-json.js';

@@ -1,8 +1,8 @@
 import type { Clock } from '../platform/clock.js';
-import type { Environment } from '../platform/environment.js';
-import { explainSystemError, findPathProblem, readTextFile } from '../platform/file.js';
+import { explainSystemError, findPathProblem, readTextFile } from '../platform/files/file.js';
 import type { Logger } from '../platform/logger.js';
-import { runProgram } from '../platform/run-program.js';
+import type { Environment } from '../platform/processes/environment.js';
+import { runProgram } from '../platform/processes/run-program.js';
 import type { StreamingApi } from './api.js';
 import { ApiClient } from './api-client.js';
 import type { ClusterAccess } from './cluster-access.js';

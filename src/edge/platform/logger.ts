@@ -1,9 +1,9 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
 import { onOneLine, printableJson, withoutControls } from '../../core/text/printable.js';
-import type { LostLines } from './bounded-output.js';
 import { describeError } from './describe-error.js';
-import { errorOutput } from './standard-streams.js';
+import type { LostLines } from './streams/bounded-output.js';
+import { errorOutput } from './streams/standard-streams.js';
 
 /** What belongs to one line of the log beside its sentence. Values are data, never part of the sentence. */
 export type LogFields = Readonly<Record<string, unknown>>;

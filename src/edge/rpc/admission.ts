@@ -1,8 +1,8 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
+import type { Security } from '../security/security.js';
 import type { Connections } from './connections.js';
 import { RpcError, type RpcErrorCode, toStatus } from './errors.js';
 import type { RpcLimits } from './limits.js';
-import type { Security } from './security.js';
 
 /** Paths of the health service: open to everybody, also while draining, for kubelets carry no token. */
 const HEALTH_PREFIX = '/grpc.health.v1.Health/';

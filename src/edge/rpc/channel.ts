@@ -11,10 +11,10 @@ import {
 } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
+import type { Security } from '../security/security.js';
 import { ConnectError, explainFailure, explainSilence } from './connect-error.js';
 import { MAX_MESSAGE_BYTES } from './limits.js';
 import { PeerCredentials } from './peer-credentials.js';
-import type { Security } from './security.js';
 import { type TryConnectFailure, tryConnect } from './try-connect.js';
 
 export interface RpcDialerOptions {

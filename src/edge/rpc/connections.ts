@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.js';
-import { peerName } from '../platform/handshake-watch.js';
+import { peerName } from '../platform/net/handshake-watch.js';
 import type { RpcLimits } from './limits.js';
 import { RateLimit } from './rate-limit.js';
 

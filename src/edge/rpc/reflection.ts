@@ -4,7 +4,7 @@ import type {
   ServerReflectionResponse,
   ServerReflectionServer,
 } from '../../gen/grpc/reflection/v1/reflection.js';
-import { type HasRoom, hasDescriptorRoom } from '../platform/load-part.js';
+import { type HasRoom, hasDescriptorRoom } from '../platform/processes/load-part.js';
 import type { DescriptorIndex } from './descriptor-index.js';
 import { RpcError, toRpcError, toStatus } from './errors.js';
 import type { RpcEdge } from './handlers.js';

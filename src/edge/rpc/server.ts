@@ -10,17 +10,17 @@ import { ServerReflectionService } from '../../gen/grpc/reflection/v1/reflection
 import { ServerReflectionService as ServerReflectionServiceAlpha } from '../../gen/grpc/reflection/v1alpha/reflection.js';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
-import { HandshakeWatch } from '../platform/handshake-watch.js';
-import { listen } from '../platform/listen.js';
 import type { Logger } from '../platform/logger.js';
+import { HandshakeWatch } from '../platform/net/handshake-watch.js';
+import { listen } from '../platform/net/listen.js';
 import type { Random } from '../platform/random.js';
+import { refuseExposure, type Security } from '../security/security.js';
 import { Admission } from './admission.js';
 import { Connections } from './connections.js';
 import type { RpcEdge } from './handlers.js';
 import { Health } from './health.js';
 import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
 import { Reflection } from './reflection.js';
-import { refuseExposure, type Security } from './security.js';
 import { OpenStreams } from './server-stream.js';
 import { TlsFront } from './tls-front.js';
 

@@ -1,4 +1,4 @@
-import { JsonBoundsError, parseJson } from '../../edge/platform/bounded-json.js';
+import { JsonBoundsError, parseJson } from '../../edge/platform/data/bounded-json.js';
 import { excerpt, ProbeError } from '../../edge/platform/probe-error.js';
 
 /** A JSON object as it came: nothing about its fields is known. */

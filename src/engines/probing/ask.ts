@@ -1,4 +1,4 @@
-import { askedUrl } from '../../edge/platform/http-get.js';
+import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { type HttpAnswer, ProbeError, type ProbeModules } from './probe.js';
 

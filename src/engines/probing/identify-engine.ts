@@ -1,5 +1,5 @@
-import { parseJson } from '../../edge/platform/bounded-json.js';
-import { askedUrl } from '../../edge/platform/http-get.js';
+import { parseJson } from '../../edge/platform/data/bounded-json.js';
+import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import { isJsonObject, type JsonObject } from '../facts/json-object.js';

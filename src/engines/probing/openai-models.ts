@@ -1,4 +1,4 @@
-import { askedUrl } from '../../edge/platform/http-get.js';
+import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
 import { parseJsonObject } from '../facts/json-object.js';

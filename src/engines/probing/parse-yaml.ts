@@ -21,7 +21,7 @@ export async function parseYamlObject(text: string, origin: string): Promise<Jso
   }
   const [{ parseDocument }, { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS }] = await Promise.all([
     import('yaml'),
-    import('../../edge/platform/yaml-bounds.js'),
+    import('../../edge/platform/data/yaml-bounds.js'),
   ]);
   const excess = findYamlExcess(text, CONFIG_YAML_BOUNDS);
   if (excess !== undefined)

@@ -1,4 +1,4 @@
-import { askedUrl } from '../../edge/platform/http-get.js';
+import { askedUrl } from '../../edge/platform/net/http-get.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { ProbeTarget } from './probe.js';
 

@@ -1,10 +1,10 @@
 import type { Fact } from '../../core/contract/facts.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import type { HttpGet } from '../../edge/platform/http-get.js';
+import type { HttpGet } from '../../edge/platform/net/http-get.js';
 import type { EngineRpc } from '../../edge/rpc/engine-rpc.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 
-export type { HttpAnswer, HttpGet } from '../../edge/platform/http-get.js';
+export type { HttpAnswer, HttpGet } from '../../edge/platform/net/http-get.js';
 export { ProbeError, type ProbeErrorCode } from '../../edge/platform/probe-error.js';
 export type { EngineRpc } from '../../edge/rpc/engine-rpc.js';
 

@@ -3,7 +3,7 @@ import type { ToldWorker } from '../../core/contract/told-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import { StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';

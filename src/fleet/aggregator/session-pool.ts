@@ -1,10 +1,10 @@
 import { isOtherIdentity } from '../../core/agreement/events.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { ConnectGate } from '../../edge/platform/connect-gate.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { ConnectGate } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
-import { SilenceWatch } from '../../edge/platform/silence-watch.js';
-import type { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import { SilenceWatch } from '../../edge/platform/streams/silence-watch.js';
+import type { StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { DiscoveryError } from '../discovery/discovery-error.js';
 import { parseWorkerAddress } from '../discovery/parse-target.js';

@@ -1,13 +1,13 @@
 import { Client, type ClientReadableStream, type ServiceError } from '@grpc/grpc-js';
 import type { Address } from '../../edge/platform/address.js';
-import { backoffMs, MAX_BACKOFF_MS, returnWaitMs } from '../../edge/platform/backoff.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { ConnectGate } from '../../edge/platform/connect-gate.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { ConnectGate } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { SilenceWatch } from '../../edge/platform/silence-watch.js';
-import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { SilenceWatch } from '../../edge/platform/streams/silence-watch.js';
+import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
+import { backoffMs, MAX_BACKOFF_MS, returnWaitMs } from '../../edge/platform/time/backoff.js';
 import type { RpcChannel, RpcDialer } from '../../edge/rpc/channel.js';
 import { isNobodyThere } from '../../edge/rpc/connect-error.js';
 import { canTryConnect } from '../../edge/rpc/try-connect.js';

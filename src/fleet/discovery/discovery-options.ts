@@ -1,8 +1,8 @@
 import type { Clock } from '../../edge/platform/clock.js';
-import type { Environment } from '../../edge/platform/environment.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { Resolver } from '../../edge/platform/net/resolver.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { Resolver } from '../../edge/platform/resolver.js';
 
 /** How an operator says where the workers are. */
 export interface DiscoveryOptions {

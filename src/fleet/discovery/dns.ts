@@ -1,7 +1,7 @@
 import { formatTcp } from '../../edge/platform/address.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
+import type { Resolver } from '../../edge/platform/net/resolver.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { Resolver } from '../../edge/platform/resolver.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint } from './source.js';

@@ -1,8 +1,8 @@
 import type { ToldWorker } from '../../core/contract/told-worker.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
-import { type DatedFile, readDatedFile } from '../../edge/platform/dated-file.js';
-import { explainSystemError } from '../../edge/platform/file.js';
-import { listFolder } from '../../edge/platform/list-folder.js';
+import { type DatedFile, readDatedFile } from '../../edge/platform/files/dated-file.js';
+import { explainSystemError } from '../../edge/platform/files/file.js';
+import { listFolder } from '../../edge/platform/files/list-folder.js';
 import { ProbeError } from '../../edge/platform/probe-error.js';
 import { type CardPlace, readCardFileName } from '../../engines/dynamo/card-place.js';
 import { cardsFolder, MAX_CARD_BYTES } from '../../engines/dynamo/cards-folder.js';

@@ -1,4 +1,4 @@
-import { type FileWatchModules, watchFile } from '../../edge/platform/file-watcher.js';
+import { type FileWatchModules, watchFile } from '../../edge/platform/files/file-watcher.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_FILE_BYTES } from './limits.js';
 import { readWorkerList } from './read-worker-list.js';

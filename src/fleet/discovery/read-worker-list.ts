@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
 import { hasUnprintable } from '../../core/text/printable.js';
 import type { Address } from '../../edge/platform/address.js';
-import { findYamlExcess } from '../../edge/platform/yaml-bounds.js';
+import { findYamlExcess } from '../../edge/platform/data/yaml-bounds.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS, MAX_TARGET_CHARS } from './limits.js';
 import { parseWorkerAddress } from './parse-target.js';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { countRefusals, type StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import { countRefusals, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { GroupIndex } from './group-index.js';
 import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index-tally.js';
 import type { FollowerStateName } from './worker-follower.js';

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { EventLoop } from '../../edge/platform/event-loop.js';
-import type { StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import type { StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
+import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 
 /** Something with work that comes in small steps. */
 export interface Worked {

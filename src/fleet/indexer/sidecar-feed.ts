@@ -1,6 +1,6 @@
 import { Client, type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
 import { excerpt } from '../../edge/platform/probe-error.js';
-import type { SilenceWatch } from '../../edge/platform/silence-watch.js';
+import type { SilenceWatch } from '../../edge/platform/streams/silence-watch.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { KvEventsService } from '../../gen/kvaccord/v1/kv_events.js';
 import type { RelayMessage, RelayPosition } from '../../worker/kv-events/relay.js';

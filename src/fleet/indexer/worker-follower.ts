@@ -1,9 +1,9 @@
 import type { Picture } from '../../core/contract/picture.js';
-import { backoffMs, MAX_BACKOFF_MS } from '../../edge/platform/backoff.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { ConnectGate, Connecting } from '../../edge/platform/connect-gate.js';
+import type { ConnectGate, Connecting } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
-import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/stream-refusals.js';
+import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
+import { backoffMs, MAX_BACKOFF_MS } from '../../edge/platform/time/backoff.js';
 import type { RelayMessage } from '../../worker/kv-events/relay.js';
 import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js';
 import type { FleetIndex } from './fleet-index.js';

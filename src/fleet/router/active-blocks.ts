@@ -1,5 +1,5 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
-import { type UnorderedMember, UnorderedSet } from '../../edge/platform/unordered-set.js';
+import { type UnorderedMember, UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import { ActiveChains, NONE } from './active-chains.js';
 
 /**

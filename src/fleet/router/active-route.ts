@@ -1,4 +1,4 @@
-import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
+import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Reservation } from './group-router.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';

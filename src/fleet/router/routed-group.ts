@@ -1,6 +1,6 @@
 import type { GroupView } from '../../core/agreement/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { UnorderedSet } from '../../edge/platform/unordered-set.js';
+import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
 import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../../core/agreement/standings.js';
-import { LeanHistogram } from '../../edge/platform/histogram.js';
+import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
 import type { RankLoad } from './group-router.js';
 import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { LeanHistogram } from '../../edge/platform/histogram.js';
+import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
 import type { ProxyOutcome } from '../proxy/proxied-request.js';
 import { NO_TOKENS_REASONS, type NoTokensReason } from '../tokens/prompt-tokens.js';
 

@@ -1,4 +1,4 @@
-import type { JsonScan } from '../../edge/platform/json-scan.js';
+import type { JsonScan } from '../../edge/platform/data/json-scan.js';
 
 /** What is wrong with a JSON text that is larger than what is taken. */
 export type JsonExcess = 'too_deep' | 'too_many_values';

@@ -1,4 +1,4 @@
-import type { JsonScan, ScannedField } from '../../edge/platform/json-scan.js';
+import type { JsonScan, ScannedField } from '../../edge/platform/data/json-scan.js';
 import { readTokenIdList } from './token-id-list.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
+import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { HeldBody } from './request-body.js';
 
 /** A request for something to be computed, while it is being answered. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { JsonScan } from '../../edge/platform/json-scan.js';
+import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { findJsonExcess, MAX_JSON_DEPTH } from './json-bounds.js';
 import { keyOf, type LightJson, parseLightJson } from './light-json.js';
 import { losesNumber } from './number-loss.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../edge/platform/clock.js';
-import { explainTlsFailure } from '../../edge/platform/explain-tls-failure.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { explainTlsFailure } from '../../edge/platform/net/explain-tls-failure.js';
 
 /** Milliseconds until the same trouble of the same worker is logged again: it comes with every request. */
 const REPEAT_MS = 60_000;

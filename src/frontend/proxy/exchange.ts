@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../edge/platform/clock.js';
+import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { UnorderedMember } from '../../edge/platform/unordered-set.js';
 import { type Route, RoutingError } from '../../fleet/router/routing.js';
 import { drainingError } from '../gateway/gateway-errors.js';
 import { OpenAiError, sendOpenAiError } from '../gateway/openai-error.js';

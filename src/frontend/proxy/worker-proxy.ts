@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
+import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { UnorderedSet } from '../../edge/platform/unordered-set.js';
 import { AccessTrouble } from './access-trouble.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';

@@ -1,11 +1,11 @@
 import type { Registry } from 'prom-client';
 import { MetricsPage } from '../../edge/http/metrics-page.js';
-import { backoffMs } from '../../edge/platform/backoff.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
-import type { StartCrewMember } from '../../edge/platform/crew.js';
-import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { StartSecondaryProcess } from '../../edge/platform/processes/secondary-process.js';
 import type { Random } from '../../edge/platform/random.js';
+import { backoffMs } from '../../edge/platform/time/backoff.js';
+import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { Served } from './messages.js';
 import { joined, type MetricsSnapshot, ofGroups, remainsOf, sumOf } from './metrics-snapshot.js';
@@ -38,7 +38,7 @@ export interface GatewayCrewModules {
   readonly turns: EventLoop;
   readonly registry: Registry;
   readonly routing: Routing;
-  readonly startMember: StartCrewMember;
+  readonly startMember: StartSecondaryProcess;
 }
 
 /** A process could not serve at the start; the others were ended. */

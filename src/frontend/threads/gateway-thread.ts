@@ -3,8 +3,8 @@ import { type HttpAnswer, textAnswer } from '../../edge/http/answer.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { sleep } from '../../edge/platform/clock.js';
-import type { InsideCrew } from '../../edge/platform/crew.js';
-import type { EventLoop } from '../../edge/platform/event-loop.js';
+import type { PrimaryLink } from '../../edge/platform/processes/secondary-process.js';
+import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { Served, ThreadMessage, ThreadOrder } from './messages.js';
@@ -24,7 +24,7 @@ export interface GatewayThreadModules {
   readonly turns: EventLoop;
   readonly registry: Registry;
   /** Links this process to the first one. */
-  link(onMessage: (message: unknown) => void): InsideCrew;
+  link(onMessage: (message: unknown) => void): PrimaryLink;
 }
 
 /**
@@ -39,7 +39,7 @@ export class GatewayThread {
   /** Resolves when it is to end. */
   readonly drained: Promise<void>;
   readonly #modules: GatewayThreadModules;
-  readonly #link: InsideCrew;
+  readonly #link: PrimaryLink;
   readonly #outbox: Outbox<ThreadMessage>;
   readonly #routing: RemoteRouting;
   readonly #pages = new Map<number, (answer: HttpAnswer) => void>();

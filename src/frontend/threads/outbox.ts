@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { CrewLink } from '../../edge/platform/crew.js';
-import type { EventLoop } from '../../edge/platform/event-loop.js';
+import type { ProcessLink } from '../../edge/platform/processes/secondary-process.js';
+import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 
 /** Messages of one batch; the other side refuses larger ones. */
 export const MAX_BATCH = 256;
@@ -22,7 +22,7 @@ export interface OutboxModules {
  * read. While the system has not taken a batch, the next one waits.
  */
 export class Outbox<Message> {
-  readonly #link: CrewLink;
+  readonly #link: ProcessLink;
   readonly #modules: OutboxModules;
   #queue: Message[] = [];
   #isBusy = false;
@@ -30,7 +30,7 @@ export class Outbox<Message> {
   #timer: Timer | undefined;
   #onEmpty: (() => void) | undefined;
 
-  constructor(link: CrewLink, modules: OutboxModules) {
+  constructor(link: ProcessLink, modules: OutboxModules) {
     this.#link = link;
     this.#modules = modules;
   }

@@ -1,6 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { cpuSeconds, loopActiveSeconds, residentBytes } from '../../edge/platform/process-readings.js';
-import { droppedLogLines } from '../../edge/platform/standard-streams.js';
+import {
+  cpuSeconds,
+  loopActiveSeconds,
+  residentBytes,
+} from '../../edge/platform/processes/process-readings.js';
+import { droppedLogLines } from '../../edge/platform/streams/standard-streams.js';
 import { THREAD_LABEL } from './metrics-snapshot.js';
 
 /**

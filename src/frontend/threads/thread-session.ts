@@ -1,8 +1,11 @@
 import { type HttpAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { CrewMember, StartCrewMember } from '../../edge/platform/crew.js';
-import type { EventLoop } from '../../edge/platform/event-loop.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type {
+  SecondaryProcess,
+  StartSecondaryProcess,
+} from '../../edge/platform/processes/secondary-process.js';
+import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { RouteAnswer, ThreadMessage, ThreadOrder } from './messages.js';
 import type { MetricsSnapshot } from './metrics-snapshot.js';
@@ -47,7 +50,7 @@ export interface ThreadSessionModules {
   readonly turns: EventLoop;
   readonly routing: Routing;
   readonly board: ServedBoard;
-  readonly startMember: StartCrewMember;
+  readonly startMember: StartSecondaryProcess;
   /** The page of `/metrics`. */
   page(accept: string): Promise<HttpAnswer>;
 }
@@ -65,7 +68,7 @@ export class ThreadSession {
   readonly #options: ThreadSessionOptions;
   readonly #modules: ThreadSessionModules;
   readonly #events: ThreadSessionEvents;
-  readonly #member: CrewMember;
+  readonly #member: SecondaryProcess;
   readonly #outbox: Outbox<ThreadOrder>;
   readonly #host: RoutingHost;
   readonly #askedMetrics = new Map<number, () => void>();

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../edge/platform/clock.js';
+import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import { JsonScan } from '../../edge/platform/json-scan.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { MAX_JSON_DEPTH } from '../gateway/json-bounds.js';

@@ -1,6 +1,11 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { type StartThread, startThread, type Thread, threadUrl } from '../../edge/platform/thread.js';
+import {
+  type StartThread,
+  startThread,
+  type Thread,
+  threadUrl,
+} from '../../edge/platform/processes/thread.js';
 import { whatMatters } from './ask-forms.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import type { PromptLimits, TextPrompt } from './read-prompt.js';

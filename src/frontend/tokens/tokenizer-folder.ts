@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { parseJson } from '../../edge/platform/bounded-json.js';
-import { explainSystemError, readTextFile } from '../../edge/platform/file.js';
+import { parseJson } from '../../edge/platform/data/bounded-json.js';
+import { explainSystemError, readTextFile } from '../../edge/platform/files/file.js';
 import { isRecord } from './read-prompt.js';
 
 /** The largest vocabularies there are take some 35 MB of JSON. */

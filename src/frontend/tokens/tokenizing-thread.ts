@@ -1,7 +1,7 @@
 /** The thread in which prompts are rendered and tokenised: 10,000 tokens would hold up the event loop for 20 to 50 ms. */
 import { systemClock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import { insideThread } from '../../edge/platform/thread.js';
+import { insideThread } from '../../edge/platform/processes/thread.js';
 import { ChatTemplates } from './chat-template.js';
 import { InexactError } from './jinja/errors.js';
 import { specialTokensOf } from './special-tokens.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import type { Environment } from '../../edge/platform/environment.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { RequestTracer } from './request-tracer.js';
 import { readTracingSettings } from './tracing-settings.js';
 

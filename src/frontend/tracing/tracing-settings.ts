@@ -1,4 +1,4 @@
-import type { Environment } from '../../edge/platform/environment.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 
 /** Which new traces are kept. */
 export interface Sampling {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { TextOutput } from '../../edge/platform/standard-streams.js';
+import type { TextOutput } from '../../edge/platform/streams/standard-streams.js';
 import type { GateSentence } from './describe-gate.js';
 import { cutLines, hang, readingWidth, wrap } from './layout.js';
 import type { ProcessLine } from './process-log.js';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import { createHttpGet } from '../../edge/platform/http-get.js';
+import { createHttpGet } from '../../edge/platform/net/http-get.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { Narrator } from './narrator.js';
 import type { ProcessLine } from './process-log.js';

@@ -1,8 +1,8 @@
 import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import type { HttpGet } from '../../edge/platform/http-get.js';
 import type { LogLevel } from '../../edge/platform/logger.js';
+import type { HttpGet } from '../../edge/platform/net/http-get.js';
 import { holdConversations, type Turn } from './conversations.js';
 import type { DemoAggregator } from './demo-aggregator.js';
 import type { DemoFrontend } from './demo-frontend.js';

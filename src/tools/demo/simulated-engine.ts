@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import { listen } from '../../edge/platform/listen.js';
+import { listen } from '../../edge/platform/net/listen.js';
 import type { EnginePage, EngineRun, EngineSetup, EngineSurface, KvEventStyle } from './engine-surface.js';
 import { type ComputedPrompt, KvCache } from './kv-cache.js';
 import { type KvEventPorts, KvPublisher } from './kv-publisher.js';

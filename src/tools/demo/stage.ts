@@ -1,7 +1,7 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Random } from '../../edge/platform/random.js';
-import { createPlaintextSecurity } from '../../edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../edge/security/security.js';
 import type { AggregatorAddresses } from '../../fleet/aggregator/aggregator.js';
 import type { Endpoint } from '../../fleet/discovery/source.js';
 import { DemoAggregator, type DemoAggregatorOptions } from './demo-aggregator.js';

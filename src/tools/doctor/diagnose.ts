@@ -1,8 +1,8 @@
 import { ALL_CAUSES } from './causes.js';
 import type { Diagnosis } from './diagnosis.js';
 import type { Evidence } from './evidence.js';
-import { readMeasurements } from './measurements/measurements.js';
 import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
+import { readPicture } from './picture.js';
 import { rankCauses } from './rank.js';
 import { routingOf, unknownsOf, verdictOf } from './verdict.js';
 
@@ -11,13 +11,13 @@ import { routingOf, unknownsOf, verdictOf } from './verdict.js';
  * evidence in any order gives the same answer. Never throws.
  */
 export function diagnose(evidence: Evidence, memory: readonly MemoryArithmetic[] = []): Diagnosis {
-  const measurements = readMeasurements(evidence, memory);
-  const assessments = rankCauses(ALL_CAUSES, measurements);
+  const picture = readPicture(evidence, memory);
+  const assessments = rankCauses(ALL_CAUSES, picture);
   return {
-    ...verdictOf(measurements, assessments),
+    ...verdictOf(picture, assessments),
     assessments,
-    unknowns: unknownsOf(measurements),
-    routing: routingOf(measurements),
+    unknowns: unknownsOf(picture),
+    routing: routingOf(picture),
     memory,
   };
 }

@@ -71,7 +71,7 @@ export interface ProposedFix {
   readonly verify: readonly string[];
 }
 
-/** One cause, rated. */
+/** One cause, weighed. */
 export interface Assessment {
   readonly cause: CauseId;
   readonly confidence: Confidence;
@@ -86,7 +86,7 @@ export interface Assessment {
 }
 
 /** How routing went, where anything told it. */
-export interface RoutingSummary {
+export interface RoutingPicture {
   readonly decisions: number;
   readonly decisionsByWorker: ReadonlyMap<string, number>;
   /** Mean of what the router expected to be cached, 0 to 1. */
@@ -109,6 +109,6 @@ export interface Diagnosis {
   readonly assessments: readonly Assessment[];
   /** What could not be told, and which source would tell it. */
   readonly unknowns: readonly string[];
-  readonly routing: RoutingSummary | undefined;
+  readonly routing: RoutingPicture | undefined;
   readonly memory: readonly MemoryArithmetic[];
 }

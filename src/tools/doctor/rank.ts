@@ -1,10 +1,10 @@
 import type { Cause, Suspicion } from './causes/cause.js';
-import { type ClueAgainst, type ClueFor, confidenceOf, confidenceRank } from './confidence.js';
 import { type Assessment, CAUSES, type Clue, type Confidence } from './diagnosis.js';
-import type { Measurements } from './measurements/measurements.js';
+import type { Picture } from './picture.js';
+import { type ClueAgainst, type ClueFor, confidenceRank, weigh } from './weigh.js';
 
 /** A suspicion with its weight. */
-interface RatedCause {
+interface Weighed {
   readonly cause: Cause;
   readonly suspicion: Suspicion;
   readonly cluesFor: readonly ClueFor[];
@@ -17,13 +17,13 @@ interface RatedCause {
  * the order of `CAUSES`. What a surer cause accounts for is struck from those
  * that are less sure; one that has nothing left is not told.
  */
-export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
+export function rankCauses(causes: readonly Cause[], picture: Picture): readonly Assessment[] {
   let open = causes.flatMap((cause) => {
-    const suspicion = cause.suspect(measurements);
+    const suspicion = cause.suspect(picture);
     if (suspicion === undefined) return [];
-    return rated({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
+    return weighed({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
   });
-  const ranked: RatedCause[] = [];
+  const ranked: Weighed[] = [];
   while (open.length > 0) {
     const [first, ...others] = [...open].sort(bySurenessAndOrder);
     if (first === undefined) break;
@@ -33,12 +33,12 @@ export function rankCauses(causes: readonly Cause[], measurements: Measurements)
   return ranked.map(assessmentOf);
 }
 
-function rated(parts: Omit<RatedCause, 'confidence'>): readonly RatedCause[] {
-  const confidence = confidenceOf(parts.cluesFor, parts.cluesAgainst);
+function weighed(parts: Omit<Weighed, 'confidence'>): readonly Weighed[] {
+  const confidence = weigh(parts.cluesFor, parts.cluesAgainst);
   return confidence === undefined ? [] : [{ ...parts, confidence }];
 }
 
-function bySurenessAndOrder(a: RatedCause, b: RatedCause): number {
+function bySurenessAndOrder(a: Weighed, b: Weighed): number {
   return (
     confidenceRank(b.confidence) - confidenceRank(a.confidence) ||
     CAUSES.indexOf(a.cause.id) - CAUSES.indexOf(b.cause.id)
@@ -46,7 +46,7 @@ function bySurenessAndOrder(a: RatedCause, b: RatedCause): number {
 }
 
 /** A `possible` cause explains nothing away, and an equally sure one is an answer of its own. */
-function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedCause[] {
+function withoutExplained(other: Weighed, first: Weighed): readonly Weighed[] {
   const isSurer = confidenceRank(first.confidence) > confidenceRank(other.confidence);
   if (!isSurer) return [other];
   const { explains } = first.suspicion;
@@ -54,7 +54,7 @@ function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedC
     ({ symptom, weight }) => weight !== 'proof' && symptom !== undefined && explains.includes(symptom),
   );
   if (explained.length === 0) return [other];
-  return rated({
+  return weighed({
     ...other,
     cluesFor: other.cluesFor.filter((clue) => !explained.includes(clue)),
     cluesAgainst: [
@@ -68,7 +68,7 @@ function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedC
   });
 }
 
-function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: RatedCause): Assessment {
+function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: Weighed): Assessment {
   const { headline, explanation, fixes } = suspicion;
   return {
     cause: cause.id,

@@ -1,5 +1,5 @@
 import type { Evidence, Origin, Side, SizeBasis, SizeSighting } from './evidence.js';
-import { ofManifests } from './of-manifests.js';
+import { writtenIn } from './written.js';
 
 /** From the weakest: what nobody set, up to what KV events have. */
 const BASES: readonly SizeBasis[] = ['default', 'configured', 'declared', 'in_use', 'observed'];
@@ -51,7 +51,7 @@ export function sizeTable({
   ];
   const rows = rowsOf(seen.filter(({ tokensPerBlock }) => isSize(tokensPerBlock)));
   const workers = deciding(rows.filter(({ side }) => side === 'worker'));
-  const isOfManifest = ofManifests(manifests);
+  const isWritten = writtenIn(manifests);
   const related = new Set(
     findings.flatMap((finding) =>
       (finding.related ?? []).map(({ file, line, column }) => `${file}:${line}:${column}`),
@@ -59,11 +59,11 @@ export function sizeTable({
   );
   // Whether two programs of manifests meet at all, `lint` knows.
   const meet = ({ ours, theirs }: SizeConflict): boolean =>
-    !(isOfManifest(ours) && isOfManifest(theirs)) || related.has(theirs.origin.place);
+    !(isWritten(ours) && isWritten(theirs)) || related.has(theirs.origin.place);
   const conflicts = [
     ...ownConflicts(rows),
     ...SIDES.filter((side) => side !== 'worker').flatMap((side) =>
-      sideConflicts(side, rows, workers, isOfManifest).filter(meet),
+      sideConflicts(side, rows, workers, isWritten).filter(meet),
     ),
     ...workerConflicts(fleets, rows),
   ];
@@ -75,7 +75,7 @@ export function basisRank(basis: SizeBasis): number {
 }
 
 /** How a number is known, for sentences. */
-export function basisText({ basis }: SizeSighting): string {
+export function basisWords({ basis }: SizeSighting): string {
   switch (basis) {
     case 'default':
       return 'by default';
@@ -162,10 +162,10 @@ function sideConflicts(
   side: Side,
   rows: readonly SizeRow[],
   workers: readonly SizeRow[],
-  isOfManifest: (sighting: SizeSighting) => boolean,
+  isWritten: (sighting: SizeSighting) => boolean,
 ): readonly SizeConflict[] {
   const isRuntime = (row: SizeRow): boolean =>
-    basisRank(row.basis) >= basisRank('in_use') || (row.basis === 'declared' && !isOfManifest(row));
+    basisRank(row.basis) >= basisRank('in_use') || (row.basis === 'declared' && !isWritten(row));
   const own = rows.filter((row) => row.side === side);
   const best = Math.max(-1, ...own.map(({ basis }) => basisRank(basis)));
   // A number that only stands in a file does not count where a running program told one.

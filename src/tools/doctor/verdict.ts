@@ -1,17 +1,16 @@
 import { percent } from './causes/shared-clues.js';
 import { counted } from './counted.js';
-import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
+import type { Assessment, Diagnosis, RoutingPicture } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
-import { findsBlocks, MIN_DECISIONS } from './measurements/cache-hits.js';
-import type { Measurements } from './measurements/measurements.js';
+import { findsBlocks, MIN_DECISIONS, type Picture } from './picture.js';
 import { basisRank } from './sizes.js';
 
 /** The verdict with its words. */
 export function verdictOf(
-  measurements: Measurements,
+  picture: Picture,
   assessments: readonly Assessment[],
 ): Pick<Diagnosis, 'verdict' | 'headline' | 'advice'> {
-  const health = healthOf(measurements);
+  const health = healthOf(picture);
   const [first] = assessments;
   // One sign of something does not outweigh that routing was seen to work.
   const isFinding = first !== undefined && !(first.confidence === 'possible' && health !== undefined);
@@ -39,15 +38,15 @@ export function verdictOf(
   return {
     verdict: 'unknown',
     headline: 'Nothing wrong was seen, and not enough was seen to call it healthy',
-    advice: `${unknownsOf(measurements)[0] ?? 'Give the doctor logs and metrics of the frontend while requests come.'}`,
+    advice: `${unknownsOf(picture)[0] ?? 'Give the doctor logs and metrics of the frontend while requests come.'}`,
   };
 }
 
 /** What was seen that lets one call it healthy; undefined when it was not enough. */
-function healthOf(measurements: Measurements): string | undefined {
-  const { sizes, stores, engineHits, evidence, routerHits } = measurements;
-  const found = findsBlocks(measurements);
-  if (findsTooLittle(measurements)) return undefined;
+function healthOf(picture: Picture): string | undefined {
+  const { sizes, stores, engineHits, evidence, routerHits } = picture;
+  const found = findsBlocks(picture);
+  if (findsTooLittle(picture)) return undefined;
   if (found !== undefined && found.count >= MIN_DECISIONS) {
     const size =
       sizes.agreed === undefined
@@ -79,15 +78,15 @@ function healthOf(measurements: Measurements): string | undefined {
 }
 
 /** A router that finds less than half of what engines have misses something, whatever it is. */
-function findsTooLittle(measurements: Measurements): boolean {
-  const found = findsBlocks(measurements);
-  const { engineHits } = measurements;
+function findsTooLittle(picture: Picture): boolean {
+  const found = findsBlocks(picture);
+  const { engineHits } = picture;
   return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
 }
 
 /** What was not seen, and which source would tell it. */
-export function unknownsOf(measurements: Measurements): readonly string[] {
-  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = measurements;
+export function unknownsOf(picture: Picture): readonly string[] {
+  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = picture;
   const knows = (side: 'worker' | 'router'): boolean =>
     sizes.rows.some(
       (row) => (row.side === 'worker') === (side === 'worker') && basisRank(row.basis) >= basisRank('in_use'),
@@ -96,9 +95,9 @@ export function unknownsOf(measurements: Measurements): readonly string[] {
   const isQuiet = routerHits.length > 0 && few;
   const unread = evidence.sources.filter(({ status }) => status === 'not_read');
   return [
-    ...(findsTooLittle(measurements)
+    ...(findsTooLittle(picture)
       ? [
-          `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may tell it.`,
+          `Why the router finds less than half of what engines have (${percent(findsBlocks(picture)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may tell it.`,
         ]
       : []),
     ...(routerHits.length === 0
@@ -141,8 +140,8 @@ export function unknownsOf(measurements: Measurements): readonly string[] {
 }
 
 /** How routing went, as far as anything told it. */
-export function routingOf(measurements: Measurements): RoutingSummary | undefined {
-  const { decisions, routerHits, engineHits, evidence } = measurements;
+export function routingOf(picture: Picture): RoutingPicture | undefined {
+  const { decisions, routerHits, engineHits, evidence } = picture;
   if (decisions === undefined && routerHits.length === 0 && engineHits === undefined) return undefined;
   const spreads = evidence.logs.flatMap((log) =>
     log.decisions === undefined ? [] : [log.decisions.firstTokenMs],

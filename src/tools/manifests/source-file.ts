@@ -1,5 +1,5 @@
 import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
-import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/yaml-bounds.js';
+import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { findTextExcess, JsonBoundsError } from '../../edge/platform/bounded-json.js';
+import { findTextExcess, JsonBoundsError } from '../../edge/platform/data/bounded-json.js';
 
 /** Longest answer of events: a prompt of 128,000 tokens in one event has 8 MB. */
 export const MAX_EVENTS_BYTES: number = 8 * 1024 * 1024;

@@ -7,8 +7,8 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { Security } from '../../edge/rpc/security.js';
 import { RpcServer } from '../../edge/rpc/server.js';
+import type { Security } from '../../edge/security/security.js';
 import {
   CapabilitiesService,
   Completeness_State,
@@ -16,21 +16,21 @@ import {
   type Topology,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { Canary, type CanaryHttp } from './canary/canary.js';
-import { CapabilitiesEndpoint } from './capabilities-service.js';
+import { SidecarMetrics } from './http/sidecar-metrics.js';
+import { setProbes, sidecarApi, sidecarStatus } from './http/sidecar-pages.js';
+import { type EventReading, KvEventsController } from './kv-events/kv-events-controller.js';
+import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events/kv-events-service.js';
 import {
   type EngineView,
   EngineWatch,
   type EngineWatchModules,
   type EngineWatchOptions,
-} from './engine-watch.js';
-import { type EventReading, KvEventsController } from './kv-events-controller.js';
-import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events-service.js';
-import { OfferBoard } from './offer-board.js';
-import { ReportLog } from './report-log.js';
-import { ReportStore } from './report-store.js';
-import { SidecarMetrics } from './sidecar-metrics.js';
-import { setProbes, sidecarApi, sidecarStatus } from './sidecar-pages.js';
-import { type FingerprintModules, fingerprintTokenizer } from './tokenizer-fingerprint.js';
+} from './probing/engine-watch.js';
+import { CapabilitiesEndpoint } from './report/capabilities-service.js';
+import { OfferBoard } from './report/offer-board.js';
+import { ReportLog } from './report/report-log.js';
+import { ReportStore } from './report/report-store.js';
+import { type FingerprintModules, fingerprintTokenizer } from './tokens/tokenizer-fingerprint.js';
 
 /** Milliseconds of the drain that are kept back for closing what is left. */
 const DRAIN_MARGIN_MS = 500;

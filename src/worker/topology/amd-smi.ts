@@ -1,5 +1,5 @@
-import { DEFAULT_JSON_BOUNDS, parseJson } from '../../edge/platform/bounded-json.js';
-import type { Host } from '../../edge/platform/host.js';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../edge/platform/data/bounded-json.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { parseAmdSmi } from './amd-smi-json.js';
 import { plainText } from './limits.js';

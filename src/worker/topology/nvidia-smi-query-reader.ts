@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
 import { failureOf, parseNvidiaSmiList } from './nvidia-smi-list.js';

@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { Placement, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { MAX_TOPOLOGY_DOMAINS, MAX_VALUE_CHARS, plainText } from './limits.js';
 import { PLACEMENT_VARIABLES } from './placement-variables.js';

@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { MAX_GPUS, plainText } from './limits.js';
 import { pciBusIdOf } from './pci-bus-id.js';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../edge/platform/clock.js';
-import type { CommandOutput, Host } from '../../edge/platform/host.js';
+import type { CommandOutput, Host } from '../../edge/platform/processes/host.js';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import {
   type EngineDevices,

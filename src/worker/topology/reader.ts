@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 
 /** What one reader found. Parts are merged by GPU uuid or PCI bus id, never by index. */

@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { NumaNode, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { kernelListOf } from './cpu-list.js';
 import { MAX_NUMA_NODES } from './limits.js';

@@ -1,4 +1,4 @@
-import type { Host } from '../../edge/platform/host.js';
+import type { Host } from '../../edge/platform/processes/host.js';
 import { Gpu, GpuLink, Nic, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { kernelListOf, numaNodeOf } from './cpu-list.js';
 import { MAX_GPUS, MAX_NICS } from './limits.js';

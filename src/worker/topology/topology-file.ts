@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml';
-import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/yaml-bounds.js';
+import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { pciBusIdOf } from './pci-bus-id.js';
 import type { TopologyPart, TopologyReader } from './reader.js';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KubernetesError } from '../../../src/edge/kubernetes/kubernetes-error.js';
 import { openCluster } from '../../../src/edge/kubernetes/open-cluster.js';
-import type { Environment } from '../../../src/edge/platform/environment.js';
+import type { Environment } from '../../../src/edge/platform/processes/environment.js';
 import { FakeApiServer } from '../../support/fake-api-server.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';

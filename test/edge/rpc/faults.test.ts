@@ -11,11 +11,11 @@ import {
   type ConnectErrorCode,
 } from '../../../src/edge/rpc/connect-error.js';
 import { FIRST_BYTES_TIMEOUT_MS } from '../../../src/edge/rpc/connections.js';
-import { loadSecurity } from '../../../src/edge/rpc/credentials.js';
 import { wrapServerStream, wrapUnary } from '../../../src/edge/rpc/handlers.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
 import { RpcServer } from '../../../src/edge/rpc/server.js';
 import type { ServerStream } from '../../../src/edge/rpc/server-stream.js';
+import { loadSecurity } from '../../../src/edge/security/load-security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

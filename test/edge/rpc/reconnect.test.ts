@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { RpcDialer } from '../../../src/edge/rpc/channel.js';
 import { wrapServerStream } from '../../../src/edge/rpc/handlers.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { BytesClient, BytesService } from './bytes-service.js';
 import { heldMemory } from './collect-garbage.js';
 import { collect } from './rpc-calls.js';

@@ -4,8 +4,8 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { type RpcChannel, RpcDialer, type RpcDialerOptions } from '../../../src/edge/rpc/channel.js';
 import type { RpcLimits } from '../../../src/edge/rpc/limits.js';
-import { createPlaintextSecurity, type Security } from '../../../src/edge/rpc/security.js';
 import { RpcServer } from '../../../src/edge/rpc/server.js';
+import { createPlaintextSecurity, type Security } from '../../../src/edge/security/security.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 /** An address that must be one. */

@@ -8,12 +8,12 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import type { ConnectError } from '../../../src/edge/rpc/connect-error.js';
 import { FIRST_BYTES_TIMEOUT_MS } from '../../../src/edge/rpc/connections.js';
-import { loadSecurity, type SecurityOptions } from '../../../src/edge/rpc/credentials.js';
 import { readPeerReason } from '../../../src/edge/rpc/errors.js';
 import { wrapServerStream, wrapUnary } from '../../../src/edge/rpc/handlers.js';
-import { createPlaintextSecurity, type Security } from '../../../src/edge/rpc/security.js';
 import { RpcServer } from '../../../src/edge/rpc/server.js';
 import type { ServerStream } from '../../../src/edge/rpc/server-stream.js';
+import { loadSecurity, type SecurityOptions } from '../../../src/edge/security/load-security.js';
+import { createPlaintextSecurity, type Security } from '../../../src/edge/security/security.js';
 import {
   HealthClient,
   HealthCheckResponse_ServingStatus as Serving,

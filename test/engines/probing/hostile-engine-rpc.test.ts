@@ -14,7 +14,7 @@ import {
   GetModelInfoResponse,
 } from '../../../src/gen/engines/vllm/vllm_engine.js';
 import { CapabilityReport } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { ReportStore } from '../../../src/worker/sidecar/report-store.js';
+import { ReportStore } from '../../../src/worker/sidecar/report/report-store.js';
 import { mutatedMessages } from '../../support/wire-mutation.js';
 import { readyView } from '../../worker/sidecar/support/views.js';
 

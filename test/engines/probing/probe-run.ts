@@ -1,6 +1,6 @@
 import type { Fact, FactField, FactFields } from '../../../src/core/contract/facts.js';
 import { blockSizeKindName, evidenceSourceName } from '../../../src/core/contract/names.js';
-import { createHttpGet, type HttpGetOptions } from '../../../src/edge/platform/http-get.js';
+import { createHttpGet, type HttpGetOptions } from '../../../src/edge/platform/net/http-get.js';
 import {
   type EngineProbe,
   type ProbeAnswer,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/options.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { RpcDialer } from '../../../src/edge/rpc/channel.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { FleetWatch } from '../../../src/fleet/aggregator/fleet-watch.js';
 import type { Endpoint, ExpectedWorkers } from '../../../src/fleet/discovery/source.js';
 import { FakeClock } from '../../support/fake-clock.js';

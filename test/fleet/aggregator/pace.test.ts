@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs, returnWaitMs } from '../../../src/edge/platform/backoff.js';
+import { backoffMs, returnWaitMs } from '../../../src/edge/platform/time/backoff.js';
 import { MessageBudget } from '../../../src/fleet/aggregator/message-budget.js';
 
 describe('the wait before an attempt', () => {

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parseAddress } from '../../../src/edge/platform/address.js';
 import { RpcDialer } from '../../../src/edge/rpc/channel.js';
 import { RpcError, toStatus } from '../../../src/edge/rpc/errors.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { RemoteAgreement } from '../../../src/fleet/aggregator/remote-agreement.js';
 import type { WatchAgreementRequest, WatchAgreementResponse } from '../../../src/gen/kvaccord/v1/fleet.js';
 import { Agreement, AgreementState, FleetService } from '../../../src/gen/kvaccord/v1/fleet.js';

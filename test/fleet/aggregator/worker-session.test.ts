@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { FAULT_REASON } from '../../../src/edge/platform/stream-refusals.js';
+import { FAULT_REASON } from '../../../src/edge/platform/streams/stream-refusals.js';
 import { HEARTBEAT_DEADLINE_S, MAX_REPORT_BYTES } from '../../../src/fleet/aggregator/worker-session.js';
 import { KvEventsClient } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { makeWireReport } from '../../support/reports.js';

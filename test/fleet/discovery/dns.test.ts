@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Resolver, systemResolver } from '../../../src/edge/platform/resolver.js';
+import { type Resolver, systemResolver } from '../../../src/edge/platform/net/resolver.js';
 import { DnsSource } from '../../../src/fleet/discovery/dns.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { runSource } from './source-recorder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StreamRefusals } from '../../../src/edge/platform/stream-refusals.js';
+import { StreamRefusals } from '../../../src/edge/platform/streams/stream-refusals.js';
 import { Intake, type Worked } from '../../../src/fleet/indexer/intake.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
+import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { type Feed, type FeedBreak, FeedError, type FeedListener } from '../../../src/fleet/indexer/feed.js';
 import { FleetIndex } from '../../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { JsonScan } from '../../../src/edge/platform/json-scan.js';
+import { JsonScan } from '../../../src/edge/platform/data/json-scan.js';
 import {
   findJsonExcess,
   type JsonExcess,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonScan } from '../../../src/edge/platform/json-scan.js';
+import { JsonScan } from '../../../src/edge/platform/data/json-scan.js';
 import { type LightJson, parseLightJson } from '../../../src/frontend/gateway/light-json.js';
 
 function light(text: string, tokenField = 'prompt'): LightJson {

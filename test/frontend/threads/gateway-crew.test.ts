@@ -1,7 +1,7 @@
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { MetricsPage } from '../../../src/edge/http/metrics-page.js';
-import type { CrewMemberEvents } from '../../../src/edge/platform/crew.js';
+import type { SecondaryProcessEvents } from '../../../src/edge/platform/processes/secondary-process.js';
 import { CrewError, GatewayCrew } from '../../../src/frontend/threads/gateway-crew.js';
 import type { Served, ThreadMessage, ThreadOrder } from '../../../src/frontend/threads/messages.js';
 import { snapshotOf } from '../../../src/frontend/threads/metrics-snapshot.js';
@@ -14,10 +14,10 @@ const SERVED: Served = { catalogue: makeCatalogue(), checks: [{ name: 'gate:tiny
 /** A process that does what the test says. */
 class FakeMember {
   readonly orders: ThreadOrder[] = [];
-  readonly #events: CrewMemberEvents;
+  readonly #events: SecondaryProcessEvents;
   isKilled = false;
 
-  constructor(events: CrewMemberEvents) {
+  constructor(events: SecondaryProcessEvents) {
     this.#events = events;
   }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
-import type { Environment } from '../../../src/edge/platform/environment.js';
+import type { Environment } from '../../../src/edge/platform/processes/environment.js';
 import type { Decision } from '../../../src/fleet/router/routing.js';
 import { openTracing } from '../../../src/frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';

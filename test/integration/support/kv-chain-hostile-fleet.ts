@@ -1,5 +1,5 @@
 import type { MemberView } from '../../../src/core/agreement/snapshot.js';
-import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
+import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import type { Feed, FeedListener } from '../../../src/fleet/indexer/feed.js';

@@ -1,10 +1,10 @@
 import { expect, vi } from 'vitest';
 import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
-import { systemEventLoop } from '../../../src/edge/platform/event-loop.js';
+import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { SilenceWatch } from '../../../src/edge/platform/silence-watch.js';
+import { SilenceWatch } from '../../../src/edge/platform/streams/silence-watch.js';
+import { systemEventLoop } from '../../../src/edge/platform/time/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';
@@ -13,8 +13,8 @@ import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-re
 import {
   ENCODED_KV_EVENTS_SERVICE,
   KvEventsEndpoint,
-} from '../../../src/worker/sidecar/kv-events-service.js';
-import { ReportStore } from '../../../src/worker/sidecar/report-store.js';
+} from '../../../src/worker/sidecar/kv-events/kv-events-service.js';
+import { ReportStore } from '../../../src/worker/sidecar/report/report-store.js';
 import { address, cleanUp, createTestServer, dial } from '../../edge/rpc/rpc-test-server.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

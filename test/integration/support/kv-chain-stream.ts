@@ -2,7 +2,7 @@ import type { Feed, FeedListener, FeedReader } from '../../../src/fleet/indexer/
 import { readResponse } from '../../../src/fleet/indexer/read-response.js';
 import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
-import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events-wire.js';
+import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events/kv-events-wire.js';
 import type { Ledger, Place } from './kv-chain-ledger.js';
 
 /** What the index may hold of a rank, by what it has read. */

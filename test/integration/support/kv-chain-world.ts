@@ -1,8 +1,8 @@
 import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import type { Timer } from '../../../src/edge/platform/clock.js';
-import { ConnectGate } from '../../../src/edge/platform/connect-gate.js';
-import type { EventLoop } from '../../../src/edge/platform/event-loop.js';
+import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import type { Random } from '../../../src/edge/platform/random.js';
+import type { EventLoop } from '../../../src/edge/platform/time/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { Intake } from '../../../src/fleet/indexer/intake.js';

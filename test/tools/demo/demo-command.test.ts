@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { commands } from '../../../src/cli/commands.js';
 import { type CliModules, runCli } from '../../../src/cli/run.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import { StoppedBySignal } from '../../../src/edge/platform/process-signals.js';
+import { StoppedBySignal } from '../../../src/edge/platform/processes/process-signals.js';
 import { TextRecorder } from '../../support/text-recorder.js';
 
 interface Run {

@@ -3,7 +3,7 @@ import { BlockHasher } from '../../../src/core/blocks/block-hasher.js';
 import { parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { RpcDialer } from '../../../src/edge/rpc/channel.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { findHeldBlocks, readHeldBlocks } from '../../../src/tools/demo/held-blocks.js';
 import { unpack } from '../../worker/kv-events/support/engine-payloads.js';
 

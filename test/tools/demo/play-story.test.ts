@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { demoSettings } from '../../../src/cli/commands/demo/settings.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../../src/edge/platform/http-get.js';
+import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { followUpsOf } from '../../../src/tools/demo/conversations.js';
 import { inviteTo } from '../../../src/tools/demo/kept-fleet.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parse } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { JsonBoundsError } from '../../../src/edge/platform/bounded-json.js';
+import { JsonBoundsError } from '../../../src/edge/platform/data/bounded-json.js';
 import { parseExactJson } from '../../../src/worker/kv-events/exact-json.js';
 
 describe('JSON with large numbers', () => {

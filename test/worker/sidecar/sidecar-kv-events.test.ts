@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/core/contract/facts.js';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../../src/edge/platform/http-get.js';
+import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { KvEventsClient, Picture, type SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
-import { fixedLocation } from '../../../src/worker/sidecar/engine-locator.js';
+import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, FakePublisher, removed, stored } from '../kv-events/support/fake-publisher.js';

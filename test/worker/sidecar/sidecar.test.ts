@@ -4,10 +4,10 @@ import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../../src/edge/platform/http-get.js';
-import { ListenError } from '../../../src/edge/platform/listen.js';
+import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
+import { ListenError } from '../../../src/edge/platform/net/listen.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../../src/edge/rpc/security.js';
+import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
 import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
@@ -18,7 +18,7 @@ import {
   Topology,
   type WatchCapabilitiesResponse,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { fixedLocation } from '../../../src/worker/sidecar/engine-locator.js';
+import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../../src/worker/sidecar/sidecar.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { FakeVllm } from './support/fake-vllm.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { CommandOutput, Host } from '../../../src/edge/platform/host.js';
+import type { CommandOutput, Host } from '../../../src/edge/platform/processes/host.js';
 import { LinkKind, Topology } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { readTopology } from '../../../src/worker/topology/read-topology.js';
 import type { TopologyReader } from '../../../src/worker/topology/reader.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { CommandOutput, Host } from '../../../src/edge/platform/host.js';
-import { openHost } from '../../../src/edge/platform/host.js';
+import type { CommandOutput, Host } from '../../../src/edge/platform/processes/host.js';
+import { openHost } from '../../../src/edge/platform/processes/host.js';
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/topology/', import.meta.url));
 

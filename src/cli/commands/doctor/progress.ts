@@ -1,5 +1,5 @@
 import type { Clock } from '../../../edge/platform/clock.js';
-import type { TextOutput } from '../../../edge/platform/standard-streams.js';
+import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { LiveLine } from '../../shared/live-line.js';
 
 /** Often enough to be seen to move, seldom enough to cost nothing. */

@@ -1,6 +1,10 @@
 import { withoutControls } from '../../../core/text/printable.js';
-import { explainWriteError } from '../../../edge/platform/file.js';
-import { newFolderProblem, writeNewFiles, writeTextFile } from '../../../edge/platform/write-new-files.js';
+import { explainWriteError } from '../../../edge/platform/files/file.js';
+import {
+  newFolderProblem,
+  writeNewFiles,
+  writeTextFile,
+} from '../../../edge/platform/files/write-new-files.js';
 import { diagnose } from '../../../tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../tools/doctor/diagnosis.js';
 import { type EvidencePart, joinEvidence } from '../../../tools/doctor/evidence.js';

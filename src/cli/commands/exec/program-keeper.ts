@@ -1,9 +1,9 @@
-import type { Child, StartChild } from '../../../edge/platform/child-process.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { sleep } from '../../../edge/platform/clock.js';
-import type { Environment } from '../../../edge/platform/environment.js';
 import type { Logger } from '../../../edge/platform/logger.js';
-import type { listenForSignals } from '../../../edge/platform/process-signals.js';
+import type { Child, StartChild } from '../../../edge/platform/processes/child-process.js';
+import type { Environment } from '../../../edge/platform/processes/environment.js';
+import type { listenForSignals } from '../../../edge/platform/processes/process-signals.js';
 import type { AgreementFeed } from '../../../fleet/aggregator/agreement-feed.js';
 import { judgeAgreements, type Question, type Verdict } from '../../../fleet/aggregator/verdict.js';
 import { EXIT_CONFLICT } from '../../exit-codes.js';

@@ -1,8 +1,8 @@
 import { openFeed } from '../../../app/open-feed.js';
 import { withoutControls } from '../../../core/text/printable.js';
-import { SpawnError, startChild } from '../../../edge/platform/child-process.js';
-import { listenForSignals } from '../../../edge/platform/process-signals.js';
-import { hasTerminal } from '../../../edge/platform/standard-streams.js';
+import { SpawnError, startChild } from '../../../edge/platform/processes/child-process.js';
+import { listenForSignals } from '../../../edge/platform/processes/process-signals.js';
+import { hasTerminal } from '../../../edge/platform/streams/standard-streams.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_USAGE } from '../../exit-codes.js';
 import { awaitAgreement } from '../../shared/await-agreement.js';

@@ -10,7 +10,7 @@ import { startOrExplain } from '../../../app/start-or-explain.js';
 import { untilAborted } from '../../../app/until-aborted.js';
 import type { FleetView } from '../../../core/agreement/snapshot.js';
 import { ProbeBoard } from '../../../edge/http/probe-board.js';
-import { availableCores } from '../../../edge/platform/cores.js';
+import { availableCores } from '../../../edge/platform/processes/cores.js';
 import { buildCatalogue, type Catalogue } from '../../../fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
 import { frontendChecks } from '../../../frontend/gateway/readiness.js';

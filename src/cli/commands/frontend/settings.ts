@@ -1,5 +1,5 @@
 import { type Address, isLoopback, parseAddress } from '../../../edge/platform/address.js';
-import { availableCores } from '../../../edge/platform/cores.js';
+import { availableCores } from '../../../edge/platform/processes/cores.js';
 import { readKeyHost } from '../../../frontend/gateway/key-host.js';
 import type { CommandDescription } from '../../command.js';
 import { MAX_THREADS, readThreadCount } from '../../settings/thread-count.js';

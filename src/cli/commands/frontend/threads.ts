@@ -16,12 +16,16 @@ import { startOrExplain } from '../../../app/start-or-explain.js';
 import { untilAborted } from '../../../app/until-aborted.js';
 import type { FleetView } from '../../../core/agreement/snapshot.js';
 import type { Address } from '../../../edge/platform/address.js';
-import { insideCrew, isInsideCrew, startCrewMember } from '../../../edge/platform/crew.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
-import { systemEventLoop } from '../../../edge/platform/event-loop.js';
-import { listen } from '../../../edge/platform/listen.js';
-import { listenForSignals, STOP_SIGNALS } from '../../../edge/platform/process-signals.js';
+import { listen } from '../../../edge/platform/net/listen.js';
+import { listenForSignals, STOP_SIGNALS } from '../../../edge/platform/processes/process-signals.js';
+import {
+  isSecondaryProcess,
+  openPrimaryLink,
+  startSecondaryProcess,
+} from '../../../edge/platform/processes/secondary-process.js';
 import { systemRandom } from '../../../edge/platform/random.js';
+import { systemEventLoop } from '../../../edge/platform/time/event-loop.js';
 import { buildCatalogue } from '../../../fleet/catalogue/catalogue.js';
 import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
 import { frontendChecks } from '../../../frontend/gateway/readiness.js';
@@ -48,7 +52,7 @@ export function serveInThreads(
   context: Context,
   closing: Closing,
 ): Promise<number> {
-  return isInsideCrew()
+  return isSecondaryProcess()
     ? serveAsThread(threads, settings, context, closing)
     : serveAsFirst(threads, settings, context, closing);
 }
@@ -86,7 +90,7 @@ async function serveAsFirst(
       turns: systemEventLoop,
       registry,
       routing,
-      startMember: startCrewMember,
+      startMember: startSecondaryProcess,
     },
   );
   closing.push(runner.listen({ onView: (view) => crew.show(servedOf(view)) }));
@@ -131,7 +135,7 @@ async function serveAsThread(
   const registry = new Registry();
   const link = new GatewayThread(
     { maxWaiting: connectionsOfEach(settings, threads) },
-    { clock, turns: systemEventLoop, registry, link: insideCrew },
+    { clock, turns: systemEventLoop, registry, link: openPrimaryLink },
   );
   closing.push(() => link.close());
   const { thread, port, statusAddress } = await link.begun;

@@ -5,31 +5,31 @@ import { openSecurity } from '../../../app/open-security.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
 import { reportedSource } from '../../../core/contract/event-source.js';
 import type { Fact } from '../../../core/contract/facts.js';
-import type { Environment } from '../../../edge/platform/environment.js';
-import { readHostName } from '../../../edge/platform/environment.js';
-import { readTextFile } from '../../../edge/platform/file.js';
-import { openFilePieces } from '../../../edge/platform/file-pieces.js';
+import { readTextFile } from '../../../edge/platform/files/file.js';
+import { openFilePieces } from '../../../edge/platform/files/file-pieces.js';
+import { listFolder } from '../../../edge/platform/files/list-folder.js';
+import { createRegistry } from '../../../edge/platform/metrics/metrics.js';
 import {
   createHttpGet,
   createHttpPost,
   createHttpPostJson,
   type HttpGetOptions,
-} from '../../../edge/platform/http-get.js';
-import { listFolder } from '../../../edge/platform/list-folder.js';
-import { loadPart } from '../../../edge/platform/load-part.js';
-import { createRegistry } from '../../../edge/platform/metrics.js';
+} from '../../../edge/platform/net/http-get.js';
+import type { Environment } from '../../../edge/platform/processes/environment.js';
+import { readHostName } from '../../../edge/platform/processes/environment.js';
+import { loadPart } from '../../../edge/platform/processes/load-part.js';
 import { systemRandom } from '../../../edge/platform/random.js';
 import { createEngineRpc } from '../../../edge/rpc/engine-rpc.js';
-import { checkExposure } from '../../../edge/rpc/security.js';
+import { checkExposure } from '../../../edge/security/security.js';
 import { declaredFacts } from '../../../engines/probing/declared.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../../../engines/probing/probe.js';
 import { EngineKind, EngineRole, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
 import { MAX_EVENTS_BYTES } from '../../../worker/kv-events/exact-json.js';
-import { EngineLocator, fixedLocation } from '../../../worker/sidecar/engine-locator.js';
-import type { EngineLocation } from '../../../worker/sidecar/engine-watch.js';
-import type { EventSettings } from '../../../worker/sidecar/kv-events-sources.js';
+import type { EventSettings } from '../../../worker/sidecar/kv-events/kv-events-sources.js';
+import { EngineLocator, fixedLocation } from '../../../worker/sidecar/probing/engine-locator.js';
+import type { EngineLocation } from '../../../worker/sidecar/probing/engine-watch.js';
 import { Sidecar, type SidecarModules } from '../../../worker/sidecar/sidecar.js';
-import { TokenProber } from '../../../worker/sidecar/token-prober.js';
+import { TokenProber } from '../../../worker/sidecar/tokens/token-prober.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_OK } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -269,7 +269,7 @@ async function openTopology(
   if (topology === 'off') return undefined;
   const load = async () => {
     const [{ openHost }, { readTopology }] = await Promise.all([
-      import('../../../edge/platform/host.js'),
+      import('../../../edge/platform/processes/host.js'),
       import('../../../worker/topology/read-topology.js'),
     ]);
     const placed = { ...environment, ...placementOf(settings) };

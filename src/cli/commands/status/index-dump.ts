@@ -3,7 +3,7 @@ import { SnapshotError } from '../../../app/fleet-snapshot.js';
 import { TIERS } from '../../../core/blocks/tier.js';
 import { jsonText } from '../../../core/text/printable.js';
 import type { Clock, Timer } from '../../../edge/platform/clock.js';
-import type { TextOutput } from '../../../edge/platform/standard-streams.js';
+import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import type { RpcChannel } from '../../../edge/rpc/channel.js';
 import { readPeerReason } from '../../../edge/rpc/errors.js';
 import { explainStatus } from '../../../fleet/aggregator/explain-break.js';

@@ -1,5 +1,5 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import { plainTable, pushRow } from '../../../edge/platform/plain-table.js';
+import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { DumpStart } from '../../../gen/kvaccord/v1/indexer.js';
 import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
 

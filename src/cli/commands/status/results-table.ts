@@ -1,5 +1,5 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import { plainTable, pushRow } from '../../../edge/platform/plain-table.js';
+import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { CountReporting, type GroupResults, type RankResults } from '../../../gen/kvaccord/v1/router.js';
 
 const REPORTING: Readonly<Record<number, string>> = {

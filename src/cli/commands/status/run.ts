@@ -3,7 +3,7 @@ import { openSecurity } from '../../../app/open-security.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { sleep } from '../../../edge/platform/clock.js';
-import type { TextOutput } from '../../../edge/platform/standard-streams.js';
+import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { type RpcChannel, RpcDialer } from '../../../edge/rpc/channel.js';
 import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';

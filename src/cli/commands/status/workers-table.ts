@@ -8,7 +8,7 @@ import {
 import { UNKNOWN_SHARE } from '../../../core/contract/unknown-share.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { cutToWidth, textWidth } from '../../../core/text/text-width.js';
-import { plainTable, pushRow } from '../../../edge/platform/plain-table.js';
+import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { CapabilityReport, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
   Canary_State,

@@ -1,13 +1,11 @@
 import type { Finding } from '../../manifests/lint/finding.js';
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Side } from '../evidence.js';
 import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
-import { courseOf } from '../measurements/log-sums.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { basisRank, basisText, ownerOf, type SizeConflict } from '../sizes.js';
+import { blindness, courseOf, engineReuses, noneFound, type Picture } from '../picture.js';
+import { basisRank, basisWords, ownerOf, type SizeConflict } from '../sizes.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { blindRouter, missingShare, percent, routersNumber, workingRouter } from './shared-clues.js';
 
@@ -35,70 +33,68 @@ interface Numbers {
 /** Router and engines cut by different numbers. */
 export const blockSizeMismatch: Cause = {
   id: 'block_size_mismatch',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const conflicts = conflictsOf(measurements);
+  suspect(picture: Picture): Suspicion | undefined {
+    const conflicts = conflictsOf(picture);
     const cluesFor: readonly ClueFor[] = [
-      ...contradictions(measurements, conflicts),
-      ...unprovenNumbers(measurements, conflicts),
-      ...emptiedStores(measurements),
-      ...missingParents(measurements),
-      ...emptyTree(measurements),
-      ...blindRouter(measurements, 'sign'),
+      ...contradictions(picture, conflicts),
+      ...unprovenNumbers(picture, conflicts),
+      ...emptiedStores(picture),
+      ...missingParents(picture),
+      ...emptyTree(picture),
+      ...blindRouter(picture, 'sign'),
     ];
     if (!cluesFor.some(({ symptom }) => symptom !== 'router_blind' && symptom !== 'empty_tree'))
       return undefined;
-    const numbers = numbersOf(measurements, conflicts);
+    const numbers = numbersOf(picture, conflicts);
     return {
       headline:
         numbers === undefined
-          ? (inFiles(measurements) ??
-            `Block-size mismatch${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
+          ? (inFiles(picture) ??
+            `Block-size mismatch${routersNumber(picture)}: stores have parents that the router does not know, and nothing is found`)
           : `Block-size mismatch: ${numbers.words}`,
       explanation:
         'Router and engines cut prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
       cluesFor,
       cluesAgainst: [
-        ...agreeing(measurements, conflicts),
-        ...workingRouter(measurements),
-        ...onlyAtFirst(measurements),
-        ...inertNumber(measurements, conflicts),
+        ...agreeing(picture, conflicts),
+        ...workingRouter(picture),
+        ...onlyAtFirst(picture),
+        ...inertNumber(picture, conflicts),
       ],
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
-      fixes: fixesFor(measurements, conflicts, numbers),
+      fixes: fixesFor(picture, conflicts, numbers),
     };
   },
 };
 
 /** The first that `lint` tells, where nothing was seen at run time. */
-function inFiles(measurements: Measurements): string | undefined {
-  const [finding] = sizeFindings(measurements);
-  const isSeen =
-    measurements.stores !== undefined || measurements.signal('parent_block_not_found') !== undefined;
+function inFiles(picture: Picture): string | undefined {
+  const [finding] = sizeFindings(picture);
+  const isSeen = picture.stores !== undefined || picture.signal('parent_block_not_found') !== undefined;
   return finding === undefined || isSeen ? undefined : `Block-size mismatch: ${finding.message}`;
 }
 
 /** In a fleet of kv-accord's own, whoever differs from what the others agreed on has to change. */
 function fixesFor(
-  measurements: Measurements,
+  picture: Picture,
   conflicts: readonly SizeConflict[],
   numbers: Numbers | undefined,
 ): readonly ProposedFix[] {
   const isOwnFleet =
-    measurements.evidence.fleets.length > 0 ||
-    measurements.signal('accord_mismatch') !== undefined ||
-    measurements.signal('accord_conflict') !== undefined;
+    picture.evidence.fleets.length > 0 ||
+    picture.signal('accord_mismatch') !== undefined ||
+    picture.signal('accord_conflict') !== undefined;
   const differing = conflicts.find(({ isProof, between }) => isProof && between !== 'own');
-  if (isOwnFleet && differing !== undefined)
-    return agreeFixes(measurements, differing.ours, differing.theirs);
-  return alignFixes(measurements, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false });
+  if (isOwnFleet && differing !== undefined) return agreeFixes(picture, differing.ours, differing.theirs);
+  return alignFixes(picture, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false });
 }
 
 /** A card that differs from its engine in silence, and workers that are rejected, are causes of their own. */
-function conflictsOf(measurements: Measurements): readonly SizeConflict[] {
-  const { sizes } = measurements;
-  const isRejected = measurements.signal('workers_rejected') !== undefined;
-  const isLoud = measurements.signal('block_not_published') !== undefined;
-  const changed = [...(measurements.signal('block_size_changed_by_engine')?.values.keys() ?? [])];
+function conflictsOf(picture: Picture): readonly SizeConflict[] {
+  const { sizes } = picture;
+  const isRejected = picture.signal('workers_rejected') !== undefined;
+  const isLoud = picture.signal('block_not_published') !== undefined;
+  const changed = [...(picture.signal('block_size_changed_by_engine')?.values.keys() ?? [])];
   const own = sizes.conflicts.filter(({ between }) => between === 'own');
   const isOfCard = ({ ours, theirs }: SizeConflict): boolean =>
     own.some((card) => card.theirs.who === theirs.who && card.ours.tokensPerBlock === ours.tokensPerBlock);
@@ -108,22 +104,22 @@ function conflictsOf(measurements: Measurements): readonly SizeConflict[] {
       return false;
     if (conflict.between === 'own') return isLoud;
     if (conflict.between === 'workers') return !isRejected;
-    if (conflict.ours.side === 'frontend' && isRejected && servesSome(measurements, conflict)) return false;
+    if (conflict.ours.side === 'frontend' && isRejected && servesSome(picture, conflict)) return false;
     return isLoud || !isOfCard(conflict);
   });
 }
 
 /** Some workers have the frontend's number: those that differ are rejected, and the others work. */
-function servesSome({ sizes }: Measurements, { ours }: SizeConflict): boolean {
+function servesSome({ sizes }: Picture, { ours }: SizeConflict): boolean {
   return sizes.rows.some(
     ({ side, tokensPerBlock }) => side === 'worker' && tokensPerBlock === ours.tokensPerBlock,
   );
 }
 
-function contradictions(measurements: Measurements, conflicts: readonly SizeConflict[]): readonly ClueFor[] {
-  const unpublished = measurements.signal('block_not_published');
-  const told = measurements.signal('accord_mismatch');
-  const conflict = measurements.signal('accord_conflict');
+function contradictions(picture: Picture, conflicts: readonly SizeConflict[]): readonly ClueFor[] {
+  const unpublished = picture.signal('block_not_published');
+  const told = picture.signal('accord_mismatch');
+  const conflict = picture.signal('accord_conflict');
   return [
     ...[...(unpublished?.values.keys() ?? [])].flatMap((value) => {
       const [wanted, real] = pairOf(value) ?? [];
@@ -141,12 +137,12 @@ function contradictions(measurements: Measurements, conflicts: readonly SizeConf
       .filter(({ isProof }) => isProof)
       .flatMap(({ between, ours, theirs }) => [
         {
-          says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens (${basisText(ours)}), and ${between === 'own' ? 'its engine' : ownerOf(theirs)} ${theirs.tokensPerBlock} (${basisText(theirs)}).`,
+          says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens (${basisWords(ours)}), and ${between === 'own' ? 'its engine' : ownerOf(theirs)} ${theirs.tokensPerBlock} (${basisWords(theirs)}).`,
           origin: ours.origin,
           weight: 'proof' as const,
         },
         {
-          says: `${upper(ownerOf(theirs))} cuts ${theirs.tokensPerBlock} (${basisText(theirs)}).`,
+          says: `${upper(ownerOf(theirs))} cuts ${theirs.tokensPerBlock} (${basisWords(theirs)}).`,
           origin: theirs.origin,
           weight: 'sign' as const,
         },
@@ -166,21 +162,20 @@ function contradictions(measurements: Measurements, conflicts: readonly SizeConf
 }
 
 /** Numbers that stand in files, or nowhere: a signature only together with what happens at run time. */
-function unprovenNumbers(measurements: Measurements, conflicts: readonly SizeConflict[]): readonly ClueFor[] {
+function unprovenNumbers(picture: Picture, conflicts: readonly SizeConflict[]): readonly ClueFor[] {
   const isBroken =
-    blindness(measurements) !== undefined ||
-    (noneFound(measurements) !== undefined && hasWarnings(measurements));
-  const { decides } = measurements.dynamo;
+    blindness(picture) !== undefined || (noneFound(picture) !== undefined && hasWarnings(picture));
+  const { decides } = picture.dynamo;
   const unproven = conflicts.filter(({ isProof }) => !isProof);
-  const findings = sizeFindings(measurements);
+  const findings = sizeFindings(picture);
   return [
     ...unproven
       // Where the card decides, the frontend's own number is of no consequence, unless something is wrong.
       .filter(({ ours }) => ours.side !== 'frontend' || decides !== 'card' || isBroken)
       .map(({ ours, theirs }) => ({
-        says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens ${basisText(ours)}, and ${ownerOf(theirs)} ${theirs.tokensPerBlock} ${basisText(theirs)}.`,
+        says: `${upper(ownerOf(ours))} has blocks of ${ours.tokensPerBlock} tokens ${basisWords(ours)}, and ${ownerOf(theirs)} ${theirs.tokensPerBlock} ${basisWords(theirs)}.`,
         origin: ours.origin,
-        weight: isBroken || isHeavy(measurements, ours, theirs) ? ('signature' as const) : ('sign' as const),
+        weight: isBroken || isHeavy(picture, ours, theirs) ? ('signature' as const) : ('sign' as const),
       })),
     ...findings
       .filter(({ severity }) => severity !== 'note' || isBroken)
@@ -193,31 +188,27 @@ function unprovenNumbers(measurements: Measurements, conflicts: readonly SizeCon
 }
 
 /** A router whose number is known to decide, before workers whose number is written down. */
-function isHeavy(
-  { dynamo }: Measurements,
-  ours: SizeConflict['ours'],
-  theirs: SizeConflict['theirs'],
-): boolean {
+function isHeavy({ dynamo }: Picture, ours: SizeConflict['ours'], theirs: SizeConflict['theirs']): boolean {
   if (ours.side === 'frontend' && dynamo.decides === 'variable') return true;
   return (
     theirs.basis !== 'default' && (ours.side !== 'frontend' || basisRank(ours.basis) >= basisRank('in_use'))
   );
 }
 
-function sizeFindings({ evidence }: Measurements): readonly Finding[] {
+function sizeFindings({ evidence }: Picture): readonly Finding[] {
   return evidence.findings.filter(({ ruleId }) => SIZE_RULES.includes(ruleId));
 }
 
-function hasWarnings(measurements: Measurements): boolean {
+function hasWarnings(picture: Picture): boolean {
   return (
-    measurements.signal('parent_block_not_found') !== undefined ||
-    measurements.signal('block_to_remove_not_found') !== undefined ||
-    measurements.decisions?.largestTreeSize === 0
+    picture.signal('parent_block_not_found') !== undefined ||
+    picture.signal('block_to_remove_not_found') !== undefined ||
+    picture.decisions?.largestTreeSize === 0
   );
 }
 
 /** The one honest counter: stores that had blocks before the publisher compared their size. */
-function emptiedStores({ published }: Measurements): readonly ClueFor[] {
+function emptiedStores({ published }: Picture): readonly ClueFor[] {
   return published === undefined || published.emptied === 0
     ? []
     : [
@@ -229,13 +220,13 @@ function emptiedStores({ published }: Measurements): readonly ClueFor[] {
       ];
 }
 
-function missingParents(measurements: Measurements): readonly ClueFor[] {
-  const { stores } = measurements;
-  const missing = measurements.signal('parent_block_not_found');
-  const removes = measurements.signal('block_to_remove_not_found');
-  const share = missingShare(measurements);
-  const isReused = engineReuses(measurements) !== undefined;
-  const isBlind = blindness(measurements) !== undefined;
+function missingParents(picture: Picture): readonly ClueFor[] {
+  const { stores } = picture;
+  const missing = picture.signal('parent_block_not_found');
+  const removes = picture.signal('block_to_remove_not_found');
+  const share = missingShare(picture);
+  const isReused = engineReuses(picture) !== undefined;
+  const isBlind = blindness(picture) !== undefined;
   const clues: ClueFor[] = [];
   if (stores !== undefined && share !== undefined && share >= DOMINATING) {
     clues.push({
@@ -253,7 +244,7 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
       symptom: 'parents_missing',
     });
   }
-  if (removes !== undefined && noneFound(measurements) !== undefined) {
+  if (removes !== undefined && noneFound(picture) !== undefined) {
     clues.push({
       says: `${counted(removes.count, 'warning')} "Failed to find block to remove": engines drop blocks that the router never had.`,
       origin: removes.first,
@@ -264,7 +255,7 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
   return clues;
 }
 
-function emptyTree({ decisions }: Measurements): readonly ClueFor[] {
+function emptyTree({ decisions }: Picture): readonly ClueFor[] {
   return decisions?.largestTreeSize === 0
     ? [
         {
@@ -277,7 +268,7 @@ function emptyTree({ decisions }: Measurements): readonly ClueFor[] {
     : [];
 }
 
-function agreeing({ sizes }: Measurements, conflicts: readonly SizeConflict[]): readonly ClueAgainst[] {
+function agreeing({ sizes }: Picture, conflicts: readonly SizeConflict[]): readonly ClueAgainst[] {
   return sizes.agreed === undefined || conflicts.length > 0
     ? []
     : [
@@ -290,13 +281,13 @@ function agreeing({ sizes }: Measurements, conflicts: readonly SizeConflict[]): 
 }
 
 /** A mismatch does not pass by itself. */
-function onlyAtFirst(measurements: Measurements): readonly ClueAgainst[] {
-  const missing = measurements.signal('parent_block_not_found');
+function onlyAtFirst(picture: Picture): readonly ClueAgainst[] {
+  const missing = picture.signal('parent_block_not_found');
   const courses = missing?.logs.map((entry) => courseOf(entry)) ?? [];
   const hasPassed =
     courses.length > 0 &&
     courses.every((course) => course !== undefined && course.late === 0 && course.early >= 0.8);
-  const few = (missingShare(measurements) ?? 1) < 0.05;
+  const few = (missingShare(picture) ?? 1) < 0.05;
   return [
     ...(missing !== undefined && hasPassed
       ? [
@@ -307,11 +298,11 @@ function onlyAtFirst(measurements: Measurements): readonly ClueAgainst[] {
           },
         ]
       : []),
-    ...(few && measurements.stores !== undefined
+    ...(few && picture.stores !== undefined
       ? [
           {
-            says: `The router applied ${measurements.stores.applied} stores and lacked the parents of ${measurements.stores.parentMissing}.`,
-            origin: measurements.stores.origin,
+            says: `The router applied ${picture.stores.applied} stores and lacked the parents of ${picture.stores.parentMissing}.`,
+            origin: picture.stores.origin,
             weight: 'weakens' as const,
           },
         ]
@@ -321,7 +312,7 @@ function onlyAtFirst(measurements: Measurements): readonly ClueAgainst[] {
 
 /** Honest about what a frontend's own number is worth in this version. */
 function inertNumber(
-  { dynamo, evidence }: Measurements,
+  { dynamo, evidence }: Picture,
   conflicts: readonly SizeConflict[],
 ): readonly ClueAgainst[] {
   const unset = evidence.findings.find(({ ruleId }) => ruleId === 'block-size-unset');
@@ -337,7 +328,7 @@ function inertNumber(
   ];
 }
 
-function numbersOf(measurements: Measurements, conflicts: readonly SizeConflict[]): Numbers | undefined {
+function numbersOf(picture: Picture, conflicts: readonly SizeConflict[]): Numbers | undefined {
   const conflict =
     conflicts.find(({ isProof, between }) => isProof && between === 'sides') ??
     conflicts.find(({ isProof }) => isProof) ??
@@ -346,7 +337,7 @@ function numbersOf(measurements: Measurements, conflicts: readonly SizeConflict[
     const { ours, theirs, between } = conflict;
     const words =
       between === 'sides'
-        ? `${sideText(ours)}, ${workerText(theirs)}`
+        ? `${sideWords(ours)}, ${workerWords(theirs)}`
         : between === 'own'
           ? `${ownerOf(theirs)} publishes by ${ours.tokensPerBlock} and its engine cuts ${theirs.tokensPerBlock}`
           : `${ownerOf(ours)} has ${ours.tokensPerBlock}, ${ownerOf(theirs)} ${theirs.tokensPerBlock}`;
@@ -354,16 +345,16 @@ function numbersOf(measurements: Measurements, conflicts: readonly SizeConflict[
       router: ours.tokensPerBlock,
       engines: theirs.tokensPerBlock,
       side: between === 'sides' ? ours.side : 'worker',
-      isWorkersOwn: between !== 'sides' || isCardsNumber(measurements, conflict),
+      isWorkersOwn: between !== 'sides' || isCardsNumber(picture, conflict),
       words,
     };
   }
-  return unpublishedNumbers(measurements) ?? unsetNumbers(measurements);
+  return unpublishedNumbers(picture) ?? unsetNumbers(picture);
 }
 
 /** What the warning itself says. */
-function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
-  const [value] = measurements.signal('block_not_published')?.values.keys() ?? [];
+function unpublishedNumbers(picture: Picture): Numbers | undefined {
+  const [value] = picture.signal('block_not_published')?.values.keys() ?? [];
   const [wanted, real] = value === undefined ? [] : (pairOf(value) ?? []);
   return wanted === undefined || real === undefined
     ? undefined
@@ -377,7 +368,7 @@ function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
 }
 
 /** A frontend without a number, of which only `lint` tells: where cards decide it is no number of its own. */
-function unsetNumbers({ evidence, sizes }: Measurements): Numbers | undefined {
+function unsetNumbers({ evidence, sizes }: Picture): Numbers | undefined {
   const isUnset = evidence.findings.some(({ ruleId }) => ruleId === 'block-size-unset');
   const workers = sizes.rows.filter(({ side }) => side === 'worker');
   const [worker] = workers;
@@ -388,20 +379,20 @@ function unsetNumbers({ evidence, sizes }: Measurements): Numbers | undefined {
     engines: worker.tokensPerBlock,
     side: 'frontend',
     isWorkersOwn: false,
-    words: `frontend ${FRONTEND_DEFAULT} by default, ${workerText(worker)}`,
+    words: `frontend ${FRONTEND_DEFAULT} by default, ${workerWords(worker)}`,
   };
 }
 
 /** Whether the frontend has its number from a card: it runs with it, and its version does not go by a variable. */
-function isCardsNumber({ dynamo }: Measurements, { ours }: SizeConflict): boolean {
+function isCardsNumber({ dynamo }: Picture, { ours }: SizeConflict): boolean {
   return ours.side === 'frontend' && ours.basis === 'in_use' && dynamo.decides !== 'variable';
 }
 
-function sideText({ side, tokensPerBlock, basis }: SizeConflict['ours']): string {
+function sideWords({ side, tokensPerBlock, basis }: SizeConflict['ours']): string {
   return `${side} ${tokensPerBlock}${basis === 'default' ? ' by default' : ''}`;
 }
 
-function workerText({ tokensPerBlock, basis }: SizeConflict['theirs']): string {
+function workerWords({ tokensPerBlock, basis }: SizeConflict['theirs']): string {
   return `worker ${tokensPerBlock}${basis === 'default' ? ' by default' : ''}`;
 }
 

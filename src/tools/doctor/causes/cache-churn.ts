@@ -1,8 +1,7 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
-import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { percent } from './shared-clues.js';
 
@@ -18,9 +17,9 @@ const ENOUGH = 0.2;
 /** The cache turns over faster than conversations come back. */
 export const cacheChurn: Cause = {
   id: 'cache_churn',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const pressure = [...preemptions(measurements), ...fullCache(measurements), ...overload(measurements)];
-    const turnover = turnoverOf(measurements);
+  suspect(picture: Picture): Suspicion | undefined {
+    const pressure = [...preemptions(picture), ...fullCache(picture), ...overload(picture)];
+    const turnover = turnoverOf(picture);
     const isBoth = pressure.length > 0 && turnover.length > 0;
     const hasProof = pressure.some(({ weight }) => weight === 'proof');
     const cluesFor: readonly ClueFor[] = [
@@ -30,8 +29,8 @@ export const cacheChurn: Cause = {
         weight: isBoth && !hasProof ? ('signature' as const) : clue.weight,
       })),
     ];
-    if (cluesFor.length === 0 || !isHarmful(measurements)) return undefined;
-    const { stores } = measurements;
+    if (cluesFor.length === 0 || !isHarmful(picture)) return undefined;
+    const { stores } = picture;
     const rate =
       stores === undefined || turnover.length === 0
         ? ''
@@ -41,22 +40,22 @@ export const cacheChurn: Cause = {
       explanation:
         'Running sequences take the blocks of prefixes that nobody uses at the moment. When a conversation comes back its blocks are gone, on every worker: the router is right to find nothing, and each turn is computed anew.',
       cluesFor,
-      cluesAgainst: against(measurements),
+      cluesAgainst: against(picture),
       explains: ['nothing_cached'],
-      fixes: memoryFixes(measurements),
+      fixes: memoryFixes(picture),
     };
   },
 };
 
 /** Churn is how a full cache works. It is a fault only where little is found. */
-function isHarmful(measurements: Measurements): boolean {
-  const { engineHits } = measurements;
-  const found = findsBlocks(measurements);
+function isHarmful(picture: Picture): boolean {
+  const { engineHits } = picture;
+  const found = findsBlocks(picture);
   if (engineHits !== undefined) return engineHits.share < ENOUGH;
   return found === undefined || found.share < ENOUGH;
 }
 
-function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
+function preemptions({ preemptions: taken }: Picture): readonly ClueFor[] {
   return taken === undefined || taken.value <= 0
     ? []
     : [
@@ -68,7 +67,7 @@ function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
       ];
 }
 
-function fullCache({ kvUsage }: Measurements): readonly ClueFor[] {
+function fullCache({ kvUsage }: Picture): readonly ClueFor[] {
   return kvUsage === undefined || kvUsage.value < FULL
     ? []
     : [
@@ -80,10 +79,10 @@ function fullCache({ kvUsage }: Measurements): readonly ClueFor[] {
       ];
 }
 
-function overload(measurements: Measurements): readonly ClueFor[] {
-  const memory = tightest(measurements.memory);
+function overload(picture: Picture): readonly ClueFor[] {
+  const memory = tightest(picture.memory);
   if (memory === undefined || loadOf(memory) < 1) return [];
-  const isFelt = (measurements.preemptions?.value ?? 0) > 0 || (measurements.kvUsage?.value ?? 0) >= FULL;
+  const isFelt = (picture.preemptions?.value ?? 0) > 0 || (picture.kvUsage?.value ?? 0) >= FULL;
   return [
     {
       says: `Sequences at their longest need ${memory.demandTokens} tokens, and the cache${memory.who === '' ? '' : ` of ${memory.who}`} has room for ${memory.capacityTokens}.`,
@@ -93,7 +92,7 @@ function overload(measurements: Measurements): readonly ClueFor[] {
   ];
 }
 
-function turnoverOf({ stores }: Measurements): readonly ClueFor[] {
+function turnoverOf({ stores }: Picture): readonly ClueFor[] {
   if (stores === undefined) return [];
   const stored = stores.applied + stores.parentMissing;
   const removed = stores.removed + stores.removeMissing;
@@ -108,9 +107,9 @@ function turnoverOf({ stores }: Measurements): readonly ClueFor[] {
       ];
 }
 
-function against(measurements: Measurements): readonly ClueAgainst[] {
-  const { kvUsage, engineHits, decisions } = measurements;
-  const reused = engineReuses(measurements);
+function against(picture: Picture): readonly ClueAgainst[] {
+  const { kvUsage, engineHits, decisions } = picture;
+  const reused = engineReuses(picture);
   return [
     ...(kvUsage !== undefined && kvUsage.value < 0.7
       ? [
@@ -121,7 +120,7 @@ function against(measurements: Measurements): readonly ClueAgainst[] {
           },
         ]
       : []),
-    ...(reused !== undefined && blindness(measurements) !== undefined
+    ...(reused !== undefined && blindness(picture) !== undefined
       ? [
           {
             says: `Engines do find prompts in their caches (${percent(engineHits?.share ?? 0)}) where the router finds none: churn alone would leave both with nothing.`,

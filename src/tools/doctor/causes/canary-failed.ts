@@ -1,5 +1,5 @@
 import { argumentsOf } from '../fixes/lines.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 import type { Cause, Suspicion } from './cause.js';
 
 /** Words by which a failed canary speaks against the event source, and not against counts or tokens. */
@@ -8,8 +8,8 @@ const SOURCE_WORDS = /another engine's events|not this engine's|event sources of
 /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
 export const canaryFailed: Cause = {
   id: 'canary_failed',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const failed = measurements.settings('canary').filter(({ value }) => value === 'failed');
+  suspect(picture: Picture): Suspicion | undefined {
+    const failed = picture.settings('canary').filter(({ value }) => value === 'failed');
     const [first] = failed;
     if (first === undefined) return undefined;
     const ofSource = failed.filter(({ origin }) => SOURCE_WORDS.test(origin.text));

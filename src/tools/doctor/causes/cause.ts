@@ -1,6 +1,6 @@
-import type { ClueAgainst, ClueFor, Symptom } from '../confidence.js';
 import type { CauseId, ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor, Symptom } from '../weigh.js';
 
 /** A cause that the evidence has something to say about, before it is held against the others. */
 export interface Suspicion {
@@ -18,5 +18,5 @@ export interface Suspicion {
 export interface Cause {
   readonly id: CauseId;
   /** Undefined when nothing speaks for it. Never throws. */
-  suspect(measurements: Measurements): Suspicion | undefined;
+  suspect(picture: Picture): Suspicion | undefined;
 }

@@ -1,25 +1,22 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { engineReuses, findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { engineReuses, findsBlocks, type Picture } from '../picture.js';
+import { isFalse, isTrue } from '../setting-words.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { percent } from './shared-clues.js';
 
 /** The router is told not to use the events that workers publish. */
 export const eventsIgnored: Cause = {
   id: 'events_ignored',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const [off] = measurements.runtimeSettings('router_uses_events').filter(({ value }) => isFalse(value));
-    const [publisher] = measurements
-      .runtimeSettings('publishes_kv_events')
-      .filter(({ value }) => isTrue(value));
-    const findings = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'events-ignored');
-    const found = findsBlocks(measurements);
-    const reused = engineReuses(measurements);
+  suspect(picture: Picture): Suspicion | undefined {
+    const [off] = picture.toldSettings('router_uses_events').filter(({ value }) => isFalse(value));
+    const [publisher] = picture.toldSettings('publishes_kv_events').filter(({ value }) => isTrue(value));
+    const findings = picture.evidence.findings.filter(({ ruleId }) => ruleId === 'events-ignored');
+    const found = findsBlocks(picture);
+    const reused = engineReuses(picture);
     const isWorse =
-      reused !== undefined && (found?.share ?? 0) < reused.share / 2 && measurements.routerHits.length > 0;
+      reused !== undefined && (found?.share ?? 0) < reused.share / 2 && picture.routerHits.length > 0;
     const cluesFor: readonly ClueFor[] = [
       ...(off === undefined || publisher === undefined
         ? []
@@ -53,7 +50,7 @@ export const eventsIgnored: Cause = {
       explanation:
         'The router takes what it sent to a worker for what the worker holds, for a fixed time. It never learns what was evicted, nor what others sent.',
       cluesFor,
-      cluesAgainst: guessesWell(measurements),
+      cluesAgainst: guessesWell(picture),
       explains: ['router_blind', 'no_stores', 'empty_tree'],
       fixes: [
         {
@@ -75,9 +72,9 @@ export const eventsIgnored: Cause = {
   },
 };
 
-function guessesWell(measurements: Measurements): readonly ClueAgainst[] {
-  const found = findsBlocks(measurements);
-  const { engineHits } = measurements;
+function guessesWell(picture: Picture): readonly ClueAgainst[] {
+  const found = findsBlocks(picture);
+  const { engineHits } = picture;
   const isClose = found !== undefined && (engineHits === undefined || found.share >= engineHits.share * 0.7);
   return !isClose || found === undefined
     ? []

@@ -1,26 +1,24 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { lossFixes } from '../fixes/events.js';
-import { findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { findsBlocks, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { missingShare, percent } from './shared-clues.js';
 
 /** Events arrive with gaps. */
 export const eventsLost: Cause = {
   id: 'events_lost',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const lost = measurements.signal('events_lost');
+  suspect(picture: Picture): Suspicion | undefined {
+    const lost = picture.signal('events_lost');
     const isHurt =
-      (missingShare(measurements) ?? 0) > 0.005 ||
-      measurements.signal('parent_block_not_found') !== undefined;
-    const dropped = measurements.gaps?.value ?? 0;
+      (missingShare(picture) ?? 0) > 0.005 || picture.signal('parent_block_not_found') !== undefined;
+    const dropped = picture.gaps?.value ?? 0;
     const cluesFor: readonly ClueFor[] = [
-      ...(measurements.gaps !== undefined && dropped > 0
+      ...(picture.gaps !== undefined && dropped > 0
         ? [
             {
               says: `Publishers dropped ${counted(dropped, 'event')}.`,
-              origin: measurements.gaps.origin,
+              origin: picture.gaps.origin,
               weight: isHurt ? ('proof' as const) : ('signature' as const),
             },
           ]
@@ -34,7 +32,7 @@ export const eventsLost: Cause = {
               weight: isHurt ? ('proof' as const) : ('signature' as const),
             },
           ]),
-      ...scatteredMisses(measurements),
+      ...scatteredMisses(picture),
     ];
     if (!cluesFor.some(({ weight }) => weight !== 'sign')) return undefined;
     return {
@@ -42,7 +40,7 @@ export const eventsLost: Cause = {
       explanation:
         'Each store names its parent. When one is lost, all that follows it in the same sequence finds no parent and is skipped, and a removal that is lost leaves the router believing in blocks that are gone.',
       cluesFor,
-      cluesAgainst: stillWorking(measurements),
+      cluesAgainst: stillWorking(picture),
       explains: ['parents_missing'],
       fixes: lossFixes(),
     };
@@ -55,14 +53,14 @@ function valuesOf(values: ReadonlyMap<string, number>): string {
 }
 
 /** Parents that lack now and then, while most stores are applied. */
-function scatteredMisses(measurements: Measurements): readonly ClueFor[] {
-  const share = missingShare(measurements);
-  return share === undefined || share <= 0.005 || share >= 0.5 || measurements.stores === undefined
+function scatteredMisses(picture: Picture): readonly ClueFor[] {
+  const share = missingShare(picture);
+  return share === undefined || share <= 0.005 || share >= 0.5 || picture.stores === undefined
     ? []
     : [
         {
-          says: `The router lacked the parents of ${measurements.stores.parentMissing} of ${measurements.stores.applied + measurements.stores.parentMissing} stores (${percent(share)}), and applied the others.`,
-          origin: measurements.stores.origin,
+          says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}), and applied the others.`,
+          origin: picture.stores.origin,
           weight: 'sign',
           symptom: 'parents_missing',
         },
@@ -70,9 +68,9 @@ function scatteredMisses(measurements: Measurements): readonly ClueFor[] {
 }
 
 /** Gaps that were closed by a replay do no harm. */
-function stillWorking(measurements: Measurements): readonly ClueAgainst[] {
-  const found = findsBlocks(measurements);
-  const { engineHits } = measurements;
+function stillWorking(picture: Picture): readonly ClueAgainst[] {
+  const found = findsBlocks(picture);
+  const { engineHits } = picture;
   const isClose = found !== undefined && (engineHits === undefined || found.share >= engineHits.share * 0.8);
   if (!isClose || found === undefined) return [];
   return [
@@ -80,7 +78,7 @@ function stillWorking(measurements: Measurements): readonly ClueAgainst[] {
       says: `The router finds about what engines have (${percent(found.share)}${engineHits === undefined ? '' : ` against ${percent(engineHits.share)}`}): gaps seem to have been closed.`,
       origin: found.origin,
       // Without what engines had, a router that finds something may find half of it.
-      weight: engineHits === undefined || (missingShare(measurements) ?? 0) > 0.005 ? 'weakens' : 'refutes',
+      weight: engineHits === undefined || (missingShare(picture) ?? 0) > 0.005 ? 'weakens' : 'refutes',
     },
   ];
 }

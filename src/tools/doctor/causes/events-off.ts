@@ -1,8 +1,8 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isFalse } from '../setting-values.js';
+import type { Picture } from '../picture.js';
+import { isFalse } from '../setting-words.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { workingRouter } from './shared-clues.js';
 import { noStores, publishers } from './store-clues.js';
@@ -10,11 +10,11 @@ import { noStores, publishers } from './store-clues.js';
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
   id: 'events_off',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const noStore = noStores(measurements);
-    const [uncached] = measurements.runtimeSettings('prefix_caching').filter(isOfWorkerAndOff);
-    const isFound = measurements.evidence.findings.some(({ ruleId }) => ruleId === 'prefix-caching-off');
-    const told = switchedOff(measurements, noStore.length > 0);
+  suspect(picture: Picture): Suspicion | undefined {
+    const noStore = noStores(picture);
+    const [uncached] = picture.toldSettings('prefix_caching').filter(isOfWorkerAndOff);
+    const isFound = picture.evidence.findings.some(({ ruleId }) => ruleId === 'prefix-caching-off');
+    const told = toldOff(picture, noStore.length > 0);
     const cluesFor: readonly ClueFor[] = [
       ...told,
       ...noStore.map((clue) => ({ ...clue, weight: told.length > 0 ? ('sign' as const) : clue.weight })),
@@ -28,13 +28,9 @@ export const eventsOff: Cause = {
           ? 'KV events are off: workers publish nothing, and the router knows of no block'
           : 'No KV event reaches the router: workers seem to publish none',
       explanation:
-        'The router learns from KV events alone what a worker holds. Without them its view of the workers stays empty, there is no warning, and requests go by load.',
+        'The router learns from KV events alone what a worker holds. Without them its picture of the workers stays empty, there is no warning, and requests go by load.',
       cluesFor,
-      cluesAgainst: [
-        ...workingRouter(measurements),
-        ...arriving(measurements),
-        ...switchedOn(measurements, told.length > 0),
-      ],
+      cluesAgainst: [...workingRouter(picture), ...arriving(picture), ...toldOn(picture, told.length > 0)],
       // Silence alone does not tell whether nobody speaks or nobody hears.
       explains: [
         ...(told.length > 0 ? (['no_stores'] as const) : []),
@@ -42,9 +38,7 @@ export const eventsOff: Cause = {
         'router_blind',
         'nothing_cached',
       ],
-      fixes: isCaching
-        ? [cachingFix(measurements), ...publishingFixes(measurements)]
-        : publishingFixes(measurements),
+      fixes: isCaching ? [cachingFix(picture), ...publishingFixes(picture)] : publishingFixes(picture),
     };
   },
 };
@@ -53,12 +47,12 @@ function isOfWorkerAndOff({ side, value }: { side: string; value: string }): boo
   return side === 'worker' && isFalse(value);
 }
 
-function switchedOff(measurements: Measurements, isWithoutStores: boolean): readonly ClueFor[] {
+function toldOff(picture: Picture, isWithoutStores: boolean): readonly ClueFor[] {
   const weight = isWithoutStores ? 'proof' : 'signature';
-  const disabled = measurements.signal('events_disabled');
-  const silent = measurements.runtimeSettings('publishes_kv_events').filter(isOfWorkerAndOff);
-  const uncached = measurements.runtimeSettings('prefix_caching').filter(isOfWorkerAndOff);
-  const usesEvents = !measurements.runtimeSettings('router_uses_events').some(({ value }) => isFalse(value));
+  const disabled = picture.signal('events_disabled');
+  const silent = picture.toldSettings('publishes_kv_events').filter(isOfWorkerAndOff);
+  const uncached = picture.toldSettings('prefix_caching').filter(isOfWorkerAndOff);
+  const usesEvents = !picture.toldSettings('router_uses_events').some(({ value }) => isFalse(value));
   return [
     ...(disabled === undefined
       ? []
@@ -79,7 +73,7 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
       origin,
       weight: weight as ClueFor['weight'],
     })),
-    ...measurements.evidence.findings
+    ...picture.evidence.findings
       .filter(({ ruleId }) => ruleId === 'kv-events-off' || ruleId === 'prefix-caching-off')
       .map(({ message, severity, file, line, column }) => ({
         says: `${message}.`,
@@ -94,17 +88,17 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
 }
 
 /** Workers that are told to publish: silence then has another reason, as long as none of them is told otherwise. */
-function switchedOn(measurements: Measurements, isSwitchedOff: boolean): readonly ClueAgainst[] {
-  const [on] = publishers(measurements);
-  return on === undefined || isSwitchedOff
+function toldOn(picture: Picture, isToldOff: boolean): readonly ClueAgainst[] {
+  const [on] = publishers(picture);
+  return on === undefined || isToldOff
     ? []
     : [{ says: 'Workers are told to publish KV events.', origin: on.origin, weight: 'weakens' }];
 }
 
 /** Where stores come, somebody publishes. */
-function arriving(measurements: Measurements): readonly ClueAgainst[] {
-  const { stores, published } = measurements;
-  const missing = measurements.signal('parent_block_not_found');
+function arriving(picture: Picture): readonly ClueAgainst[] {
+  const { stores, published } = picture;
+  const missing = picture.signal('parent_block_not_found');
   return [
     ...(stores !== undefined && stores.applied + stores.parentMissing > 0
       ? [

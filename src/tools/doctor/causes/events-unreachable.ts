@@ -1,8 +1,7 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { reachingFix } from '../fixes/events.js';
-import { MIN_DECISIONS } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { MIN_DECISIONS, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { workingRouter } from './shared-clues.js';
 import { isDeaf, noStores, publishers } from './store-clues.js';
@@ -10,12 +9,12 @@ import { isDeaf, noStores, publishers } from './store-clues.js';
 /** Events are published and do not arrive. */
 export const eventsUnreachable: Cause = {
   id: 'events_unreachable',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const unreachable = measurements.signal('events_unreachable');
-    const noStore = noStores(measurements);
-    const [publisher] = publishers(measurements);
+  suspect(picture: Picture): Suspicion | undefined {
+    const unreachable = picture.signal('events_unreachable');
+    const noStore = noStores(picture);
+    const [publisher] = publishers(picture);
     const cluesFor: readonly ClueFor[] = [
-      ...(isDeaf(measurements) ? [] : sentAndNotCome(measurements)),
+      ...(isDeaf(picture) ? [] : sentAndNotCome(picture)),
       ...(unreachable === undefined
         ? []
         : [
@@ -23,7 +22,7 @@ export const eventsUnreachable: Cause = {
               says: `${counted(unreachable.count, 'line')} of sockets of KV events that cannot be reached or ended.`,
               origin: unreachable.first,
               weight:
-                noStore.length > 0 || measurements.stores === undefined
+                noStore.length > 0 || picture.stores === undefined
                   ? ('signature' as const)
                   : ('sign' as const),
             },
@@ -31,7 +30,7 @@ export const eventsUnreachable: Cause = {
       ...noStore.map((clue) => ({
         ...clue,
         weight:
-          publisher !== undefined && measurements.stores !== undefined
+          publisher !== undefined && picture.stores !== undefined
             ? ('signature' as const)
             : ('sign' as const),
       })),
@@ -48,20 +47,20 @@ export const eventsUnreachable: Cause = {
     if (cluesFor.length === 0) return undefined;
     return {
       headline:
-        unreachable === undefined && measurements.published === undefined && publisher === undefined
+        unreachable === undefined && picture.published === undefined && publisher === undefined
           ? 'No KV event reaches the router: it may not get at the sockets of the workers'
           : 'KV events do not reach the router: workers publish, and nothing arrives',
       explanation:
         'Workers publish what they store over sockets of their own or a broker; the router waits for it and cannot tell silence from a network that lets nothing through. Requests are served, by load.',
       cluesFor,
-      cluesAgainst: [...workingRouter(measurements), ...arriving(measurements)],
+      cluesAgainst: [...workingRouter(picture), ...arriving(picture)],
       explains: ['no_stores', 'empty_tree', 'router_blind'],
       fixes: [reachingFix()],
     };
   },
 };
 
-function sentAndNotCome({ published, stores, routerHits }: Measurements): readonly ClueFor[] {
+function sentAndNotCome({ published, stores, routerHits }: Picture): readonly ClueFor[] {
   const served = Math.max(0, ...routerHits.map(({ count }) => count));
   const isLost =
     published !== undefined &&
@@ -81,7 +80,7 @@ function sentAndNotCome({ published, stores, routerHits }: Measurements): readon
     : [];
 }
 
-function arriving({ stores }: Measurements): readonly ClueAgainst[] {
+function arriving({ stores }: Picture): readonly ClueAgainst[] {
   return stores !== undefined && stores.applied + stores.parentMissing > 0
     ? [
         {

@@ -1,22 +1,20 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { STORE_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { findsBlocks } from '../measurements/cache-hits.js';
-import { courseOf } from '../measurements/log-sums.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { courseOf, findsBlocks, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { missingShare, percent } from './shared-clues.js';
 
 /** The router began after the engines had stored blocks, and does not know their parents. */
 export const frontendLate: Cause = {
   id: 'frontend_late',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const missing = measurements.signal('parent_block_not_found');
+  suspect(picture: Picture): Suspicion | undefined {
+    const missing = picture.signal('parent_block_not_found');
     const courses = missing?.logs.flatMap((entry) => courseOf(entry) ?? []) ?? [];
     const early = courses.length > 0 && courses.every((course) => course.early >= 0.6 && course.late < 0.1);
-    const share = missingShare(measurements);
-    const found = findsBlocks(measurements);
+    const share = missingShare(picture);
+    const found = findsBlocks(picture);
     const cluesFor: readonly ClueFor[] = [
       ...(missing !== undefined && early
         ? [
@@ -32,11 +30,11 @@ export const frontendLate: Cause = {
       share > 0.005 &&
       share < 0.5 &&
       found !== undefined &&
-      measurements.stores !== undefined
+      picture.stores !== undefined
         ? [
             {
-              says: `The router lacked the parents of ${measurements.stores.parentMissing} of ${measurements.stores.applied + measurements.stores.parentMissing} stores (${percent(share)}) and finds blocks all the same, as it does after it began in the middle.`,
-              origin: measurements.stores.origin,
+              says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}) and finds blocks all the same, as it does after it began in the middle.`,
+              origin: picture.stores.origin,
               weight: 'sign' as const,
               symptom: 'parents_missing' as const,
             },
@@ -44,12 +42,12 @@ export const frontendLate: Cause = {
         : []),
       ...(share !== undefined &&
       share >= 0.5 &&
-      measurements.sizes.agreed !== undefined &&
-      measurements.stores !== undefined
+      picture.sizes.agreed !== undefined &&
+      picture.stores !== undefined
         ? [
             {
-              says: `The router lacked the parents of ${measurements.stores.parentMissing} of ${measurements.stores.applied + measurements.stores.parentMissing} stores (${percent(share)}), and it has the same block size as the engines: these conversations seem to be older than itself.`,
-              origin: measurements.stores.origin,
+              says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}), and it has the same block size as the engines: these conversations seem to be older than itself.`,
+              origin: picture.stores.origin,
               weight: 'sign' as const,
               symptom: 'parents_missing' as const,
             },
@@ -63,7 +61,7 @@ export const frontendLate: Cause = {
       explanation:
         'Engines that ran before the frontend hold blocks that it never heard of. Stores that continue them have no parent it knows and are skipped, until the old blocks are evicted. It passes by itself, in minutes under load.',
       cluesFor,
-      cluesAgainst: goesOn(measurements),
+      cluesAgainst: goesOn(picture),
       explains: ['parents_missing'],
       fixes: [
         {
@@ -93,12 +91,12 @@ export const frontendLate: Cause = {
 };
 
 /** What belongs to a late start ends. */
-function goesOn(measurements: Measurements): readonly ClueAgainst[] {
+function goesOn(picture: Picture): readonly ClueAgainst[] {
   // Where router and engines agree, only what was before can lack so many parents, for as long as it comes back.
-  const weight = measurements.sizes.agreed === undefined ? 'refutes' : 'noted';
-  const missing = measurements.signal('parent_block_not_found');
+  const weight = picture.sizes.agreed === undefined ? 'refutes' : 'noted';
+  const missing = picture.signal('parent_block_not_found');
   const lasting = missing?.logs.find((entry) => (courseOf(entry)?.late ?? 0) >= 0.2);
-  const share = missingShare(measurements);
+  const share = missingShare(picture);
   return [
     ...(lasting === undefined
       ? []
@@ -109,11 +107,11 @@ function goesOn(measurements: Measurements): readonly ClueAgainst[] {
             weight: weight as ClueAgainst['weight'],
           },
         ]),
-    ...(share !== undefined && share >= 0.5 && measurements.stores !== undefined
+    ...(share !== undefined && share >= 0.5 && picture.stores !== undefined
       ? [
           {
             says: `Most stores fail (${percent(share)}).`,
-            origin: measurements.stores.origin,
+            origin: picture.stores.origin,
             weight: weight as ClueAgainst['weight'],
           },
         ]

@@ -1,28 +1,27 @@
-import type { ClueFor } from '../confidence.js';
 import type { SettingSighting } from '../evidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf, environmentOf } from '../fixes/lines.js';
-import { noneFound } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { noneFound, type Picture } from '../picture.js';
+import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { workingRouter } from './shared-clues.js';
 
 /** Workers or router hash with another seed or algorithm. */
 export const hashMismatch: Cause = {
   id: 'hash_mismatch',
-  suspect(measurements: Measurements): Suspicion | undefined {
+  suspect(picture: Picture): Suspicion | undefined {
     const differing = [
-      ...differences(measurements.runtimeSettings('hash_seed'), 'PYTHONHASHSEED'),
-      ...differences(measurements.runtimeSettings('hash_algorithm'), 'the hash algorithm'),
+      ...differences(picture.toldSettings('hash_seed'), 'PYTHONHASHSEED'),
+      ...differences(picture.toldSettings('hash_algorithm'), 'the hash algorithm'),
     ];
-    const isBlind = noneFound(measurements) !== undefined;
+    const isBlind = noneFound(picture) !== undefined;
     const cluesFor: readonly ClueFor[] = [
       ...differing.map(({ says, origin }) => ({
         says,
         origin,
         weight: isBlind ? ('signature' as const) : ('sign' as const),
       })),
-      ...measurements.evidence.findings
+      ...picture.evidence.findings
         .filter(({ ruleId }) => ruleId.startsWith('hash-'))
         .map(({ message, file, line, column }) => ({
           says: `${message}.`,
@@ -38,7 +37,7 @@ export const hashMismatch: Cause = {
         "The same tokens have another block hash on each worker. Whoever compares the engines' own hashes (a shared KV store, an index that goes by them) finds that workers have nothing in common. Dynamo's router and kv-accord hash the tokens of events themselves and are not concerned.",
       cluesFor,
       cluesAgainst: [
-        ...workingRouter(measurements),
+        ...workingRouter(picture),
         {
           says: "It only matters where something compares the engines' own hashes; no source tells whether anything does.",
           origin: undefined,

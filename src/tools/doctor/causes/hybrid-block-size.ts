@@ -1,22 +1,21 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { noneFound } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { noneFound, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { workingRouter } from './shared-clues.js';
 
 /** A hybrid model's effective size is another than the one that is told. */
 export const hybridBlockSize: Cause = {
   id: 'hybrid_block_size',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const changed = measurements.signal('block_size_changed_by_engine');
-    const kinds = measurements.settings('attention_kinds').filter(({ value }) => isMixed(value));
+  suspect(picture: Picture): Suspicion | undefined {
+    const changed = picture.signal('block_size_changed_by_engine');
+    const kinds = picture.settings('attention_kinds').filter(({ value }) => isMixed(value));
     const [kind] = kinds;
     const effective = effectiveSize(changed?.values);
-    const router = measurements.sizes.rows.find(
+    const router = picture.sizes.rows.find(
       ({ side, basis }) => side !== 'worker' && (basis === 'in_use' || basis === 'configured'),
     );
-    const isBlind = noneFound(measurements) !== undefined;
+    const isBlind = noneFound(picture) !== undefined;
     const differs = effective !== undefined && router !== undefined && router.tokensPerBlock !== effective;
     const cluesFor: readonly ClueFor[] = [
       ...(changed === undefined
@@ -57,9 +56,9 @@ export const hybridBlockSize: Cause = {
       explanation:
         'Models that mix attention with state-space layers or windows need blocks whose pages have one size in bytes. The engine raises the number by itself as it starts; who goes by the flag, or by the default, cuts prompts differently.',
       cluesFor,
-      cluesAgainst: [...workingRouter(measurements), ...sameNumber(measurements, effective)],
+      cluesAgainst: [...workingRouter(picture), ...sameNumber(picture, effective)],
       explains: ['router_blind', 'parents_missing', 'empty_tree'],
-      fixes: alignFixes(measurements, {
+      fixes: alignFixes(picture, {
         engines: effective,
         side: router?.side ?? 'worker',
         isWorkersOwn: router?.side === 'frontend' || router === undefined,
@@ -79,7 +78,7 @@ function effectiveSize(values: ReadonlyMap<string, number> | undefined): number 
   return first !== undefined && sizes.every((size) => size === first) ? Number(first) : undefined;
 }
 
-function sameNumber({ sizes }: Measurements, effective: number | undefined): readonly ClueAgainst[] {
+function sameNumber({ sizes }: Picture, effective: number | undefined): readonly ClueAgainst[] {
   const { agreed } = sizes;
   return agreed === undefined || (effective !== undefined && agreed.tokensPerBlock !== effective)
     ? []

@@ -1,15 +1,15 @@
 import { counted } from '../counted.js';
 import type { EventSourceSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 import type { Cause, Suspicion } from './cause.js';
 
 /** The KV events of a worker are read where another engine publishes its own. */
 export const misreadEvents: Cause = {
   id: 'misread_events',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const sightings = measurements.evidence.eventSources;
-    const logged = measurements.signal('accord_misread');
+  suspect(picture: Picture): Suspicion | undefined {
+    const sightings = picture.evidence.eventSources;
+    const logged = picture.signal('accord_misread');
     const [first] = sightings;
     if (first === undefined && logged === undefined) return undefined;
     const owner = first === undefined ? undefined : ownerOf(first, sightings);

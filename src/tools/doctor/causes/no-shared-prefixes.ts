@@ -1,8 +1,7 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { confirmingTest } from '../fixes/confirm.js';
-import { blindness, engineReuses } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { blindness, engineReuses, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { missingShare, percent } from './shared-clues.js';
 
@@ -12,14 +11,14 @@ const MANY_REQUESTS = 100;
 /** Prompts have nothing in common: there is nothing to find. */
 export const noSharedPrefixes: Cause = {
   id: 'no_shared_prefixes',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const blind = blindness(measurements);
-    const { engineHits, stores } = measurements;
-    if (blind === undefined || engineHits === undefined || engineReuses(measurements) !== undefined)
+  suspect(picture: Picture): Suspicion | undefined {
+    const blind = blindness(picture);
+    const { engineHits, stores } = picture;
+    if (blind === undefined || engineHits === undefined || engineReuses(picture) !== undefined)
       return undefined;
     if (blind.count < MANY_REQUESTS) return undefined;
-    const isAgreed = measurements.sizes.agreed !== undefined;
-    const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(measurements) ?? 0) < 0.01;
+    const isAgreed = picture.sizes.agreed !== undefined;
+    const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(picture) ?? 0) < 0.01;
     const cluesFor: readonly ClueFor[] = [
       {
         says: `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${counted(blind.count, 'decision')}: they agree.`,
@@ -44,10 +43,10 @@ export const noSharedPrefixes: Cause = {
       explanation:
         'A cache helps where prompts begin alike for at least one block. A time, a request id or a user name at the begin of a system prompt makes every prompt another one from its first block.',
       cluesFor,
-      cluesAgainst: [...pressure(measurements), ...(isAgreed ? [] : [SCATTERED])],
+      cluesAgainst: [...pressure(picture), ...(isAgreed ? [] : [SCATTERED])],
       explains: [],
       fixes: [
-        confirmingTest(measurements),
+        confirmingTest(picture),
         {
           says: 'Move what changes from request to request behind what stays the same in prompts',
           why: 'Blocks are found from the begin of a prompt up to the first token that differs. It is a change of the clients alone.',
@@ -70,7 +69,7 @@ const SCATTERED: ClueAgainst = {
   weight: 'noted',
 };
 
-function pressure({ preemptions, stores }: Measurements): readonly ClueAgainst[] {
+function pressure({ preemptions, stores }: Picture): readonly ClueAgainst[] {
   const isTurningOver = stores !== undefined && stores.removed + stores.removeMissing > stores.applied / 2;
   return [
     ...(preemptions === undefined || preemptions.value <= 0

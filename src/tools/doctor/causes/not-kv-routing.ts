@@ -1,15 +1,15 @@
-import type { ClueFor } from '../confidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
+import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { workingRouter } from './shared-clues.js';
 
 /** The frontend does not route by KV cache at all. */
 export const notKvRouting: Cause = {
   id: 'not_kv_routing',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const modes = measurements.settings('router_mode');
+  suspect(picture: Picture): Suspicion | undefined {
+    const modes = picture.settings('router_mode');
     const isKv = modes.some(({ value }) => value.trim().toLowerCase() === 'kv');
     const [other] = modes;
     const cluesFor: readonly ClueFor[] = [
@@ -22,7 +22,7 @@ export const notKvRouting: Cause = {
               weight: other.isDefault ? ('signature' as const) : ('proof' as const),
             },
           ]),
-      ...measurements.evidence.fleets
+      ...picture.evidence.fleets
         .filter(({ routingMode }) => routingMode === 'load_only')
         .map(({ group, reasons, origin }) => ({
           says: `kv-accord routes group ${group} by load alone${reasons.length === 0 ? '' : `: ${reasons.slice(0, 3).join('; ')}`}.`,
@@ -39,7 +39,7 @@ export const notKvRouting: Cause = {
       explanation:
         'Without the mode "kv" a frontend builds no index and asks nobody what is cached. Events may be published and read by nobody; follow-up turns meet their worker by chance.',
       cluesFor,
-      cluesAgainst: workingRouter(measurements),
+      cluesAgainst: workingRouter(picture),
       explains: ['router_blind', 'no_stores', 'empty_tree', 'uneven_decisions'],
       fixes: [
         {

@@ -1,25 +1,24 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isSome } from '../setting-values.js';
+import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
+import { isSome } from '../setting-words.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { missingShare, percent } from './shared-clues.js';
 
 /** Model, LoRA adapter or salt differ between request and events. */
 export const otherNamespace: Cause = {
   id: 'other_namespace',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const [adapter] = measurements.settings('lora_adapters').filter(({ value }) => isSome(value));
-    const { stores } = measurements;
-    const share = missingShare(measurements) ?? 0;
-    const reused = engineReuses(measurements);
-    const blind = blindness(measurements);
+  suspect(picture: Picture): Suspicion | undefined {
+    const [adapter] = picture.settings('lora_adapters').filter(({ value }) => isSome(value));
+    const { stores } = picture;
+    const share = missingShare(picture) ?? 0;
+    const reused = engineReuses(picture);
+    const blind = blindness(picture);
     if (adapter === undefined || reused === undefined || stores === undefined) return undefined;
     if (stores.applied === 0 || share >= 0.05) return undefined;
-    const found = findsBlocks(measurements);
+    const found = findsBlocks(picture);
     const isHalf = found !== undefined && found.share < reused.share / 2;
     if (blind === undefined && !isHalf) return undefined;
     const cluesFor: readonly ClueFor[] = [
@@ -41,7 +40,7 @@ export const otherNamespace: Cause = {
       explanation:
         "An adapter's name (or a salt) is part of a block's hash. When request and events do not carry the same one, blocks are stored under hashes that nobody looks for; nothing warns.",
       cluesFor,
-      cluesAgainst: sameNumber(measurements),
+      cluesAgainst: sameNumber(picture),
       explains: ['router_blind'],
       fixes: [
         {
@@ -74,7 +73,7 @@ export const otherNamespace: Cause = {
   },
 };
 
-function sameNumber({ sizes }: Measurements): readonly ClueAgainst[] {
+function sameNumber({ sizes }: Picture): readonly ClueAgainst[] {
   return sizes.conflicts.some(({ isProof }) => isProof)
     ? [
         {

@@ -1,6 +1,6 @@
-import type { ClueFor } from '../confidence.js';
-import type { Measurements } from '../measurements/measurements.js';
 import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
+import type { Picture } from '../picture.js';
+import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 
 const DOUBTED = 'kv_accord_router_worker_doubted';
@@ -15,7 +15,7 @@ const GAP_PART = 0.05;
 /** What engines report as cached is not what kv-accord's router predicted of their caches. */
 export const resultsContradict: Cause = {
   id: 'results_contradict',
-  suspect({ evidence }: Measurements): Suspicion | undefined {
+  suspect({ evidence }: Picture): Suspicion | undefined {
     const cluesFor = evidence.metrics.flatMap(cluesIn);
     if (cluesFor.length === 0) return undefined;
     return {

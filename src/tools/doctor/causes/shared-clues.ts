@@ -1,7 +1,6 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
-import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
+import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 
 /** `82.0 %`. */
 export function percent(share: number): string {
@@ -9,8 +8,8 @@ export function percent(share: number): string {
 }
 
 /** A router that finds blocks speaks against whatever would blind it. */
-export function workingRouter(measurements: Measurements): readonly ClueAgainst[] {
-  const found = findsBlocks(measurements);
+export function workingRouter(picture: Picture): readonly ClueAgainst[] {
+  const found = findsBlocks(picture);
   return found === undefined
     ? []
     : [
@@ -23,8 +22,8 @@ export function workingRouter(measurements: Measurements): readonly ClueAgainst[
 }
 
 /** The router finds nothing, and the engines had it: the plainest outside sign that the router cannot see what is there. */
-export function blindRouter(measurements: Measurements, weight: ClueFor['weight']): readonly ClueFor[] {
-  const blind = blindness(measurements);
+export function blindRouter(picture: Picture, weight: ClueFor['weight']): readonly ClueFor[] {
+  const blind = blindness(picture);
   if (blind === undefined) return [];
   const found: ClueFor = {
     says: `The router found no cached block in ${counted(blind.count, 'decision')}.`,
@@ -32,7 +31,7 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
     weight: 'sign',
     symptom: 'router_blind',
   };
-  const reused = engineReuses(measurements);
+  const reused = engineReuses(picture);
   return reused === undefined
     ? [found]
     : [
@@ -50,14 +49,14 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
 }
 
 /** Share of stores whose parent the router did not know, by counters; undefined without any. */
-export function missingShare({ stores }: Measurements): number | undefined {
+export function missingShare({ stores }: Picture): number | undefined {
   if (stores === undefined) return undefined;
   const all = stores.applied + stores.parentMissing;
   return all === 0 ? undefined : stores.parentMissing / all;
 }
 
 /** ` (the router goes by 16)`, where one number of it was seen. */
-export function routersNumber({ sizes }: Measurements): string {
+export function routersNumber({ sizes }: Picture): string {
   const numbers = sizes.rows
     .filter(({ side, basis }) => side !== 'worker' && basis === 'in_use')
     .map(({ tokensPerBlock }) => tokensPerBlock);

@@ -1,21 +1,20 @@
-import type { ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import type { SettingSighting } from '../evidence.js';
-import { MIN_DECISIONS } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { MIN_DECISIONS, type Picture } from '../picture.js';
+import { isFalse, isTrue } from '../setting-words.js';
+import type { ClueFor } from '../weigh.js';
 
 /** Workers that are told to publish their KV events. */
-export function publishers(measurements: Measurements): readonly SettingSighting[] {
-  return measurements
+export function publishers(picture: Picture): readonly SettingSighting[] {
+  return picture
     .settings('publishes_kv_events')
     .filter(({ side, value }) => side === 'worker' && isTrue(value));
 }
 
 /** Requests were served, and no store ever came; empty when stores came or nothing tells. */
-export function noStores(measurements: Measurements): readonly ClueFor[] {
-  const { stores, decisions, routerHits } = measurements;
-  if (isDeaf(measurements)) return [];
+export function noStores(picture: Picture): readonly ClueFor[] {
+  const { stores, decisions, routerHits } = picture;
+  if (isDeaf(picture)) return [];
   const served = Math.max(0, ...routerHits.map(({ count }) => count));
   if (stores !== undefined) {
     return stores.applied + stores.parentMissing === 0 && served >= MIN_DECISIONS
@@ -30,8 +29,8 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
       : [];
   }
   const warns =
-    measurements.signal('parent_block_not_found') !== undefined ||
-    measurements.signal('block_to_remove_not_found') !== undefined;
+    picture.signal('parent_block_not_found') !== undefined ||
+    picture.signal('block_to_remove_not_found') !== undefined;
   return decisions?.largestTreeSize === 0 && decisions.told >= MIN_DECISIONS && !warns
     ? [
         {
@@ -45,7 +44,7 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
 }
 
 /** A router that is told not to read events gets none, and that is no fault of those who publish. */
-export function isDeaf({ settings, evidence }: Measurements): boolean {
+export function isDeaf({ settings, evidence }: Picture): boolean {
   return (
     settings('router_uses_events').some(({ value }) => isFalse(value)) ||
     evidence.findings.some(({ ruleId }) => ruleId === 'events-ignored')

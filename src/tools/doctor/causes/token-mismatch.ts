@@ -9,7 +9,7 @@ import {
 import { counted } from '../counted.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 import type { Cause, Suspicion } from './cause.js';
 
 /** Two workers of one model that make other tokens of one prompt. */
@@ -22,9 +22,9 @@ interface Difference {
 /** Workers of one model have different tokenizers or chat templates. */
 export const tokenMismatch: Cause = {
   id: 'token_mismatch',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const differences = differencesIn(measurements.evidence.tokens);
-    const logged = measurements.signal('accord_tokens');
+  suspect(picture: Picture): Suspicion | undefined {
+    const differences = differencesIn(picture.evidence.tokens);
+    const logged = picture.signal('accord_tokens');
     const [first] = differences;
     if (first === undefined && logged === undefined) return undefined;
     const isTokenizer = first !== undefined && isTextProbe(probeOf(first.field));

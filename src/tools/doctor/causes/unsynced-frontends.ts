@@ -1,23 +1,22 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { findsBlocks } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { findsBlocks, type Picture } from '../picture.js';
+import { isFalse, isTrue } from '../setting-words.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { percent } from './shared-clues.js';
 
 /** Several frontends or routers, none of which knows what the others sent where. */
 export const unsyncedFrontends: Cause = {
   id: 'unsynced_frontends',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const [replicas] = measurements.settings('frontend_replicas').filter(({ value }) => Number(value) > 1);
-    const pages = measurements.evidence.metrics.filter(({ program }) => program === 'dynamo-frontend');
+  suspect(picture: Picture): Suspicion | undefined {
+    const [replicas] = picture.settings('frontend_replicas').filter(({ value }) => Number(value) > 1);
+    const pages = picture.evidence.metrics.filter(({ program }) => program === 'dynamo-frontend');
     const count = Math.max(pages.length, Number(replicas?.value ?? 0));
-    const sync = measurements.settings('router_replica_sync');
+    const sync = picture.settings('router_replica_sync');
     if (count < 2 || sync.some(({ value }) => isTrue(value))) return undefined;
     const [off] = sync.filter(({ value }) => isFalse(value));
-    const [guess] = measurements.settings('router_uses_events').filter(({ value }) => isFalse(value));
+    const [guess] = picture.settings('router_uses_events').filter(({ value }) => isFalse(value));
     const where = replicas?.origin ?? { place: pages[1]?.name ?? '', text: '' };
     const cluesFor: readonly ClueFor[] = [
       {
@@ -40,7 +39,7 @@ export const unsyncedFrontends: Cause = {
       explanation:
         'Each router counts the load and, without KV events, the blocks of the requests that it sent itself. A conversation that meets another frontend than before is new to it, and workers are loaded unevenly.',
       cluesFor,
-      cluesAgainst: working(measurements),
+      cluesAgainst: working(picture),
       explains: ['uneven_decisions'],
       fixes: [
         {
@@ -66,9 +65,9 @@ export const unsyncedFrontends: Cause = {
   },
 };
 
-function working(measurements: Measurements): readonly ClueAgainst[] {
-  const found = findsBlocks(measurements);
-  const { engineHits } = measurements;
+function working(picture: Picture): readonly ClueAgainst[] {
+  const found = findsBlocks(picture);
+  const { engineHits } = picture;
   const isLow = found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
   return found === undefined || isLow
     ? []

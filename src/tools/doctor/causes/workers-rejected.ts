@@ -1,10 +1,9 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
-import type { SignalSum } from '../measurements/log-sums.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture, SignalSum } from '../picture.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 
 /** Decisions from which on it is no chance that a worker gets none. */
@@ -13,8 +12,8 @@ const MANY_DECISIONS = 50;
 /** A part of the fleet is rejected because its card differs. */
 export const workersRejected: Cause = {
   id: 'workers_rejected',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const rejected = measurements.signal('workers_rejected');
+  suspect(picture: Picture): Suspicion | undefined {
+    const rejected = picture.signal('workers_rejected');
     const cluesFor: readonly ClueFor[] = [
       ...(rejected === undefined
         ? []
@@ -25,10 +24,10 @@ export const workersRejected: Cause = {
               weight: 'proof' as const,
             },
           ]),
-      ...idleWorkers(measurements),
+      ...idleWorkers(picture),
     ];
     if (cluesFor.length === 0) return undefined;
-    const sizes = workerSizes(measurements);
+    const sizes = workerSizes(picture);
     const words = sizes.length > 1 ? `; workers have blocks of ${sizes.join(' and ')} tokens` : '';
     return {
       headline:
@@ -38,9 +37,9 @@ export const workersRejected: Cause = {
       explanation:
         'A frontend keeps the configuration of the first worker that it accepts and rejects all whose card has another checksum, by the block size or anything else. Requests go on being served, by fewer workers; /health goes on listing the rejected ones. Which of them wins is a matter of arrival.',
       cluesFor,
-      cluesAgainst: allServe(measurements),
+      cluesAgainst: allServe(picture),
       explains: ['uneven_decisions'],
-      fixes: fixesFor(measurements, sizes),
+      fixes: fixesFor(picture, sizes),
     };
   },
 };
@@ -54,7 +53,7 @@ function namesOf(byWorker: ReadonlyMap<string, number>): string {
 }
 
 /** Workers that came and never got a request although there were many. */
-function idleWorkers({ signal, decisions }: Measurements): readonly ClueFor[] {
+function idleWorkers({ signal, decisions }: Picture): readonly ClueFor[] {
   const added = signal('worker_added');
   if (added === undefined || decisions === undefined || decisions.count < MANY_DECISIONS) return [];
   const known = [...added.byWorker.keys()].filter((name) => name !== '');
@@ -73,7 +72,7 @@ function idleWorkers({ signal, decisions }: Measurements): readonly ClueFor[] {
 }
 
 /** Workers that left after the last rejection: the change that caused it may be over. */
-function allServe({ signal }: Measurements): readonly ClueAgainst[] {
+function allServe({ signal }: Picture): readonly ClueAgainst[] {
   const removed = signal('worker_removed');
   const rejected = signal('workers_rejected');
   if (removed === undefined || rejected === undefined) return [];
@@ -100,16 +99,14 @@ function lastMsOf({ logs }: SignalSum): number {
   );
 }
 
-function workerSizes({ sizes }: Measurements): readonly number[] {
+function workerSizes({ sizes }: Picture): readonly number[] {
   const workers = sizes.rows.filter(({ side }) => side === 'worker');
   return [...new Set(workers.map(({ tokensPerBlock }) => tokensPerBlock))].sort((a, b) => a - b);
 }
 
-function fixesFor(measurements: Measurements, sizes: readonly number[]): readonly ProposedFix[] {
+function fixesFor(picture: Picture, sizes: readonly number[]): readonly ProposedFix[] {
   const [smallest, ...others] = sizes;
-  const frontend = measurements.sizes.rows.find(
-    ({ side, basis }) => side === 'frontend' && basis === 'in_use',
-  );
+  const frontend = picture.sizes.rows.find(({ side, basis }) => side === 'frontend' && basis === 'in_use');
   const wanted = frontend?.tokensPerBlock ?? (others.length === 0 ? undefined : smallest);
   const compare: ProposedFix = {
     says: 'See what differs between the cards of the accepted and the rejected worker',
@@ -125,7 +122,7 @@ function fixesFor(measurements: Measurements, sizes: readonly number[]): readonl
     ],
   };
   if (wanted === undefined || others.length === 0) return [compare];
-  const [worker, ...rest] = alignFixes(measurements, { engines: wanted, side: 'worker', isWorkersOwn: true });
+  const [worker, ...rest] = alignFixes(picture, { engines: wanted, side: 'worker', isWorkersOwn: true });
   return worker === undefined
     ? [compare]
     : [{ ...worker, verify: [...sizeChecks(wanted), ...compare.verify] }, compare, ...rest];

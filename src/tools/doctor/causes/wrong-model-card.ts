@@ -1,22 +1,21 @@
-import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses } from '../measurements/cache-hits.js';
-import type { Measurements } from '../measurements/measurements.js';
-import { isSome } from '../setting-values.js';
+import { blindness, engineReuses, type Picture } from '../picture.js';
+import { isSome } from '../setting-words.js';
 import { ownerOf } from '../sizes.js';
+import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
 import { blindRouter, missingShare, routersNumber, workingRouter } from './shared-clues.js';
 
 /** A worker registered another number than its engine cuts, and nothing says so. */
 export const wrongModelCard: Cause = {
   id: 'wrong_model_card',
-  suspect(measurements: Measurements): Suspicion | undefined {
-    const isLoud = measurements.signal('block_not_published') !== undefined;
-    const cards = isLoud ? [] : measurements.sizes.conflicts.filter(({ between }) => between === 'own');
+  suspect(picture: Picture): Suspicion | undefined {
+    const isLoud = picture.signal('block_not_published') !== undefined;
+    const cards = isLoud ? [] : picture.sizes.conflicts.filter(({ between }) => between === 'own');
     const [card] = cards;
-    const inSilence = silence(measurements);
-    const finding = measurements.evidence.findings.find(({ ruleId }) => ruleId === 'worker-card-differs');
+    const inSilence = silence(picture);
+    const finding = picture.evidence.findings.find(({ ruleId }) => ruleId === 'worker-card-differs');
     const cluesFor: readonly ClueFor[] = [
       ...cards.flatMap(({ ours, theirs }) => [
         {
@@ -32,21 +31,21 @@ export const wrongModelCard: Cause = {
           symptom: 'own_number' as const,
         },
       ]),
-      ...inFiles(measurements),
+      ...inFiles(picture),
       ...inSilence,
     ];
     if (cluesFor.length === 0) return undefined;
     return {
       headline:
         card === undefined
-          ? `Wrong model card: ${inSilence.length === 0 && finding !== undefined ? finding.message : `stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(measurements)}`}`
+          ? `Wrong model card: ${inSilence.length === 0 && finding !== undefined ? finding.message : `stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(picture)}`}`
           : `Wrong model card: ${ownerOf(card.theirs)} declares blocks of ${card.ours.tokensPerBlock} tokens and its engine cuts ${card.theirs.tokensPerBlock}`,
       explanation:
         'The router takes the block size from the card that a worker registers, and cuts prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, their hashes are only never those that the router looks for. There is no warning anywhere.',
       cluesFor,
-      cluesAgainst: [...workingRouter(measurements), ...otherSigns(measurements)],
+      cluesAgainst: [...workingRouter(picture), ...otherSigns(picture)],
       explains: ['router_blind', 'empty_tree'],
-      fixes: alignFixes(measurements, {
+      fixes: alignFixes(picture, {
         engines: card?.theirs.tokensPerBlock,
         side: 'worker',
         isWorkersOwn: true,
@@ -55,9 +54,9 @@ export const wrongModelCard: Cause = {
   },
 };
 
-function inFiles(measurements: Measurements): readonly ClueFor[] {
-  const isBlind = blindness(measurements) !== undefined;
-  return measurements.evidence.findings
+function inFiles(picture: Picture): readonly ClueFor[] {
+  const isBlind = blindness(picture) !== undefined;
+  return picture.evidence.findings
     .filter(({ ruleId }) => ruleId === 'worker-card-differs')
     .map(({ message, severity, file, line, column }) => ({
       says: `${message}.`,
@@ -67,18 +66,17 @@ function inFiles(measurements: Measurements): readonly ClueFor[] {
 }
 
 /** Stores without any fault, no hit, and an engine that reuses. */
-function silence(measurements: Measurements): readonly ClueFor[] {
-  const { stores } = measurements;
-  const share = missingShare(measurements);
+function silence(picture: Picture): readonly ClueFor[] {
+  const { stores } = picture;
+  const share = missingShare(picture);
   const isSilent =
     stores !== undefined &&
     share !== undefined &&
     share < 0.01 &&
-    measurements.signal('parent_block_not_found') === undefined;
-  if (!isSilent || blindness(measurements) === undefined || engineReuses(measurements) === undefined)
-    return [];
+    picture.signal('parent_block_not_found') === undefined;
+  if (!isSilent || blindness(picture) === undefined || engineReuses(picture) === undefined) return [];
   return [
-    ...blindRouter(measurements, 'signature'),
+    ...blindRouter(picture, 'signature'),
     {
       says: `The router applied ${counted(stores.applied, 'store')} and lacked no parent: events arrive whole.`,
       origin: stores.origin,
@@ -88,9 +86,9 @@ function silence(measurements: Measurements): readonly ClueFor[] {
   ];
 }
 
-function otherSigns(measurements: Measurements): readonly ClueAgainst[] {
-  const { agreed } = measurements.sizes;
-  const adapters = measurements.settings('lora_adapters').filter(({ value }) => isSome(value));
+function otherSigns(picture: Picture): readonly ClueAgainst[] {
+  const { agreed } = picture.sizes;
+  const adapters = picture.settings('lora_adapters').filter(({ value }) => isSome(value));
   const [adapter] = adapters;
   return [
     ...(agreed === undefined

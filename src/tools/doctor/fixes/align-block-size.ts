@@ -2,7 +2,7 @@ import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SettingName, Side, SizeSighting } from '../evidence.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
@@ -18,28 +18,28 @@ export interface Alignment {
 }
 
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
-export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
+export function alignFixes(picture: Picture, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn } = alignment;
-  if (engines === undefined) return [findingNumbers(), confirmingTest(measurements)];
-  if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
-  if (side === 'indexer') return indexerFixes(measurements, engines);
-  const worker = workerFixes(measurements, engines);
-  const frontend = frontendFixes(measurements, engines);
-  const { decides } = measurements.dynamo;
+  if (engines === undefined) return [findingNumbers(), confirmingTest(picture)];
+  if (side === 'router') return [...routerFixes(picture, engines), confirmingTest(picture)];
+  if (side === 'indexer') return indexerFixes(picture, engines);
+  const worker = workerFixes(picture, engines);
+  const frontend = frontendFixes(picture, engines);
+  const { decides } = picture.dynamo;
   // What the card decides is not mended at the frontend, whatever its variable says.
   const isCard = isWorkersOwn || decides === 'card';
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
-  return [...ordered, gate(engines), confirmingTest(measurements)];
+  return [...ordered, gate(engines), confirmingTest(picture)];
 }
 
 /** Brings the workers of one group of kv-accord to one number that their engines can take. */
 export function agreeFixes(
-  measurements: Measurements,
+  picture: Picture,
   agreed: SizeSighting,
   differing: SizeSighting,
 ): readonly ProposedFix[] {
-  const others = sizeFactsOf(measurements, agreed);
-  const own = sizeFactsOf(measurements, differing);
+  const others = sizeFactsOf(picture, agreed);
+  const own = sizeFactsOf(picture, differing);
   const rules = [sizeRule(others), sizeRule(own)];
   const target = commonSize(rules, [agreed.tokensPerBlock, differing.tokensPerBlock]);
   const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
@@ -81,10 +81,10 @@ const ENGINES: ReadonlyMap<string, EngineKind> = new Map([
 ]);
 
 /** What is known of the engine whose size was seen: by its own settings, else by those of the fleet. */
-function sizeFactsOf(measurements: Measurements, { who, tokensPerBlock }: SizeSighting): SizeFacts {
+function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): SizeFacts {
   const setting = (name: SettingName): string | undefined =>
-    measurements.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
-  const backend = setting('backend') ?? measurements.dynamo.backend ?? '';
+    picture.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
+  const backend = setting('backend') ?? picture.dynamo.backend ?? '';
   const contextParallel = Number(setting('context_parallel_size') ?? 1);
   return {
     engineKind: ENGINES.get(backend) ?? EngineKind.UNSPECIFIED,
@@ -107,8 +107,8 @@ function noteOf({ engineKind }: SizeFacts): string {
   }
 }
 
-function frontendFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
-  const { decides, version } = measurements.dynamo;
+function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const { decides, version } = picture.dynamo;
   const why =
     decides === 'variable'
       ? `In Dynamo ${version?.text} with its Python chat processor the frontend's own number decides, 16 when it has none. Only the frontend starts anew; caches stay.`
@@ -116,7 +116,7 @@ function frontendFixes(measurements: Measurements, engines: number): readonly Pr
         ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
         : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the cure, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below tells which it is.";
   const said = { why, disturbs: 'frontend', verify: sizeChecks(engines) } as const;
-  const fromFiles = fixesFrom(measurements, ['block-size-unset', 'block-size-mismatch'], said);
+  const fromFiles = fixesFrom(picture, ['block-size-unset', 'block-size-mismatch'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -135,14 +135,14 @@ function frontendFixes(measurements: Measurements, engines: number): readonly Pr
       ];
 }
 
-function workerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
-  const { backend } = measurements.dynamo;
+function workerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+  const { backend } = picture.dynamo;
   const said = {
     why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; the caches of those that start anew are lost.",
     disturbs: 'one_worker_at_a_time',
     verify: sizeChecks(engines),
   } as const;
-  const fromFiles = fixesFrom(measurements, ['worker-card-differs'], said);
+  const fromFiles = fixesFrom(picture, ['worker-card-differs'], said);
   if (fromFiles.length > 0) return fromFiles;
   const [says, commands] = registration(backend, engines);
   return [{ ...said, says, files: [], commands }];
@@ -187,7 +187,7 @@ function registration(backend: string | undefined, engines: number): readonly [s
   }
 }
 
-function routerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
+function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
   const said = {
     why: "dynamo.router goes by its own number in all versions (128 when it has none) and never compares it with the workers' cards. Only the router starts anew.",
     disturbs: 'frontend',
@@ -196,7 +196,7 @@ function routerFixes(measurements: Measurements, engines: number): readonly Prop
       'An answer of get_overlap_scores for a prompt that was sent before: device_blocks above 0.',
     ],
   } as const;
-  const fromFiles = fixesFrom(measurements, ['router-block-size-default', 'block-size-mismatch'], said);
+  const fromFiles = fixesFrom(picture, ['router-block-size-default', 'block-size-mismatch'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -215,7 +215,7 @@ function routerFixes(measurements: Measurements, engines: number): readonly Prop
       ];
 }
 
-function indexerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
+function indexerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
   const said = {
     why: 'dynamo.indexer goes by --block-size in all versions; there is no variable. It drops every block of another size after three warnings. Only the indexer starts anew.',
     disturbs: 'frontend',
@@ -223,7 +223,7 @@ function indexerFixes(measurements: Measurements, engines: number): readonly Pro
       'curl -s http://INDEXER:8090/metrics | grep kv_cache_events_applied    # status="ok" should grow, parent_block_not_found stand still',
     ],
   } as const;
-  const fromFiles = fixesFrom(measurements, ['indexer-block-size'], said);
+  const fromFiles = fixesFrom(picture, ['indexer-block-size'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [

@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 
 /** Where to look whether a router's number is right. */
 export function sizeChecks(tokensPerBlock: number): readonly string[] {
@@ -47,7 +47,7 @@ const LONG_PROMPT = '$(yes "The same long prefix for both requests." | head -n 2
  * memory pressure the second must be found. Tells a router that cannot see
  * from a cache that is too small.
  */
-export function confirmingTest({ evidence }: Pick<Measurements, 'evidence'>): ProposedFix {
+export function confirmingTest({ evidence }: Pick<Picture, 'evidence'>): ProposedFix {
   const model =
     evidence.settings.find(({ name, value }) => name === 'model' && isPlain(value))?.value ?? 'MODEL';
   return {

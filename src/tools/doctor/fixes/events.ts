@@ -1,6 +1,6 @@
 import { isAtLeast } from '../../manifests/lint/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 import { STORE_CHECKS } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml } from './lines.js';
@@ -8,13 +8,13 @@ import { argumentsOf, engineYaml } from './lines.js';
 const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
 
 /** Lets workers publish what they hold. */
-export function publishingFixes(measurements: Measurements): readonly ProposedFix[] {
+export function publishingFixes(picture: Picture): readonly ProposedFix[] {
   const said = {
     why: 'The router learns from events alone what a worker holds. Each worker starts anew and loses its cache; they may do so one after the other.',
     disturbs: 'one_worker_at_a_time',
     verify: STORE_CHECKS,
   } as const;
-  const fromFiles = fixesFrom(measurements, ['kv-events-off'], said);
+  const fromFiles = fixesFrom(picture, ['kv-events-off'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -22,12 +22,12 @@ export function publishingFixes(measurements: Measurements): readonly ProposedFi
           ...said,
           says: 'Let the workers publish their KV events',
           files: [],
-          commands: publishFlags(measurements),
+          commands: publishFlags(picture),
         },
       ];
 }
 
-function publishFlags({ dynamo: { backend, version } }: Measurements): readonly string[] {
+function publishFlags({ dynamo: { backend, version } }: Picture): readonly string[] {
   const trtllm =
     version !== undefined && !isAtLeast(version, 1, 3)
       ? '--publish-events-and-metrics'
@@ -48,7 +48,7 @@ function publishFlags({ dynamo: { backend, version } }: Measurements): readonly 
 }
 
 /** Prefix caching that was switched off. */
-export function cachingFix({ dynamo: { backend } }: Measurements): ProposedFix {
+export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
   const lines = [
     ['vllm', argumentsOf('vLLM', '--enable-prefix-caching', 'take --no-enable-prefix-caching out')],
     ['sglang', argumentsOf('SGLang', 'without --disable-radix-cache')],

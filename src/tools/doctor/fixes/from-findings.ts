@@ -1,7 +1,7 @@
 import type { Finding } from '../../manifests/lint/finding.js';
 import { applyEdits, type TextEdit } from '../../manifests/text-edit.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
+import type { Picture } from '../picture.js';
 
 /**
  * What `lint` would change in the manifests, for findings of some rules. Those
@@ -9,7 +9,7 @@ import type { Measurements } from '../measurements/measurements.js';
  * Files whose text was not given are told in words only.
  */
 export function fixesFrom(
-  { evidence }: Pick<Measurements, 'evidence'>,
+  { evidence }: Pick<Picture, 'evidence'>,
   ruleIds: readonly string[],
   said: Pick<ProposedFix, 'why' | 'disturbs' | 'verify'>,
 ): readonly ProposedFix[] {
@@ -28,7 +28,7 @@ export function fixesFrom(
 }
 
 function changedFiles(
-  manifests: Measurements['evidence']['manifests'],
+  manifests: Picture['evidence']['manifests'],
   fixes: readonly NonNullable<Finding['fix']>[],
 ): ProposedFix['files'] {
   return manifests.flatMap(({ file, text }) => {

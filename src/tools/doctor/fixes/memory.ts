@@ -1,6 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
+import type { Picture } from '../picture.js';
 import { confirmingTest } from './confirm.js';
 import { argumentsOf, engineYaml } from './lines.js';
 
@@ -10,12 +10,12 @@ const CHECKS: readonly string[] = [
 ];
 
 /** Leaves more of the cache to prefixes: first fewer sequences at a time, then more memory, then other places to keep them. */
-export function memoryFixes(measurements: Measurements): readonly ProposedFix[] {
-  const { backend } = measurements.dynamo;
+export function memoryFixes(picture: Picture): readonly ProposedFix[] {
+  const { backend } = picture.dynamo;
   return [
-    confirmingTest(measurements),
-    fewerSequences(backend, tightest(measurements.memory)),
-    ...moreMemory(measurements, backend),
+    confirmingTest(picture),
+    fewerSequences(backend, tightest(picture.memory)),
+    ...moreMemory(picture, backend),
     moreRetention(backend),
   ];
 }
@@ -57,9 +57,9 @@ function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | 
   };
 }
 
-function moreMemory(measurements: Measurements, backend: string | undefined): readonly ProposedFix[] {
+function moreMemory(picture: Picture, backend: string | undefined): readonly ProposedFix[] {
   const isTrtllm = backend === 'trtllm';
-  const [setting] = measurements.settings(isTrtllm ? 'free_gpu_memory_fraction' : 'gpu_memory_utilization');
+  const [setting] = picture.settings(isTrtllm ? 'free_gpu_memory_fraction' : 'gpu_memory_utilization');
   const present = setting === undefined ? undefined : Number(setting.value);
   // Above this, what engines need beside the cache no longer fits.
   const isFull = present !== undefined && present >= 0.95;

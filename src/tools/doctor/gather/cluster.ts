@@ -62,7 +62,7 @@ export async function gatherPods(
   try {
     pods = await listAll(`${path}/pods`, modules);
   } catch (error) {
-    return [clusterProblem(name, error)];
+    return [clusterTrouble(name, error)];
   }
   const containers = containersOf(pods);
   const events = await listAll(`${path}/events`, modules).catch((error: unknown) => {
@@ -89,7 +89,7 @@ export async function gatherPods(
 }
 
 /** Why a cluster, or a part of it, was not read. */
-function clusterProblem(name: string, error: unknown): EvidencePart {
+function clusterTrouble(name: string, error: unknown): EvidencePart {
   if (!(error instanceof KubernetesError)) throw error;
   return notRead('cluster', name, error.message);
 }

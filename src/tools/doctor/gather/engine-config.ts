@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/yaml-bounds.js';
+import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
 import { counted } from '../counted.js';
 import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';

@@ -1,4 +1,4 @@
-import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/bounded-json.js';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { EvidencePart } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';

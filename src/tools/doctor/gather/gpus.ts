@@ -1,5 +1,5 @@
-import type { Environment } from '../../../edge/platform/environment.js';
-import { runProgram } from '../../../edge/platform/run-program.js';
+import type { Environment } from '../../../edge/platform/processes/environment.js';
+import { runProgram } from '../../../edge/platform/processes/run-program.js';
 import { counted } from '../counted.js';
 import type { EvidencePart, GpuSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';

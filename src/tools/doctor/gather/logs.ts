@@ -1,5 +1,9 @@
-import { type ByteSource, openByteSource, standardInputSource } from '../../../edge/platform/byte-source.js';
 import type { Clock } from '../../../edge/platform/clock.js';
+import {
+  type ByteSource,
+  openByteSource,
+  standardInputSource,
+} from '../../../edge/platform/streams/byte-source.js';
 import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';

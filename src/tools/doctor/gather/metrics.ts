@@ -1,4 +1,4 @@
-import type { HttpGet } from '../../../edge/platform/http-get.js';
+import type { HttpGet } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/bounded-json.js';
-import { kindOfPath } from '../../../edge/platform/find-files.js';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import type { EvidencePart, ModelShape } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { notRead, outcome } from './outcomes.js';

@@ -1,5 +1,5 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import { explainSystemError } from '../../../edge/platform/file.js';
+import { explainSystemError } from '../../../edge/platform/files/file.js';
 import type { EvidencePart, SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 

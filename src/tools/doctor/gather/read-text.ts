@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { readWholeFile } from '../../../edge/platform/file-watcher.js';
+import { readWholeFile } from '../../../edge/platform/files/file-watcher.js';
 
 /**
  * A text file of at most `maxBytes`, also when it is packed by gzip, as many

@@ -1,6 +1,6 @@
-import type { ByteSource } from '../../../edge/platform/byte-source.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
+import type { ByteSource } from '../../../edge/platform/streams/byte-source.js';
 import { decodedPieces } from './decoded-pieces.js';
 import { LineBlocks } from './line-blocks.js';
 import { LineReader } from './line-reader.js';

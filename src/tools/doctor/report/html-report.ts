@@ -9,12 +9,12 @@ import { ratesPart } from './html/rates-part.js';
 import { routingPart } from './html/routing-part.js';
 import { STYLE } from './html/style.js';
 import { table } from './html/table.js';
-import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './labels.js';
 import type { ReportOptions } from './report-options.js';
 import { placeText, rawText, shownDiff } from './safe-text.js';
 import { sourceDetail, sourceName } from './sentences.js';
 import { settingRows } from './setting-rows.js';
 import { sizeRows } from './size-rows.js';
+import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './words.js';
 
 /** Nothing is loaded from anywhere and nothing runs, whatever a foreign log has in it. */
 const CONTENT_SECURITY_POLICY =

@@ -2,7 +2,6 @@ import { onOneLine } from '../../../core/text/printable.js';
 import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { amountText, countText, dateText } from './figures.js';
-import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './labels.js';
 import { bulletList, code, escaped, fenced, tableOf } from './markdown.js';
 import { rateRows } from './rate-rows.js';
 import type { ReportOptions } from './report-options.js';
@@ -11,6 +10,7 @@ import { memorySentence, routingSentence, sourceDetail, sourceName } from './sen
 import { sparkline } from './series.js';
 import { settingRows } from './setting-rows.js';
 import { sizeRows } from './size-rows.js';
+import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './words.js';
 
 /** Characters of a rate in a table. */
 const SPARKLINE_CHARS = 48;

@@ -2,7 +2,7 @@ import { onOneLine } from '../../../core/text/printable.js';
 import type { LogSummary, RateSeries } from '../logs/log-summary.js';
 import { masked } from '../logs/masking.js';
 import { dateText, timeOfDayText } from './figures.js';
-import { SIGNAL_LABELS } from './labels.js';
+import { SIGNAL_WORDS } from './words.js';
 
 /** One thing in one log, over time. */
 export interface RateRow {
@@ -29,7 +29,7 @@ export function rateRows(logs: readonly LogSummary[]): readonly RateRow[] {
     });
     const { decisions } = log;
     return [
-      ...[...log.signals].map(([signal, { count, rate }]) => row(SIGNAL_LABELS[signal], count, rate)),
+      ...[...log.signals].map(([signal, { count, rate }]) => row(SIGNAL_WORDS[signal], count, rate)),
       ...(decisions === undefined ? [] : [row('decisions', decisions.count, decisions.rate)]),
       ...(decisions === undefined || decisions.told === 0
         ? []

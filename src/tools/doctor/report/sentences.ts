@@ -1,5 +1,5 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { RoutingSummary } from '../diagnosis.js';
+import type { RoutingPicture } from '../diagnosis.js';
 import type { SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
@@ -37,7 +37,7 @@ export function memorySentence(memory: MemoryArithmetic): string {
 }
 
 /** How routing went. */
-export function routingSentence(routing: RoutingSummary): string {
+export function routingSentence(routing: RoutingPicture): string {
   const parts = [decisionsText(routing)];
   if (routing.routerHitRate !== undefined)
     parts.push(`the router expected ${shareText(routing.routerHitRate)} to be cached`);
@@ -53,7 +53,7 @@ export function routingSentence(routing: RoutingSummary): string {
   return parts.join('; ');
 }
 
-function decisionsText({ decisions, decisionsByWorker }: RoutingSummary): string {
+function decisionsText({ decisions, decisionsByWorker }: RoutingPicture): string {
   if (decisions === 0) return 'no decision was seen';
   if (decisionsByWorker.size === 0) return countOf(decisions, 'decision');
   const shares = [...decisionsByWorker.values()].sort((a, b) => b - a);

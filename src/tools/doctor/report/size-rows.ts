@@ -1,8 +1,8 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import type { Evidence, Side, SizeBasis, SizeSighting } from '../evidence.js';
 import { countText } from './figures.js';
-import { BASES } from './labels.js';
 import { placeText } from './safe-text.js';
+import { BASES } from './words.js';
 
 /** Those who share a block size and a way in which it is known. */
 export interface SizeRow {

@@ -1,9 +1,9 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import { unifiedDiff } from '../../manifests/unified-diff.js';
 import type { Assessment, Diagnosis, ProposedFix } from '../diagnosis.js';
-import { CONFIDENCES, DISTURBANCES, VERDICTS } from './labels.js';
 import { bulletList, code, escaped, fenced } from './markdown.js';
 import { safePath } from './safe-path.js';
+import { CONFIDENCES, DISTURBANCES, VERDICTS } from './words.js';
 
 /** A file of a plan, its path relative to the folder of the plan. */
 export interface PlannedFile {

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../edge/platform/bounded-json.js';
+import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import type { ConfigMaps } from '../lint/config-maps.js';
 import type { Launch } from '../lint/launch.js';
 import { flagOf, variableOf } from '../lint/settings.js';

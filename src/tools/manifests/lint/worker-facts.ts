@@ -1,4 +1,4 @@
-import { parseJson } from '../../../edge/platform/bounded-json.js';
+import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import type { ConfigMaps } from './config-maps.js';
 import { isAtLeast } from './dynamo-version.js';
 import { readEngineConfig } from './engine-config.js';

@@ -1,9 +1,9 @@
 import type { ObservedSize } from '../../../core/contract/observed-size.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
-import type { HttpGet, HttpPostJson } from '../../../edge/platform/http-get.js';
-import { loadPart } from '../../../edge/platform/load-part.js';
 import type { Logger } from '../../../edge/platform/logger.js';
+import type { HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
+import { loadPart } from '../../../edge/platform/processes/load-part.js';
 import type { Random } from '../../../edge/platform/random.js';
 import {
   Canary_State,
@@ -16,7 +16,7 @@ import {
 } from '../../../gen/kvaccord/v1/capabilities.js';
 import { describeSource, type RankSource } from '../../kv-events/rank-source.js';
 import type { Relay } from '../../kv-events/relay.js';
-import { engineHttpUrl } from '../engine-address.js';
+import { engineHttpUrl } from '../probing/engine-address.js';
 import type { CanaryFault } from './judge-canary.js';
 import type { CanaryOutcome, CanaryTarget } from './run-canary.js';
 

@@ -1,5 +1,5 @@
 import { EngineKind } from '../../../core/contract/enums.js';
-import type { HttpGet } from '../../../edge/platform/http-get.js';
+import type { HttpGet } from '../../../edge/platform/net/http-get.js';
 import { MAX_METRICS_BYTES, readMetrics } from '../../../engines/facts/prometheus-text.js';
 
 /** What an engine's own metrics say of its work. */

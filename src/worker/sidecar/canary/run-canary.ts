@@ -2,7 +2,7 @@ import { BlockHasher } from '../../../core/blocks/block-hasher.js';
 import type { EngineKind } from '../../../core/contract/enums.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
-import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/http-get.js';
+import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { Random } from '../../../edge/platform/random.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';

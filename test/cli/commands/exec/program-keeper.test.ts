@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type KeeperOptions, ProgramKeeper } from '../../../../src/cli/commands/exec/program-keeper.js';
 import { EXIT_CONFLICT } from '../../../../src/cli/exit-codes.js';
-import type { Child, StartChild } from '../../../../src/edge/platform/child-process.js';
-import { SpawnError } from '../../../../src/edge/platform/child-process.js';
-import { exitCodeOfSignal } from '../../../../src/edge/platform/process-signals.js';
+import type { Child, StartChild } from '../../../../src/edge/platform/processes/child-process.js';
+import { SpawnError } from '../../../../src/edge/platform/processes/child-process.js';
+import { exitCodeOfSignal } from '../../../../src/edge/platform/processes/process-signals.js';
 import { Agreement, AgreementState } from '../../../../src/gen/kvaccord/v1/fleet.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { FakeEventReader } from '../../../support/fake-feed.js';

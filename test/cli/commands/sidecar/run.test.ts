@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../../../src/cli/commands.js';
 import { runCli } from '../../../../src/cli/run.js';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
-import { findPathProblem, readTextFile } from '../../../../src/edge/platform/file.js';
+import { findPathProblem, readTextFile } from '../../../../src/edge/platform/files/file.js';
 import { TextRecorder } from '../../../support/text-recorder.js';
 
 interface Report {

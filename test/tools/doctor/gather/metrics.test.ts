@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createHttpGet } from '../../../../src/edge/platform/http-get.js';
+import { createHttpGet } from '../../../../src/edge/platform/net/http-get.js';
 import { gatherEngine } from '../../../../src/tools/doctor/gather/engine.js';
 import { gatherMetrics } from '../../../../src/tools/doctor/gather/metrics.js';
 import { OpenThings } from '../../../support/open-things.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
 import type { ObservedSize } from '../../../../src/core/contract/observed-size.js';
-import type { HttpAnswer } from '../../../../src/edge/platform/http-get.js';
+import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { seededRandom } from '../../../../src/edge/platform/random.js';
 import {
   Canary_State,

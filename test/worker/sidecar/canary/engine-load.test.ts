@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { EngineKind } from '../../../../src/core/contract/enums.js';
-import type { HttpAnswer } from '../../../../src/edge/platform/http-get.js';
+import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { loadOf, readLoad } from '../../../../src/worker/sidecar/canary/engine-load.js';
 
 const recorded = (path: string): string =>

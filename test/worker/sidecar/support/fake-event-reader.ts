@@ -8,7 +8,7 @@ import type {
   RelayReader,
 } from '../../../../src/worker/kv-events/relay.js';
 import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
-import type { EventReader } from '../../../../src/worker/sidecar/event-reader.js';
+import type { EventReader } from '../../../../src/worker/sidecar/kv-events/event-reader.js';
 
 /** Packed hashes: each number as a little-endian u64. */
 export function packed(...hashes: readonly number[]): Uint8Array {

@@ -1,6 +1,6 @@
 import type { Fact } from '../../../../src/core/contract/facts.js';
 import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
-import type { EngineView } from '../../../../src/worker/sidecar/engine-watch.js';
+import type { EngineView } from '../../../../src/worker/sidecar/probing/engine-watch.js';
 import { blockSize, servedModel } from './scripted-probe.js';
 
 /** What is known of a ready engine that tells these facts. */

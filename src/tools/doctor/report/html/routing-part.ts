@@ -1,6 +1,6 @@
 import { onOneLine } from '../../../../core/text/printable.js';
 import { type Html, html } from '../../../../edge/http/html.js';
-import type { RoutingSummary } from '../../diagnosis.js';
+import type { RoutingPicture } from '../../diagnosis.js';
 import { countText, durationText, shareText } from '../figures.js';
 import { bars } from './plots.js';
 import { table } from './table.js';
@@ -9,7 +9,7 @@ import { table } from './table.js';
 const MAX_BARS = 12;
 
 /** How routing went. */
-export function routingPart(routing: RoutingSummary | undefined): Html {
+export function routingPart(routing: RoutingPicture | undefined): Html {
   if (routing === undefined) return html``;
   const { decisions, decisionsByWorker, routerHitRate, engineHitRate, firstTokenSeconds } = routing;
   const tiles = [
@@ -22,7 +22,7 @@ export function routingPart(routing: RoutingSummary | undefined): Html {
   return html`<section><h2>Routing</h2><div class="tiles">${tiles}</div>${byWorker(decisionsByWorker)}</section>`;
 }
 
-function byWorker(decisionsByWorker: RoutingSummary['decisionsByWorker']): Html {
+function byWorker(decisionsByWorker: RoutingPicture['decisionsByWorker']): Html {
   if (decisionsByWorker.size === 0) return html``;
   const sorted = [...decisionsByWorker]
     .map(([worker, count]): [string, number] => [worker === '' ? 'others' : onOneLine(worker), count])

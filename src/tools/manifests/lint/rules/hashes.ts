@@ -23,7 +23,7 @@ export const hashSeedDiffers: LintRule = {
       const differs = seeds.filter(
         ({ worker, seed }) =>
           seed?.value !== first?.seed?.value &&
-          (seed === undefined ? showsHashes(worker) : seed.value !== undefined),
+          (seed === undefined ? tellsHashes(worker) : seed.value !== undefined),
       );
       return first?.seed === undefined
         ? []
@@ -32,7 +32,7 @@ export const hashSeedDiffers: LintRule = {
 };
 
 /** Whether the hashes of a worker that has no seed are seen by others: in events, or in a store that it shares. */
-function showsHashes({ launch }: WorkerFacts): boolean {
+function tellsHashes({ launch }: WorkerFacts): boolean {
   const tells = flagOf(launch, '--kv-events-config', '--kv-transfer-config');
   return tells !== undefined && !launch.hasUnseenEnv;
 }

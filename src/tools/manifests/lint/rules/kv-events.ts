@@ -13,7 +13,7 @@ const offRule: Rule = {
   severity: 'error',
   summary: 'A router goes by KV events, and a worker publishes none.',
   explanation:
-    'The router learns from events alone what a worker holds. Without them its view of the worker stays empty, and requests go by load; nothing tells.',
+    'The router learns from events alone what a worker holds. Without them its picture of the worker stays empty, and requests go by load; nothing tells.',
 };
 
 /** Workers that are silent before a router that listens. */

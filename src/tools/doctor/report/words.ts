@@ -1,0 +1,58 @@
+import type { Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
+import type { SizeBasis, SourceOutcome } from '../evidence.js';
+import type { Signal } from '../logs/log-summary.js';
+
+/** The first word of an answer. */
+export const VERDICTS: Readonly<Record<Diagnosis['verdict'], string>> = {
+  healthy: 'HEALTHY',
+  findings: 'FINDING',
+  unknown: 'COULD NOT TELL',
+};
+
+/** What a confidence rests on. */
+export const CONFIDENCES: Readonly<Record<Confidence, string>> = {
+  certain: 'certain, the numbers themselves contradict each other',
+  likely: 'likely, its signature was seen',
+  possible: 'possible, one sign of it was seen',
+};
+
+export const DISTURBANCES: Readonly<Record<ProposedFix['disturbs'], string>> = {
+  nothing: 'restarts nothing',
+  frontend: 'restarts the frontend',
+  one_worker_at_a_time: 'restarts one worker at a time',
+  all_workers: 'restarts all workers',
+};
+
+export const BASES: Readonly<Record<SizeBasis, string>> = {
+  default: 'default, not set',
+  configured: 'configured',
+  declared: 'declared',
+  in_use: 'in use',
+  observed: 'seen in events',
+};
+
+export const STATUSES: Readonly<Record<SourceOutcome['status'], string>> = {
+  read: 'read',
+  partly_read: 'partly read',
+  not_read: 'not read',
+};
+
+export const SIGNAL_WORDS: Readonly<Record<Signal, string>> = {
+  parent_block_not_found: 'parent block not found',
+  block_to_remove_not_found: 'block to remove not found',
+  block_not_published: 'block not published',
+  workers_rejected: 'workers rejected',
+  events_lost: 'events lost',
+  events_unreachable: 'events unreachable',
+  events_disabled: 'events disabled',
+  worker_added: 'workers added',
+  worker_removed: 'workers removed',
+  preemption: 'preemptions',
+  cache_reset: 'cache resets',
+  block_size_changed_by_engine: 'block size changed by the engine',
+  accord_mismatch: 'mismatches told by kv-accord',
+  accord_conflict: 'conflicts told by kv-accord',
+  accord_tokens: 'other tokens of the same prompts',
+  accord_misread: 'KV events read elsewhere',
+  started: 'starts',
+};

@@ -1,0 +1,56 @@
+import type { Clue, Confidence } from './diagnosis.js';
+
+/** What can be seen of several causes, and is struck from the weaker ones once a stronger one accounts for it. */
+export type Symptom =
+  | 'router_blind'
+  | 'parents_missing'
+  | 'no_stores'
+  | 'empty_tree'
+  | 'uneven_decisions'
+  | 'own_number'
+  | 'nothing_cached';
+
+/**
+ * `proof`: numbers that contradict each other. `signature`: a combination that
+ * this cause has and its neighbours do not. `sign`: something that would be so,
+ * and may be so for other reasons.
+ */
+export interface ClueFor extends Clue {
+  readonly weight: 'proof' | 'signature' | 'sign';
+  readonly symptom?: Symptom;
+}
+
+/**
+ * `refutes`: it cannot be so as long as this holds. `weakens`: it would be
+ * otherwise, as a rule. `noted`: worth telling, and decides nothing.
+ */
+export interface ClueAgainst extends Clue {
+  readonly weight: 'refutes' | 'weakens' | 'noted';
+}
+
+const LEVELS = { proof: 3, signature: 2, sign: 1 } as const;
+const CONFIDENCES: readonly (Confidence | undefined)[] = [undefined, 'possible', 'likely', 'certain'];
+
+/**
+ * The rule of confidence. The strongest clue for a cause decides: proof is
+ * `certain`, a signature `likely`, a sign `possible`. What weakens takes one
+ * step from a signature and drops a sign; proof stands against it. What refutes
+ * leaves `likely` of a proof, and nothing of the rest. How many clues there
+ * are does not matter: ten signs are not a proof.
+ */
+export function weigh(
+  cluesFor: readonly Pick<ClueFor, 'weight'>[],
+  cluesAgainst: readonly Pick<ClueAgainst, 'weight'>[],
+): Confidence | undefined {
+  const level = Math.max(0, ...cluesFor.map(({ weight }) => LEVELS[weight]));
+  if (cluesAgainst.some(({ weight }) => weight === 'refutes')) {
+    return level === LEVELS.proof ? 'likely' : undefined;
+  }
+  const isWeakened = level < LEVELS.proof && cluesAgainst.some(({ weight }) => weight === 'weakens');
+  return CONFIDENCES[isWeakened ? level - 1 : level];
+}
+
+/** Higher is surer. */
+export function confidenceRank(confidence: Confidence): number {
+  return CONFIDENCES.indexOf(confidence);
+}

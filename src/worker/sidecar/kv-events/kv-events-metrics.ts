@@ -1,0 +1,150 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { LAG_BUCKETS_MS, type StreamCounts } from '../../kv-events/stream-counts.js';
+import type { KvEventsController } from './kv-events-controller.js';
+
+/**
+ * The metrics of an engine's KV events, all beginning with `kv_accord_`:
+ *
+ * | name | meaning |
+ * |---|---|
+ * | `kv_events_total{type,result}` | events by what they say and what came of them |
+ * | `kv_event_lag_seconds` | from the engine's own time of publishing to applying |
+ * | `kv_gaps_total{outcome}` | gaps in an engine's stream by how they ended |
+ * | `kv_messages_refused_total{reason}` | messages of a publisher that are no batch of events |
+ * | `kv_publisher_restarts_total` | times that a publisher began to count anew |
+ * | `kv_disconnects_total` | connections to publishers that were lost |
+ * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `stale`, `none` |
+ * | `kv_awaits_first_batch{rank}` | 1 while nothing but the first batch of an engine is missing |
+ * | `kv_blocks{rank}` | blocks in the picture of the rank, all tiers |
+ *
+ * The numbers are kept where the events are read and taken over when somebody
+ * asks for them: an event costs no work here. Labels come from closed lists and
+ * from the ranks that are read now.
+ */
+export function registerEventMetrics(registry: Registry, intake: KvEventsController): void {
+  const registers = [registry];
+  const counter = (
+    name: string,
+    help: string,
+    label: string | undefined,
+    read: (counts: StreamCounts) => Readonly<Record<string, number>>,
+  ): void => {
+    new Counter({
+      name: `kv_accord_${name}`,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+      collect() {
+        this.reset();
+        const totals = intake.feed === undefined ? {} : read(intake.feed.streamCounts);
+        for (const [value, total] of Object.entries(totals)) {
+          this.inc(label === undefined ? {} : { [label]: value }, total);
+        }
+      },
+    });
+  };
+  new Counter({
+    name: 'kv_accord_kv_events_total',
+    help: 'KV events of the engine, by what they say and what came of them.',
+    labelNames: ['type', 'result'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { type, result, total } of intake.feed?.counts.entries() ?? []) {
+        this.inc({ type, result }, total);
+      }
+    },
+  });
+  counter(
+    'kv_gaps_total',
+    'Gaps in a stream of KV events, by how they ended.',
+    'outcome',
+    ({ gaps }) => gaps,
+  );
+  counter(
+    'kv_messages_refused_total',
+    'Messages of a publisher that are no batch of KV events.',
+    'reason',
+    ({ refused }) => refused,
+  );
+  counter(
+    'kv_publisher_restarts_total',
+    'Times that a publisher began to count anew.',
+    undefined,
+    (counts) => ({
+      all: counts.publisherRestarts,
+    }),
+  );
+  counter('kv_disconnects_total', 'Connections to publishers that were lost.', undefined, (counts) => ({
+    all: counts.disconnects,
+  }));
+  new LagHistogram(registry, () => intake.feed?.streamCounts);
+  new Gauge({
+    name: 'kv_accord_kv_picture',
+    help: 'Always 1; the label tells how much is known of what the rank holds.',
+    labelNames: ['rank', 'picture'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, picture } of intake.relay.ranks) this.set({ rank, picture }, 1);
+    },
+  });
+  new Gauge({
+    name: 'kv_accord_kv_awaits_first_batch',
+    help: 'Whether the picture is not exact only because the engine has published nothing since it is followed.',
+    labelNames: ['rank'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, awaitsFirstBatch } of intake.relay.ranks) {
+        this.set({ rank }, awaitsFirstBatch === true ? 1 : 0);
+      }
+    },
+  });
+  new Gauge({
+    name: 'kv_accord_kv_blocks',
+    help: 'Blocks that the rank is known to hold, in all tiers.',
+    labelNames: ['rank'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { rank, blockCount } of intake.relay.ranks) this.set({ rank }, blockCount);
+    },
+  });
+}
+
+const LAG_NAME = 'kv_accord_kv_event_lag_seconds';
+const LAG_HELP = 'Time from publishing a batch of KV events to applying it, by the clocks of both hosts.';
+
+/** A histogram whose buckets are counted elsewhere, so that a batch costs no look-up of labels. */
+class LagHistogram extends Histogram {
+  readonly #read: () => StreamCounts | undefined;
+
+  constructor(registry: Registry, read: () => StreamCounts | undefined) {
+    const buckets = LAG_BUCKETS_MS.map((boundMs) => boundMs / 1_000);
+    super({ name: LAG_NAME, help: LAG_HELP, buckets, registers: [registry] });
+    this.#read = read;
+  }
+
+  /** What prom-client makes every answer of, although its types do not tell. */
+  async getForPromString(): Promise<object> {
+    const { lagBuckets = [], lagCount = 0, lagSumMs = 0 } = this.#read() ?? {};
+    let below = 0;
+    const buckets = LAG_BUCKETS_MS.map((boundMs, index) => {
+      below += lagBuckets[index] ?? 0;
+      return { metricName: `${LAG_NAME}_bucket`, labels: { le: boundMs / 1_000 }, value: below };
+    });
+    return {
+      name: LAG_NAME,
+      help: LAG_HELP,
+      type: 'histogram',
+      aggregator: 'sum',
+      values: [
+        ...buckets,
+        { metricName: `${LAG_NAME}_bucket`, labels: { le: '+Inf' }, value: lagCount },
+        { metricName: `${LAG_NAME}_sum`, labels: {}, value: lagSumMs / 1_000 },
+        { metricName: `${LAG_NAME}_count`, labels: {}, value: lagCount },
+      ],
+    };
+  }
+}

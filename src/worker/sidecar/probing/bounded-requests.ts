@@ -1,0 +1,101 @@
+import { ProbeError, type ProbeModules } from '../../../engines/probing/probe.js';
+import { shareRound } from '../../../engines/probing/share-round.js';
+
+/**
+ * Requests that are under way at the engine at one time. Four keep a round
+ * short (a round asks some ten endpoints) and are fewer than one busy client has.
+ */
+export const MAX_REQUESTS_IN_FLIGHT = 4;
+
+/** The modules of one probe round, and what they asked of the engine. */
+export interface RoundModules {
+  readonly modules: ProbeModules;
+  /** Requests that were really sent; shared answers count once. */
+  readonly requestsSent: () => number;
+}
+
+/** Lets at most `limit` pieces of work run at a time; the others wait in order. */
+class Slots {
+  #free: number;
+  #waiting: (() => void)[] = [];
+
+  constructor(limit: number) {
+    this.#free = limit;
+  }
+
+  /** Runs `work` when a slot is free. Rejects with `givenUp()` when `signal` aborts before. */
+  async run<Result>(work: () => Promise<Result>, signal: AbortSignal, givenUp: () => Error): Promise<Result> {
+    if (signal.aborted) throw givenUp();
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#wait(signal, givenUp);
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+
+  #wait(signal: AbortSignal, givenUp: () => Error): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiting = this.#waiting.filter((entry) => entry !== enter);
+        reject(givenUp());
+      };
+      const enter = (): void => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.push(enter);
+    });
+  }
+}
+
+/**
+ * Wraps the ways to the engine for one round, so that the probes together
+ * cannot become a load on it: a bounded number of requests is under way, and
+ * an address that several probes want is asked once.
+ *
+ * GETs run under the round's signal and not under their first caller's,
+ * because others may wait for the same answer.
+ */
+export function boundRequests(
+  modules: ProbeModules,
+  roundSignal: AbortSignal,
+  maxInFlight: number = MAX_REQUESTS_IN_FLIGHT,
+): RoundModules {
+  const slots = new Slots(maxInFlight);
+  let sent = 0;
+  const givenUp = (asked: string) => (): Error =>
+    new ProbeError('timeout', asked, 'given up: the time of this probe round is over');
+
+  const bounded: ProbeModules = {
+    ...modules,
+    httpGet: (url, { maxBodyBytes }) =>
+      slots.run(
+        () => {
+          sent += 1;
+          return modules.httpGet(url, {
+            signal: roundSignal,
+            ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+          });
+        },
+        roundSignal,
+        givenUp(`GET ${url}`),
+      ),
+    rpc: {
+      call: (address, method, request, { signal }) =>
+        slots.run(
+          () => {
+            sent += 1;
+            return modules.rpc.call(address, method, request, { signal });
+          },
+          signal,
+          givenUp(`gRPC ${address}${method.path}`),
+        ),
+    },
+  };
+  return { modules: shareRound(bounded), requestsSent: () => sent };
+}

@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import { type Fact, fieldFact } from '../../../core/contract/facts.js';
+import { MAX_PROBE_ID_BYTES } from '../../../core/contract/report-limits.js';
+import { PROBE_PROMPTS, type ProbePrompt, packTokenIds } from '../../../core/contract/token-probes.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import { parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { describeError } from '../../../edge/platform/describe-error.js';
+import { askedUrl, type HttpAnswer, type HttpPostJson } from '../../../edge/platform/net/http-get.js';
+import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
+import {
+  EngineKind,
+  EvidenceSource,
+  type ProbeOutcome,
+  type TokenProbe,
+} from '../../../gen/kvaccord/v1/capabilities.js';
+import { holdsDate, withoutDates } from './token-dates.js';
+
+/** Milliseconds that all prompts together have in one attempt: the report of a ready engine waits for them. */
+const ATTEMPT_TIMEOUT_MS = 5_000;
+/** Milliseconds between two attempts at an engine that did not answer. */
+const RETRY_MS = 30_000;
+/** Attempts for one engine start; after that its tokens stay unknown until it restarts. */
+const MAX_ATTEMPTS = 5;
+/** Highest token id that fits the wire. */
+const MAX_TOKEN_ID = 2 ** 32 - 1;
+
+/** No such address, not allowed, or switched off: it stays so as long as the engine runs. */
+const LACKING: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+/** The engine has looked at the prompt and will not take it. */
+const REFUSING: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/** The engine start that is asked. */
+export interface ProbedEngine {
+  readonly instanceId: string;
+  readonly kind: EngineKind;
+  /** The name of the base model. */
+  readonly model: string;
+  readonly httpBaseUrl: string;
+}
+
+/** What is known of the tokens of one engine start. */
+export interface LearnedTokens {
+  readonly facts: readonly Fact[];
+  readonly probes: readonly ProbeOutcome[];
+}
+
+const NOTHING: LearnedTokens = { facts: [], probes: [] };
+
+/** How an engine is asked; paths and fields by vLLM 0.32 and SGLang 0.5.23. */
+interface AskForm {
+  readonly tokenField: string;
+  path(prompt: ProbePrompt): string;
+  /** EventLoop token ids back into text; undefined where that cannot be asked. */
+  readonly detokenize?: { readonly path: string; readonly textField: string };
+}
+
+const isChat = ({ body }: ProbePrompt): boolean => 'messages' in body;
+
+const VLLM: AskForm = {
+  tokenField: 'tokens',
+  path: () => '/tokenize',
+  detokenize: { path: '/detokenize', textField: 'prompt' },
+};
+/** With `--enable-scale-out`. */
+const VLLM_RENDER: AskForm = {
+  tokenField: 'token_ids',
+  path: (prompt) => (isChat(prompt) ? '/v1/chat/completions/render' : '/v1/completions/render'),
+};
+const SGLANG: AskForm = {
+  tokenField: 'tokens',
+  path: () => '/v1/tokenize',
+  detokenize: { path: '/v1/detokenize', textField: 'text' },
+};
+
+const FORMS: Readonly<Partial<Record<EngineKind, readonly AskForm[]>>> = {
+  [EngineKind.VLLM]: [VLLM, VLLM_RENDER],
+  [EngineKind.SGLANG]: [SGLANG],
+};
+
+/**
+ * Has an engine make the tokens of the fixed prompts, once for each of its
+ * starts: they show its tokenizer and its chat template.
+ */
+export class TokenProber {
+  readonly #clock: Clock;
+  readonly #postJson: HttpPostJson;
+  #instanceId = '';
+  #attempts = 0;
+  #retryAtMs = 0;
+  #isDone = false;
+  #learned = NOTHING;
+
+  constructor(modules: { readonly clock: Clock; readonly postJson: HttpPostJson }) {
+    this.#clock = modules.clock;
+    this.#postJson = modules.postJson;
+  }
+
+  /** What is known of this engine start; asks a ready engine where nothing is yet. Never rejects. */
+  async learn(engine: ProbedEngine, signal: AbortSignal): Promise<LearnedTokens> {
+    if (engine.instanceId !== this.#instanceId) {
+      this.#instanceId = engine.instanceId;
+      this.#attempts = 0;
+      this.#retryAtMs = 0;
+      this.#isDone = false;
+      this.#learned = NOTHING;
+    }
+    const forms = FORMS[engine.kind];
+    const isDue = this.#attempts < MAX_ATTEMPTS && this.#clock.monotonicMs() >= this.#retryAtMs;
+    if (this.#isDone || forms === undefined || !isDue) return this.#learned;
+    this.#attempts += 1;
+    this.#learned = await this.#attempt(engine, forms, signal);
+    this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
+    return this.#learned;
+  }
+
+  async #attempt(
+    engine: ProbedEngine,
+    forms: readonly AskForm[],
+    signal: AbortSignal,
+  ): Promise<LearnedTokens> {
+    const bounded = new AbortController();
+    const timer = this.#clock.setTimer(ATTEMPT_TIMEOUT_MS, () => bounded.abort());
+    const onAbort = (): void => bounded.abort();
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    let error = '';
+    try {
+      for (const form of forms) {
+        const probes = await this.#askAll(form, engine, bounded.signal);
+        if (probes === undefined) continue;
+        this.#isDone = true;
+        return this.#told(form, engine, probes);
+      }
+      // It stays so until the engine restarts.
+      this.#isDone = true;
+      error = 'the engine has no endpoint that tells tokens, or it is switched off';
+    } catch (thrown) {
+      error = thrown instanceof ProbeError ? thrown.message : describeError(thrown);
+    } finally {
+      timer.clear();
+      signal.removeEventListener('abort', onAbort);
+    }
+    const origin = originOf(forms[0] ?? VLLM, engine);
+    return { facts: [], probes: [{ probe: PROBE_NAME, origin, answered: false, factCount: 0, error }] };
+  }
+
+  /** The answers; undefined where the engine cannot be asked in this form. Rejects when it does not answer. */
+  async #askAll(
+    form: AskForm,
+    engine: ProbedEngine,
+    signal: AbortSignal,
+  ): Promise<readonly TokenProbe[] | undefined> {
+    const probes: TokenProbe[] = [];
+    let failure: ProbeError | undefined;
+    let isDated: boolean | undefined;
+    for (const prompt of PROBE_PROMPTS) {
+      const url = `${engine.httpBaseUrl}${form.path(prompt)}`;
+      const answer = await this.#post(url, { ...prompt.body, model: engine.model }, signal);
+      if (REFUSING.has(answer.status)) {
+        probes.push(refusedProbe(prompt.name));
+        continue;
+      }
+      // A name that the engine does not know is no missing address.
+      if (LACKING.has(answer.status) && !answer.body.includes('"model"')) return undefined;
+      if (answer.status !== 200) {
+        failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `status ${answer.status}`);
+        continue;
+      }
+      const ids = tokensIn(parse(answer), form.tokenField);
+      if (ids === undefined) {
+        if (form === VLLM_RENDER) return undefined;
+        failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `no tokens in ${excerpt(answer.body)}`);
+        continue;
+      }
+      if (!isChat(prompt)) {
+        probes.push(probeOf(prompt.name, ids));
+        continue;
+      }
+      const text = isDated === false ? undefined : await this.#textOf(form, engine, ids, signal);
+      if (text === undefined && isDated !== false) continue; // whether it holds a date is not known
+      isDated ??= holdsDate(text ?? '', this.#clock.wallMs());
+      if (!isDated || text === undefined) probes.push(probeOf(prompt.name, ids));
+      else probes.push(undatedProbe(prompt.name, withoutDates(text, this.#clock.wallMs()), ids.length));
+    }
+    if (probes.length === 0)
+      throw failure ?? new ProbeError('bad_answer', originOf(form, engine), 'no answer');
+    return probes;
+  }
+
+  /** The text behind token ids; undefined where the engine does not tell. */
+  async #textOf(
+    { detokenize }: AskForm,
+    { httpBaseUrl, model }: ProbedEngine,
+    ids: Uint32Array,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (detokenize === undefined) return undefined;
+    const body = { model, tokens: [...ids], skip_special_tokens: false };
+    const answer = await this.#post(`${httpBaseUrl}${detokenize.path}`, body, signal);
+    const text = answer.status === 200 ? fieldOf(parse(answer), detokenize.textField) : undefined;
+    return typeof text === 'string' ? text : undefined;
+  }
+
+  #post(url: string, body: object, signal: AbortSignal): Promise<HttpAnswer> {
+    return this.#postJson(url, body, { signal, timeoutMs: ATTEMPT_TIMEOUT_MS });
+  }
+
+  #told(form: AskForm, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
+    const origin = originOf(form, engine);
+    const raw = probes.map(
+      ({ name, isRefused, tokenCount }) => `${name} ${isRefused ? 'refused' : tokenCount}`,
+    );
+    const fact = fieldFact('model.token_probes', probes, {
+      source: EvidenceSource.ENGINE_HTTP,
+      origin,
+      raw: `tokens: ${raw.join(', ')}`,
+      observedAtMs: this.#clock.wallMs(),
+    });
+    return {
+      facts: [fact],
+      probes: [{ probe: PROBE_NAME, origin, answered: true, factCount: 1, error: '' }],
+    };
+  }
+}
+
+const PROBE_NAME = 'token-probes';
+
+function originOf(form: AskForm, { httpBaseUrl }: ProbedEngine): string {
+  const [first] = PROBE_PROMPTS;
+  return askedUrl(`${httpBaseUrl}${first === undefined ? '' : form.path(first)}`, 'POST');
+}
+
+function probeOf(name: string, ids: Uint32Array): TokenProbe {
+  const packed = Buffer.from(packTokenIds(ids));
+  return {
+    name,
+    sha256: sha256Of(packed),
+    tokenCount: ids.length,
+    tokenIds: packed.subarray(0, MAX_PROBE_ID_BYTES),
+    isRefused: false,
+    isUndated: false,
+  };
+}
+
+function undatedProbe(name: string, text: string, tokenCount: number): TokenProbe {
+  const sha256 = sha256Of(new TextEncoder().encode(text));
+  return { name, sha256, tokenCount, tokenIds: Buffer.alloc(0), isRefused: false, isUndated: true };
+}
+
+function refusedProbe(name: string): TokenProbe {
+  const none = Buffer.alloc(0);
+  return { name, sha256: none, tokenCount: 0, tokenIds: none, isRefused: true, isUndated: false };
+}
+
+function sha256Of(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
+
+/** The body as JSON; undefined for what is none, or nested too deeply. */
+function parse({ body }: HttpAnswer): unknown {
+  try {
+    return parseJson(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldOf(answer: unknown, field: string): unknown {
+  // vLLM renders a completion as a list, with one member for each prompt.
+  const one: unknown = Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
+  if (typeof one !== 'object' || one === null || !Object.hasOwn(one, field)) return undefined;
+  return (one as Readonly<Record<string, unknown>>)[field];
+}
+
+function tokensIn(answer: unknown, field: string): Uint32Array | undefined {
+  const tokens = fieldOf(answer, field);
+  if (!Array.isArray(tokens)) return undefined;
+  const isId = (value: unknown): boolean =>
+    Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKEN_ID;
+  return tokens.every(isId) ? Uint32Array.from(tokens as number[]) : undefined;
+}

@@ -20,9 +20,9 @@ try {
   );
   const load = (path) => import(pathToFileURL(join(compiled, path)).href);
   const { commands } = await load('cli/commands.js');
-  const { commonSettings } = await load('cli/common-settings.js');
-  const { collectionSettings } = await load('cli/collection-settings.js');
-  const { aggregatorSettings } = await load('cli/aggregator-settings.js');
+  const { commonSettings } = await load('cli/settings/common-settings.js');
+  const { collectionSettings } = await load('cli/settings/collection-settings.js');
+  const { aggregatorSettings } = await load('cli/commands/aggregator/settings.js');
   const { environmentName } = await load('cli/settings/setting.js');
   const { completionWords } = await load('cli/settings/flags.js');
 

@@ -1,13 +1,12 @@
 /** A real aggregator that watches any number of sidecars at one address. */
 import { Registry } from 'prom-client';
+import { createAggregator } from '../../src/app/create-aggregator.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
 import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
-import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
 import type { DiscoverySource } from '../../src/fleet/discovery/source.js';
 import { servePart, sharedNowMs } from '../support/part.js';
 
@@ -32,8 +31,7 @@ servePart({
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       },
     };
-    const security = createPlaintextSecurity();
-    const aggregator = new Aggregator(
+    const { aggregator } = createAggregator(
       {
         agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: true, settleMs: 0 },
         listen: anyPort,
@@ -45,9 +43,8 @@ servePart({
         random: systemRandom,
         logger: await createLogger({ isTerminal: false, level: 'error' }),
         source,
-        security,
+        security: createPlaintextSecurity(),
         registry: new Registry(),
-        dialer: new RpcDialer({}, { clock: systemClock, security }),
       },
     );
     const { runner } = aggregator.fleet;

@@ -1,17 +1,14 @@
 /** A real aggregator with its index; it keeps how old each change was when it was in the index. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Histogram, Registry } from 'prom-client';
+import { createAggregator } from '../../src/app/create-aggregator.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
 import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
-import { systemEventLoop } from '../../src/edge/platform/time/event-loop.js';
-import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
 import { StaticSource } from '../../src/fleet/discovery/static.js';
-import { FleetIndexing } from '../../src/fleet/indexer/fleet-indexing.js';
 import { servePart } from '../support/part.js';
 
 const anyPort = parseAddress('127.0.0.1:0') as Address;
@@ -19,7 +16,6 @@ const registry = new Registry();
 const delays = monitorEventLoopDelay({ resolution: 1 });
 /** Milliseconds, of every change since the last `measure`. */
 let lagsMs: number[] = [];
-let aggregator: Aggregator;
 
 /** Every lag as it is observed: the metric itself keeps only buckets. */
 function tapLag(): void {
@@ -41,12 +37,11 @@ async function sumOf(name: string): Promise<number> {
 }
 
 servePart({
-  /** Starts it, and waits until every worker's picture is known. */
+  /** Starts it, and waits until every worker's cache is known. */
   async start({ ports }: { ports: readonly number[] }) {
-    const security = createPlaintextSecurity();
     const logger = await createLogger({ isTerminal: false, level: 'error' });
     const modules = { clock: systemClock, random: systemRandom, logger };
-    aggregator = new Aggregator(
+    const { aggregator } = createAggregator(
       {
         agreement: {
           ...DEFAULT_AGREEMENT_OPTIONS,
@@ -58,19 +53,15 @@ servePart({
         listen: anyPort,
         httpListen: anyPort,
         version: '0.0.0',
+        indexing: {},
       },
       {
         ...modules,
         source: new StaticSource({
           addresses: ports.map((port) => parseAddress(`127.0.0.1:${port}`) as Address),
         }),
-        security,
+        security: createPlaintextSecurity(),
         registry,
-        dialer: new RpcDialer({}, { clock: systemClock, security }),
-        parts: [
-          ({ runner, edge }) =>
-            new FleetIndexing({}, { ...modules, registry, edge, turns: systemEventLoop, fleet: runner }),
-        ],
       },
     );
     tapLag();

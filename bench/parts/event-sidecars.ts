@@ -1,5 +1,6 @@
 /** Real sidecars in one process, each with the event source of one engine. */
 import { Registry } from 'prom-client';
+import { createSidecar } from '../../src/app/worker/create-sidecar.js';
 import { type Fact, type FactEvidence, fieldFact } from '../../src/core/contract/facts.js';
 import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
@@ -7,9 +8,7 @@ import { createLogger } from '../../src/edge/platform/logger.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import { BlockSizeKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../src/worker/sidecar/probing/engine-locator.js';
-import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { servePart } from '../support/part.js';
 
 const anyPort = parseAddress('127.0.0.1:0') as NonNullable<ReturnType<typeof parseAddress>>;
@@ -37,16 +36,18 @@ servePart({
   /** Starts a sidecar for each endpoint; the ports of their gRPC. */
   async start({ endpoints, tokensPerBlock }: { endpoints: readonly string[]; tokensPerBlock: number }) {
     const logger = await createLogger({ isTerminal: false, level: 'error' });
-    const refuse = (): Promise<never> => Promise.reject(new Error('nothing is asked in a bench'));
     const ports: number[] = [];
     for (const [number, endpoint] of endpoints.entries()) {
-      const sidecar = new Sidecar(
+      const sidecar = createSidecar(
         {
           version: '0.0.0',
           workerId: `worker-${number}`,
           listen: anyPort,
           httpListen: anyPort,
           declaredFacts: [],
+          events: { from: 'operator', sources: [{ kind: 'zmq', rank: 0, endpoint, topic: '' }] },
+          // Many sidecars share this process, and their histories are to be full soon.
+          eventReader: { maxHistoryBytes: 512 * 1_024 },
         },
         {
           clock: systemClock,
@@ -54,8 +55,8 @@ servePart({
           logger,
           security: createPlaintextSecurity(),
           registry: new Registry(),
-          openFile: async () => undefined,
-          locate: async () => fixedLocation([{ httpBaseUrl: 'http://bench' }]),
+          signal: new AbortController().signal,
+          locate: () => async () => fixedLocation([{ httpBaseUrl: 'http://bench' }]),
           loadProbes: async () => [
             {
               name: 'bench',
@@ -64,18 +65,6 @@ servePart({
               probe: async () => ({ facts: factsOf(tokensPerBlock) }),
             },
           ],
-          probeModules: {
-            clock: systemClock,
-            httpGet: refuse,
-            rpc: { call: refuse },
-            readFile: refuse,
-            listFiles: refuse,
-          },
-          eventReading: {
-            settings: { from: 'operator', sources: [{ kind: 'zmq', rank: 0, endpoint, topic: '' }] },
-            // Many sidecars share this process, and their histories are to be full soon.
-            loadReader: async (modules) => new EngineEventReader({ maxHistoryBytes: 512 * 1_024 }, modules),
-          },
         },
       );
       const { grpc } = await sidecar.start();

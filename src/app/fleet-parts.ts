@@ -1,26 +1,37 @@
 import type { Registry } from 'prom-client';
-import type { WithCommon } from '../cli/command.js';
-import type { aggregatorSettings } from '../cli/commands/aggregator/settings.js';
-import { directWorkersOf } from '../cli/settings/direct-settings.js';
-import type { SettingsOf } from '../cli/settings/setting.js';
 import type { MemberView } from '../core/agreement/snapshot.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
-import { systemRandom } from '../edge/platform/random.js';
+import type { Random } from '../edge/platform/random.js';
 import { systemEventLoop } from '../edge/platform/time/event-loop.js';
 import type { CreateFleetPart } from '../fleet/aggregator/fleet-part.js';
+import type { CreateDirectWorker } from '../fleet/indexer/direct-workers.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
+import { DEFAULT_COST_WEIGHTS } from '../fleet/router/cost.js';
 import { FleetRouting, type FleetRoutingOptions } from '../fleet/router/fleet-routing.js';
-import type { Routing } from '../fleet/router/routing.js';
 
-type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
+/** The command's defaults, without lines of the log about decisions. */
+const DEFAULT_ROUTING: FleetRoutingOptions = {
+  mode: 'kv',
+  temperature: 0,
+  weights: DEFAULT_COST_WEIGHTS,
+  decisionLog: 'none',
+};
+
+export interface FleetPartsOptions {
+  /** How the index is kept; absent: there is neither index nor router. */
+  readonly indexing?: FleetIndexingOptions;
+  /** How the router chooses, where that is not the default; absent: there is no router. */
+  readonly routing?: Partial<FleetRoutingOptions>;
+}
 
 export interface FleetPartsModules {
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** The product's version. */
-  readonly version: string;
+  /** Reads engines without a sidecar; needed where `indexing` names some. */
+  readonly createDirectWorker?: CreateDirectWorker | undefined;
   /** Whether requests can be sent to a member; by default to each. */
   isReachable?(member: MemberView): boolean;
 }
@@ -29,87 +40,51 @@ export interface FleetPartsModules {
 export interface FleetParts {
   /** For the aggregator. The index comes first, so that the router finds it made when an epoch begins. */
   readonly parts: readonly CreateFleetPart[];
-  /** Engines that are read here because they have no sidecar. */
-  readonly directWorkers: number;
-  /** Who decides where requests go; there once the aggregator has made its parts. */
-  routing(): Routing;
+  /** The index; there once the aggregator has made its parts. Throws before, and where there is none. */
+  indexing(): FleetIndexing;
+  /** The router; there once the aggregator has made its parts. Throws before, and where there is none. */
+  routing(): FleetRouting;
 }
 
-/** The index and the router of `kv-accord aggregator` and of all that is built on it. */
-export async function createFleetParts(settings: Settings, modules: FleetPartsModules): Promise<FleetParts> {
-  const { clock, logger, registry, version, isReachable } = modules;
-  const directWorkers = directWorkersOf(settings, version);
-  // ZeroMQ and all that reads with it is loaded only where there is something to read.
-  const direct = directWorkers.length === 0 ? undefined : await import('../fleet/indexer/direct-worker.js');
+/** Makes the index and the router of a fleet. */
+export function createFleetParts(options: FleetPartsOptions, modules: FleetPartsModules): FleetParts {
+  const { createDirectWorker, isReachable, ...shared } = modules;
   let indexing: FleetIndexing | undefined;
   let routing: FleetRouting | undefined;
+  const createIndexing: CreateFleetPart = ({ runner, edge }) => {
+    indexing = new FleetIndexing(options.indexing ?? {}, {
+      ...shared,
+      edge,
+      turns: systemEventLoop,
+      fleet: runner,
+      ...(createDirectWorker === undefined ? {} : { createDirectWorker }),
+    });
+    return indexing;
+  };
+  const createRouting: CreateFleetPart = ({ runner, edge }) => {
+    routing = new FleetRouting(
+      { ...DEFAULT_ROUTING, ...options.routing },
+      {
+        ...shared,
+        edge,
+        indexes: made(indexing),
+        fleet: runner,
+        ...(isReachable === undefined ? {} : { isReachable }),
+      },
+    );
+    return routing;
+  };
   return {
-    directWorkers: directWorkers.length,
     parts: [
-      ({ runner, edge }) => {
-        indexing = new FleetIndexing(
-          { directWorkers, maxBytes: settings.indexMemoryBytes, ...approximateOf(settings) },
-          {
-            clock,
-            logger,
-            registry,
-            edge,
-            random: systemRandom,
-            turns: systemEventLoop,
-            fleet: runner,
-            ...(direct === undefined
-              ? {}
-              : { createDirectWorker: (options, its) => new direct.DirectWorker(options, its) }),
-          },
-        );
-        return indexing;
-      },
-      ({ runner, edge }) => {
-        routing = new FleetRouting(routingOptionsOf(settings), {
-          clock,
-          logger,
-          registry,
-          edge,
-          random: systemRandom,
-          indexes: made(indexing),
-          fleet: runner,
-          ...(isReachable === undefined ? {} : { isReachable }),
-        });
-        return routing;
-      },
+      ...(options.indexing === undefined ? [] : [createIndexing]),
+      ...(options.indexing === undefined || options.routing === undefined ? [] : [createRouting]),
     ],
+    indexing: () => made(indexing),
     routing: () => made(routing),
   };
 }
 
 function made<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new Error('the parts of the fleet are not made yet');
+  if (part === undefined) throw new Error('this part of the fleet is not made');
   return part;
-}
-
-function approximateOf(settings: Settings): Pick<FleetIndexingOptions, 'approximate'> {
-  if (settings.kvEvents) return {};
-  return {
-    approximate: {
-      ttlMs: settings.routerTtlSecs * 1_000,
-      maxBlocks: settings.routerMaxTreeSize,
-      pruneTargetRatio: settings.routerPruneTargetRatio,
-    },
-  };
-}
-
-function routingOptionsOf(settings: Settings): FleetRoutingOptions {
-  const { logLevel } = settings;
-  return {
-    mode: settings.routerMode,
-    temperature: settings.routerTemperature,
-    weights: {
-      overlapScoreWeight: settings.kvOverlapScoreWeight,
-      hostCacheHitWeight: settings.routerHostCacheHitWeight,
-      diskCacheHitWeight: settings.routerDiskCacheHitWeight,
-    },
-    predictsOnRoute: settings.routerPredictOnRoute,
-    seed: settings.routerSeed,
-    decisionLog: logLevel === 'debug' ? 'candidates' : logLevel === 'info' ? 'chosen' : 'none',
-  };
 }

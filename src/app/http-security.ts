@@ -1,6 +1,13 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { HttpServerModules } from '../edge/http/http-server.js';
+import type { SecurityOptions } from '../edge/security/load-security.js';
 import type { Security } from '../edge/security/security.js';
+
+/** The files and rules of section "Security" in a command's settings. */
+export interface HttpSecuritySettings extends SecurityOptions {
+  /** Whether callers must show a certificate. */
+  readonly tlsClientAuth: 'none' | 'request' | 'require';
+}
 
 /**
  * Puts HTTP below the same rules as gRPC: the same certificates, which rotate
@@ -8,7 +15,7 @@ import type { Security } from '../edge/security/security.js';
  */
 export function httpSecurityOf(
   security: Security,
-  settings: { readonly tlsClientAuth: 'none' | 'request' | 'require' },
+  settings: Pick<HttpSecuritySettings, 'tlsClientAuth'>,
 ): Pick<HttpServerModules, 'access' | 'tls'> {
   const access: HttpServerModules['access'] = {
     findCallerProblem: (authorization, hasVerifiedCertificate) => {

@@ -1,23 +1,68 @@
 import type { Registry } from 'prom-client';
-import type { WithCommon } from '../cli/command.js';
-import type { aggregatorSettings } from '../cli/commands/aggregator/settings.js';
-import { hasDiscovery } from '../cli/settings/direct-settings.js';
-import type { SettingsOf } from '../cli/settings/setting.js';
+import type { AgreementOptions } from '../core/agreement/options.js';
 import type { MemberView } from '../core/agreement/snapshot.js';
 import type { HttpTls } from '../edge/http/listener.js';
+import type { Address } from '../edge/platform/address.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
-import { RpcDialer } from '../edge/rpc/channel.js';
-import { Aggregator } from '../fleet/aggregator/aggregator.js';
-import type { Routing } from '../fleet/router/routing.js';
-import { createFleetParts } from './fleet-parts.js';
-import { httpSecurityOf } from './http-security.js';
-import { agreementOptionsOf, openSource } from './open-feed.js';
+import type { Aggregator } from '../fleet/aggregator/aggregator.js';
+import type { FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
+import type { FleetRoutingOptions } from '../fleet/router/fleet-routing.js';
+import type { RouterMode, Routing } from '../fleet/router/routing.js';
+import { type AgreementSettings, agreementOptionsOf } from './agreement-options.js';
+import { createAggregator } from './create-aggregator.js';
+import { type DirectEngines, directWorkersOf, loadDirectReader } from './direct-workers.js';
+import { hasDiscovery } from './has-discovery.js';
+import { type HttpSecuritySettings, httpSecurityOf } from './http-security.js';
 import { openSecurity } from './open-security.js';
+import { openSource, type SourceSettings } from './open-source.js';
 
-type Settings = SettingsOf<WithCommon<typeof aggregatorSettings>>;
+/** How the index is kept. */
+export interface IndexSettings {
+  /** Whether it learns from KV events; else from what was sent where. */
+  readonly kvEvents: boolean;
+  /** Bound of the index of one model, in bytes. */
+  readonly indexMemoryBytes: number;
+  /** Without KV events: seconds after which a block is no longer expected where it was sent. */
+  readonly routerTtlSecs: number;
+  /** Without KV events: blocks that are expected somewhere. */
+  readonly routerMaxTreeSize: number;
+  /** Without KV events: the part of `routerMaxTreeSize` that is left when the oldest go, above 0 and at most 1. */
+  readonly routerPruneTargetRatio: number;
+}
+
+/** How the router chooses; see `--router-…` of the commands. */
+export interface RouterSettings {
+  readonly routerMode: RouterMode;
+  /** 0 takes the cheapest worker; more spreads requests over the others. */
+  readonly routerTemperature: number;
+  readonly kvOverlapScoreWeight: number;
+  readonly routerHostCacheHitWeight: number;
+  readonly routerDiskCacheHitWeight: number;
+  readonly routerPredictOnRoute: boolean;
+  readonly routerSeed: number | undefined;
+  /** What of decisions is logged follows from it: every candidate, the chosen one, or nothing. */
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/** All that decides what an aggregator runs. */
+export interface AggregatorSettings
+  extends SourceSettings,
+    AgreementSettings,
+    DirectEngines,
+    IndexSettings,
+    RouterSettings,
+    HttpSecuritySettings {
+  readonly onChange: AgreementOptions['onChange'];
+  /** Where gRPC is served. */
+  readonly listen: Address;
+  /** Where probes, metrics and the status page are served. */
+  readonly httpListen: Address;
+  /** Models that must always be served. */
+  readonly expectedModels: readonly string[];
+}
 
 export interface OpenAggregatorModules {
   /** What the status page calls the process. Default `kv-accord aggregator`. */
@@ -40,32 +85,38 @@ export interface OpenedAggregator {
   readonly watched: string;
   /** How its ports are protected; undefined for plaintext. */
   readonly tls: HttpTls | undefined;
-  /** Ends the aggregator and lets its files go. */
+  /** Ends the aggregator and closes its files. */
   close(): Promise<void>;
 }
 
-/** Makes what `kv-accord aggregator` and all that is built on it run. What is wrong is the fault of a setting. */
+/**
+ * Makes what `kv-accord aggregator` and all that is built on it run. What is
+ * wrong with the settings rejects with a `SettingError`.
+ */
 export async function openAggregator(
-  settings: Settings,
+  settings: AggregatorSettings,
   modules: OpenAggregatorModules,
 ): Promise<OpenedAggregator> {
-  const { clock, logger, version } = modules;
+  const { clock, logger, version, title, isReachable } = modules;
   const source = await openSource(settings, { clock, logger });
   const security = await openSecurity(settings, modules);
   const httpSecurity = httpSecurityOf(security, settings);
   const registry = createRegistry({ version });
-  const { parts, directWorkers, routing } = await createFleetParts(settings, { ...modules, registry });
-  const aggregator = new Aggregator(
+  const directWorkers = directWorkersOf(settings, version);
+  const { aggregator, routing } = createAggregator(
     {
-      agreement: {
-        ...agreementOptionsOf(settings, settings.onChange, source),
+      agreement: agreementOptionsOf(settings, {
+        onChange: settings.onChange,
         kvEvents: settings.kvEvents ? 'exact' : 'approximate',
-      },
+        isStaticDiscovery: source.isStatic,
+      }),
       listen: settings.listen,
       httpListen: settings.httpListen,
       expectedModels: settings.expectedModels,
       version,
-      ...(modules.title === undefined ? {} : { title: modules.title }),
+      ...(title === undefined ? {} : { title }),
+      indexing: { directWorkers, ...indexingOptionsOf(settings) },
+      routing: routingOptionsOf(settings),
     },
     {
       clock,
@@ -75,8 +126,8 @@ export async function openAggregator(
       security,
       httpSecurity,
       registry,
-      dialer: new RpcDialer({}, { clock, security }),
-      parts,
+      createDirectWorker: await loadDirectReader(directWorkers),
+      ...(isReachable === undefined ? {} : { isReachable }),
     },
   );
   return {
@@ -86,11 +137,40 @@ export async function openAggregator(
     tls: httpSecurity.tls,
     watched: [
       ...(hasDiscovery(settings) ? [source.name] : []),
-      ...(directWorkers > 0 ? [`engines read directly: ${directWorkers}`] : []),
+      ...(directWorkers.length > 0 ? [`engines read directly: ${directWorkers.length}`] : []),
     ].join(', '),
     close: async () => {
       await aggregator.stop();
       security.close();
     },
+  };
+}
+
+function indexingOptionsOf(settings: IndexSettings): FleetIndexingOptions {
+  const maxBytes = settings.indexMemoryBytes;
+  if (settings.kvEvents) return { maxBytes };
+  return {
+    maxBytes,
+    approximate: {
+      ttlMs: settings.routerTtlSecs * 1_000,
+      maxBlocks: settings.routerMaxTreeSize,
+      pruneTargetRatio: settings.routerPruneTargetRatio,
+    },
+  };
+}
+
+function routingOptionsOf(settings: RouterSettings): FleetRoutingOptions {
+  const { logLevel } = settings;
+  return {
+    mode: settings.routerMode,
+    temperature: settings.routerTemperature,
+    weights: {
+      overlapScoreWeight: settings.kvOverlapScoreWeight,
+      hostCacheHitWeight: settings.routerHostCacheHitWeight,
+      diskCacheHitWeight: settings.routerDiskCacheHitWeight,
+    },
+    predictsOnRoute: settings.routerPredictOnRoute,
+    seed: settings.routerSeed,
+    decisionLog: logLevel === 'debug' ? 'candidates' : logLevel === 'info' ? 'chosen' : 'none',
   };
 }

@@ -1,10 +1,10 @@
-import { SettingError } from '../cli/settings/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { systemRandom } from '../edge/platform/random.js';
 import { FollowedFiles } from '../edge/security/followed-files.js';
 import { SecurityError } from '../edge/security/security-error.js';
 import { ApiKeys, ApiKeysError, readApiKeys } from '../frontend/gateway/api-keys.js';
+import { SettingError } from './setting-error.js';
 
 /** Keys that follow their file. */
 export interface OpenedApiKeys {

@@ -1,9 +1,9 @@
-import { SettingError } from '../cli/settings/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { FollowedFiles } from '../edge/security/followed-files.js';
 import { SecurityError } from '../edge/security/security-error.js';
 import { readAuthorities } from '../edge/security/tls-material.js';
+import { SettingError } from './setting-error.js';
 
 /** Whose signature engines' certificates must have. */
 export interface EngineTrust {

@@ -1,13 +1,10 @@
 import type { Registry } from 'prom-client';
-import type { CommandContext, WithCommon } from '../cli/command.js';
-import { type frontendSettings, openAiAddress } from '../cli/commands/frontend/settings.js';
-import type { SettingsOf } from '../cli/settings/setting.js';
-import { SettingError } from '../cli/settings/setting-error.js';
-import { readEngineKey } from '../cli/settings/setting-file.js';
-import { readWorkerUrls } from '../cli/settings/worker-urls.js';
 import type { HttpTls } from '../edge/http/listener.js';
 import type { ProbeBoard } from '../edge/http/probe-board.js';
 import { type Address, isLoopback } from '../edge/platform/address.js';
+import type { Clock } from '../edge/platform/clock.js';
+import type { Logger } from '../edge/platform/logger.js';
+import type { Environment } from '../edge/platform/processes/environment.js';
 import { baseUrlOf, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';
 import type { Routing } from '../fleet/router/routing.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
@@ -19,12 +16,52 @@ import { TokenizerFolderError } from '../frontend/tokens/tokenizer-folder.js';
 import { openTracing } from '../frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../frontend/tracing/request-tracer.js';
 import type { Closing } from './closing.js';
-import { type OpenedAggregator, openAggregator } from './open-aggregator.js';
+import { type AggregatorSettings, type OpenedAggregator, openAggregator } from './open-aggregator.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
 import { openEngineTrust } from './open-engine-trust.js';
+import { type OpenAiPlace, openAiAddress } from './openai-address.js';
+import { SettingError } from './setting-error.js';
+import { readEngineKey } from './setting-file.js';
+import { readWorkerUrls } from './worker-urls.js';
 
-type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
-type Context = CommandContext<typeof frontendSettings>;
+/** What decides how the OpenAI server serves. */
+export interface GatewaySettings extends OpenAiPlace, Pick<AggregatorSettings, 'routerMode'> {
+  /** Origins whose pages may ask from a browser; `*` alone: all. */
+  readonly corsOrigins: readonly string[];
+  readonly httpBodyLimitBytes: number;
+  /** Connections of clients at a time, of all processes together. */
+  readonly maxConnections: number;
+}
+
+/** All that decides what a frontend runs. */
+export interface FrontendSettings extends AggregatorSettings, GatewaySettings {
+  /** File with the API keys that clients must show; undefined asks for none. */
+  readonly apiKeyFile: string | undefined;
+  /** `WORKER=http://HOST:PORT`, for engines whose address is not known. */
+  readonly workerUrls: readonly string[];
+  /** File with the key that engines' HTTP asks for. */
+  readonly engineApiKeyFile: string | undefined;
+  /** Hosts of engines that get keys although they are not on their sidecar's own host. */
+  readonly engineKeyHosts: readonly string[];
+  /** File with the authorities of engines' certificates. */
+  readonly engineTlsCa: string | undefined;
+  /** `engine`, or a folder with the model's tokenizer files. */
+  readonly tokenizer: string;
+  readonly tokenizeTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** Whether answers say in headers where they were computed. */
+  readonly decisionHeaders: boolean;
+}
+
+export interface FrontendModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly environment: Environment;
+  /** The product's version. */
+  readonly version: string;
+}
 
 /** The setting of the OpenAI server's port, for messages. */
 export const OPENAI_LISTEN_FIELD = '--http-port';
@@ -42,8 +79,8 @@ export interface GatewayParts {
 
 /** Opens it as the settings say; what is wrong is the fault of a setting. */
 export async function openGatewayParts(
-  settings: Settings,
-  context: Context,
+  settings: FrontendSettings,
+  context: FrontendModules,
   closing: Closing,
 ): Promise<GatewayParts> {
   const { clock, logger, version, environment } = context;
@@ -82,10 +119,10 @@ export async function openGatewayParts(
   return { keys, tokens, tracer, proxy };
 }
 
-/** Opens the fleet of a frontend: whose address nobody knows gets no requests. */
+/** Opens the fleet of a frontend: a worker without a known address gets no requests. */
 export async function openFleet(
-  settings: Settings,
-  { clock, logger, version }: Pick<Context, 'clock' | 'logger' | 'version'>,
+  settings: FrontendSettings,
+  { clock, logger, version }: Pick<FrontendModules, 'clock' | 'logger' | 'version'>,
   closing: Closing,
 ): Promise<OpenedAggregator & { readonly given: GivenUrls }> {
   const given = givenUrlsOf(settings);
@@ -100,15 +137,15 @@ export async function openFleet(
   return { ...opened, given };
 }
 
-/** What a gateway is told by whoever has the fleet. */
+/** What a gateway gets from the process that has the fleet. */
 export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'> {
   readonly registry: Registry;
   readonly routing: Routing;
   readonly probes: ProbeBoard;
   readonly tls: HttpTls | undefined;
   readonly catalogue: () => Catalogue;
-  /** Where the status page is; not the setting, whose port may be 0. */
-  readonly statusAddress: string;
+  /** Where the status page is; not the setting, whose port may be 0. Default: there is none. */
+  readonly statusAddress?: string;
   /** Where to listen, where it is not as the settings say. */
   readonly port?: number;
   /** How many processes listen there. Default 1. */
@@ -117,8 +154,8 @@ export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'>
 
 /** Makes the OpenAI server, not started yet. */
 export function createGateway(
-  settings: Settings,
-  { clock, logger, version }: Pick<Context, 'clock' | 'logger'> & { readonly version?: string },
+  settings: GatewaySettings,
+  { clock, logger, version }: Pick<FrontendModules, 'clock' | 'logger'> & { readonly version?: string },
   { keys, tokens, tracer, proxy }: GatewayParts,
   { tls, statusAddress, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
 ): Gateway {
@@ -127,7 +164,7 @@ export function createGateway(
       listen: openAiAddress({ ...settings, httpPort: port }) as Address,
       listenField: OPENAI_LISTEN_FIELD,
       ...(version === undefined ? {} : { version }),
-      statusAddress,
+      ...(statusAddress === undefined ? {} : { statusAddress }),
       sharesPort: sharers > 1,
       wantsTokens: settings.routerMode === 'kv',
       bodyLimitBytes: settings.httpBodyLimitBytes,
@@ -148,14 +185,14 @@ export function createGateway(
 }
 
 /** Connections and requests of each of so many processes. */
-export function connectionsOfEach({ maxConnections }: Settings, sharers: number): number {
+export function connectionsOfEach({ maxConnections }: GatewaySettings, sharers: number): number {
   return Math.ceil(maxConnections / sharers);
 }
 
-/** What an operator is told when requests are taken. */
-export function tellServing(
-  settings: Settings,
-  { logger, version }: Pick<Context, 'logger' | 'version'>,
+/** Logs that requests are taken, and where. */
+export function logServing(
+  settings: FrontendSettings,
+  { logger, version }: Pick<FrontendModules, 'logger' | 'version'>,
   about: {
     readonly openAi: Address;
     readonly grpc: Address;
@@ -187,7 +224,7 @@ export function tellServing(
 }
 
 /** The base URLs of `--worker-urls`; the settings were checked before. */
-function givenUrlsOf({ workerUrls }: Settings): GivenUrls {
+function givenUrlsOf({ workerUrls }: FrontendSettings): GivenUrls {
   const urls = readWorkerUrls(workerUrls);
   return 'allowed' in urls ? new Map() : urls;
 }
@@ -198,9 +235,9 @@ export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
 }
 
 async function openTokens(
-  settings: Settings,
+  settings: FrontendSettings,
   engines: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys' | 'engineCa'>,
-  modules: Context,
+  modules: FrontendModules,
 ): Promise<TokenSource> {
   const { tokenizer, routerMode } = settings;
   // Only the cache-aware router looks at tokens: a vocabulary need not be read for the others.

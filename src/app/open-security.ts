@@ -1,9 +1,9 @@
-import { SettingError } from '../cli/settings/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { loadSecurity, type SecurityOptions } from '../edge/security/load-security.js';
 import type { Security } from '../edge/security/security.js';
 import { SecurityError } from '../edge/security/security-error.js';
+import { SettingError } from './setting-error.js';
 
 /** Reads certificates and tokens; what cannot be used is the fault of a setting, told before anything is started. */
 export async function openSecurity(

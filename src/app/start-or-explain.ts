@@ -1,6 +1,6 @@
-import { SettingError } from '../cli/settings/setting-error.js';
 import { ListenError } from '../edge/platform/net/listen.js';
 import { SecurityError } from '../edge/security/security-error.js';
+import { SettingError } from './setting-error.js';
 
 /**
  * Starts a process that listens. A port that is taken, or an address that must

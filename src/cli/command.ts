@@ -1,3 +1,4 @@
+import type { SettingError } from '../app/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import type { Environment } from '../edge/platform/processes/environment.js';
@@ -5,7 +6,6 @@ import type { TextOutput } from '../edge/platform/streams/standard-streams.js';
 import type { OpenKeys } from '../edge/platform/streams/terminal-keys.js';
 import type { commonSettings } from './settings/common-settings.js';
 import type { SettingsOf, SettingsTable } from './settings/setting.js';
-import type { SettingError } from './settings/setting-error.js';
 
 /** A command's own settings together with those that every command has. */
 export type WithCommon<Table extends SettingsTable> = Table & typeof commonSettings;

@@ -1,10 +1,11 @@
 import { Command as Commander, type CommanderError, Help } from 'commander';
+import { SettingError } from '../app/setting-error.js';
 import type { Command, CommandDescription } from './command.js';
 import { commonSettings } from './settings/common-settings.js';
 import { addFlags, givenFlags } from './settings/flags.js';
 import type { GivenFlags } from './settings/resolve.js';
 import type { SettingsTable } from './settings/setting.js';
-import { nearest, quote, SettingError } from './settings/setting-error.js';
+import { nearest, quote } from './settings/wrong-value.js';
 
 /** The shells that `kv-accord completion` writes for. */
 export const COMPLETION_SHELLS: readonly string[] = ['bash', 'zsh', 'fish'];

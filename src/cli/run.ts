@@ -1,3 +1,4 @@
+import { SettingError } from '../app/setting-error.js';
 import type { Clock } from '../edge/platform/clock.js';
 import { describeError } from '../edge/platform/describe-error.js';
 import { explainSystemError } from '../edge/platform/files/file.js';
@@ -16,8 +17,8 @@ import { readDynamoEnvironment } from './settings/dynamo-environment.js';
 import { type FindPathProblem, parseValue } from './settings/parse-value.js';
 import { type Resolved, resolve, type SettingSources } from './settings/resolve.js';
 import { environmentName, type SettingsTable } from './settings/setting.js';
-import { quote, SettingError, wrongValue } from './settings/setting-error.js';
 import { warnOfUnknownEnvironment } from './settings/unknown-environment.js';
+import { quote, wrongValue } from './settings/wrong-value.js';
 
 /** What the program is built on; tests put their own in. */
 export interface CliModules {

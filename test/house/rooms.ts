@@ -27,7 +27,7 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
   fleet: ['core', 'edge', 'engines', 'gen', 'worker'],
   frontend: ['core', 'edge', 'engines', 'fleet'],
   tools: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
-  app: ['cli', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
+  app: ['core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
   cli: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'],
 };
 
@@ -89,7 +89,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   'tools/demo': { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
 
-  app: { mayImport: ['cli', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
+  app: { mayImport: ['core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
   cli: { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'] },
 };
 

@@ -1,35 +1,25 @@
 import { Registry } from 'prom-client';
+import { createAggregator } from '../../src/app/create-aggregator.js';
 import type { AgreementOptions } from '../../src/core/agreement/options.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
 import type { Address } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemResolver } from '../../src/edge/platform/net/resolver.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
-import { systemEventLoop } from '../../src/edge/platform/time/event-loop.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import type { AggregatorAddresses } from '../../src/fleet/aggregator/aggregator.js';
-import { Aggregator } from '../../src/fleet/aggregator/aggregator.js';
+import type { Aggregator, AggregatorAddresses } from '../../src/fleet/aggregator/aggregator.js';
 import { createDiscoverySource } from '../../src/fleet/discovery/create-source.js';
 import type { DiscoverySource } from '../../src/fleet/discovery/source.js';
 import { StaticSource } from '../../src/fleet/discovery/static.js';
 import { DirectWorker } from '../../src/fleet/indexer/direct-worker.js';
-import { FleetIndexing, type FleetIndexingOptions } from '../../src/fleet/indexer/fleet-indexing.js';
-import { DEFAULT_COST_WEIGHTS } from '../../src/fleet/router/cost.js';
-import { FleetRouting, type FleetRoutingOptions } from '../../src/fleet/router/fleet-routing.js';
+import type { FleetIndexing, FleetIndexingOptions } from '../../src/fleet/indexer/fleet-indexing.js';
+import type { FleetRouting, FleetRoutingOptions } from '../../src/fleet/router/fleet-routing.js';
 import { Changes } from './changes.js';
 import { RecordingLogger } from './recording-logger.js';
 
 /** Any free port of this machine. */
 const ANY_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };
-
-/** The defaults of the command. */
-const ROUTING: FleetRoutingOptions = {
-  mode: 'kv',
-  temperature: 0,
-  weights: DEFAULT_COST_WEIGHTS,
-  decisionLog: 'none',
-};
 
 /** Where it serves, a free port by default, and what its index learns from. */
 interface Places {
@@ -49,20 +39,22 @@ export class AggregatorHarness {
   readonly changes: Changes = new Changes();
   readonly dialer: RpcDialer;
   readonly registry: Registry = new Registry();
-  indexing: FleetIndexing | undefined;
-  routing: FleetRouting | undefined;
+  readonly indexing: FleetIndexing;
+  readonly routing: FleetRouting;
   addresses: AggregatorAddresses | undefined;
 
   private constructor(source: DiscoverySource, options: Partial<AgreementOptions>, places: Places) {
     const security = createPlaintextSecurity();
     const modules = { clock: systemClock, random: systemRandom };
     this.dialer = new RpcDialer({}, { clock: systemClock, security });
-    this.aggregator = new Aggregator(
+    const made = createAggregator(
       {
         agreement: { ...DEFAULT_AGREEMENT_OPTIONS, isStaticDiscovery: source.isStatic, ...options },
         listen: places.listen ?? ANY_PORT,
         httpListen: places.httpListen ?? ANY_PORT,
         version: '0.0.0',
+        indexing: places.indexing ?? {},
+        routing: places.routing ?? {},
       },
       {
         ...modules,
@@ -71,41 +63,12 @@ export class AggregatorHarness {
         security,
         httpSecurity: {},
         registry: this.registry,
-        dialer: this.dialer,
-        parts: [
-          (host) => {
-            const made = new FleetIndexing(places.indexing ?? {}, {
-              ...modules,
-              logger: this.logger,
-              turns: systemEventLoop,
-              registry: this.registry,
-              fleet: host.runner,
-              edge: host.edge,
-              createDirectWorker: (worker, its) => new DirectWorker(worker, its),
-            });
-            this.indexing = made;
-            return made;
-          },
-          (host) => {
-            const { indexing: indexes } = this;
-            if (indexes === undefined) throw new Error('the index comes first');
-            const made = new FleetRouting(
-              { ...ROUTING, ...places.routing },
-              {
-                ...modules,
-                logger: this.logger,
-                registry: this.registry,
-                fleet: host.runner,
-                edge: host.edge,
-                indexes,
-              },
-            );
-            this.routing = made;
-            return made;
-          },
-        ],
+        createDirectWorker: (worker, its) => new DirectWorker(worker, its),
       },
     );
+    this.aggregator = made.aggregator;
+    this.indexing = made.indexing();
+    this.routing = made.routing();
     this.aggregator.fleet.runner.listen({ onView: () => this.changes.tell() });
   }
 

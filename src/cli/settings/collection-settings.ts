@@ -1,6 +1,6 @@
+import type { SettingError } from '../../app/setting-error.js';
 import { type Address, isLoopback, parseAddress } from '../../edge/platform/address.js';
 import { kubeSettings } from './kube-settings.js';
-import type { SettingError } from './setting-error.js';
 
 const ownSettings = {
   workers: {

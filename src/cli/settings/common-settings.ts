@@ -1,6 +1,6 @@
+import type { SettingError } from '../../app/setting-error.js';
 import { type Address, isLoopback } from '../../edge/platform/address.js';
 import type { SettingsOf } from './setting.js';
-import type { SettingError } from './setting-error.js';
 
 /** The settings that every command has. */
 export const commonSettings = {

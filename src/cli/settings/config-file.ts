@@ -1,6 +1,7 @@
 import { isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { SettingError } from '../../app/setting-error.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
-import { quote, SettingError } from './setting-error.js';
+import { quote } from './wrong-value.js';
 
 /** One key of the configuration file. */
 export interface ConfigEntry {

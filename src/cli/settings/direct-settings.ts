@@ -1,8 +1,9 @@
+import { readDirectSources } from '../../app/direct-sources.js';
+import type { DirectEngines } from '../../app/direct-workers.js';
+import { hasDiscovery, type WorkerPlaces } from '../../app/has-discovery.js';
+import type { SettingError } from '../../app/setting-error.js';
 import type { Address } from '../../edge/platform/address.js';
-import type { DirectWorkerOptions } from '../../fleet/indexer/direct-worker.js';
 import { checkAnswer } from './collection-settings.js';
-import { readDirectSources } from './direct-sources.js';
-import type { SettingError } from './setting-error.js';
 
 /** Engines that a command reads itself: the same for every command that can. */
 export const directSettings = {
@@ -27,24 +28,8 @@ export const directSettings = {
   },
 } as const;
 
-interface DirectSettings {
-  readonly workers: readonly string[];
-  readonly workersFile: string | undefined;
-  readonly dynamoGraph: string | undefined;
+interface DirectSettings extends WorkerPlaces, DirectEngines {
   readonly aggregator?: Address | undefined;
-  readonly kvEventSources: readonly string[];
-  readonly kvReplaySources: readonly string[];
-  readonly model: string | undefined;
-  readonly kvCacheBlockSize: number | undefined;
-}
-
-/** Whether discovery is to find workers; else there are those alone that are read directly. */
-export function hasDiscovery({
-  workers,
-  workersFile,
-  dynamoGraph,
-}: Pick<DirectSettings, 'workers' | 'workersFile' | 'dynamoGraph'>): boolean {
-  return workers.length > 0 || workersFile !== undefined || dynamoGraph !== undefined;
 }
 
 /** Whether workers that are found there come with the name of their model. */
@@ -86,21 +71,4 @@ export function checkDirectAnswer(
   const isAlone = settings.kvEventSources.length > 0 && !hasDiscovery(settings);
   if (!isAlone || settings.aggregator !== undefined) checkAnswer(settings, reject);
   checkDirect(settings, reject);
-}
-
-/** The engines that are read directly; the settings were checked before. */
-export function directWorkersOf(settings: DirectSettings, version: string): DirectWorkerOptions[] {
-  const sources = readDirectSources(settings.kvEventSources);
-  const replays = readDirectSources(settings.kvReplaySources);
-  if ('allowed' in sources || 'allowed' in replays) return [];
-  return [...sources].map(([target, urls]) => ({
-    target,
-    version,
-    model: settings.model,
-    declaredTokensPerBlock: settings.kvCacheBlockSize,
-    sources: urls.map((endpoint, rank) => {
-      const replayEndpoint = replays.get(target)?.[rank];
-      return { rank, endpoint, topic: '', ...(replayEndpoint === undefined ? {} : { replayEndpoint }) };
-    }),
-  }));
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { environmentName, type SettingsTable } from './setting.js';
-import { nearest, quote } from './setting-error.js';
+import { nearest, quote } from './wrong-value.js';
 
 /** What all variables of Dynamo's own settings begin with. */
 const DYNAMO_PREFIX = 'DYN_';

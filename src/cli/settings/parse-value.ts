@@ -15,7 +15,7 @@ import type {
   SizeSetting,
   StringSetting,
 } from './setting.js';
-import { nearest, withoutPassword } from './setting-error.js';
+import { nearest, withoutPassword } from './wrong-value.js';
 
 /** A value of any setting. */
 export type SettingValue = string | number | boolean | Address | readonly string[] | undefined;

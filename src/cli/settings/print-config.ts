@@ -1,7 +1,7 @@
 import { formatValue } from './parse-value.js';
 import type { ResolvedEntry } from './resolve.js';
 import { environmentName } from './setting.js';
-import { describeOrigin } from './setting-error.js';
+import { describeOrigin } from './wrong-value.js';
 
 /**
  * All settings with where each came from, as YAML that `--config` takes again:

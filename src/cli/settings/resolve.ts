@@ -1,3 +1,4 @@
+import { SettingError } from '../../app/setting-error.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { ConfigEntry, ConfigFile } from './config-file.js';
 import { type FindPathProblem, parseValue, type SettingValue } from './parse-value.js';
@@ -8,7 +9,7 @@ import {
   type SettingsOf,
   type SettingsTable,
 } from './setting.js';
-import { nearest, type Origin, quote, SettingError, wrongValue } from './setting-error.js';
+import { nearest, type Origin, quote, wrongValue } from './wrong-value.js';
 
 /** Flags as they were given: name to the texts in order. A boolean has `true` or `false`. */
 export type GivenFlags = ReadonlyMap<string, readonly string[]>;

@@ -1,7 +1,7 @@
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { PLACEMENT_VARIABLES } from '../../worker/topology/placement-variables.js';
 import { ENVIRONMENT_PREFIX, environmentName } from './setting.js';
-import { nearest, quote } from './setting-error.js';
+import { nearest, quote } from './wrong-value.js';
 
 /**
  * What Kubernetes sets by itself in every pod beside a Service whose name

@@ -1,11 +1,12 @@
 import { basename, dirname, join } from 'node:path';
+import { SettingError } from '../../app/setting-error.js';
 import { explainSystemError, explainWriteError } from '../../edge/platform/files/file.js';
 import { readWholeFile } from '../../edge/platform/files/file-watcher.js';
 import { findFiles, kindOfPath, truePath } from '../../edge/platform/files/find-files.js';
 import { replaceTextFile } from '../../edge/platform/files/write-file.js';
 import { readStandardInput } from '../../edge/platform/streams/standard-input.js';
 import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
-import { quote, SettingError } from '../settings/setting-error.js';
+import { quote } from '../settings/wrong-value.js';
 
 /** Stands for standard input, as for other programs that read files. */
 export const STANDARD_INPUT = '-';

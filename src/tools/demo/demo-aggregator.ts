@@ -1,30 +1,20 @@
 import { Registry } from 'prom-client';
+import { type CreatedAggregator, createAggregator } from '../../app/create-aggregator.js';
+import type { FollowedFleet } from '../../app/follow-fleet.js';
 import { DEFAULT_AGREEMENT_OPTIONS } from '../../core/agreement/options.js';
 import type { FleetView } from '../../core/agreement/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import { systemEventLoop } from '../../edge/platform/time/event-loop.js';
 import { callUnary } from '../../edge/rpc/call-unary.js';
 import { RpcDialer } from '../../edge/rpc/channel.js';
 import type { Security } from '../../edge/security/security.js';
-import { Aggregator, type AggregatorAddresses } from '../../fleet/aggregator/aggregator.js';
+import type { AggregatorAddresses } from '../../fleet/aggregator/aggregator.js';
 import type { Endpoint } from '../../fleet/discovery/source.js';
-import type { IndexDirectory } from '../../fleet/indexer/asked-index.js';
-import { FleetIndexing } from '../../fleet/indexer/fleet-indexing.js';
-import { DEFAULT_COST_WEIGHTS } from '../../fleet/router/cost.js';
-import { FleetRouting, type FleetRoutingOptions } from '../../fleet/router/fleet-routing.js';
 import type { RouterMode, Routing } from '../../fleet/router/routing.js';
 import { type FindMatchesResponse, IndexerClient, type Prompt } from '../../gen/kvaccord/v1/indexer.js';
 import { StageSource } from './stage-source.js';
 import { FREE_PORT } from './worker.js';
-
-/** As the command has it; the story tells of decisions itself. */
-const ROUTING: Omit<FleetRoutingOptions, 'mode'> = {
-  temperature: 0,
-  weights: DEFAULT_COST_WEIGHTS,
-  decisionLog: 'none',
-};
 
 /** How long it may take to answer the demo's own question. */
 const ASK_TIMEOUT_MS = 5_000;
@@ -56,19 +46,15 @@ export class DemoAggregator {
   readonly registry: Registry = new Registry();
   readonly #modules: DemoAggregatorModules;
   readonly #source = new StageSource();
-  readonly #aggregator: Aggregator;
-  #indexing: FleetIndexing | undefined;
-  #routing: FleetRouting | undefined;
+  readonly #made: CreatedAggregator;
   #addresses: AggregatorAddresses | undefined;
 
   constructor(options: DemoAggregatorOptions, modules: DemoAggregatorModules) {
     this.#modules = modules;
-    const { clock, logger, random, security } = modules;
-    const { registry } = this;
     const { overrideTokensPerBlock: override, routerMode: mode = 'kv', routerSeed: seed } = options;
     this.routerMode = mode;
-    this.logger = logger;
-    this.#aggregator = new Aggregator(
+    this.logger = modules.logger;
+    this.#made = createAggregator(
       {
         agreement: {
           ...DEFAULT_AGREEMENT_OPTIONS,
@@ -79,45 +65,21 @@ export class DemoAggregator {
         listen: FREE_PORT,
         httpListen: FREE_PORT,
         version: options.version,
+        indexing: {},
+        routing: { mode, seed },
       },
-      {
-        clock,
-        random,
-        logger,
-        source: this.#source,
-        security,
-        registry,
-        dialer: new RpcDialer({}, { clock, security }),
-        parts: [
-          ({ runner: fleet, edge }) => {
-            this.#indexing = new FleetIndexing(
-              {},
-              { clock, random, logger, registry, edge, turns: systemEventLoop, fleet },
-            );
-            return this.#indexing;
-          },
-          ({ runner: fleet, edge }) => {
-            const indexes: IndexDirectory = { of: (group) => this.#indexing?.of(group) };
-            this.#routing = new FleetRouting(
-              { ...ROUTING, mode, seed },
-              { clock, random, logger, registry, edge, indexes, fleet },
-            );
-            return this.#routing;
-          },
-        ],
-      },
+      { ...modules, source: this.#source, registry: this.registry },
     );
   }
 
   /** Its answers as last prepared. */
   get view(): FleetView {
-    return this.#aggregator.fleet.runner.view;
+    return this.#made.aggregator.fleet.runner.view;
   }
 
   /** Who decides where requests go. */
   get routing(): Routing {
-    if (this.#routing === undefined) throw new Error('the router is not made yet');
-    return this.#routing;
+    return this.#made.routing();
   }
 
   /** Where it serves; undefined until `open`. */
@@ -125,17 +87,17 @@ export class DemoAggregator {
     return this.#addresses;
   }
 
-  /** Calls `onView` whenever its answers are new, until what it gives is called. */
-  listen(onView: (view: FleetView) => void): () => void {
-    return this.#aggregator.fleet.runner.listen({ onView });
+  /** Where its views are followed. */
+  get fleet(): FollowedFleet {
+    return this.#made.aggregator.fleet.runner;
   }
 
   /** Brings it up. */
   async open(): Promise<void> {
-    this.#addresses = await this.#aggregator.start();
+    this.#addresses = await this.#made.aggregator.start();
   }
 
-  /** Discovery's list, anew. */
+  /** Gives discovery a new list. */
   list(endpoints: readonly Endpoint[]): void {
     this.#source.list(endpoints);
   }
@@ -161,6 +123,6 @@ export class DemoAggregator {
 
   /** Ends it. */
   async close(): Promise<void> {
-    await this.#aggregator.stop();
+    await this.#made.aggregator.stop();
   }
 }

@@ -1,18 +1,22 @@
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import { followFleet } from '../../app/follow-fleet.js';
+import { createGateway, type GatewaySettings } from '../../app/open-gateway.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { buildCatalogue, type Catalogue } from '../../fleet/catalogue/catalogue.js';
-import { Gateway } from '../../frontend/gateway/gateway.js';
-import { frontendChecks } from '../../frontend/gateway/readiness.js';
+import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
+import type { Gateway } from '../../frontend/gateway/gateway.js';
 import { WorkerProxy } from '../../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../../frontend/tokens/prompt-tokens.js';
 import { createTokenSource } from '../../frontend/tokens/token-source.js';
 import type { DemoAggregator } from './demo-aggregator.js';
-import { FREE_PORT } from './worker.js';
 
 /** Far more than the demo asks; the command's are for the world. */
-const BODY_LIMIT_BYTES = 1024 * 1024;
-const MAX_CONNECTIONS = 64;
+const SETTINGS: Omit<GatewaySettings, 'routerMode'> = {
+  httpHost: '127.0.0.1',
+  httpPort: 0,
+  httpBodyLimitBytes: 1024 * 1024,
+  maxConnections: 64,
+  corsOrigins: [],
+};
 /** A machine that is very busy gets this long. */
 const TOKENIZE_TIMEOUT_MS = 5_000;
 
@@ -28,7 +32,7 @@ export class DemoFrontend {
   readonly #proxy: WorkerProxy;
   #tokens: TokenSource | undefined;
   #gateway: Gateway | undefined;
-  #stopListening: (() => void) | undefined;
+  #stopFollowing: (() => void) | undefined;
   #url = '';
 
   constructor(modules: DemoFrontendModules) {
@@ -48,34 +52,27 @@ export class DemoFrontend {
     const { logger, registry, routing } = aggregator;
     const probes = new ProbeBoard();
     let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
-    const show = (view: FleetView): void => {
-      catalogue = buildCatalogue(view, new Map());
-      probes.set('readyz', frontendChecks(view, catalogue));
-    };
-    show(aggregator.view);
-    this.#stopListening = aggregator.listen(show);
+    this.#stopFollowing = followFleet(aggregator.fleet, new Map(), { logger }, (served) => {
+      catalogue = served.catalogue;
+      probes.set('readyz', served.checks);
+    });
     const tokens = await createTokenSource(
       { tokenizer: 'engine', engineTimeoutMs: TOKENIZE_TIMEOUT_MS },
       { clock, logger },
     );
     this.#tokens = tokens;
-    this.#gateway = new Gateway(
-      {
-        listen: FREE_PORT,
-        listenField: 'the demo',
-        wantsTokens: aggregator.routerMode === 'kv',
-        bodyLimitBytes: BODY_LIMIT_BYTES,
-        maxConnections: MAX_CONNECTIONS,
-        corsOrigins: [],
-      },
-      { clock, logger, registry, routing, tokens, probes, proxy: this.#proxy, catalogue: () => catalogue },
+    this.#gateway = createGateway(
+      { ...SETTINGS, routerMode: aggregator.routerMode },
+      { clock, logger },
+      { keys: undefined, tracer: undefined, tokens, proxy: this.#proxy },
+      { registry, routing, probes, tls: undefined, catalogue: () => catalogue },
     );
     this.#url = `http://${(await this.#gateway.start()).text}`;
   }
 
   /** Ends it; the aggregator stays. */
   async close(): Promise<void> {
-    this.#stopListening?.();
+    this.#stopFollowing?.();
     await this.#gateway?.drain(0);
     await this.#proxy.close(0);
     await this.#tokens?.close();

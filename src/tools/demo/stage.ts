@@ -53,7 +53,7 @@ export class Stage {
     this.#options = options;
     this.#modules = modules;
     this.#aggregator = this.#createAggregator('aggregator', options);
-    this.#aggregator.listen(modules.onView);
+    this.#aggregator.fleet.listen({ onView: modules.onView });
   }
 
   /** The aggregator's answers as last prepared. */

@@ -1,22 +1,16 @@
 import { basename, dirname } from 'node:path/posix';
 import { Registry } from 'prom-client';
+import { createSidecar } from '../../app/worker/create-sidecar.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { readTextFile } from '../../edge/platform/files/file.js';
-import { openFilePieces } from '../../edge/platform/files/file-pieces.js';
-import { listFolder } from '../../edge/platform/files/list-folder.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { createHttpGet, createHttpPost } from '../../edge/platform/net/http-get.js';
 import type { Random } from '../../edge/platform/random.js';
 import { RpcDialer } from '../../edge/rpc/channel.js';
-import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
 import type { Security } from '../../edge/security/security.js';
-import { ENGINE_PROBES } from '../../engines/probing/index.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
-import type { EventReading } from '../../worker/sidecar/kv-events/kv-events-controller.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
 import { fixedLocation } from '../../worker/sidecar/probing/engine-locator.js';
-import { Sidecar, type SidecarAddresses } from '../../worker/sidecar/sidecar.js';
+import type { Sidecar, SidecarAddresses } from '../../worker/sidecar/sidecar.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';
 import { readHeldBlocks } from './held-blocks.js';
 import { SimulatedEngine } from './simulated-engine.js';
@@ -100,7 +94,7 @@ export class DemoWorker {
       httpBaseUrl,
       ...(discoveryFolder === undefined ? {} : { dynamoFileKv: discoveryFolder }),
     };
-    return new Sidecar(
+    return createSidecar(
       {
         version,
         workerId: this.name,
@@ -109,6 +103,7 @@ export class DemoWorker {
         drainTimeoutMs: DRAIN_TIMEOUT_MS,
         probeIntervalMs,
         declaredFacts: [],
+        events: this.#eventSettings(),
       },
       {
         clock,
@@ -116,32 +111,11 @@ export class DemoWorker {
         random,
         security,
         registry: new Registry(),
-        openFile: openFilePieces,
-        loadProbes: async () => ENGINE_PROBES,
-        locate: async () => fixedLocation([target]),
-        probeModules: {
-          clock,
-          httpGet: createHttpGet({}, { clock }),
-          rpc: createEngineRpc({}, { clock }),
-          ...(discoveryFolder === undefined
-            ? { readFile: readTextFile, listFiles: listFolder }
-            : this.#simulatedFiles()),
-        },
-        eventReading: this.#readEvents(),
+        signal: this.#stop.signal,
+        locate: () => async () => fixedLocation([target]),
+        ...(discoveryFolder === undefined ? {} : { files: this.#simulatedFiles() }),
       },
     );
-  }
-
-  /** What `kv-accord sidecar` reads KV events with. */
-  #readEvents(): EventReading {
-    const postJson = createHttpPost({}, { clock: this.#modules.clock });
-    return {
-      settings: this.#eventSettings(),
-      async loadReader(modules) {
-        const { EngineEventReader } = await import('../../worker/kv-events/engine-event-reader.js');
-        return new EngineEventReader({}, { ...modules, postJson });
-      },
-    };
   }
 
   /** A Dynamo worker does not say where its engine publishes: the operator does (`--kv-event-sources`). */

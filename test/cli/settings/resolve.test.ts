@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { SettingError } from '../../../src/app/setting-error.js';
 import { parseConfigFile } from '../../../src/cli/settings/config-file.js';
 import { type FindPathProblem, parseDuration, parseSize } from '../../../src/cli/settings/parse-value.js';
 import { type Resolved, resolve } from '../../../src/cli/settings/resolve.js';
 import type { SettingsTable } from '../../../src/cli/settings/setting.js';
-import { SettingError } from '../../../src/cli/settings/setting-error.js';
 import type { Address } from '../../../src/edge/platform/address.js';
 
 const table = {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SettingError } from '../../../src/cli/settings/setting-error.js';
+import { SettingError } from '../../../src/app/setting-error.js';
 import { readManifestFiles, writeManifestFile } from '../../../src/cli/shared/manifest-files.js';
 
 let folder: string;

@@ -1,7 +1,8 @@
+import { hasDiscovery } from '../../../app/has-discovery.js';
 import type { CommandDescription } from '../../command.js';
 import { checkFleet, collectionSettings } from '../../settings/collection-settings.js';
 import { checkListen } from '../../settings/common-settings.js';
-import { checkDirect, directSettings, hasDiscovery } from '../../settings/direct-settings.js';
+import { checkDirect, directSettings } from '../../settings/direct-settings.js';
 import { routerSettings } from '../../settings/router-settings.js';
 
 const ownSettings = {

@@ -1,3 +1,4 @@
+import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { explainWriteError } from '../../../edge/platform/files/file.js';
 import {
@@ -13,7 +14,7 @@ import { renderReport } from '../../../tools/doctor/report/render-report.js';
 import { writePlan as planOf } from '../../../tools/doctor/report/write-plan.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT, EXIT_UNKNOWN } from '../../exit-codes.js';
-import { quote, SettingError } from '../../settings/setting-error.js';
+import { quote } from '../../settings/wrong-value.js';
 import type { doctorSettings } from './settings.js';
 import { gatherEvidence } from './sources.js';
 

@@ -1,6 +1,8 @@
 import { SnapshotError, takeSnapshot } from '../../../app/fleet-snapshot.js';
 import { openEngineTrust } from '../../../app/open-engine-trust.js';
 import { openSecurity } from '../../../app/open-security.js';
+import { SettingError } from '../../../app/setting-error.js';
+import { readEngineKey } from '../../../app/setting-file.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import { createHttpGet } from '../../../edge/platform/net/http-get.js';
@@ -19,8 +21,7 @@ import { gatherModel } from '../../../tools/doctor/gather/model.js';
 import { notRead, outcome } from '../../../tools/doctor/gather/outcomes.js';
 import type { CommandContext, WithCommon } from '../../command.js';
 import type { SettingsOf } from '../../settings/setting.js';
-import { quote, SettingError } from '../../settings/setting-error.js';
-import { readEngineKey } from '../../settings/setting-file.js';
+import { quote } from '../../settings/wrong-value.js';
 import { type ManifestFile, readManifestFiles } from '../../shared/manifest-files.js';
 import { gatherNamespace } from './cluster.js';
 import { LogProgress } from './progress.js';

@@ -1,4 +1,4 @@
-import { openFeed } from '../../../app/open-feed.js';
+import { openAgreementSource } from '../../../app/open-agreement-source.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { SpawnError, startChild } from '../../../edge/platform/processes/child-process.js';
 import { listenForSignals } from '../../../edge/platform/processes/process-signals.js';
@@ -15,11 +15,11 @@ import type { execSettings } from './settings.js';
 export const runExec: CommandBody<typeof execSettings> = async (settings, context) => {
   const { clock, logger, signal, stderr, isTerminal, environment, operands } = context;
   const question = { group: settings.group, frontendUses: settings.frontendUses };
-  const { feed, close } = await openFeed(settings, context);
+  const { source, close } = await openAgreementSource(settings, context);
   try {
-    feed.start();
+    source.start();
     const outcome = await awaitAgreement(
-      feed,
+      source,
       { timeoutMs: settings.timeoutMs, ...question },
       {
         clock,
@@ -43,7 +43,7 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
         childGraceMs: settings.childGraceMs,
         hasTerminal: hasTerminal(),
       },
-      { feed, clock, logger, startChild, listenForSignals },
+      { feed: source, clock, logger, startChild, listenForSignals },
     );
     const ended = keeper.run(outcome.tokensPerBlock);
     // From here on the program decides how the process ends, and the keeper has the signals.

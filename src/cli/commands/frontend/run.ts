@@ -1,19 +1,17 @@
 import { type Closing, closeAll } from '../../../app/closing.js';
+import { followFleet } from '../../../app/follow-fleet.js';
 import {
   baseUrlsOf,
   createGateway,
+  logServing,
   openFleet,
   openGatewayParts,
-  tellServing,
 } from '../../../app/open-gateway.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
 import { untilAborted } from '../../../app/until-aborted.js';
-import type { FleetView } from '../../../core/agreement/snapshot.js';
 import { ProbeBoard } from '../../../edge/http/probe-board.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
-import { buildCatalogue, type Catalogue } from '../../../fleet/catalogue/catalogue.js';
-import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
-import { frontendChecks } from '../../../frontend/gateway/readiness.js';
+import type { Catalogue } from '../../../fleet/catalogue/catalogue.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_CONFLICT, EXIT_OK } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -45,16 +43,12 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
   const { given, aggregator, registry, routing, tls, watched } = await openFleet(settings, context, closing);
   const probes = new ProbeBoard();
   let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
-  const tellConflicts = conflictTeller(context.logger);
-  const show = (view: FleetView): void => {
-    catalogue = buildCatalogue(view, given);
-    tellConflicts(catalogue);
-    probes.set('readyz', frontendChecks(view, catalogue));
+  const stopFollowing = followFleet(aggregator.fleet.runner, given, context, (served) => {
+    catalogue = served.catalogue;
+    probes.set('readyz', served.checks);
     parts.proxy.setWorkers(baseUrlsOf(catalogue));
-  };
-  const { runner } = aggregator.fleet;
-  show(runner.view);
-  closing.push(runner.listen({ onView: show }));
+  });
+  closing.push(stopFollowing);
   const { grpc, http } = await startOrExplain(aggregator);
   const gateway = createGateway(settings, context, parts, {
     registry,
@@ -67,7 +61,7 @@ async function serve(settings: Settings, context: Context, closing: Closing): Pr
   // Before the aggregator: what runs needs its router to the end.
   closing.push(() => gateway.drain(settings.drainTimeoutMs));
   const openAi = await startOrExplain(gateway);
-  tellServing(settings, context, { openAi, grpc, http, watched });
+  logServing(settings, context, { openAi, grpc, http, watched });
   const refusal = await Promise.race([aggregator.refused, untilAborted(signal)]);
   return refusal === undefined ? EXIT_OK : EXIT_CONFLICT;
 }

@@ -1,9 +1,10 @@
-import { type Address, isLoopback, parseAddress } from '../../../edge/platform/address.js';
+import { openAiAddress } from '../../../app/openai-address.js';
+import { readWorkerUrls } from '../../../app/worker-urls.js';
+import { isLoopback } from '../../../edge/platform/address.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
 import { readKeyHost } from '../../../frontend/gateway/key-host.js';
 import type { CommandDescription } from '../../command.js';
 import { MAX_THREADS, readThreadCount } from '../../settings/thread-count.js';
-import { readWorkerUrls } from '../../settings/worker-urls.js';
 import { aggregatorDescription, aggregatorSettings } from '../aggregator/settings.js';
 
 const ownSettings = {
@@ -149,16 +150,6 @@ export const frontendSettings: typeof aggregatorSettings & typeof ownSettings = 
   ...aggregatorSettings,
   ...ownSettings,
 };
-
-/** Where the OpenAI server listens; undefined when the host cannot be one. */
-export function openAiAddress(settings: {
-  readonly httpHost: string;
-  readonly httpPort: number;
-}): Address | undefined {
-  const { httpHost, httpPort } = settings;
-  const host = httpHost.includes(':') && !httpHost.startsWith('[') ? `[${httpHost}]` : httpHost;
-  return parseAddress(`${host}:${httpPort}`);
-}
 
 /** `kv-accord frontend`. */
 export const frontendDescription: CommandDescription<typeof frontendSettings> = {

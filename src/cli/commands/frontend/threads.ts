@@ -1,20 +1,22 @@
 import { createServer } from 'node:net';
 import { Registry } from 'prom-client';
 import type { Closing } from '../../../app/closing.js';
+import { followFleet } from '../../../app/follow-fleet.js';
 import { httpSecurityOf } from '../../../app/http-security.js';
 import {
   baseUrlsOf,
   connectionsOfEach,
   createGateway,
+  logServing,
   OPENAI_LISTEN_FIELD,
   openFleet,
   openGatewayParts,
-  tellServing,
 } from '../../../app/open-gateway.js';
 import { openSecurity } from '../../../app/open-security.js';
+import { openAiAddress } from '../../../app/openai-address.js';
+import { SettingError } from '../../../app/setting-error.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
 import { untilAborted } from '../../../app/until-aborted.js';
-import type { FleetView } from '../../../core/agreement/snapshot.js';
 import type { Address } from '../../../edge/platform/address.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { listen } from '../../../edge/platform/net/listen.js';
@@ -26,9 +28,6 @@ import {
 } from '../../../edge/platform/processes/secondary-process.js';
 import { systemRandom } from '../../../edge/platform/random.js';
 import { systemEventLoop } from '../../../edge/platform/time/event-loop.js';
-import { buildCatalogue } from '../../../fleet/catalogue/catalogue.js';
-import { conflictTeller } from '../../../frontend/gateway/conflict-teller.js';
-import { frontendChecks } from '../../../frontend/gateway/readiness.js';
 import { CrewError, GatewayCrew } from '../../../frontend/threads/gateway-crew.js';
 import { GatewayThread } from '../../../frontend/threads/gateway-thread.js';
 import type { Served } from '../../../frontend/threads/messages.js';
@@ -36,8 +35,7 @@ import { registerThreadMetrics } from '../../../frontend/threads/thread-metrics.
 import type { CommandContext, WithCommon } from '../../command.js';
 import { EXIT_CONFLICT, EXIT_FAULT, EXIT_OK, EXIT_USAGE } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
-import { SettingError } from '../../settings/setting-error.js';
-import { type frontendSettings, openAiAddress } from './settings.js';
+import type { frontendSettings } from './settings.js';
 
 type Settings = SettingsOf<WithCommon<typeof frontendSettings>>;
 type Context = CommandContext<typeof frontendSettings>;
@@ -67,14 +65,14 @@ async function serveAsFirst(
   const { given, aggregator, registry, routing, watched } = await openFleet(settings, context, closing);
   const { grpc, http } = await startOrExplain(aggregator);
   const openAi = await startOrExplain({ start: () => findPort(settings) });
-  const { runner } = aggregator.fleet;
-  const tellConflicts = conflictTeller(logger);
-  const servedOf = (view: FleetView): Served => {
-    const catalogue = buildCatalogue(view, given);
-    tellConflicts(catalogue);
-    return { catalogue, checks: frontendChecks(view, catalogue) };
-  };
-  const crew = new GatewayCrew(
+  let crew: GatewayCrew | undefined;
+  let served: Served = { catalogue: { models: [], groups: [], reasons: [] }, checks: [] };
+  const stopFollowing = followFleet(aggregator.fleet.runner, given, context, (now) => {
+    served = now;
+    crew?.show(now);
+  });
+  closing.push(stopFollowing);
+  const processes = new GatewayCrew(
     {
       threads,
       port: openAi.port,
@@ -82,7 +80,7 @@ async function serveAsFirst(
       maxRequests: connectionsOfEach(settings, threads),
       drainTimeoutMs: settings.drainTimeoutMs,
     },
-    servedOf(runner.view),
+    served,
     {
       clock,
       logger,
@@ -93,19 +91,19 @@ async function serveAsFirst(
       startMember: startSecondaryProcess,
     },
   );
-  closing.push(runner.listen({ onView: (view) => crew.show(servedOf(view)) }));
+  crew = processes;
   // Before the aggregator: what runs needs its router to the end.
-  closing.push(() => crew.stop());
+  closing.push(() => processes.stop());
   try {
     // Reading a vocabulary takes seconds, and a cluster does not wait for long.
-    const address = await Promise.race([crew.start(), untilAborted(signal)]);
+    const address = await Promise.race([processes.start(), untilAborted(signal)]);
     if (address === undefined) return EXIT_OK;
   } catch (error) {
     // A terminal's Ctrl-C ends those too that cannot listen to signals yet.
     if (signal.aborted) return EXIT_OK;
     throw error instanceof CrewError && error.isSetting ? new SettingError(error.message) : error;
   }
-  tellServing(settings, context, { openAi, grpc, http, watched, threads });
+  logServing(settings, context, { openAi, grpc, http, watched, threads });
   const refusal = await Promise.race([aggregator.refused, untilAborted(signal)]);
   return refusal === undefined ? EXIT_OK : EXIT_CONFLICT;
 }

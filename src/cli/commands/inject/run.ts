@@ -1,3 +1,4 @@
+import { SettingError } from '../../../app/setting-error.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import {
   type InjectResult,
@@ -9,7 +10,6 @@ import { unifiedDiff } from '../../../tools/manifests/unified-diff.js';
 import type { CommandBody, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
-import { SettingError } from '../../settings/setting-error.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import type { injectSettings } from './settings.js';
 

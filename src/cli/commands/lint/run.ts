@@ -1,3 +1,4 @@
+import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/apply-fixes.js';
@@ -6,7 +7,7 @@ import { lintTexts, startsNothingKnown } from '../../../tools/manifests/lint/lin
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
-import { quote, SettingError } from '../../settings/setting-error.js';
+import { quote } from '../../settings/wrong-value.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
 import type { lintSettings } from './settings.js';

@@ -1,5 +1,6 @@
 import { type FleetSnapshot, SnapshotError, takeResults, takeSnapshot } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
+import { SettingError } from '../../../app/setting-error.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { sleep } from '../../../edge/platform/clock.js';
@@ -11,7 +12,7 @@ import { Agreement, Worker } from '../../../gen/kvaccord/v1/fleet.js';
 import { ListResultsResponse } from '../../../gen/kvaccord/v1/router.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
-import { quote, SettingError } from '../../settings/setting-error.js';
+import { quote } from '../../settings/wrong-value.js';
 import { printIndex } from './index-dump.js';
 import { renderResults } from './results-table.js';
 import { type Screen, ScrollView } from './scroll-view.js';

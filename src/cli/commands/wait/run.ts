@@ -1,4 +1,4 @@
-import { openFeed } from '../../../app/open-feed.js';
+import { openAgreementSource } from '../../../app/open-agreement-source.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import type { CommandBody } from '../../command.js';
 import { awaitAgreement } from '../../shared/await-agreement.js';
@@ -9,11 +9,11 @@ import type { waitSettings } from './settings.js';
 /** Runs `kv-accord wait`: prints the agreed size, and ends by the documented codes. */
 export const runWait: CommandBody<typeof waitSettings> = async (settings, context) => {
   const { clock, signal, stdout, stderr, isTerminal } = context;
-  const { feed, close } = await openFeed(settings, context);
+  const { source, close } = await openAgreementSource(settings, context);
   try {
-    feed.start();
+    source.start();
     const outcome = await awaitAgreement(
-      feed,
+      source,
       { timeoutMs: settings.timeoutMs, group: settings.group, frontendUses: settings.frontendUses },
       { clock, signal, progress: isTerminal ? new LiveLine(stderr) : undefined },
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readWorkerUrls } from '../../../src/cli/settings/worker-urls.js';
+import { readWorkerUrls } from '../../src/app/worker-urls.js';
 
 describe('--worker-urls', () => {
   it('names a base URL for each worker, without a slash at its end', () => {

@@ -1,4 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { SettingError } from '../../app/setting-error.js';
 import { withEscapes } from '../../core/text/printable.js';
 
 /** Where a value came from. */
@@ -19,17 +20,6 @@ export function describeOrigin(origin: Origin): string {
       return `${origin.path}:${origin.line}`;
     case 'default':
       return 'default';
-  }
-}
-
-/**
- * Something that a person set and that cannot be used. The message is one
- * line: the field, the value, where it came from, what is allowed.
- */
-export class SettingError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'SettingError';
   }
 }
 

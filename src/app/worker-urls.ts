@@ -1,4 +1,4 @@
-import type { GivenUrls } from '../../fleet/catalogue/catalogue.js';
+import type { GivenUrls } from '../fleet/catalogue/catalogue.js';
 
 /** A list that cannot be read: what is allowed, and the part that is wrong. */
 export interface WrongUrls {

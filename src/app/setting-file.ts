@@ -1,4 +1,4 @@
-import { explainSystemError, readTextFile } from '../../edge/platform/files/file.js';
+import { explainSystemError, readTextFile } from '../edge/platform/files/file.js';
 import { SettingError } from './setting-error.js';
 
 /** Longest key that an engine asks for; what is longer is another file. */

@@ -1,4 +1,4 @@
-import { isEventEndpoint } from '../../worker/sidecar/kv-events/event-endpoint.js';
+import { isEventEndpoint } from '../worker/sidecar/kv-events/event-endpoint.js';
 
 /** The engines of `--kv-event-sources`, by the name of their worker; each has its ranks in order. */
 export type DirectSources = ReadonlyMap<string, readonly string[]>;

@@ -1,0 +1,42 @@
+import type { AgreementOptions } from '../core/agreement/options.js';
+
+/** How an operator wants a fleet to agree; what is left out of `AgreementOptions` follows from the command. */
+export interface AgreementSettings
+  extends Pick<
+    AgreementOptions,
+    | 'minWorkers'
+    | 'onMissing'
+    | 'collectTimeoutMs'
+    | 'settleMs'
+    | 'graceMs'
+    | 'topology'
+    | 'tokenProbes'
+    | 'frontendUses'
+  > {
+  /** A block size in tokens that holds whatever the workers report; undefined takes theirs. */
+  readonly kvCacheBlockSize: number | undefined;
+  /** Default: `load-only` under `kvCacheBlockSize`, else `quarantine`. */
+  readonly mismatchedWorkers: AgreementOptions['mismatchedWorkers'] | undefined;
+}
+
+/** The rules of a fleet's agreement. `isStaticDiscovery`: the list of workers never changes. */
+export function agreementOptionsOf(
+  settings: AgreementSettings,
+  rest: Pick<AgreementOptions, 'onChange' | 'kvEvents' | 'isStaticDiscovery'>,
+): AgreementOptions {
+  const { kvCacheBlockSize } = settings;
+  return {
+    minWorkers: settings.minWorkers,
+    onMissing: settings.onMissing,
+    collectTimeoutMs: settings.collectTimeoutMs,
+    settleMs: settings.settleMs,
+    graceMs: settings.graceMs,
+    overrideTokensPerBlock: kvCacheBlockSize,
+    mismatchedWorkers:
+      settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
+    topology: settings.topology,
+    tokenProbes: settings.tokenProbes,
+    frontendUses: settings.frontendUses,
+    ...rest,
+  };
+}

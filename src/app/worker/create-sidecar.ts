@@ -1,0 +1,91 @@
+import { readTextFile } from '../../edge/platform/files/file.js';
+import { openFilePieces } from '../../edge/platform/files/file-pieces.js';
+import { listFolder } from '../../edge/platform/files/list-folder.js';
+import {
+  createHttpGet,
+  createHttpPost,
+  createHttpPostJson,
+  type HttpGetOptions,
+} from '../../edge/platform/net/http-get.js';
+import { loadPart } from '../../edge/platform/processes/load-part.js';
+import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
+import type { ProbeModules } from '../../engines/probing/probe.js';
+import type { EngineEventReaderOptions } from '../../worker/kv-events/engine-event-reader.js';
+import { MAX_EVENTS_BYTES } from '../../worker/kv-events/exact-json.js';
+import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
+import { Sidecar, type SidecarModules, type SidecarOptions } from '../../worker/sidecar/sidecar.js';
+import { TokenProber } from '../../worker/sidecar/tokens/token-prober.js';
+
+export interface CreateSidecarOptions extends SidecarOptions {
+  /** How the engine's HTTP is asked: its key and whose certificates it may have. Default neither. */
+  readonly engineHttp?: HttpGetOptions;
+  /** Where KV events are read; undefined reads none. */
+  readonly events: EventSettings | undefined;
+  /** Bounds of what is kept of KV events. Default as `EngineEventReader` has them. */
+  readonly eventReader?: EngineEventReaderOptions;
+  /** Whether a new engine is asked what tokens it makes of the fixed probes. Default false. */
+  readonly learnsTokens?: boolean;
+  /** Whether a new engine is asked the canary's prompt. Default false. */
+  readonly hasCanary?: boolean;
+}
+
+export interface CreateSidecarModules
+  extends Pick<
+    SidecarModules,
+    'clock' | 'random' | 'logger' | 'security' | 'registry' | 'httpSecurity' | 'readTopology'
+  > {
+  /** Says where the engine is; it is handed what engines are asked with. */
+  readonly locate: (modules: ProbeModules) => SidecarModules['locate'];
+  /** Aborts when the process is to end: then no part of the program is loaded any more. */
+  readonly signal: AbortSignal;
+  /** Gives the probes of engines. Default: all that there are. */
+  readonly loadProbes?: SidecarModules['loadProbes'];
+  /** Which files engines leave. Default: those of this machine. */
+  readonly files?: Pick<ProbeModules, 'readFile' | 'listFiles'>;
+}
+
+/**
+ * Puts a sidecar together, for the command, the demo and the benches alike. What
+ * an answer does not need is loaded when it is used.
+ */
+export function createSidecar(options: CreateSidecarOptions, modules: CreateSidecarModules): Sidecar {
+  const { engineHttp = {}, events, eventReader = {}, learnsTokens = false, hasCanary = false } = options;
+  const { clock, locate, loadProbes, files, signal: _, ...shared } = modules;
+  const probeModules: ProbeModules = {
+    clock,
+    httpGet: createHttpGet(engineHttp, { clock }),
+    rpc: createEngineRpc({}, { clock }),
+    ...(files ?? { readFile: readTextFile, listFiles: listFolder }),
+  };
+  const postJson = createHttpPostJson(engineHttp, { clock });
+  const prober = new TokenProber({ clock, postJson });
+  return new Sidecar(options, {
+    ...shared,
+    clock,
+    openFile: openFilePieces,
+    probeModules,
+    locate: locate(probeModules),
+    loadProbes:
+      loadProbes ??
+      (async () =>
+        (await loadPart(() => import('../../engines/probing/index.js'), modules))?.ENGINE_PROBES ?? []),
+    ...(learnsTokens ? { learnTokens: (engine, stop) => prober.learn(engine, stop) } : {}),
+    ...(hasCanary ? { canary: { get: probeModules.httpGet, post: postJson } } : {}),
+    ...(events === undefined
+      ? {}
+      : {
+          eventReading: {
+            settings: events,
+            async loadReader(its) {
+              const part = await loadPart(
+                () => import('../../worker/kv-events/engine-event-reader.js'),
+                modules,
+              );
+              if (part === undefined) throw new Error('the sidecar ends');
+              const post = createHttpPost({ ...engineHttp, maxBodyBytes: MAX_EVENTS_BYTES }, { clock });
+              return new part.EngineEventReader(eventReader, { ...its, postJson: post });
+            },
+          },
+        }),
+  });
+}

@@ -34,6 +34,16 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
 /** Wings that are one room: their files are not in rooms of their own, or arrows between these do not matter. */
 export const UNDIVIDED_WINGS: readonly string[] = ['gen', 'app', 'cli'];
 
+/** What the room of one engine may import: no other engine, and not the list of all. */
+const ENGINE_MAY_IMPORT: readonly string[] = [
+  'core',
+  'edge',
+  'engines/descriptor',
+  'engines/facts',
+  'engines/probing',
+  'gen',
+];
+
 /**
  * The rooms, one for each folder of a wing. Data flows one way through them,
  * and nothing imports against it.
@@ -59,12 +69,19 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'edge/kubernetes': { mayImport: ['core/text', 'edge/platform'] },
 
   'engines/facts': { mayImport: ['core', 'edge', 'gen'] },
-  'engines/probing': { mayImport: ['core', 'edge', 'engines', 'gen'] },
-  'engines/vllm': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
-  'engines/sglang': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
-  'engines/trtllm': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
-  // Its workers run any of the others.
-  'engines/dynamo': { mayImport: ['core', 'edge', 'engines', 'gen'] },
+  'engines/probing': { mayImport: ['core', 'edge', 'engines/facts', 'gen'] },
+  'engines/descriptor': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
+  'engines/vllm': { mayImport: ENGINE_MAY_IMPORT },
+  'engines/sglang': { mayImport: ENGINE_MAY_IMPORT },
+  'engines/trtllm': { mayImport: ENGINE_MAY_IMPORT },
+  // Its workers run any of the three.
+  'engines/dynamo': {
+    mayImport: [...ENGINE_MAY_IMPORT, 'engines/sglang', 'engines/trtllm', 'engines/vllm'],
+  },
+  // It is asked for tokens as vLLM is.
+  'engines/other': { mayImport: [...ENGINE_MAY_IMPORT, 'engines/vllm'] },
+  // The list of all engines: no engine may import it.
+  'engines/catalogue': { mayImport: ['core', 'edge', 'engines', 'gen'] },
 
   'worker/kv-events': { mayImport: ['core/blocks', 'core/contract', 'edge/platform'] },
   'worker/topology': { mayImport: ['core', 'edge/platform', 'gen'] },

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/edge/platform/clock.js';
 import { createHttpGet } from '../../src/edge/platform/net/http-get.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import { ENGINE_PROBES } from '../../src/engines/probing/index.js';
+import { ENGINES, loadEngineProbes } from '../../src/engines/catalogue/engines.js';
 import { fixedLocation } from '../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
@@ -42,9 +42,10 @@ async function startPod(name: string, tokensPerBlock: number, isNew: boolean): P
       security: createPlaintextSecurity(),
       registry: new Registry(),
       openFile: async () => undefined,
-      loadProbes: async () => ENGINE_PROBES,
+      loadProbes: loadEngineProbes,
       probeModules: {
         clock: systemClock,
+        engines: ENGINES,
         httpGet: createHttpGet(),
         rpc: { call: refuse },
         readFile: refuse,

@@ -6,8 +6,8 @@ import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { callUnary } from '../../src/edge/rpc/call-unary.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
+import { loadEngineProbes } from '../../src/engines/catalogue/engines.js';
 import { declaredFacts } from '../../src/engines/probing/declared.js';
-import { ENGINE_PROBES } from '../../src/engines/probing/index.js';
 import type { Prompt } from '../../src/gen/kvaccord/v1/indexer.js';
 import type { ReserveResponse } from '../../src/gen/kvaccord/v1/router.js';
 import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
@@ -48,7 +48,7 @@ async function besides(ranks: readonly FakePublisher[]): Promise<string> {
       security: createPlaintextSecurity(),
       registry: new Registry(),
       openFile: async () => undefined,
-      loadProbes: async () => ENGINE_PROBES,
+      loadProbes: loadEngineProbes,
       probeModules: bareModules(systemClock),
       locate: async () => ({ type: 'none' }),
       eventReading: {

@@ -9,6 +9,7 @@ import {
 } from '../../edge/platform/net/http-get.js';
 import { loadPart } from '../../edge/platform/processes/load-part.js';
 import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
+import { ENGINES, loadEngineProbes } from '../../engines/catalogue/engines.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
 import type { EngineEventReaderOptions } from '../../worker/kv-events/engine-event-reader.js';
 import { MAX_EVENTS_BYTES } from '../../worker/kv-events/exact-json.js';
@@ -53,6 +54,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
   const { clock, locate, loadProbes, files, signal: _, ...shared } = modules;
   const probeModules: ProbeModules = {
     clock,
+    engines: ENGINES,
     httpGet: createHttpGet(engineHttp, { clock }),
     rpc: createEngineRpc({}, { clock }),
     ...(files ?? { readFile: readTextFile, listFiles: listFolder }),
@@ -65,10 +67,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
     openFile: openFilePieces,
     probeModules,
     locate: locate(probeModules),
-    loadProbes:
-      loadProbes ??
-      (async () =>
-        (await loadPart(() => import('../../engines/probing/index.js'), modules))?.ENGINE_PROBES ?? []),
+    loadProbes: loadProbes ?? (async () => (await loadPart(loadEngineProbes, modules)) ?? []),
     ...(learnsTokens ? { learnTokens: (engine, stop) => prober.learn(engine, stop) } : {}),
     ...(hasCanary ? { canary: { get: probeModules.httpGet, post: postJson } } : {}),
     ...(events === undefined

@@ -1,11 +1,12 @@
+import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import { reportedSource } from '../../core/contract/event-source.js';
 import type { Fact } from '../../core/contract/facts.js';
+import { engineOfWord } from '../../engines/catalogue/engines.js';
 import { declaredFacts } from '../../engines/probing/declared.js';
 import { ProbeError } from '../../engines/probing/probe.js';
 import { EngineRole } from '../../gen/kvaccord/v1/capabilities.js';
 import { SettingError } from '../setting-error.js';
 import { readSettingFile } from '../setting-file.js';
-import { ENGINE_KINDS, type EngineKindName } from './engine-kinds.js';
 import { eventSettingsOf, type KvEventSettings } from './event-settings.js';
 
 /** A word of `--role`. */
@@ -13,7 +14,7 @@ type RoleName = 'aggregated' | 'prefill' | 'decode';
 
 /** What an operator declares of a worker; live sources outrank it. */
 export interface DeclarationSettings extends KvEventSettings {
-  readonly engineKind: EngineKindName;
+  readonly engineKind: 'auto' | EngineWord;
   readonly tokensPerBlock: number | undefined;
   readonly model: string | undefined;
   readonly role: RoleName | undefined;
@@ -38,7 +39,7 @@ export async function readDeclaration(
   nowMs: number,
 ): Promise<readonly Fact[]> {
   const { tokensPerBlock, model, role, advertiseEngine, declare } = settings;
-  const engineKind = ENGINE_KINDS[settings.engineKind];
+  const engineKind = engineOfWord(settings.engineKind)?.kind;
   const events = eventSettingsOf(settings);
   const text =
     declare === undefined ? undefined : await readSettingFile('--declare', declare, MAX_DECLARE_BYTES);

@@ -1,17 +1,18 @@
+import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
+import { engineOfWord } from '../../engines/catalogue/engines.js';
 import type { ProbeModules, ProbeTarget } from '../../engines/probing/probe.js';
 import { EngineLocator, fixedLocation } from '../../worker/sidecar/probing/engine-locator.js';
 import type { EngineLocation } from '../../worker/sidecar/probing/engine-watch.js';
 import type { SidecarModules } from '../../worker/sidecar/sidecar.js';
-import { ENGINE_KINDS, type EngineKindName } from './engine-kinds.js';
 
 /** Where the operator says that the engine is. */
 export interface EngineLocationSettings {
   /** Base URLs; `auto` alone looks at the usual local ports, `none` alone asks no HTTP. */
   readonly engine: readonly string[];
-  readonly engineKind: EngineKindName;
+  readonly engineKind: 'auto' | EngineWord;
   /** The engine's own gRPC. */
   readonly engineGrpc: Address | undefined;
   /** TensorRT-LLM's YAML. */
@@ -53,7 +54,7 @@ export function engineLocationOf(
 /** What the operator said of the engine beside its HTTP addresses. */
 function namedTarget(settings: EngineLocationSettings): ProbeTarget {
   const { engineGrpc, trtllmConfig, dynamoFileKv } = settings;
-  const engineKind = ENGINE_KINDS[settings.engineKind];
+  const engineKind = engineOfWord(settings.engineKind)?.kind;
   return {
     ...(engineKind === undefined ? {} : { engineKind }),
     ...(engineGrpc === undefined ? {} : { grpcAddress: engineGrpc.text }),

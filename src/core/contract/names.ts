@@ -1,11 +1,12 @@
 import {
   BlockSizeKind,
-  EngineKind,
   EngineRole,
   EngineState,
   EvidenceSource,
   HashUnit,
 } from '../../gen/kvaccord/v1/capabilities.js';
+
+export { engineKindName } from './engine-kinds.js';
 
 /**
  * The words that people read for a number of the wire. A number of a newer
@@ -24,16 +25,6 @@ export const evidenceSourceName: (source: EvidenceSource) => string = wordsFor({
   [EvidenceSource.ENGINE_HTTP]: 'engine_http',
   [EvidenceSource.ENGINE_RPC]: 'engine_rpc',
   [EvidenceSource.OBSERVED_EVENT]: 'observed_event',
-});
-
-/** `vLLM`, `SGLang`, … as their makers write them. */
-export const engineKindName: (kind: EngineKind) => string = wordsFor({
-  [EngineKind.UNSPECIFIED]: 'unknown engine',
-  [EngineKind.VLLM]: 'vLLM',
-  [EngineKind.SGLANG]: 'SGLang',
-  [EngineKind.TENSORRT_LLM]: 'TensorRT-LLM',
-  [EngineKind.DYNAMO]: 'Dynamo',
-  [EngineKind.OTHER]: 'other engine',
 });
 
 /** `ready`, `starting`, … */

@@ -1,5 +1,6 @@
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { CacheGroupKind, EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { sizeSettingOf } from './engine-kinds.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
 /** What is known of an engine that decides which block sizes it can take. */
@@ -83,18 +84,7 @@ export function sizeSetting(
     typeof tokensPerBlock === 'number' && Number.isInteger(tokensPerBlock / contextParallel)
       ? tokensPerBlock / contextParallel
       : tokensPerBlock;
-  switch (engineKind) {
-    case EngineKind.VLLM:
-      return `--block-size ${setting}`;
-    case EngineKind.SGLANG:
-      return `--page-size ${setting}`;
-    case EngineKind.TENSORRT_LLM:
-      return `kv_cache_config.tokens_per_block: ${setting}`;
-    case EngineKind.DYNAMO:
-      return `--kv-block-size ${setting} (the worker's model card)`;
-    default:
-      return `tokens_per_block ${setting}`;
-  }
+  return sizeSettingOf(engineKind, setting);
 }
 
 /**

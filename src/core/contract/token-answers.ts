@@ -1,4 +1,5 @@
 import { type CapabilityReport, EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { ENGINE_WORDS, engineWordOf } from './engine-kinds.js';
 import { PROBE_PROMPTS, unpackTokenIds } from './token-probes.js';
 
 /**
@@ -11,23 +12,10 @@ export type TokenField = `tokens.${string}`;
 /** What workers make of the probes, by field; what is not known is absent. */
 export type TokenValues = Readonly<Partial<Record<TokenField, string>>>;
 
-const OTHER = 'other';
-
-/** Engines in the names of fields. */
-const KIND_WORDS: Readonly<Record<number, string>> = {
-  [EngineKind.VLLM]: 'vllm',
-  [EngineKind.SGLANG]: 'sglang',
-  [EngineKind.TENSORRT_LLM]: 'trtllm',
-  [EngineKind.DYNAMO]: 'dynamo',
-};
-
-/** Each has a field of its own for the probes that engines shape. */
-const KINDS: readonly string[] = [...Object.values(KIND_WORDS), OTHER];
-
 /** The fields in which workers of one model must not differ, in the order in which a difference is named. */
 export const TOKEN_FIELDS: readonly TokenField[] = PROBE_PROMPTS.flatMap(({ name, isShapedByEngine }) => [
   ...(isShapedByEngine ? [] : [`tokens.${name}` as const]),
-  ...KINDS.map((kind): TokenField => `tokens.${name}.${kind}`),
+  ...ENGINE_WORDS.map((kind): TokenField => `tokens.${name}.${kind}`),
 ]);
 
 /** Probes that engines of different kinds may answer differently: a difference is worth a remark. */
@@ -76,7 +64,7 @@ export function tokenValuesOf(report: CapabilityReport): TokenValues {
   const { model, engine } = report;
   const values: Partial<Record<TokenField, string>> = {};
   if (model === undefined || model.tokenProbes.length === 0) return values;
-  const kind = KIND_WORDS[engine?.kind ?? EngineKind.OTHER] ?? OTHER;
+  const kind = engineWordOf(engine?.kind ?? EngineKind.OTHER);
   for (const { name, isShapedByEngine } of PROBE_PROMPTS) {
     const probe = model.tokenProbes.find((each) => each.name === name);
     if (probe === undefined) continue;

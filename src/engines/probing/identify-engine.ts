@@ -6,25 +6,17 @@ import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { readMetrics } from '../facts/prometheus-text.js';
 import { explainRefusedKey } from './ask.js';
 import { type HttpAnswer, ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
+import type { RecognisableEngine } from './recognition.js';
 
-/** What the engine behind an HTTP address is, and how it was told. */
+/** What identifying an engine needs. */
+export type IdentifyModules = Pick<ProbeModules, 'httpGet' | 'engines'>;
+
+/** What the engine behind an HTTP address is, and by what it was recognised. */
 export interface Identification {
   readonly kind: EngineKind;
   /** `/v1/models says owned_by "vllm"`. */
   readonly reason: string;
 }
-
-/**
- * `owned_by` of each engine's model list. vLLM, its Rust frontend and SGLang
- * were seen to say so; TensorRT-LLM's word is the constant in its
- * `openai_protocol.py`; "nvidia" is Dynamo's frontend, which is no worker.
- */
-const OWNERS: ReadonlyMap<string, EngineKind> = new Map([
-  ['vllm', EngineKind.VLLM],
-  ['vllm-frontend-rs', EngineKind.VLLM],
-  ['sglang', EngineKind.SGLANG],
-  ['tensorrt_llm', EngineKind.TENSORRT_LLM],
-]);
 
 /**
  * Finds out what the engine is, by paths that are harmless on every engine.
@@ -33,7 +25,8 @@ const OWNERS: ReadonlyMap<string, EngineKind> = new Map([
  * TensorRT-LLM's `/metrics` takes the statistics away from whoever was meant
  * to read them, its `/health` can end a failing process. So nothing else is
  * asked before the kind is known. The order is by how much it tells and how
- * little it costs: `/v1/models`, `/version`, `/server_info` (SGLang asks its
+ * little it costs: `/v1/models`, then the paths by which the known engines
+ * (`modules.engines`) are recognised: `/version`, `/server_info` (SGLang asks its
  * schedulers for it), and `/live` of Dynamo's system port. Only when these
  * rule TensorRT-LLM out is `/metrics` asked, for engines that speak vLLM's
  * metrics under a name of their own.
@@ -43,7 +36,7 @@ const OWNERS: ReadonlyMap<string, EngineKind> = new Map([
  */
 export async function identifyEngine(
   target: ProbeTarget,
-  modules: Pick<ProbeModules, 'httpGet'>,
+  modules: IdentifyModules,
   signal: AbortSignal,
 ): Promise<Identification> {
   const base = target.httpBaseUrl;
@@ -54,16 +47,12 @@ export async function identifyEngine(
   const seen: string[] = [];
   const statuses = new Map<string, number>();
   let listsModels = false;
-  for (const [path, judge] of [
-    ['/v1/models', byModels],
-    ['/version', byVersion],
-    ['/server_info', byServerInfo],
-    ['/live', byDynamoStatus],
-  ] as const) {
+  const { engines } = modules;
+  for (const path of ['/v1/models', ...pathsOf(engines)]) {
     const answer = await modules.httpGet(base + path, { signal });
     const { status } = answer;
     const json = parse(answer);
-    const found = isJsonObject(json) ? judge(json, status) : undefined;
+    const found = isJsonObject(json) ? judge(path, json, status, engines) : undefined;
     if (found !== undefined) return { kind: found.kind, reason: `${path} ${found.reason}` };
     // Only Dynamo says 503 with a body of its own; from all others it means "later", and asking on is of no use.
     if (status === 503)
@@ -75,11 +64,9 @@ export async function identifyEngine(
   }
   if (listsModels && ABSENT.has(statuses.get('/version') ?? 0)) {
     const { status, body } = await modules.httpGet(`${base}/metrics`, { signal });
-    if (status === 200 && hasVllmMetrics(body))
-      return {
-        kind: EngineKind.VLLM,
-        reason: "/metrics has vLLM's cache configuration, and there is no /version",
-      };
+    const found = status === 200 ? byMetrics(body, engines) : undefined;
+    if (found !== undefined)
+      return { kind: found.kind, reason: `/metrics has ${found.reason}, and there is no /version` };
     seen.push(`/metrics ${status}`);
   }
   const refused = [401, 403].find((status) => statuses.get('/v1/models') === status);
@@ -99,13 +86,14 @@ export async function identifyEngine(
 async function confirmKind(
   given: EngineKind,
   base: string | undefined,
-  modules: Pick<ProbeModules, 'httpGet'>,
+  modules: IdentifyModules,
   signal: AbortSignal,
 ): Promise<Identification> {
   const confirmed = { kind: given, reason: 'the kind was given' };
-  if (base === undefined) return confirmed;
+  // Nothing is known that an unknown engine must not be asked, and it may call its models' owner as it likes.
+  if (base === undefined || given === EngineKind.OTHER) return confirmed;
   const json = parse(await modules.httpGet(`${base}/v1/models`, { signal }));
-  const found = isJsonObject(json) ? byModels(json) : undefined;
+  const found = isJsonObject(json) ? byModels(json, modules.engines) : undefined;
   if (found === undefined || found.kind === given) return confirmed;
   throw new ProbeError(
     'bad_answer',
@@ -121,7 +109,7 @@ async function confirmKind(
 export async function requireKind(
   kinds: readonly EngineKind[],
   target: ProbeTarget,
-  modules: Pick<ProbeModules, 'httpGet'>,
+  modules: IdentifyModules,
   signal: AbortSignal,
   origin: string,
 ): Promise<Identification> {
@@ -132,37 +120,37 @@ export async function requireKind(
 
 type Judgement = { readonly kind: EngineKind; readonly reason: string } | undefined;
 
-function byModels(answer: JsonObject): Judgement {
-  const models = answer['data'];
-  const first: unknown = Array.isArray(models) ? models[0] : undefined;
-  const owner = isJsonObject(first) ? first['owned_by'] : undefined;
-  if (typeof owner !== 'string') return undefined;
-  const kind = OWNERS.get(owner);
-  if (kind !== undefined) return { kind, reason: `says owned_by ${excerpt(owner)}` };
-  if (owner === 'nvidia') {
-    return {
-      kind: EngineKind.OTHER,
-      reason:
-        'says owned_by "nvidia": this is Dynamo\'s frontend, not a worker; give the address of the worker',
-    };
+/** Every path by which some engine is recognised, each once, in the order of the engines. */
+function pathsOf(engines: readonly RecognisableEngine[]): ReadonlySet<string> {
+  return new Set(engines.flatMap(({ recognition }) => recognition.paths.map(({ path }) => path)));
+}
+
+function judge(
+  path: string,
+  answer: JsonObject,
+  status: number,
+  engines: readonly RecognisableEngine[],
+): Judgement {
+  if (path === '/v1/models') return byModels(answer, engines);
+  for (const { kind, recognition } of engines) {
+    for (const one of recognition.paths) {
+      const reason = one.path === path ? one.recognise(answer, status) : undefined;
+      if (reason !== undefined) return { kind, reason };
+    }
   }
   return undefined;
 }
 
-function byVersion(answer: JsonObject): Judgement {
-  // vLLM and TensorRT-LLM both answer {"version": …}; only vLLM's Rust frontend adds a field of its own.
-  if (typeof answer['rust_frontend_version'] !== 'string') return undefined;
-  return { kind: EngineKind.VLLM, reason: 'has rust_frontend_version' };
-}
-
-function byServerInfo(answer: JsonObject): Judgement {
-  if ('vllm_config' in answer) return { kind: EngineKind.VLLM, reason: 'has vllm_config' };
-  if ('page_size' in answer && 'model_path' in answer) {
-    return { kind: EngineKind.SGLANG, reason: 'has page_size and model_path' };
-  }
-  if ('disaggregated_params' in answer || 'tokens_per_block' in answer) {
-    const field = 'tokens_per_block' in answer ? 'tokens_per_block' : 'disaggregated_params';
-    return { kind: EngineKind.TENSORRT_LLM, reason: `has ${field}` };
+function byModels(answer: JsonObject, engines: readonly RecognisableEngine[]): Judgement {
+  const models = answer['data'];
+  const first: unknown = Array.isArray(models) ? models[0] : undefined;
+  const owner = isJsonObject(first) ? first['owned_by'] : undefined;
+  if (typeof owner !== 'string') return undefined;
+  for (const { kind, recognition } of engines) {
+    if (recognition.owners.includes(owner)) return { kind, reason: `says owned_by ${excerpt(owner)}` };
+    const { foreignOwners = {} } = recognition;
+    if (Object.hasOwn(foreignOwners, owner))
+      return { kind: EngineKind.OTHER, reason: `says owned_by ${excerpt(owner)}: ${foreignOwners[owner]}` };
   }
   return undefined;
 }
@@ -175,17 +163,14 @@ function byServerInfo(answer: JsonObject): Judgement {
  */
 const ABSENT: ReadonlySet<number> = new Set([404, 405, 501]);
 
-const CACHE_CONFIG = 'vllm:cache_config_info';
-
-function hasVllmMetrics(text: string): boolean {
-  return readMetrics(text, new Set([CACHE_CONFIG])).samples.has(CACHE_CONFIG);
-}
-
-function byDynamoStatus(answer: JsonObject, status: number): Judgement {
-  const state = answer['status'];
-  if ((status !== 200 && status !== 503) || (state !== 'ready' && state !== 'notready')) return undefined;
-  if (!('endpoints' in answer)) return undefined;
-  return { kind: EngineKind.DYNAMO, reason: `is Dynamo's system status (${state})` };
+function byMetrics(text: string, engines: readonly RecognisableEngine[]): Judgement {
+  for (const { kind, recognition } of engines) {
+    const { metricFamily: family } = recognition;
+    if (family === undefined) continue;
+    if (readMetrics(text, new Set([family.name])).samples.has(family.name))
+      return { kind, reason: family.words };
+  }
+  return undefined;
 }
 
 /** Answers that were parsed: every probe of a round identifies the engine, by the same answers. */

@@ -1,11 +1,17 @@
 import { askedUrl } from '../../edge/platform/net/http-get.js';
-import { EngineState, EvidenceSource, ServingAddress_Protocol } from '../../gen/kvaccord/v1/capabilities.js';
+import {
+  EngineKind,
+  EngineState,
+  EvidenceSource,
+  ServingAddress_Protocol,
+} from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
 import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
 import { ask } from './ask.js';
 import { identifyEngine } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';
+import type { RecognisableEngine } from './recognition.js';
 
 /**
  * `/v1/models`, which every engine with an OpenAI server has: what is served
@@ -25,7 +31,7 @@ export const openaiModels: EngineProbe = {
     });
     try {
       const answer = await ask(url, modules, signal);
-      readModels(answer.body, sheet);
+      readModels(answer.body, sheet, modules.engines);
     } catch (cause) {
       if (!(cause instanceof ProbeError) || cause.code !== 'not_ready') throw cause;
       sheet.field('engine.state', EngineState.STARTING, 'status 503');
@@ -34,6 +40,8 @@ export const openaiModels: EngineProbe = {
     sheet.field('engine.state', EngineState.READY, 'status 200');
     const address = { protocol: ServingAddress_Protocol.OPENAI_HTTP, address: base };
     sheet.field('engine.serving_addresses', [address], 'status 200');
+    // What an unknown engine calls itself says nothing of it: many imitate another one's answers.
+    if (target.engineKind === EngineKind.OTHER) return sheet.answer();
     try {
       // Without the given kind: what the engine says of itself is worth more than what the operator believes.
       const { kind, reason } = await identifyEngine({ httpBaseUrl: base }, modules, signal);
@@ -50,7 +58,7 @@ export const openaiModels: EngineProbe = {
 };
 
 /** Reads the text of `/v1/models`. Throws a `ProbeError` when it is no list of models. */
-function readModels(text: string, sheet: FactSheet): void {
+function readModels(text: string, sheet: FactSheet, engines: readonly RecognisableEngine[]): void {
   const list = new JsonReader(parseJsonObject(text, sheet.origin), sheet);
   const models = list.children('data');
   if (models === undefined) {
@@ -68,7 +76,11 @@ function readModels(text: string, sheet: FactSheet): void {
   if (adapters.length > 0)
     sheet.field('model.lora_adapters', adapters, `data[].id: ${JSON.stringify(adapters)}`);
   if (base === undefined) return;
-  // SGLang repeats the served name there; its server info has the path.
-  if (base.text('owned_by') !== 'sglang') sheet.field('model.root', base.text('root'), base.raw('root'));
+  const owner = base.text('owned_by');
+  const isRepeated = engines.some(
+    ({ recognition }) =>
+      recognition.repeatsServedName === true && owner !== undefined && recognition.owners.includes(owner),
+  );
+  if (!isRepeated) sheet.field('model.root', base.text('root'), base.raw('root'));
   sheet.field('model.max_model_len', base.whole('max_model_len'), base.raw('max_model_len'));
 }

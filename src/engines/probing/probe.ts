@@ -3,6 +3,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { HttpGet } from '../../edge/platform/net/http-get.js';
 import type { EngineRpc } from '../../edge/rpc/engine-rpc.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import type { RecognisableEngine } from './recognition.js';
 
 export type { HttpAnswer, HttpGet } from '../../edge/platform/net/http-get.js';
 export { ProbeError, type ProbeErrorCode } from '../../edge/platform/probe-error.js';
@@ -11,6 +12,8 @@ export type { EngineRpc } from '../../edge/rpc/engine-rpc.js';
 /** What a probe may use. Tests hand in recordings. */
 export interface ProbeModules {
   readonly clock: Clock;
+  /** The engines that are known, which a probe tells apart before it asks anything that only one of them has. */
+  readonly engines: readonly RecognisableEngine[];
   readonly httpGet: HttpGet;
   readonly rpc: EngineRpc;
   /** Reads a text file, at most `maxBytes` of it. */

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { type EngineProbe, ProbeError, type ProbeModules } from '../../../src/engines/probing/probe.js';
 import { EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { probeFailure, probeModules, runProbe } from './probe-run.js';
 import { type RecordedAnswer, recording, serveRecordings } from './recorded-engine.js';
+
+const ENGINE_PROBES = await loadEngineProbes();
 
 /** The path that each probe reads, for every probe that asks over HTTP. */
 const HTTP_PROBES = ENGINE_PROBES.flatMap((probe) => {

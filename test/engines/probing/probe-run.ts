@@ -1,6 +1,7 @@
 import type { Fact, FactField, FactFields } from '../../../src/core/contract/facts.js';
 import { blockSizeKindName, evidenceSourceName } from '../../../src/core/contract/names.js';
 import { createHttpGet, type HttpGetOptions } from '../../../src/edge/platform/net/http-get.js';
+import { ENGINES } from '../../../src/engines/catalogue/engines.js';
 import {
   type EngineProbe,
   type ProbeAnswer,
@@ -20,6 +21,7 @@ export function probeModules(
     throw new ProbeError('not_here', what, 'this test has none');
   };
   return {
+    engines: ENGINES,
     httpGet: createHttpGet(httpOptions, { clock }),
     rpc: { call: absent('gRPC') },
     readFile: absent('file'),

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { trtllmVersion } from '../../../src/engines/probing/engine-version.js';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { openaiModels } from '../../../src/engines/probing/openai-models.js';
 import type { ProbeTarget } from '../../../src/engines/probing/probe.js';
+import { versionProbe } from '../../../src/engines/probing/version-probe.js';
 import { trtllmConfig } from '../../../src/engines/trtllm/config.js';
 import { trtllmMetrics } from '../../../src/engines/trtllm/metrics.js';
 import { trtllmServerInfo } from '../../../src/engines/trtllm/server-info.js';
 import { EngineKind, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { fieldValues, probeFailure, probeModules, runProbe, sizeLines } from './probe-run.js';
 import { type RecordedAnswer, type RecordedEngine, recording, serveRecordings } from './recorded-engine.js';
+
+const ENGINE_PROBES = await loadEngineProbes();
 
 const file = (name: string): string => recording(`trtllm-public-reports/${name}`);
 const trtllm: Record<string, RecordedAnswer> = {
@@ -47,7 +49,7 @@ describe('TensorRT-LLM', () => {
     expect(info.warnings).toEqual([expect.stringContaining('is the configured value')]);
     expect(fieldValues(info.facts, 'contract.hash_algorithm')).toEqual(['v1_block_key']);
     expect(fieldValues(info.facts, 'capacity.max_running_requests')).toEqual([2048]);
-    const version = await runProbe(trtllmVersion, target);
+    const version = await runProbe(versionProbe('trtllm-version', EngineKind.TENSORRT_LLM), target);
     expect(fieldValues(version.facts, 'engine.version')).toEqual(['1.3.0rc21']);
     const models = await runProbe(openaiModels, target);
     expect(fieldValues(models.facts, 'engine.kind')).toEqual([EngineKind.TENSORRT_LLM]);

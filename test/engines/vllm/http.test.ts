@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { vllmVersion } from '../../../src/engines/probing/engine-version.js';
 import { openaiModels } from '../../../src/engines/probing/openai-models.js';
+import { versionProbe } from '../../../src/engines/probing/version-probe.js';
 import { vllmMetrics } from '../../../src/engines/vllm/metrics.js';
 import { EngineKind, EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { fieldRaw, fieldValues, probeFailure, runProbe, sizeLines } from '../probing/probe-run.js';
@@ -158,7 +158,12 @@ describe('the version and the model list', () => {
     expect(fieldValues(facts, 'model.root')).toEqual(['tiny']);
     expect(fieldValues(facts, 'model.max_model_len')).toEqual([2048]);
     expect(fieldValues(facts, 'engine.serving_addresses')[0]?.[0]?.address).toBe(engine.url);
-    expect(fieldValues((await runProbe(vllmVersion, target)).facts, 'engine.version')).toEqual(['0.32.0']);
+    expect(
+      fieldValues(
+        (await runProbe(versionProbe('vllm-version', EngineKind.VLLM), target)).facts,
+        'engine.version',
+      ),
+    ).toEqual(['0.32.0']);
   });
 
   it('keep LoRA adapters apart from the names of the base model', async () => {

@@ -2,9 +2,9 @@ import { decode } from '@msgpack/msgpack';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/core/contract/facts.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
+import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { dynamoModelCard } from '../../../src/engines/dynamo/model-card-probe.js';
 import { dynamoSystemHealth, dynamoSystemMetrics } from '../../../src/engines/dynamo/system-status-probe.js';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
 import { openaiModels } from '../../../src/engines/probing/openai-models.js';
 import { vllmMetrics } from '../../../src/engines/vllm/metrics.js';
 import { EngineState } from '../../../src/gen/kvaccord/v1/capabilities.js';
@@ -29,6 +29,8 @@ import { recording, serveRecordings } from '../../engines/probing/recorded-engin
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { makeCache, readRecording } from '../../worker/kv-events/support/engine-payloads.js';
+
+const ENGINE_PROBES = await loadEngineProbes();
 
 /** What every probe that finds something reads at an address, without the address and the times. */
 async function readBy(url: string): Promise<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { CapabilityReport, EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { StreamCounts } from '../../../src/worker/kv-events/stream-counts.js';
 import { SidecarMetrics } from '../../../src/worker/sidecar/http/sidecar-metrics.js';
@@ -16,6 +16,8 @@ import { probeModules } from '../../engines/probing/probe-run.js';
 import { recording } from '../../engines/probing/recorded-engine.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { readyView } from './support/views.js';
+
+const ENGINE_PROBES = await loadEngineProbes();
 
 /** What engines answered, by the path that is asked. */
 const ANSWERS: Readonly<Record<'vllm' | 'sglang', Readonly<Record<string, string>>>> = {

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { createHttpGet, createHttpPostJson } from '../../../src/edge/platform/net/http-get.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
@@ -142,9 +142,10 @@ async function sung(
       security: createPlaintextSecurity(),
       registry: new Registry(),
       openFile: async () => undefined,
-      loadProbes: async () => ENGINE_PROBES,
+      loadProbes: loadEngineProbes,
       probeModules: {
         clock: systemClock,
+        engines: ENGINES,
         httpGet: createHttpGet(),
         rpc: { call: refuse },
         readFile: refuse,

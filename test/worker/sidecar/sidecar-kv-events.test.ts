@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
   CapabilitiesClient,
@@ -106,9 +106,10 @@ class Pod {
         security: createPlaintextSecurity(),
         registry: new Registry(),
         openFile: async () => undefined,
-        loadProbes: async () => ENGINE_PROBES,
+        loadProbes: loadEngineProbes,
         probeModules: {
           clock: systemClock,
+          engines: ENGINES,
           httpGet: createHttpGet(),
           rpc: { call: refuse },
           readFile: refuse,

@@ -8,7 +8,7 @@ import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
 import { ListenError } from '../../../src/edge/platform/net/listen.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINE_PROBES } from '../../../src/engines/probing/index.js';
+import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
   CapabilitiesClient,
@@ -54,9 +54,10 @@ function make(
       security: createPlaintextSecurity(),
       registry: new Registry(),
       openFile: async () => undefined,
-      loadProbes: async () => ENGINE_PROBES,
+      loadProbes: loadEngineProbes,
       probeModules: {
         clock: systemClock,
+        engines: ENGINES,
         httpGet: createHttpGet(),
         rpc: { call: refuse },
         readFile: refuse,

@@ -14,10 +14,10 @@ export const sidecarSettings = {
   },
   'engine-kind': {
     kind: 'enum',
-    choices: ['auto', 'vllm', 'sglang', 'trtllm', 'dynamo'],
+    choices: ['auto', 'vllm', 'sglang', 'trtllm', 'dynamo', 'other'],
     default: 'auto',
     group: 'Engine',
-    help: 'Which engine it is; auto asks it.',
+    help: "Which engine it is; auto asks it. other is an engine that is not known here: it needs OpenAI's API, --tokens-per-block and --kv-event-sources.",
   },
   'engine-grpc': {
     kind: 'address',

@@ -1,7 +1,7 @@
 import { engineKindName } from '../../../core/contract/names.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { loadPart } from '../../../edge/platform/processes/load-part.js';
-import type { DetectFinding, Detection, DetectOptions } from '../../../engines/probing/auto-detect.js';
+import type { DetectFinding, Detection, DetectOptions } from '../../../engines/catalogue/auto-detect.js';
 import type { ProbeModules, ProbeTarget } from '../../../engines/probing/probe.js';
 import { EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { EngineLocation } from './engine-watch.js';
@@ -84,7 +84,7 @@ export class EngineLocator {
   async #search(signal: AbortSignal): Promise<Detection> {
     const { probeModules } = this.#modules;
     // Loaded now: an operator who names the engine needs no search.
-    const part = await loadPart(() => import('../../../engines/probing/auto-detect.js'), {
+    const part = await loadPart(() => import('../../../engines/catalogue/auto-detect.js'), {
       clock: probeModules.clock,
       logger: this.#modules.logger,
       signal,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ENGINES } from '../../../../src/engines/catalogue/engines.js';
 import { ProbeError, type ProbeModules, type ProbeTarget } from '../../../../src/engines/probing/probe.js';
 import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import { EngineLocator, fixedLocation } from '../../../../src/worker/sidecar/probing/engine-locator.js';
@@ -21,6 +22,7 @@ class Machine {
   constructor(named: ProbeTarget = {}) {
     const probeModules: ProbeModules = {
       clock: this.clock,
+      engines: ENGINES,
       httpGet: async (url) => {
         this.asked += 1;
         const body = this.listening.get(new URL(url).origin);

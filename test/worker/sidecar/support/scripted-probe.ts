@@ -69,7 +69,7 @@ export class ScriptedProbe implements EngineProbe {
 /** Modules for probes that need nothing but time. */
 export function bareModules(clock: Clock): ProbeModules {
   const refuse = (): Promise<never> => Promise.reject(new Error('this test asks nothing real'));
-  return { clock, httpGet: refuse, rpc: { call: refuse }, readFile: refuse, listFiles: refuse };
+  return { clock, engines: [], httpGet: refuse, rpc: { call: refuse }, readFile: refuse, listFiles: refuse };
 }
 
 /** Randomness without chance: the middle of every interval, and ids that count up. */

@@ -1,10 +1,10 @@
-import { SglangServiceService } from '../../gen/engines/sglang/sglang.js';
-import { ControlService } from '../../gen/engines/vllm/control.js';
-import { VllmEngineService } from '../../gen/engines/vllm/vllm_engine.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
-import { identifyEngine } from './identify-engine.js';
-import { ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';
-import { shareRound } from './share-round.js';
+import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
+import type { GrpcService } from '../descriptor/grpc-service.js';
+import { identifyEngine } from '../probing/identify-engine.js';
+import { ProbeError, type ProbeModules, type ProbeTarget } from '../probing/probe.js';
+import { shareRound } from '../probing/share-round.js';
+import { ENGINES, engineOfKind } from './engines.js';
 
 /** What `--engine auto` looked at, and what became of it. */
 export interface DetectFinding {
@@ -36,21 +36,11 @@ export interface DetectOptions {
   readonly grpcPorts?: readonly number[];
 }
 
-/** vLLM and TensorRT-LLM; SGLang; Dynamo's system port in its documentation of different years. */
-const HTTP_PORTS: readonly number[] = [8000, 30_000, 8081, 9090];
-/** vLLM's, with `--grpc` and in examples of `--grpc-port`. SGLang has no default. */
-const GRPC_PORTS: readonly number[] = [50_051];
-
-/** The engines that a worker can be. */
-const WORKERS: ReadonlySet<EngineKind> = new Set([
-  EngineKind.VLLM,
-  EngineKind.SGLANG,
-  EngineKind.TENSORRT_LLM,
-  EngineKind.DYNAMO,
-]);
+const HTTP_PORTS: readonly number[] = ENGINES.flatMap(({ ports }) => ports.http);
+const GRPC_PORTS: readonly number[] = ENGINES.flatMap(({ ports }) => ports.grpc);
 
 /**
- * Looks for the engine on the usual local ports, all at once, and only by
+ * Looks for the engine on the usual local ports, side by side, and only by
  * requests that are harmless on every engine.
  *
  * One engine is taken, with its gRPC when that is of the same kind. Two are
@@ -63,14 +53,19 @@ export async function detectEngine(
   signal: AbortSignal,
 ): Promise<Detection> {
   const host = options.host ?? '127.0.0.1';
-  const dynamoPort = Number(options.environment['DYN_SYSTEM_PORT']);
-  const named = Number.isInteger(dynamoPort) && dynamoPort > 0 && dynamoPort <= 65_535 ? [dynamoPort] : [];
+  const named = ENGINES.flatMap(({ ports }) => {
+    const port = ports.variable === undefined ? 0 : Number(options.environment[ports.variable]);
+    return Number.isInteger(port) && port > 0 && port <= 65_535 ? [port] : [];
+  });
   const httpPorts = new Set([...(options.httpPorts ?? HTTP_PORTS), ...named]);
   const shared = shareRound(modules);
+  const services = await loadServices();
   const [http, grpc] = await Promise.all([
     Promise.all([...httpPorts].map((port) => lookAtHttp(`http://${host}:${port}`, shared, signal))),
     Promise.all(
-      (options.grpcPorts ?? GRPC_PORTS).map((port) => lookAtGrpc(`${host}:${port}`, shared, signal)),
+      (options.grpcPorts ?? GRPC_PORTS).map((port) =>
+        lookAtGrpc(`${host}:${port}`, services, shared, signal),
+      ),
     ),
   ]);
   return choose(http, grpc, options.environment);
@@ -88,32 +83,30 @@ async function lookAtHttp(httpBaseUrl: string, modules: ProbeModules, signal: Ab
   const look = { address: httpBaseUrl, place: { httpBaseUrl } };
   try {
     const { kind, reason } = await identifyEngine({ httpBaseUrl }, modules, signal);
-    return { ...look, reason, ...(WORKERS.has(kind) ? { kind } : {}) };
+    return { ...look, reason, ...(kind === EngineKind.OTHER ? {} : { kind }) };
   } catch (cause) {
     return { ...look, reason: reasonOf(cause) };
   }
 }
 
-/** The services of engines, each with a method that only tells. */
-const SERVICES = [
-  { kind: EngineKind.VLLM, name: 'vllm.Control', method: ControlService.getServerInfo },
-  {
-    kind: EngineKind.VLLM,
-    name: 'vllm.grpc.engine.VllmEngine',
-    method: VllmEngineService.getServerInfo,
-  },
-  {
-    kind: EngineKind.SGLANG,
-    name: 'sglang.runtime.v1.SglangService',
-    method: SglangServiceService.getServerInfo,
-  },
-] as const;
+/** The services by which engines are recognised, each with its engine. */
+async function loadServices(): Promise<readonly (GrpcService & Pick<EngineDescriptor, 'kind'>)[]> {
+  const found = ENGINES.map(async ({ kind, loadProbing }) =>
+    (await loadProbing()).grpcServices.map((service) => ({ ...service, kind })),
+  );
+  return (await Promise.all(found)).flat();
+}
 
-async function lookAtGrpc(grpcAddress: string, modules: ProbeModules, signal: AbortSignal): Promise<Look> {
+async function lookAtGrpc(
+  grpcAddress: string,
+  services: Awaited<ReturnType<typeof loadServices>>,
+  modules: ProbeModules,
+  signal: AbortSignal,
+): Promise<Look> {
   const look = { address: `gRPC ${grpcAddress}`, place: { grpcAddress } };
-  for (const { kind, name, method } of SERVICES) {
+  for (const { kind, name, call } of services) {
     try {
-      await modules.rpc.call<object, unknown>(grpcAddress, method, {}, { signal });
+      await call(modules.rpc, grpcAddress, signal);
       return { ...look, kind, reason: `${name} answers` };
     } catch (cause) {
       if (!(cause instanceof ProbeError) || cause.code !== 'not_here')
@@ -151,14 +144,11 @@ function choose(
     return { address, kind, taken: false, reason: `${reason}; ${why}` };
   });
   if (main?.kind === undefined || several) return { findings };
-  const fileKv = environment['DYN_FILE_KV'];
   const target: ProbeTarget = {
     engineKind: main.kind,
     ...main.place,
     ...(service === undefined ? {} : service.place),
-    ...(main.kind === EngineKind.DYNAMO && fileKv !== undefined && fileKv !== ''
-      ? { dynamoFileKv: fileKv }
-      : {}),
+    ...engineOfKind(main.kind)?.targetOf?.(environment),
   };
   return { target, findings };
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createEngineRpc } from '../../../src/edge/rpc/engine-rpc.js';
-import { type Detection, detectEngine } from '../../../src/engines/probing/auto-detect.js';
+import { type Detection, detectEngine } from '../../../src/engines/catalogue/auto-detect.js';
 import { SglangServiceService } from '../../../src/gen/engines/sglang/sglang.js';
 import { ControlService } from '../../../src/gen/engines/vllm/control.js';
 import { EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { probeModules } from './probe-run.js';
-import { recording, serveRecordings } from './recorded-engine.js';
-import { serveGrpc } from './recorded-grpc-engine.js';
+import { probeModules } from '../probing/probe-run.js';
+import { recording, serveRecordings } from '../probing/recorded-engine.js';
+import { serveGrpc } from '../probing/recorded-grpc-engine.js';
 
 const vllm = { '/v1/models': recording('vllm-0.32.0/models.b32.json') };
 const sglang = { '/v1/models': recording('sglang-0.5.23/models.p32.json') };

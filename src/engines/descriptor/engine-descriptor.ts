@@ -1,0 +1,64 @@
+import type { EngineWord } from '../../core/contract/engine-kinds.js';
+import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import type { EngineProbe, ProbeTarget } from '../probing/probe.js';
+import type { Recognition } from '../probing/recognition.js';
+import type { EngineLaunch } from './engine-launch.js';
+import type { GrpcService } from './grpc-service.js';
+import type { LoadMetrics } from './load-metrics.js';
+import type { PromptPath } from './prompt-path.js';
+import type { TokenEndpoint } from './token-endpoint.js';
+
+/** What asking an engine needs; apart from the rest, for it brings the code of its gRPC along. */
+export interface EngineProbing {
+  /** One for each source of the engine, in the order of the report. */
+  readonly probes: readonly EngineProbe[];
+  /** Services of the engine's own gRPC by which it is recognised, in the order in which they are asked. */
+  readonly grpcServices: readonly GrpcService[];
+}
+
+/** How an engine publishes KV events, as far as a sidecar has to know. */
+export interface EngineKvEvents {
+  /** What an operator does about an engine that names no source: `start it with --kv-events-config, or …`. */
+  readonly howToPublish: string;
+  /** Path of an HTTP endpoint that loses what is read from it. Absent where the engine has none. */
+  readonly drainPath?: string;
+  /** The setting that switches the prefix cache off: `--disable-radix-cache`. Absent where it is not known. */
+  readonly cacheOffSetting?: string;
+}
+
+/**
+ * All that the program knows of one kind of engine. Whatever differs between
+ * engines is read from here; nothing else branches on the kind.
+ *
+ * Which block sizes an engine can take, and how its size is set, is in
+ * `core/contract` (`size-rule.ts`, `engine-kinds.ts`): the rules of agreement
+ * need it, and they import no engine.
+ */
+export interface EngineDescriptor {
+  readonly kind: EngineKind;
+  /** In `--engine-kind` and wherever a setting names the engine. */
+  readonly word: EngineWord;
+  /** As its makers write it: `TensorRT-LLM`. */
+  readonly displayName: string;
+  readonly recognition: Recognition;
+  /** Local ports on which `--engine auto` looks, the usual one first. Empty where there is none. */
+  readonly ports: {
+    readonly http: readonly number[];
+    readonly grpc: readonly number[];
+    /** Variable of the environment that names its HTTP port. */
+    readonly variable?: string;
+  };
+  /** Where else to look for it, by the variables of the environment that the engine itself reads. */
+  targetOf?(environment: Readonly<Record<string, string | undefined>>): Pick<ProbeTarget, 'dynamoFileKv'>;
+  /** Loads what asking the engine needs. Rejects only when the program's own files are gone. */
+  loadProbing(): Promise<EngineProbing>;
+  /** Where it turns a prompt into tokens, the best first; empty where it cannot be asked. */
+  readonly tokenEndpoints: readonly TokenEndpoint[];
+  /** Paths that answer prompts, for the canary, the one that reports most of its cache first; empty where none may be asked. */
+  readonly promptPaths: readonly PromptPath[];
+  /** Metrics that say how busy it is; absent where it has none that are known. */
+  readonly load?: LoadMetrics;
+  readonly kvEvents: EngineKvEvents;
+  /** How it is started in manifests and scripts; absent for what is never started by a name that is known. */
+  readonly launch?: EngineLaunch;
+}

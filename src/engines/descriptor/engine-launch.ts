@@ -1,0 +1,69 @@
+/** One line that an operator writes to change an engine's setting. */
+export interface SettingLine {
+  /** On the engine's command line, or in its YAML file. */
+  readonly where: 'arguments' | 'yaml';
+  /** `--max-num-seqs 64`. */
+  readonly line: string;
+  /** What to know of it; empty when it speaks for itself. */
+  readonly note: string;
+}
+
+/** How an engine is started in manifests and scripts, and which of its settings concern the KV cache. */
+export interface EngineLaunch {
+  /** Modules behind `python3 -m`, and the program's name in messages: `sglang.launch_server`. */
+  readonly modules: Readonly<Record<string, string>>;
+  /** Commands, by the program's base name. */
+  readonly commands: Readonly<Record<string, LaunchCommand>>;
+  /** Images whose entrypoint starts the engine, by the last part of their names: `vllm-openai`. */
+  readonly images: Readonly<Record<string, readonly string[]>>;
+  /** Dynamo's wrapper around this engine: `dynamo.vllm`. */
+  readonly dynamoModule?: string;
+  /** Flags of the block size; the first is the one to write. Empty where only a file sets it. */
+  readonly sizeFlags: readonly string[];
+  /** Flags of decode context parallelism, which multiplies what one block of an event holds. */
+  readonly contextParallelFlags: readonly string[];
+  /** `tokens_per_block` that it takes when nothing is set; absent where that depends on the model or the device. */
+  readonly defaultTokensPerBlock?: number;
+  /** How the setting of the block size is named in a comment: `TRT-LLM tokens_per_block (default: 32)`. */
+  readonly sizeSettingName: string;
+  /** Flags that switch the prefix cache on and off. */
+  readonly prefixCaching: { readonly on: readonly string[]; readonly off: readonly string[] };
+  /** The flag with which it publishes KV events over ZeroMQ; absent where it has none. */
+  readonly kvEvents?: KvEventsFlag;
+  /** Settings that the doctor proposes. */
+  readonly tuning: EngineTuning;
+}
+
+/** A command that starts an engine: `vllm serve`. */
+export interface LaunchCommand {
+  /** The program's name in messages. */
+  readonly program: string;
+  /** The word behind the name, `serve`, and whether it may be left out. */
+  readonly subcommand: { readonly name: string; readonly isOptional: boolean };
+  /** Words behind the name that start something else. */
+  readonly others: readonly string[];
+}
+
+/** `--kv-events-config` and its JSON. */
+export interface KvEventsFlag {
+  readonly flag: string;
+  /** JSON that publishes on a port of its own. */
+  readonly example: string;
+  /** Whether an engine with this configuration publishes. */
+  publishes(config: Readonly<Record<string, unknown>>): boolean;
+}
+
+/** Settings that give the prefix cache more room. */
+export interface EngineTuning {
+  /** The flag of the largest number of sequences at a time: `--max-num-seqs`. */
+  readonly maxSequencesFlag: string;
+  /** The setting that says how much memory the cache has: its name in evidence, and more of it. */
+  readonly memory: {
+    readonly setting: 'gpu_memory_utilization' | 'free_gpu_memory_fraction';
+    readonly more: SettingLine;
+  };
+  /** Keeps more blocks for the same memory. */
+  readonly retention: SettingLine;
+  /** Switches the prefix cache on. */
+  readonly prefixCaching: SettingLine;
+}

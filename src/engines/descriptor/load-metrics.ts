@@ -1,0 +1,15 @@
+/** Metrics that say how busy an engine is, and whether it has a prefix cache. */
+export interface LoadMetrics {
+  /** Pages in the Prometheus text format that are harmless to read, the usual one first. */
+  readonly pages: readonly string[];
+  /** Names of the gauge of requests that run, the first that is there counts. */
+  readonly running: readonly string[];
+  /** Names of the gauge of requests that wait. */
+  readonly waiting: readonly string[];
+  /** Counter of prompt tokens that were found in the cache. */
+  readonly cachedTokens?: string;
+  /** A label that is `True` or `False` as the engine has a prefix cache or not. */
+  readonly cachingLabel?: { readonly family: string; readonly label: string };
+  /** A page whose first match of `isOff` is `true` or `false` as the engine has no prefix cache, or has one. */
+  readonly cachingPage?: { readonly path: string; readonly isOff: RegExp };
+}

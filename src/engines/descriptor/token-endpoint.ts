@@ -1,0 +1,94 @@
+type Body = Readonly<Record<string, unknown>>;
+
+/** A request of OpenAI's API whose tokens are wanted. */
+export type PromptRequest =
+  | { readonly kind: 'completion'; readonly text: string; readonly body: Body; readonly isPlain: boolean }
+  | {
+      readonly kind: 'chat';
+      readonly messages: readonly Body[];
+      readonly body: Body;
+      /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
+      readonly isPlain: boolean;
+    };
+
+/** An endpoint of an engine that turns a prompt into tokens. */
+export interface TokenEndpoint {
+  /** For which requests it is: the path of each kind. */
+  path(kind: PromptRequest['kind']): string;
+  /** The field of the answer, or of its only member, that holds the tokens. */
+  readonly tokenField: 'tokens' | 'token_ids';
+  /** True where it takes every request as it is; else only plain ones (`PromptRequest.isPlain`). */
+  readonly takesAll: boolean;
+  /**
+   * True where other versions have another endpoint under this path: an
+   * answer without tokens then means that this one is not there.
+   */
+  readonly mayDiffer: boolean;
+  /** The body that asks for the tokens of a request under `model`. */
+  body(request: PromptRequest, model: string): Body;
+  /** Turns token ids back into text; absent where that cannot be asked. */
+  readonly detokenize?: { readonly path: string; readonly textField: string };
+}
+
+/**
+ * Fields of a request that say how to answer, not what was asked. They are left
+ * out, so that a wrong one is no reason to have no tokens, and so that requests
+ * that differ in them alone are known again.
+ */
+const ANSWER_FIELDS: ReadonlySet<string> = new Set([
+  'best_of',
+  'cache_salt',
+  'echo',
+  'frequency_penalty',
+  'ignore_eos',
+  'logit_bias',
+  'logprobs',
+  'metadata',
+  'min_p',
+  'min_tokens',
+  'n',
+  'presence_penalty',
+  'priority',
+  'prompt_logprobs',
+  'repetition_penalty',
+  'request_id',
+  'return_token_ids',
+  'return_tokens_as_token_ids',
+  'seed',
+  'service_tier',
+  'session_id',
+  'stop',
+  'stop_token_ids',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'top_k',
+  'top_logprobs',
+  'top_p',
+  'use_beam_search',
+  'user',
+]);
+
+/** Where a prompt is cut to what is left of the context, they say how much that is. */
+const LENGTH_FIELDS: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens']);
+
+/** All of a request that its tokens can depend on. */
+export function whatMatters({ body, isPlain }: PromptRequest): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || ANSWER_FIELDS.has(name) || (isPlain && LENGTH_FIELDS.has(name))) continue;
+    kept[name] = value;
+  }
+  return kept;
+}
+
+/** The fields of `names` that a body has with a value. */
+export function given(body: Body, names: readonly string[]): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const name of names) {
+    const value = body[name];
+    if (value !== undefined && value !== null) found[name] = value;
+  }
+  return found;
+}

@@ -1,0 +1,32 @@
+import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.js';
+import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
+import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
+import { GENERATE } from './generate.js';
+import { SGLANG_LAUNCH } from './launch.js';
+import { SGLANG_RECOGNITION } from './recognition.js';
+import { SGLANG_TOKEN_ENDPOINTS } from './token-endpoints.js';
+
+/** SGLang. */
+export const SGLANG: EngineDescriptor = {
+  kind: EngineKind.SGLANG,
+  word: engineWordOf(EngineKind.SGLANG),
+  displayName: engineKindName(EngineKind.SGLANG),
+  recognition: SGLANG_RECOGNITION,
+  // Its gRPC has no usual port.
+  ports: { http: [30_000], grpc: [] },
+  loadProbing: async () => (await import('./probes.js')).SGLANG_PROBING,
+  tokenEndpoints: SGLANG_TOKEN_ENDPOINTS,
+  promptPaths: [GENERATE, COMPLETIONS, CHAT_COMPLETIONS],
+  load: {
+    pages: ['/v1/loads?format=prometheus', '/metrics'],
+    running: ['sglang:num_running_reqs', 'sglang_num_running_reqs'],
+    waiting: ['sglang:num_queue_reqs', 'sglang_num_waiting_reqs'],
+    cachingPage: { path: '/server_info', isOff: /"disable_radix_cache"\s*:\s*(true|false)/ },
+  },
+  kvEvents: {
+    howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
+    cacheOffSetting: '--disable-radix-cache',
+  },
+  launch: SGLANG_LAUNCH,
+};

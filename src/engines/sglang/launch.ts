@@ -1,0 +1,37 @@
+import type { EngineLaunch } from '../descriptor/engine-launch.js';
+
+/** How SGLang is started. Without its flag the page size depends on the attention backend, and that on model and GPU. */
+export const SGLANG_LAUNCH: EngineLaunch = {
+  modules: { 'sglang.launch_server': 'sglang' },
+  commands: {
+    sglang: { program: 'sglang', subcommand: { name: 'serve', isOptional: false }, others: [] },
+  },
+  images: {},
+  dynamoModule: 'dynamo.sglang',
+  sizeFlags: ['--page-size'],
+  contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],
+  sizeSettingName: 'SGLang --page-size',
+  prefixCaching: { on: [], off: ['--disable-radix-cache'] },
+  kvEvents: {
+    flag: '--kv-events-config',
+    example: '{"publisher":"zmq","endpoint":"tcp://*:5557"}',
+    publishes: ({ publisher }) => publisher !== undefined && publisher !== 'null',
+  },
+  tuning: {
+    maxSequencesFlag: '--max-running-requests',
+    memory: {
+      setting: 'gpu_memory_utilization',
+      more: {
+        where: 'arguments',
+        line: '--mem-fraction-static 0.90',
+        note: 'weights and cache together',
+      },
+    },
+    retention: {
+      where: 'arguments',
+      line: '--enable-hierarchical-cache --hicache-ratio 2',
+      note: 'host memory for what leaves the GPU',
+    },
+    prefixCaching: { where: 'arguments', line: 'without --disable-radix-cache', note: '' },
+  },
+};

@@ -1,0 +1,37 @@
+import type { EngineLaunch } from '../descriptor/engine-launch.js';
+
+/** How TensorRT-LLM is started. Its block size is set in its YAML (`kv_cache_config.tokens_per_block`) alone. */
+export const TRTLLM_LAUNCH: EngineLaunch = {
+  modules: {},
+  commands: {
+    'trtllm-serve': {
+      program: 'trtllm-serve',
+      subcommand: { name: 'serve', isOptional: true },
+      others: ['disaggregated', 'disaggregated_mpi_worker', 'mm_embedding_serve'],
+    },
+  },
+  images: {},
+  dynamoModule: 'dynamo.trtllm',
+  sizeFlags: [],
+  contextParallelFlags: [],
+  defaultTokensPerBlock: 32,
+  sizeSettingName: 'TRT-LLM tokens_per_block (default: 32)',
+  prefixCaching: { on: [], off: [] },
+  tuning: {
+    maxSequencesFlag: '--max-batch-size',
+    memory: {
+      setting: 'free_gpu_memory_fraction',
+      more: {
+        where: 'yaml',
+        line: 'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',
+        note: 'a share of what is free after the weights',
+      },
+    },
+    retention: {
+      where: 'yaml',
+      line: 'kv_cache_config: { host_cache_size: 34359738368 }',
+      note: '32 GiB of host memory for blocks that leave the GPU',
+    },
+    prefixCaching: { where: 'yaml', line: 'kv_cache_config: { enable_block_reuse: true }', note: '' },
+  },
+};

@@ -1,0 +1,32 @@
+import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.js';
+import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
+import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
+import { VLLM_LAUNCH } from './launch.js';
+import { VLLM_RECOGNITION } from './recognition.js';
+import { VLLM_TOKEN_ENDPOINTS } from './token-endpoints.js';
+
+/** vLLM, Python and Rust frontend. */
+export const VLLM: EngineDescriptor = {
+  kind: EngineKind.VLLM,
+  word: engineWordOf(EngineKind.VLLM),
+  displayName: engineKindName(EngineKind.VLLM),
+  recognition: VLLM_RECOGNITION,
+  // The gRPC port is that of its examples of `--grpc-port`.
+  ports: { http: [8000], grpc: [50_051] },
+  loadProbing: async () => (await import('./probes.js')).VLLM_PROBING,
+  tokenEndpoints: VLLM_TOKEN_ENDPOINTS,
+  promptPaths: [COMPLETIONS, CHAT_COMPLETIONS],
+  load: {
+    pages: ['/metrics'],
+    running: ['vllm:num_requests_running'],
+    waiting: ['vllm:num_requests_waiting'],
+    cachedTokens: 'vllm:prefix_cache_hits_total',
+    cachingLabel: { family: 'vllm:cache_config_info', label: 'enable_prefix_caching' },
+  },
+  kvEvents: {
+    howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
+    cacheOffSetting: '--no-enable-prefix-caching',
+  },
+  launch: VLLM_LAUNCH,
+};

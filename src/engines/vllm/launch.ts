@@ -1,0 +1,42 @@
+import type { EngineLaunch } from '../descriptor/engine-launch.js';
+
+/** How vLLM is started. */
+export const VLLM_LAUNCH: EngineLaunch = {
+  modules: { 'vllm.entrypoints.openai.api_server': 'vllm' },
+  commands: {
+    vllm: { program: 'vllm', subcommand: { name: 'serve', isOptional: false }, others: [] },
+  },
+  images: { 'vllm-openai': ['vllm', 'serve'] },
+  dynamoModule: 'dynamo.vllm',
+  sizeFlags: ['--block-size'],
+  contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],
+  sizeSettingName: "the workers' --block-size",
+  prefixCaching: { on: ['--enable-prefix-caching'], off: ['--no-enable-prefix-caching'] },
+  kvEvents: {
+    flag: '--kv-events-config',
+    example: '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557"}',
+    publishes: ({ publisher, enable_kv_cache_events: isEnabled }) =>
+      isEnabled === true && publisher !== 'null',
+  },
+  tuning: {
+    maxSequencesFlag: '--max-num-seqs',
+    memory: {
+      setting: 'gpu_memory_utilization',
+      more: {
+        where: 'arguments',
+        line: '--gpu-memory-utilization 0.95',
+        note: 'of the whole GPU, weights included',
+      },
+    },
+    retention: {
+      where: 'arguments',
+      line: '--kv-cache-dtype fp8',
+      note: 'half of the bytes per token, where the model allows it',
+    },
+    prefixCaching: {
+      where: 'arguments',
+      line: '--enable-prefix-caching',
+      note: 'take --no-enable-prefix-caching out',
+    },
+  },
+};

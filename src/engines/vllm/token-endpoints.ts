@@ -1,0 +1,62 @@
+import { given, type PromptRequest, type TokenEndpoint, whatMatters } from '../descriptor/token-endpoint.js';
+import { isJsonObject } from '../facts/json-object.js';
+
+/** With `--enable-scale-out` (0.32): it takes the request itself, so nothing can be forgotten. */
+const RENDER: TokenEndpoint = {
+  path: (kind) => (kind === 'chat' ? '/v1/chat/completions/render' : '/v1/completions/render'),
+  tokenField: 'token_ids',
+  takesAll: true,
+  // An older vLLM renders in another shape.
+  mayDiffer: true,
+  body: (request, model) => ({ ...whatMatters(request), model }),
+};
+
+/** Its fields are some of the request's. */
+const TOKENIZE: TokenEndpoint = {
+  path: () => '/tokenize',
+  tokenField: 'tokens',
+  takesAll: false,
+  mayDiffer: false,
+  body: tokenizeBody,
+  detokenize: { path: '/detokenize', textField: 'prompt' },
+};
+
+/** Where vLLM turns prompts into tokens. */
+export const VLLM_TOKEN_ENDPOINTS: readonly TokenEndpoint[] = [RENDER, TOKENIZE];
+
+/** Fields of a chat request that `/tokenize` has too. */
+const CHAT_FIELDS = [
+  'add_generation_prompt',
+  'add_special_tokens',
+  'chat_template',
+  'continue_final_message',
+  'tools',
+];
+
+/**
+ * Fields by `vllm/entrypoints/serve/tokenize/protocol.py` of 0.32. What
+ * `/tokenize` has no field for goes to the template as the chat endpoint passes
+ * it on (`ChatCompletionRequest.build_chat_params`).
+ */
+function tokenizeBody(request: PromptRequest, model: string): Record<string, unknown> {
+  const { body } = request;
+  if (request.kind === 'completion')
+    return { model, prompt: request.text, ...given(body, ['add_special_tokens']) };
+  const kwargs = templateKwargs(body);
+  return {
+    model,
+    messages: request.messages,
+    ...given(body, CHAT_FIELDS),
+    ...(Object.keys(kwargs).length === 0 ? {} : { chat_template_kwargs: kwargs }),
+  };
+}
+
+/** The variables that vLLM gives to a template beside messages and tools. */
+export function templateKwargs(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const own = isJsonObject(body['chat_template_kwargs']) ? body['chat_template_kwargs'] : {};
+  const kwargs: Record<string, unknown> = { ...own, ...given(body, ['documents', 'reasoning_effort']) };
+  const effort = body['reasoning_effort'];
+  if (effort !== undefined && effort !== null && !('enable_thinking' in own))
+    kwargs['enable_thinking'] = effort !== 'none';
+  return kwargs;
+}

@@ -1,47 +1,22 @@
-import { EngineKind } from '../../../core/contract/enums.js';
+import { engineOfKind } from '../../../engines/catalogue/engines.js';
+import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
+import type { EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** Value of `user` in every request of the canary, by which an operator finds it in an engine's log. */
 const CANARY_USER = 'kv-accord-canary';
 
-/** A prompt: tokens, or a chat message of so many words. */
-export type CanaryPrompt =
-  | { readonly type: 'tokens'; readonly tokens: readonly number[] }
-  | { readonly type: 'chat'; readonly text: string };
-
-/** One API path of an engine that answers prompts. */
-export interface CanaryDoor {
-  readonly path: string;
-  readonly takes: CanaryPrompt['type'];
-}
-
-const COMPLETIONS: CanaryDoor = { path: '/v1/completions', takes: 'tokens' };
-const CHAT: CanaryDoor = { path: '/v1/chat/completions', takes: 'chat' };
-const GENERATE: CanaryDoor = { path: '/generate', takes: 'tokens' };
-
-/** The paths that an engine serves, the one that tells most of its cache first; empty for an engine that is not known. */
-export function canaryDoors(engineKind: EngineKind): readonly CanaryDoor[] {
-  switch (engineKind) {
-    case EngineKind.VLLM:
-    case EngineKind.TENSORRT_LLM:
-      return [COMPLETIONS, CHAT];
-    case EngineKind.SGLANG:
-      return [GENERATE, COMPLETIONS, CHAT];
-    default:
-      return [];
-  }
+/** The paths that an engine serves, the one that reports most of its cache first; empty for an engine that is not known. */
+export function canaryPaths(engineKind: EngineKind): readonly PromptPath[] {
+  return engineOfKind(engineKind)?.promptPaths ?? [];
 }
 
 /** The body that asks for one token. */
-export function canaryBody(door: CanaryDoor, prompt: CanaryPrompt, model: string): Record<string, unknown> {
-  if (door.path === GENERATE.path) {
-    const input = prompt.type === 'tokens' ? { input_ids: prompt.tokens } : { text: prompt.text };
-    return { ...input, sampling_params: { max_new_tokens: 1, temperature: 0 } };
-  }
-  const asked =
-    prompt.type === 'tokens'
-      ? { prompt: prompt.tokens }
-      : { messages: [{ role: 'user', content: prompt.text }] };
-  return { model, ...asked, max_tokens: 1, temperature: 0, user: CANARY_USER };
+export function canaryBody(
+  path: PromptPath,
+  prompt: SmallPrompt,
+  model: string,
+): Readonly<Record<string, unknown>> {
+  return path.body(prompt, model, CANARY_USER);
 }
 
 /** Where an engine says which tokens a chat message becomes, in the order in which they are tried. */
@@ -49,19 +24,13 @@ export function renderAsks(
   engineKind: EngineKind,
   text: string,
   model: string,
-): readonly { readonly path: string; readonly body: Record<string, unknown> }[] {
+): readonly { readonly path: string; readonly body: Readonly<Record<string, unknown>> }[] {
   const messages = [{ role: 'user', content: text }];
-  switch (engineKind) {
-    case EngineKind.VLLM:
-      return [
-        { path: '/v1/chat/completions/render', body: { model, messages } },
-        { path: '/tokenize', body: { model, messages } },
-      ];
-    case EngineKind.SGLANG:
-      return [{ path: '/v1/tokenize', body: { model, messages } }];
-    default:
-      return [];
-  }
+  const request = { kind: 'chat', messages, body: { messages }, isPlain: true } as const;
+  return (engineOfKind(engineKind)?.tokenEndpoints ?? []).map((endpoint) => ({
+    path: endpoint.path('chat'),
+    body: endpoint.body(request, model),
+  }));
 }
 
 /** What an engine counted of one request. */

@@ -5,6 +5,7 @@ import type { Logger } from '../../../edge/platform/logger.js';
 import type { HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { loadPart } from '../../../edge/platform/processes/load-part.js';
 import type { Random } from '../../../edge/platform/random.js';
+import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import {
   Canary_State,
   type Canary as CanaryReport,
@@ -251,15 +252,9 @@ function worstOf(states: readonly Canary_State[]): Canary_State {
 
 /** Why this engine is never asked; undefined when it may be. */
 function whyNever({ engine }: CapabilityReport): string | undefined {
-  switch (engine?.kind) {
-    case EngineKind.VLLM:
-    case EngineKind.SGLANG:
-    case EngineKind.TENSORRT_LLM:
-      break;
-    default:
-      return 'how this engine is asked is not known';
-  }
-  const { role } = engine;
+  if ((engineOfKind(engine?.kind)?.promptPaths ?? []).length === 0)
+    return 'how this engine is asked is not known';
+  const role = engine?.role;
   return role === EngineRole.PREFILL || role === EngineRole.DECODE
     ? 'it computes a part of each request only'
     : undefined;

@@ -1,6 +1,8 @@
-import { EngineKind } from '../../../core/contract/enums.js';
 import type { HttpGet } from '../../../edge/platform/net/http-get.js';
+import { engineOfKind } from '../../../engines/catalogue/engines.js';
+import type { LoadMetrics } from '../../../engines/descriptor/load-metrics.js';
 import { MAX_METRICS_BYTES, readMetrics } from '../../../engines/facts/prometheus-text.js';
+import type { EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** What an engine's own metrics say of its work. */
 export interface EngineLoad {
@@ -14,48 +16,28 @@ export interface EngineLoad {
 
 const NOTHING: EngineLoad = { requests: undefined, isCachingOff: undefined, cachedTokens: undefined };
 
-/** Pages that say how many requests an engine has, the usual one first. */
-const PAGES: Readonly<Record<number, readonly string[]>> = {
-  [EngineKind.VLLM]: ['/metrics'],
-  [EngineKind.SGLANG]: ['/v1/loads?format=prometheus', '/metrics'],
-  [EngineKind.TENSORRT_LLM]: ['/prometheus/metrics'],
-};
-
-const RUNNING: readonly string[] = [
-  'vllm:num_requests_running',
-  'sglang:num_running_reqs',
-  'sglang_num_running_reqs',
-  'trtllm_num_requests_running',
-];
-const WAITING: readonly string[] = [
-  'vllm:num_requests_waiting',
-  'sglang:num_queue_reqs',
-  'sglang_num_waiting_reqs',
-  'trtllm_num_requests_waiting',
-];
-const CACHED = 'vllm:prefix_cache_hits_total';
-const CONFIG = 'vllm:cache_config_info';
-const WANTED: ReadonlySet<string> = new Set([...RUNNING, ...WAITING, CACHED, CONFIG]);
-
 /** Asks an engine how busy it is. Never rejects: what cannot be read is not known. */
 export async function readLoad(
   engineKind: EngineKind,
   baseUrl: string,
   { get, signal }: { readonly get: HttpGet; readonly signal: AbortSignal },
 ): Promise<EngineLoad> {
-  const isCachingOff =
-    engineKind === EngineKind.SGLANG ? await readRadixCacheOff(baseUrl, { get, signal }) : undefined;
-  for (const page of PAGES[engineKind] ?? []) {
+  const load = engineOfKind(engineKind)?.load;
+  if (load === undefined) return NOTHING;
+  const isCachingOff = await readCachingOff(load, baseUrl, { get, signal });
+  for (const page of load.pages) {
     const body = await read(`${baseUrl}${page}`, { get, signal });
-    const load = body === undefined ? NOTHING : loadOf(body);
-    if (load.requests !== undefined) return { ...load, isCachingOff: load.isCachingOff ?? isCachingOff };
+    const found = body === undefined ? NOTHING : loadOf(body, load);
+    if (found.requests !== undefined) return { ...found, isCachingOff: found.isCachingOff ?? isCachingOff };
   }
   return { ...NOTHING, isCachingOff };
 }
 
 /** Reads a metrics page; both running and waiting requests must be there. */
-export function loadOf(page: string): EngineLoad {
-  const { samples } = readMetrics(page, WANTED);
+export function loadOf(page: string, metrics: LoadMetrics): EngineLoad {
+  const { running: runningNames, waiting: waitingNames, cachedTokens, cachingLabel } = metrics;
+  const wanted = [...runningNames, ...waitingNames, cachedTokens, cachingLabel?.family];
+  const { samples } = readMetrics(page, new Set(wanted.filter((name) => name !== undefined)));
   const sum = (name: string): number | undefined => {
     const found = samples.get(name);
     return found === undefined
@@ -64,10 +46,11 @@ export function loadOf(page: string): EngineLoad {
   };
   const first = (names: readonly string[]): number | undefined =>
     names.map(sum).find((value) => value !== undefined);
-  const running = first(RUNNING);
-  const waiting = first(WAITING);
+  const running = first(runningNames);
+  const waiting = first(waitingNames);
   const requests = running === undefined || waiting === undefined ? undefined : running + waiting;
-  const caching = samples.get(CONFIG)?.map(({ labels }) => labels.get('enable_prefix_caching')) ?? [];
+  const configs = cachingLabel === undefined ? undefined : samples.get(cachingLabel.family);
+  const caching = configs?.map(({ labels }) => labels.get(cachingLabel?.label ?? '')) ?? [];
   return {
     requests: Number.isFinite(requests) ? requests : undefined,
     isCachingOff: caching.some((value) => value === 'False')
@@ -75,17 +58,19 @@ export function loadOf(page: string): EngineLoad {
       : caching.some((value) => value === 'True')
         ? false
         : undefined,
-    cachedTokens: sum(CACHED),
+    cachedTokens: cachedTokens === undefined ? undefined : sum(cachedTokens),
   };
 }
 
-/** Whether SGLang says that it has no radix cache. */
-async function readRadixCacheOff(
+/** Whether a page of the engine says that it has no prefix cache; undefined where it does not say. */
+async function readCachingOff(
+  { cachingPage }: LoadMetrics,
   baseUrl: string,
   modules: { readonly get: HttpGet; readonly signal: AbortSignal },
 ): Promise<boolean | undefined> {
-  const body = await read(`${baseUrl}/server_info`, modules);
-  const found = /"disable_radix_cache"\s*:\s*(true|false)/.exec(body ?? '')?.[1];
+  if (cachingPage === undefined) return undefined;
+  const body = await read(`${baseUrl}${cachingPage.path}`, modules);
+  const found = cachingPage.isOff.exec(body ?? '')?.[1];
   return found === undefined ? undefined : found === 'true';
 }
 

@@ -1,9 +1,10 @@
+import type { PromptPath } from '../../../engines/descriptor/prompt-path.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { CanaryCounts, CanaryDoor } from './canary-doors.js';
+import type { CanaryCounts } from './canary-doors.js';
 
 /** What was sent on one path, twice, and what came of it. */
 export interface CanaryTrial {
-  readonly door: CanaryDoor;
+  readonly door: PromptPath;
   readonly rank: number;
   /** Tokens of the prompt, as sent or rendered; undefined where the engine renders none. */
   readonly promptTokens: number | undefined;

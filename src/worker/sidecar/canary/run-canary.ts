@@ -5,14 +5,13 @@ import { describeError } from '../../../edge/platform/describe-error.js';
 import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { Random } from '../../../edge/platform/random.js';
+import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { Relay } from '../../kv-events/relay.js';
 import {
   type CanaryCounts,
-  type CanaryDoor,
-  type CanaryPrompt,
   canaryBody,
-  canaryDoors,
+  canaryPaths,
   readCounts,
   readTokens,
   renderAsks,
@@ -79,7 +78,7 @@ export async function runCanary(
 ): Promise<CanaryOutcome> {
   const results: CanaryResult[] = [];
   const faults: CanaryFault[] = [];
-  const doors = canaryDoors(target.engineKind);
+  const doors = canaryPaths(target.engineKind);
   const ranks = target.ranks.length === 0 ? [0] : target.ranks.slice(0, MAX_RANKS);
   let known = target;
   for (const [at, door] of doors.entries()) {
@@ -109,7 +108,7 @@ interface AskedDoor {
 
 /** One path: a prompt twice, longer ones while no block of them is stored and the size is not known. */
 async function askDoor(
-  door: CanaryDoor,
+  door: PromptPath,
   rank: number,
   target: CanaryTarget,
   modules: CanaryModules,
@@ -130,7 +129,7 @@ async function askDoor(
 }
 
 async function askOnce(
-  door: CanaryDoor,
+  door: PromptPath,
   rank: number,
   length: number,
   target: CanaryTarget,
@@ -177,7 +176,7 @@ async function askOnce(
 }
 
 function judged(asked: {
-  readonly door: CanaryDoor;
+  readonly door: PromptPath;
   readonly rank: number;
   readonly tokens: readonly number[] | undefined;
   readonly target: CanaryTarget;
@@ -284,22 +283,22 @@ async function render(
 const MAX_TOKENS_OF_WORDS = 16 * MAX_CANARY_TOKENS;
 
 /** Random from the first token on, so that it is in nobody's cache and no block of it is anybody's. */
-function tokenPrompt(length: number, random: Random): CanaryPrompt {
+function tokenPrompt(length: number, random: Random): SmallPrompt {
   const tokens = Array.from({ length }, () => FIRST_TOKEN + Math.floor(random.fraction() * TOKEN_RANGE));
   return { type: 'tokens', tokens };
 }
 
-function chatPrompt(length: number, random: Random): CanaryPrompt {
+function chatPrompt(length: number, random: Random): SmallPrompt {
   const words = Array.from({ length }, () => `w${FIRST_TOKEN + Math.floor(random.fraction() * TOKEN_RANGE)}`);
   return { type: 'chat', text: words.join(' ') };
 }
 
-function disturbed(door: CanaryDoor, rank: number): AskedDoor {
+function disturbed(door: PromptPath, rank: number): AskedDoor {
   const reason = 'the engine has requests of others, or does not say how many it has';
   return { ...unasked(door, rank, Canary_State.WAITING, reason), disturbedBy: reason };
 }
 
-function refused(door: CanaryDoor, rank: number, { status, body }: HttpAnswer): AskedDoor {
+function refused(door: PromptPath, rank: number, { status, body }: HttpAnswer): AskedDoor {
   // A model without a chat template is refused with 400.
   const isAbsent = status === 404 || status === 405 || (status === 400 && door.takes === 'chat');
   return isAbsent
@@ -307,6 +306,6 @@ function refused(door: CanaryDoor, rank: number, { status, body }: HttpAnswer): 
     : unasked(door, rank, Canary_State.INCONCLUSIVE, `${door.path} answers ${status}: ${excerpt(body)}`);
 }
 
-function unasked(door: CanaryDoor, rank: number, state: Canary_State, reason: string): AskedDoor {
+function unasked(door: PromptPath, rank: number, state: Canary_State, reason: string): AskedDoor {
   return { result: { path: door.path, dataParallelRank: rank, state, reason }, fault: undefined };
 }

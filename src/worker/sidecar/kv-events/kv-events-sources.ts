@@ -1,6 +1,7 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';
-import { EngineKind, type KvEventSource } from '../../../gen/kvaccord/v1/capabilities.js';
+import { ENGINES, engineOfKind } from '../../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
+import type { CapabilityReport, KvEventSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { RankSource, ZmqSource } from '../../kv-events/rank-source.js';
 import { engineHttpUrl } from '../probing/engine-address.js';
 import { isEventEndpoint } from './event-endpoint.js';
@@ -24,37 +25,42 @@ export type EventPlan =
   /** The engine did not say this time; what was known before still stands. */
   | { readonly type: 'unsaid'; readonly reason: string };
 
-/** Path of TensorRT-LLM's endpoint that loses what is read from it. */
-const TRTLLM_DRAIN_PATH = '/kv_cache_events';
-
-/** SGLang announces a publisher all the same, which stays silent: what it holds would seem to be known, and empty. */
-const CACHELESS =
-  'the engine was started without a prefix cache: it computes every prompt anew, and publishes nothing to route by; ' +
-  'start it without --disable-radix-cache (SGLang), --no-enable-prefix-caching (vLLM) or enable_block_reuse: false (TensorRT-LLM)';
+/** What an operator does about an engine of an unknown kind that names no source. */
+const HOW_TO_PUBLISH = 'start it with --kv-events-config, or name the sources with --kv-event-sources';
 
 /** Longest address of a source that a reason names. */
 const MAX_NAMED_CHARS = 200;
 
-/** Says what is to be read of the engine that `report` tells of. */
+/** Decides what is to be read of the engine that `report` describes. */
 export function planEvents(settings: EventSettings, report: CapabilityReport): EventPlan {
-  if (report.capacity?.prefixCaching === false) return { type: 'nothing', reason: CACHELESS };
+  const engine = engineOfKind(report.engine?.kind);
+  // SGLang names a publisher all the same, which stays silent: its cache would seem to be known, and empty.
+  if (report.capacity?.prefixCaching === false) return { type: 'nothing', reason: cachelessMessage(engine) };
   if (settings.from === 'operator') return { type: 'read', sources: settings.sources };
   const readable = sourcesOf(report.kvEventSources);
   if (readable.length > 0) return { type: 'read', sources: readable };
-  const isTrtllm = report.engine?.kind === EngineKind.TENSORRT_LLM;
-  if (isTrtllm && settings.drainsTrtllm === true) return planDrain(report);
+  const { drainPath, howToPublish = HOW_TO_PUBLISH } = engine?.kvEvents ?? {};
+  if (drainPath !== undefined && settings.drainsTrtllm === true) return planDrain(drainPath, report);
   const [unreadable] = report.kvEventSources;
   if (unreadable !== undefined) {
     const { transport, endpoint } = unreadable;
     const named = onOneLine(`${transport} ${endpoint}`, MAX_NAMED_CHARS);
     return { type: 'nothing', reason: `the engine tells its KV events on ${named}, which cannot be read` };
   }
-  const cure = isTrtllm
-    ? 'switch them on in its kv_cache_config, or read its draining endpoint with --trtllm-drain-events'
-    : 'start it with --kv-events-config, or name the sources with --kv-event-sources';
-  const reason = `the engine names no source of KV events; ${cure}`;
+  const reason = `the engine names no source of KV events; ${howToPublish}`;
   const wasSaid = report.evidence.some(({ field }) => field === 'kv_event_sources');
   return { type: wasSaid ? 'nothing' : 'unsaid', reason };
+}
+
+/** Says that the engine has no prefix cache, and which setting switched it off; all of them where the kind is not known. */
+function cachelessMessage(engine: EngineDescriptor | undefined): string {
+  const own = engine?.kvEvents.cacheOffSetting;
+  const settings =
+    own ??
+    ENGINES.flatMap(({ displayName, kvEvents: { cacheOffSetting: setting } }) =>
+      setting === undefined ? [] : [`${setting} (${displayName})`],
+    ).join(' or ');
+  return `the engine was started without a prefix cache: it computes every prompt again, and publishes nothing to route by; start it without ${settings}`;
 }
 
 /** The sources that can be read; of several for one rank the first. */
@@ -73,15 +79,15 @@ function sourcesOf(told: readonly KvEventSource[]): RankSource[] {
   return [...byRank.values()].sort((a, b) => a.rank - b.rank);
 }
 
-function planDrain(report: CapabilityReport): EventPlan {
+function planDrain(drainPath: string, report: CapabilityReport): EventPlan {
   const httpUrl = engineHttpUrl(report);
   if (httpUrl === undefined) {
     return {
       type: 'unsaid',
-      reason: 'TensorRT-LLM tells its KV events over HTTP, and its address is not known',
+      reason: 'the KV events are read over HTTP, and the HTTP address of the engine is not known',
     };
   }
-  const url = `${httpUrl}${TRTLLM_DRAIN_PATH}`;
+  const url = `${httpUrl}${drainPath}`;
   const { tokensPerBlock } = report.contract ?? {};
   const size = tokensPerBlock === undefined ? {} : { tokensPerBlock };
   return { type: 'read', sources: [{ kind: 'trtllm-drain', rank: 0, url, ...size }] };

@@ -7,8 +7,10 @@ import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { askedUrl, type HttpAnswer, type HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
+import { engineOfKind } from '../../../engines/catalogue/engines.js';
+import type { PromptRequest, TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
 import {
-  EngineKind,
+  type EngineKind,
   EvidenceSource,
   type ProbeOutcome,
   type TokenProbe,
@@ -46,36 +48,14 @@ export interface LearnedTokens {
 
 const NOTHING: LearnedTokens = { facts: [], probes: [] };
 
-/** How an engine is asked; paths and fields by vLLM 0.32 and SGLang 0.5.23. */
-interface AskForm {
-  readonly tokenField: string;
-  path(prompt: ProbePrompt): string;
-  /** EventLoop token ids back into text; undefined where that cannot be asked. */
-  readonly detokenize?: { readonly path: string; readonly textField: string };
+const kindOf = ({ body }: ProbePrompt): PromptRequest['kind'] => ('messages' in body ? 'chat' : 'completion');
+
+/** How an engine is asked; where its tokens can be turned back into text first, for that shows a template's date. */
+function endpointsOf(kind: EngineKind): readonly TokenEndpoint[] {
+  const all = engineOfKind(kind)?.tokenEndpoints ?? [];
+  const isFirst = ({ detokenize }: TokenEndpoint): boolean => detokenize !== undefined;
+  return [...all.filter(isFirst), ...all.filter((endpoint) => !isFirst(endpoint))];
 }
-
-const isChat = ({ body }: ProbePrompt): boolean => 'messages' in body;
-
-const VLLM: AskForm = {
-  tokenField: 'tokens',
-  path: () => '/tokenize',
-  detokenize: { path: '/detokenize', textField: 'prompt' },
-};
-/** With `--enable-scale-out`. */
-const VLLM_RENDER: AskForm = {
-  tokenField: 'token_ids',
-  path: (prompt) => (isChat(prompt) ? '/v1/chat/completions/render' : '/v1/completions/render'),
-};
-const SGLANG: AskForm = {
-  tokenField: 'tokens',
-  path: () => '/v1/tokenize',
-  detokenize: { path: '/v1/detokenize', textField: 'text' },
-};
-
-const FORMS: Readonly<Partial<Record<EngineKind, readonly AskForm[]>>> = {
-  [EngineKind.VLLM]: [VLLM, VLLM_RENDER],
-  [EngineKind.SGLANG]: [SGLANG],
-};
 
 /**
  * Has an engine make the tokens of the fixed prompts, once for each of its
@@ -104,9 +84,9 @@ export class TokenProber {
       this.#isDone = false;
       this.#learned = NOTHING;
     }
-    const forms = FORMS[engine.kind];
+    const forms = endpointsOf(engine.kind);
     const isDue = this.#attempts < MAX_ATTEMPTS && this.#clock.monotonicMs() >= this.#retryAtMs;
-    if (this.#isDone || forms === undefined || !isDue) return this.#learned;
+    if (this.#isDone || forms.length === 0 || !isDue) return this.#learned;
     this.#attempts += 1;
     this.#learned = await this.#attempt(engine, forms, signal);
     this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
@@ -115,7 +95,7 @@ export class TokenProber {
 
   async #attempt(
     engine: ProbedEngine,
-    forms: readonly AskForm[],
+    forms: readonly TokenEndpoint[],
     signal: AbortSignal,
   ): Promise<LearnedTokens> {
     const bounded = new AbortController();
@@ -140,13 +120,13 @@ export class TokenProber {
       timer.clear();
       signal.removeEventListener('abort', onAbort);
     }
-    const origin = originOf(forms[0] ?? VLLM, engine);
+    const origin = originOf(forms[0], engine);
     return { facts: [], probes: [{ probe: PROBE_NAME, origin, answered: false, factCount: 0, error }] };
   }
 
   /** The answers; undefined where the engine cannot be asked in this form. Rejects when it does not answer. */
   async #askAll(
-    form: AskForm,
+    form: TokenEndpoint,
     engine: ProbedEngine,
     signal: AbortSignal,
   ): Promise<readonly TokenProbe[] | undefined> {
@@ -154,7 +134,7 @@ export class TokenProber {
     let failure: ProbeError | undefined;
     let isDated: boolean | undefined;
     for (const prompt of PROBE_PROMPTS) {
-      const url = `${engine.httpBaseUrl}${form.path(prompt)}`;
+      const url = `${engine.httpBaseUrl}${form.path(kindOf(prompt))}`;
       const answer = await this.#post(url, { ...prompt.body, model: engine.model }, signal);
       if (REFUSING.has(answer.status)) {
         probes.push(refusedProbe(prompt.name));
@@ -168,11 +148,11 @@ export class TokenProber {
       }
       const ids = tokensIn(parse(answer), form.tokenField);
       if (ids === undefined) {
-        if (form === VLLM_RENDER) return undefined;
+        if (form.mayDiffer) return undefined;
         failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `no tokens in ${excerpt(answer.body)}`);
         continue;
       }
-      if (!isChat(prompt)) {
+      if (kindOf(prompt) !== 'chat') {
         probes.push(probeOf(prompt.name, ids));
         continue;
       }
@@ -189,7 +169,7 @@ export class TokenProber {
 
   /** The text behind token ids; undefined where the engine does not tell. */
   async #textOf(
-    { detokenize }: AskForm,
+    { detokenize }: TokenEndpoint,
     { httpBaseUrl, model }: ProbedEngine,
     ids: Uint32Array,
     signal: AbortSignal,
@@ -205,7 +185,7 @@ export class TokenProber {
     return this.#postJson(url, body, { signal, timeoutMs: ATTEMPT_TIMEOUT_MS });
   }
 
-  #told(form: AskForm, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
+  #told(form: TokenEndpoint, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
     const origin = originOf(form, engine);
     const raw = probes.map(
       ({ name, isRefused, tokenCount }) => `${name} ${isRefused ? 'refused' : tokenCount}`,
@@ -225,9 +205,9 @@ export class TokenProber {
 
 const PROBE_NAME = 'token-probes';
 
-function originOf(form: AskForm, { httpBaseUrl }: ProbedEngine): string {
+function originOf(form: TokenEndpoint | undefined, { httpBaseUrl }: ProbedEngine): string {
   const [first] = PROBE_PROMPTS;
-  return askedUrl(`${httpBaseUrl}${first === undefined ? '' : form.path(first)}`, 'POST');
+  return askedUrl(`${httpBaseUrl}${first === undefined ? '' : (form?.path(kindOf(first)) ?? '')}`, 'POST');
 }
 
 function probeOf(name: string, ids: Uint32Array): TokenProbe {

@@ -94,7 +94,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'fleet/router': { mayImport: ['core', 'edge', 'fleet/indexer', 'gen'] },
 
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
-  'frontend/tokens': { mayImport: ['core', 'edge', 'fleet/catalogue', 'frontend/gateway'] },
+  'frontend/tokens': { mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/gateway'] },
   'frontend/proxy': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
   'frontend/gateway': {
     mayImport: ['core', 'edge', 'fleet', 'frontend/proxy', 'frontend/tokens', 'frontend/tracing'],

@@ -28,8 +28,8 @@ export function engineOfWord(word: string | undefined): EngineDescriptor | undef
 }
 
 /** The descriptor of the engine that names itself as a model's `owned_by`; undefined for any other owner. */
-export function engineOfOwner(owner: string | undefined): EngineDescriptor | undefined {
-  return owner === undefined
+export function engineOfOwner(owner: unknown): EngineDescriptor | undefined {
+  return typeof owner !== 'string'
     ? undefined
     : ENGINES.find(({ recognition }) => recognition.owners.includes(owner));
 }

@@ -1,4 +1,6 @@
-import type { AskForm } from './ask-forms.js';
+import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
+import type { TokenEndpoint } from '../../engines/descriptor/token-endpoint.js';
+import { OTHER } from '../../engines/other/descriptor.js';
 
 /** Failures in a row that may be a prompt's own fault before they are taken for the worker's. */
 const MAX_STRIKES = 3;
@@ -9,28 +11,28 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** What was learned of one instance of a worker's engine by asking it for tokens. */
 export class EngineStanding {
-  /** Whether it is SGLang or vLLM; undefined before it was asked. */
-  family: 'vllm' | 'sglang' | undefined;
-  #lacksRender = false;
-  #lacksTokenize = false;
+  /** What it is; undefined before it was asked. */
+  engine: EngineDescriptor | undefined;
+  readonly #lacking = new Set<TokenEndpoint>();
   #failures = 0;
   #strikes = 0;
   #pausedUntilMs = 0;
 
-  /** The forms in which it can be asked, the best first; empty when it has none of them. */
-  get forms(): readonly AskForm[] {
-    const tokenize: readonly AskForm[] = this.#lacksTokenize ? [] : [this.family ?? 'vllm'];
-    return this.family === 'sglang' || this.#lacksRender ? tokenize : ['render', ...tokenize];
+  /** Where it can be asked, the best first; empty when it has no such endpoint. */
+  get endpoints(): readonly TokenEndpoint[] {
+    const { tokenEndpoints } = this.engine ?? OTHER;
+    return this.#lacking.size === 0
+      ? tokenEndpoints
+      : tokenEndpoints.filter((endpoint) => !this.#lacking.has(endpoint));
   }
 
   isPaused(nowMs: number): boolean {
     return nowMs < this.#pausedUntilMs;
   }
 
-  /** It has no such endpoint, and will not have one before it is started anew. */
-  lacks(form: AskForm): void {
-    if (form === 'render') this.#lacksRender = true;
-    else this.#lacksTokenize = true;
+  /** It has no such endpoint, and will not have one before it is restarted. */
+  lacks(endpoint: TokenEndpoint): void {
+    this.#lacking.add(endpoint);
   }
 
   /** It has looked at a prompt, whatever it said of it. */

@@ -4,15 +4,18 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { engineOfOwner } from '../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
+import { type TokenEndpoint, whatMatters } from '../../engines/descriptor/token-endpoint.js';
+import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { MAX_JSON_DEPTH } from '../gateway/json-bounds.js';
 import type { MayHaveKeys } from '../gateway/key-hosts.js';
 import { parseLightJson } from '../gateway/light-json.js';
-import { type AskForm, askFor, tokenFieldOf, tokensOfAnswer, whatMatters } from './ask-forms.js';
 import { EngineHttp } from './engine-http.js';
 import { EngineStanding } from './engine-standing.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
-import { isRecord, type TextPrompt } from './read-prompt.js';
+import { isRecord, readTokenIds, type TextPrompt } from './read-prompt.js';
 
 /** Bounds of asking engines. */
 export interface EngineTokenizerOptions {
@@ -156,14 +159,14 @@ export class EngineTokenizer {
       const worker = workers[(this.#turn + i) % workers.length];
       if (worker === undefined || !worker.isOffered || worker.baseUrl === undefined) continue;
       const standing = this.#standings.get(worker.instanceId);
-      if (standing?.isPaused(nowMs) !== true && standing?.forms.length !== 0) found.push(worker);
+      if (standing?.isPaused(nowMs) !== true && standing?.endpoints.length !== 0) found.push(worker);
     }
     return found;
   }
 
   #whyNobody({ workers }: CatalogueGroup): NoTokensReason {
     const canAnswer = ({ isOffered, baseUrl, instanceId }: CatalogueWorker): boolean =>
-      isOffered && baseUrl !== undefined && this.#standings.get(instanceId)?.forms.length !== 0;
+      isOffered && baseUrl !== undefined && this.#standings.get(instanceId)?.endpoints.length !== 0;
     return workers.some(canAnswer) ? 'failed' : 'no_tokenizer';
   }
 
@@ -176,9 +179,9 @@ export class EngineTokenizer {
     const standing = this.#standings.get(worker.instanceId) ?? new EngineStanding();
     this.#standings.set(worker.instanceId, standing);
     try {
-      standing.family ??= await this.#familyOf(worker, signal);
-      for (const form of standing.forms) {
-        const answer = await this.#askIn(form, worker, standing, prompt, model, signal);
+      standing.engine ??= await this.#engineOf(worker, signal);
+      for (const endpoint of standing.endpoints) {
+        const answer = await this.#askIn(endpoint, worker, standing, prompt, model, signal);
         if (answer !== undefined) return answer;
       }
       return none('no_tokenizer');
@@ -194,18 +197,17 @@ export class EngineTokenizer {
 
   /** Tokens or a reason; undefined when the engine has no such endpoint, or it cannot be asked this there. */
   async #askIn(
-    form: AskForm,
+    endpoint: TokenEndpoint,
     { target, baseUrl }: CatalogueWorker,
     standing: EngineStanding,
     prompt: TextPrompt,
     model: string,
     signal: AbortSignal,
   ): Promise<PromptTokens | undefined> {
-    const ask = askFor(form, prompt, model);
-    if (ask === undefined) return undefined;
-    const asked = toJson(ask.body);
+    if (!endpoint.takesAll && !prompt.isPlain) return undefined;
+    const asked = toJson(endpoint.body(prompt, model));
     if (asked === undefined) return none('bad_prompt');
-    const url = new URL(`${baseUrl}${ask.path}`);
+    const url = new URL(`${baseUrl}${endpoint.path(prompt.kind)}`);
     const mayHaveKey = this.#mayHaveKey(target, baseUrl);
     const { status, body } = await this.#http.ask(url, { body: asked, mayHaveKey }, signal);
     if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
@@ -213,31 +215,31 @@ export class EngineTokenizer {
       return none('bad_prompt');
     }
     if (LACKING.has(status)) {
-      standing.lacks(form);
+      standing.lacks(endpoint);
       this.#logger.debug({ worker: target, url: url.href, status }, 'A worker does not tell tokens there.');
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const tokens = tokensOfAnswer(form, parse(body, tokenFieldOf(form)), this.#maxTokens);
+    const tokens = tokensOfAnswer(parse(body, endpoint.tokenField), endpoint, this.#maxTokens);
     if (tokens === undefined) {
-      // An older vLLM renders in another shape.
-      if (form !== 'render') throw new WrongAnswerError(`${url.href} answered without tokens`);
-      standing.lacks(form);
+      if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
+      standing.lacks(endpoint);
       return undefined;
     }
     standing.answered();
     return { tokens };
   }
 
-  /** Of the two that differ in how they are asked; who cannot be told is taken for vLLM. */
-  async #familyOf({ target, baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<'vllm' | 'sglang'> {
+  /** What it is, by the owner of its models; one that is not known is asked as any other engine is. */
+  async #engineOf({ target, baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<EngineDescriptor> {
     const url = new URL(`${baseUrl}/v1/models`);
     const ask = { mayHaveKey: this.#mayHaveKey(target, baseUrl), maxBytes: MAX_MODELS_BYTES };
     const { status, body } = await this.#http.ask(url, ask, signal);
     if (status >= 500) throw new Error(`${url.href} answered ${status}`);
     const models = parse(body);
     const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];
-    return list.some((model) => isRecord(model) && model['owned_by'] === 'sglang') ? 'sglang' : 'vllm';
+    const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
+    return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;
   }
 }
 
@@ -279,6 +281,20 @@ function parse(body: Buffer, tokenField = ''): unknown {
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const TOO_MUCH = { value: undefined, isCut: true };
+
+/** Reads the tokens out of an answer; undefined when there are none, or more than `maxTokens`. */
+function tokensOfAnswer(
+  answer: unknown,
+  { tokenField }: TokenEndpoint,
+  maxTokens: number,
+): Uint32Array | undefined {
+  const one: unknown = Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
+  if (!isRecord(one)) return undefined;
+  const tokens = one[tokenField];
+  const isList = tokens instanceof Uint32Array || Array.isArray(tokens);
+  if (!isList || tokens.length > maxTokens) return undefined;
+  return Array.isArray(tokens) ? readTokenIds(tokens) : tokens;
+}
 
 /** Whether 404 is said of the model, not of the address. */
 function isOfModel(body: Buffer): boolean {

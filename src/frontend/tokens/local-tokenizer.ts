@@ -6,7 +6,7 @@ import {
   type Thread,
   threadUrl,
 } from '../../edge/platform/processes/thread.js';
-import { whatMatters } from './ask-forms.js';
+import { whatMatters } from '../../engines/descriptor/token-endpoint.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import type { PromptLimits, TextPrompt } from './read-prompt.js';
 import { readTokenizerFolder, TokenizerFolderError } from './tokenizer-folder.js';

@@ -4,7 +4,7 @@ import type { CanaryCounts } from './canary-doors.js';
 
 /** What was sent on one path, twice, and what came of it. */
 export interface CanaryTrial {
-  readonly door: PromptPath;
+  readonly door: Pick<PromptPath, 'path' | 'takes'>;
   readonly rank: number;
   /** Tokens of the prompt, as sent or rendered; undefined where the engine renders none. */
   readonly promptTokens: number | undefined;

@@ -3,7 +3,8 @@ import type { KubernetesApi } from '../../../src/edge/kubernetes/api.js';
 import { ListWatch } from '../../../src/edge/kubernetes/list-watch.js';
 import { openCluster } from '../../../src/edge/kubernetes/open-cluster.js';
 import { textAt } from '../../../src/edge/kubernetes/read-json.js';
-import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
+import type { Clock } from '../../../src/edge/platform/clock.js';
+import { briskClock } from '../../support/brisk-clock.js';
 import { Changes } from '../../support/changes.js';
 import { answer, FakeApiServer, refuse } from '../../support/fake-api-server.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -11,6 +12,8 @@ import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 const PODS = '/api/v1/namespaces/kv/pods';
+/** Pauses before another attempt are short; changes are gathered as they are, and time-outs are whole. */
+const BRISK = briskClock((delayMs) => delayMs > 50 && delayMs <= 1_000);
 const open = new OpenThings();
 let server: FakeApiServer;
 
@@ -29,7 +32,7 @@ class Following {
   readonly #stop = new AbortController();
   #end: Promise<void> = Promise.resolve();
 
-  static async start(clock: Clock = systemClock, maxObjects?: number): Promise<Following> {
+  static async start(clock: Clock = BRISK, maxObjects?: number): Promise<Following> {
     const made = new Following();
     const modules = { clock, logger: new RecordingLogger(), environment: {} };
     const api: KubernetesApi = await openCluster({ kubeconfig: server.kubeconfig() }, modules);
@@ -324,7 +327,7 @@ describe('a collection', () => {
 
   it('with too many objects is refused, in the list and in the watch, and the last set stays', async () => {
     for (const name of ['a', 'b']) server.put(PODS, name);
-    const following = await Following.start(systemClock, 2);
+    const following = await Following.start(BRISK, 2);
     await server.changes.until(() => server.openWatches === 1);
     server.put(PODS, 'c');
     await following.until(() => following.errors.length === 1);

@@ -11,12 +11,15 @@ import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engine
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
+import { briskClock } from '../../support/brisk-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, FakePublisher } from '../kv-events/support/fake-publisher.js';
 
 const WIDTH = 32;
 const FREE_PORT = parseAddress('127.0.0.1:0') as Address;
 const KEY = 'sk-engine-key';
+/** How long blocks that never come are waited for is no matter here. */
+const CLOCK = briskClock((delayMs) => delayMs === 5_000);
 
 /** What one test has opened; closed in the reverse order. */
 const open: (() => unknown)[] = [];
@@ -136,7 +139,7 @@ async function sung(
       probeIntervalMs: 20,
     },
     {
-      clock: systemClock,
+      clock: CLOCK,
       random: systemRandom,
       logger: new RecordingLogger(),
       security: createPlaintextSecurity(),

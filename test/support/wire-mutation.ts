@@ -162,20 +162,27 @@ function parse(bytes: Buffer, depth = 0): Field[] | undefined {
   return fields;
 }
 
-function write(fields: readonly Field[]): Buffer {
+/** A repeated field is one object many times, and is written once. */
+function write(fields: readonly Field[], written: Map<Field, Buffer> = new Map()): Buffer {
   return Buffer.concat(
-    fields.flatMap(({ number, wireType, value, bytes, children }) => {
-      const tag = varintBytes(BigInt(number * 8 + wireType));
-      if (wireType === BYTES) {
-        const inner = children === undefined ? bytes : write(children);
-        return [tag, varintBytes(BigInt(inner.length)), inner];
-      }
-      if (wireType === VARINT) return [tag, varintBytes(BigInt.asUintN(64, value))];
-      const fixed = Buffer.alloc(8);
-      fixed.writeBigUInt64LE(BigInt.asUintN(64, value));
-      return [tag, wireType === FIXED64 ? fixed : fixed.subarray(0, 4)];
+    fields.map((field) => {
+      const bytes = written.get(field) ?? Buffer.concat(partsOf(field, written));
+      written.set(field, bytes);
+      return bytes;
     }),
   );
+}
+
+function partsOf({ number, wireType, value, bytes, children }: Field, written: Map<Field, Buffer>): Buffer[] {
+  const tag = varintBytes(BigInt(number * 8 + wireType));
+  if (wireType === BYTES) {
+    const inner = children === undefined ? bytes : write(children, written);
+    return [tag, varintBytes(BigInt(inner.length)), inner];
+  }
+  if (wireType === VARINT) return [tag, varintBytes(BigInt.asUintN(64, value))];
+  const fixed = Buffer.alloc(8);
+  fixed.writeBigUInt64LE(BigInt.asUintN(64, value));
+  return [tag, wireType === FIXED64 ? fixed : fixed.subarray(0, 4)];
 }
 
 function varintBytes(value: bigint): Buffer {

@@ -90,7 +90,7 @@ class Frontend {
           view: fleet.view(),
           reportOf: () => undefined,
           reported: () => true,
-          pictured: () => undefined,
+          cacheViewChanged: () => undefined,
           mismatchedEvents: () => undefined,
         },
       },

@@ -84,7 +84,7 @@ async function worker(
   return made;
 }
 
-function pictured(harness: AggregatorHarness, picture: string): Promise<void> {
+function untilCacheView(harness: AggregatorHarness, picture: string): Promise<void> {
   return harness.untilView(
     ({ groups }) => groups[0]?.members.every((member) => member.picture === picture) === true,
   );
@@ -100,7 +100,7 @@ describe('FindMatches over a hybrid model', () => {
       say.end(),
     ]);
     const harness = await open.aggregator([gptOss]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([`${gptOss.address}/0 28,28,28,28 1`]);
     expect(await matches(indexer, tokens(prompt.slice(0, 700)))).toEqual([]);
@@ -136,7 +136,7 @@ describe('FindMatches over a hybrid model', () => {
       1_056,
     );
     const harness = await open.aggregator([qwen3next]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([`${qwen3next.address}/0 3,3,3,3 1`]);
     // The state after 2,112 tokens is missing in one group, and the third block has the prompt's last token.
@@ -153,7 +153,7 @@ describe('FindMatches over a hybrid model', () => {
       say.end(),
     ]);
     const harness = await open.aggregator([mistral]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([`${mistral.address}/0 28,28,28,28 1`]);
     expect(await matches(indexer, tokens(prompt.slice(0, 860)))).toEqual([]);
@@ -169,7 +169,7 @@ describe('FindMatches over a hybrid model', () => {
       say.end(),
     ]);
     const harness = await open.aggregator([mixed]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([`${mixed.address}/0 30,30,30,30 1`]);
     expect(await matches(indexer, tokens(prompt.slice(0, 900)))).toEqual([`${mixed.address}/0 6,6,6,6 1`]);
@@ -181,7 +181,7 @@ describe('FindMatches over a hybrid model', () => {
       dropsLastHitBlock: true,
     });
     const harness = await open.aggregator([eagle]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([`${eagle.address}/0 27,27,27,27 1`]);
     const { report } = eagle;
@@ -199,7 +199,7 @@ describe('FindMatches over a hybrid model', () => {
       say.end(),
     ]);
     const harness = await open.aggregator([strange]);
-    await pictured(harness, 'approximate');
+    await untilCacheView(harness, 'approximate');
     const [view] = harness.aggregator.fleet.runner.view.groups;
     expect(view?.routingMode).toBe('mixed');
     expect(view?.members[0]?.pictureReason).toContain('its KV cache group 1 (hologram) is of a kind');
@@ -216,7 +216,7 @@ describe('FindMatches over a hybrid model', () => {
       say.end(),
     ]);
     const harness = await open.aggregator([engine]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const cacheGroups = range(0, 33).map((index) => sliding(index, 128));
     const value = { picture: Picture.EXACT, cacheGroups };
     engine.sendEvents(SubscribeResponse.fromPartial({ payload: { $case: 'rankState', value } }));

@@ -89,7 +89,7 @@ describe.each([
       if (hasNewGroups) index.apply('w-1', { type: 'rank_state', status: status() });
       expect(index.apply('w-1', { type: 'changes', sequence: at + 1, rank: 0, changes })).toBeUndefined();
     }
-    expect(index.pictureOfRank('w-1', 0)).toBe('exact');
+    expect(index.cacheViewOfRank('w-1', 0)).toBe('exact');
     const asker = new PromptHashes();
     const contract = { tokensPerBlock, hashUnit: 'token', otherWidths: index.otherWidths } as const;
     const hits = expectedHits(recording, picture.cacheGroups, tokensPerBlock);

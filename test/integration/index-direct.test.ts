@@ -71,11 +71,11 @@ describe('engines without a sidecar', () => {
     const [engine, other] = [await publisher(), await publisher()];
     for (const one of [engine, other]) await one.publish(batchOf(stored(10)));
     const harness = await reading([engine, other]);
-    const pictured = (count: number): Promise<void> =>
+    const untilCacheView = (count: number): Promise<void> =>
       harness.untilView(
         ({ groups }) => groups[0]?.members.filter(({ picture }) => picture === 'exact').length === count,
       );
-    await pictured(2);
+    await untilCacheView(2);
     const before = harness.aggregator.fleet.runner.view.groups[0]?.members[0]?.instanceId;
     engine.stop();
     await engine.comeBack({ anew: true });

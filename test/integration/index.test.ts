@@ -22,7 +22,7 @@ function holding(...hashes: readonly number[]): NonNullable<FakeSidecarOptions['
 }
 
 /** Resolves when so many members have this picture. */
-function pictured(harness: AggregatorHarness, picture: string, count = 1): Promise<void> {
+function untilCacheView(harness: AggregatorHarness, picture: string, count = 1): Promise<void> {
   return harness.untilView(
     ({ groups }) =>
       groups.flatMap(({ members }) => members).filter((member) => member.picture === picture).length ===
@@ -42,7 +42,7 @@ describe('the index of an aggregator, over real sockets', () => {
   it('is exact for a frontend that starts late, and follows each change', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1, 2, 3) });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, hashed([1, 2, 3, 4]))).toEqual([`${worker.address}/0 3,3,3,3 1`]);
     worker.sendEvents(say.stored(1, [4]), say.removed(2, [2]));
@@ -64,7 +64,7 @@ describe('the index of an aggregator, over real sockets', () => {
     ];
     const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     expect(await matches(indexerOf(open, harness), hashed([1, 2, 3]))).toEqual([
       `${worker.address}/0 1,3,3,3 1`,
       `${worker.address}/1 2,2,2,2 1`,
@@ -74,14 +74,14 @@ describe('the index of an aggregator, over real sockets', () => {
   it('costs no snapshot when the connection breaks for a moment, and holds all the while', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1, 2) });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     worker.sendEvents(say.stored(1, [3]));
     const indexer = indexerOf(open, harness);
     await expect.poll(() => matches(indexer, hashed([1, 2, 3]))).toHaveLength(1);
     worker.cutConnections();
     await worker.until(() => worker.subscriptionRequests.length === 2);
     expect(worker.subscriptionRequests[1]).toEqual({ resumeStreamId: 's-1', resumeSequence: 1n });
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     worker.sendEvents(say.stored(2, [4]));
     await expect
       .poll(() => matches(indexer, hashed([1, 2, 3, 4])))
@@ -92,7 +92,7 @@ describe('the index of an aggregator, over real sockets', () => {
   it('takes what the sidecar says anew when it cannot go on, and nothing of before', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1, 2) });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     worker.sendEvents(say.start({ stream: 's-2' }), say.part([2]), say.end());
     const indexer = indexerOf(open, harness);
     await expect.poll(() => matches(indexer, hashed([1]))).toEqual([]);
@@ -105,8 +105,8 @@ describe('the index of an aggregator, over real sockets', () => {
       await open.sidecar('w-1', {}, { kvEvents: holding(1) }),
     ];
     const harness = await open.aggregator([old, worker]);
-    await pictured(harness, 'exact');
-    await pictured(harness, 'none');
+    await untilCacheView(harness, 'exact');
+    await untilCacheView(harness, 'none');
     expect(pictureReason(harness)).toContain('serves no KV events');
     expect(harness.aggregator.fleet.runner.view.groups[0]).toMatchObject({
       ready: true,
@@ -117,7 +117,7 @@ describe('the index of an aggregator, over real sockets', () => {
   it('A8: drops what the old engine held when it is started anew, and takes what the new one tells', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     worker.setReport(makeWireReport('w-1', { instance: 'w-1-2' }));
     await expect.poll(() => matches(indexer, hashed([1]))).toEqual([]);
@@ -133,7 +133,7 @@ describe('the index of an aggregator, over real sockets', () => {
     };
     const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     let counted = 0;
     const allCounted = new Promise<void>((resolve) => {
       harness.aggregator.fleet.runner.listen({
@@ -171,7 +171,7 @@ describe('the index of an aggregator, over real sockets', () => {
     ];
     const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker], { settleMs: 20 });
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     width = 64;
     worker.setReport(makeWireReport('w-1', { size: 64, instance: 'w-1-2' }));
     await harness.untilView(
@@ -193,7 +193,7 @@ describe('the index of an aggregator, over real sockets', () => {
       await open.sidecar('w-1', {}, { kvEvents: holding(1, 2, 3) }),
     ];
     const harness = await open.aggregator([a, b]);
-    await pictured(harness, 'exact', 2);
+    await untilCacheView(harness, 'exact', 2);
     expect(await metrics(harness)).toContain('kv_accord_index_blocks{group="tiny"} 3');
     harness.aggregator.fleet.runner.listed([{ target: a.address }]);
     await expect.poll(() => metrics(harness)).toContain('kv_accord_index_blocks{group="tiny"} 2');
@@ -204,7 +204,7 @@ describe('the index of an aggregator, over real sockets', () => {
   it('leaves nothing open', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     expect(worker.openConnections).toBe(1);
     await harness.stop();
     await worker.until(() => worker.openSubscriptions === 0 && worker.openConnections === 0);
@@ -219,7 +219,7 @@ describe('a hostile sidecar', () => {
     const honest = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const hostile = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const harness = await open.aggregator([honest, hostile]);
-    await pictured(harness, 'exact', 2);
+    await untilCacheView(harness, 'exact', 2);
     // What it says when it is asked anew is no better.
     hostile.kvEvents = () => [say.end()];
     nonsense(hostile);
@@ -269,7 +269,7 @@ describe('FindMatches', () => {
       part.payload.value.sequenceHashes = hashesOf(prompt, 'lora', 'salt');
     const worker = await open.sidecar('w-1', {}, { kvEvents: () => [say.start(), part, say.end()] });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     const expected = [`${worker.address}/0 3,3,3,3 1`];
     expect(await matches(indexer, tokens(prompt, { loraName: 'lora', cacheSalt: 'salt' }))).toEqual(expected);
@@ -299,7 +299,7 @@ describe('FindMatches', () => {
       part.payload.value.sequenceHashes = Buffer.from(sequenceHashes);
     const worker = await open.sidecar('w-1', {}, { kvEvents: () => [say.start(), part, say.end()] });
     const harness = await open.aggregator([worker]);
-    await pictured(harness, 'exact');
+    await untilCacheView(harness, 'exact');
     const indexer = indexerOf(open, harness);
     expect(await matches(indexer, tokens(prompt))).toEqual([]);
     const report = makeWireReport('w-1', { revision: 2n });

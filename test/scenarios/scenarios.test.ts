@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { AgreementOptions } from '../../src/core/agreement/options.js';
+import type { CacheView } from '../../src/core/contract/cache-view.js';
 import { evidenceSourceName } from '../../src/core/contract/names.js';
-import type { Picture } from '../../src/core/contract/picture.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { TestFleet } from '../support/fleet.js';
 
@@ -119,7 +119,7 @@ function play(script: string): string {
         fleet.alive(words[0] ?? '');
         break;
       case 'picture':
-        fleet.pictured(words[0] ?? '', (words[1] ?? '') as Picture, words.slice(2).join(' '));
+        fleet.cacheViewChanged(words[0] ?? '', (words[1] ?? '') as CacheView, words.slice(2).join(' '));
         break;
       case 'mismatch':
         fleet.mismatched(words[0] ?? '', Number(words[1]), Number(words[2] ?? 1));

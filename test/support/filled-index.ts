@@ -1,7 +1,7 @@
 import type { HashUnitName } from '../../src/core/blocks/block-hasher.js';
 import type { Matches } from '../../src/core/blocks/prefix-index.js';
 import type { Tier } from '../../src/core/blocks/tier.js';
-import type { Picture } from '../../src/core/contract/picture.js';
+import type { CacheView } from '../../src/core/contract/cache-view.js';
 import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/asked-index.js';
 import { FleetIndex, type RankHolding, type RankMatch } from '../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
@@ -76,8 +76,8 @@ export class FilledIndex implements AskedIndex {
     return this.#index.holdersVersion;
   }
 
-  pictureOfRank(target: string, rank: number): Picture {
-    return this.#index.pictureOfRank(target, rank);
+  cacheViewOfRank(target: string, rank: number): CacheView {
+    return this.#index.cacheViewOfRank(target, rank);
   }
 
   holdings(): readonly RankHolding[] {

@@ -6,9 +6,9 @@ import type { FleetView, GroupView, MemberView } from '../../src/core/agreement/
 import { viewFleet } from '../../src/core/agreement/snapshot.js';
 import type { AgreementState } from '../../src/core/agreement/state.js';
 import { createAgreement } from '../../src/core/agreement/state.js';
+import type { CacheView } from '../../src/core/contract/cache-view.js';
 import type { ContractValues } from '../../src/core/contract/contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/core/contract/contract-values.js';
-import type { Picture } from '../../src/core/contract/picture.js';
 import type { Serving } from '../../src/core/contract/serving.js';
 import type { SizeFacts } from '../../src/core/contract/size-rule.js';
 import type { ProbeAnswer } from '../../src/core/contract/token-answers.js';
@@ -115,7 +115,12 @@ export class TestFleet {
   }
 
   /** The index says what it knows of a worker's cache. */
-  pictured(target: string, picture: Picture, reason = '', instanceId = `${target}-1`): AgreementEffect[] {
+  cacheViewChanged(
+    target: string,
+    picture: CacheView,
+    reason = '',
+    instanceId = `${target}-1`,
+  ): AgreementEffect[] {
     return this.do({ type: 'picture', target, instanceId, picture, reason });
   }
 

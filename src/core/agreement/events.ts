@@ -1,6 +1,6 @@
+import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { EvidenceSource } from '../contract/enums.js';
-import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 
 /** A member as discovery lists it. */
@@ -49,7 +49,7 @@ export type AgreementEvent =
       readonly type: 'picture';
       readonly target: string;
       readonly instanceId: string;
-      readonly picture: Picture;
+      readonly picture: CacheView;
       /** For an operator; empty when the picture is exact. */
       readonly reason: string;
     }

@@ -222,7 +222,7 @@ function startEpoch(
 /** Pictures belong to the index of one epoch; who is offered belongs to its contract. */
 function startAnew(state: AgreementState, group: Group): void {
   for (const member of group.members.values()) {
-    member.picture = undefined;
+    member.cacheView = undefined;
     member.doubt = undefined;
     countStanding(state, member);
   }

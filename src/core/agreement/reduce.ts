@@ -64,7 +64,7 @@ function apply(
       broken(state, event.target, event.reason, nowMs, effects);
       break;
     case 'picture':
-      picture(state, event, effects);
+      takeCacheView(state, event, effects);
       break;
     case 'doubt':
       doubt(state, event, effects);
@@ -116,7 +116,7 @@ function list(
         turnedAway: '',
         turnedAwayUntilMs: undefined,
         group: undefined,
-        picture: undefined,
+        cacheView: undefined,
         doubt: undefined,
         held: '',
         toldDissent: '',
@@ -271,18 +271,18 @@ function isOutdated(
   return instanceId !== present && held !== undefined && held.instanceId === present;
 }
 
-function picture(
+function takeCacheView(
   state: AgreementState,
   { target, instanceId, picture: known, reason: told }: AgreementEvent & { type: 'picture' },
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
-  if (member === undefined || isOutdated(member, member.picture, instanceId)) return;
+  if (member === undefined || isOutdated(member, member.cacheView, instanceId)) return;
   const reason = known === 'exact' ? '' : clip(told, MAX_MEMBER_CHARS);
-  const held = member.picture;
-  if (held?.instanceId === instanceId && held.picture === known && held.reason === reason) return;
+  const held = member.cacheView;
+  if (held?.instanceId === instanceId && held.level === known && held.reason === reason) return;
   change(state, member, () => {
-    member.picture = { instanceId, picture: known, reason };
+    member.cacheView = { instanceId, level: known, reason };
   });
   if (member.group !== undefined) updateMode(state, member.group, effects);
 }

@@ -1,4 +1,4 @@
-import { worsePicture } from '../contract/picture.js';
+import { worseCacheView } from '../contract/cache-view.js';
 import { misreadWords, ownerOfEvents } from './event-source-words.js';
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
@@ -7,35 +7,39 @@ import type { AgreementState, Group, Member } from './state.js';
 import { remarkedDifference, tokenDifferenceWords } from './token-words.js';
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
-export function pictureOf(state: AgreementState, member: Member): Member['picture'] {
-  const { picture, doubt, held, report } = member;
+export function cacheViewOf(state: AgreementState, member: Member): Member['cacheView'] {
+  const { cacheView, doubt, held, report } = member;
   const present = report?.instanceId;
-  if (picture?.instanceId !== present || held !== present) return undefined;
-  if (picture === undefined) return undefined;
-  const known = worsenedByReport(state, member, picture);
+  if (cacheView?.instanceId !== present || held !== present) return undefined;
+  if (cacheView === undefined) return undefined;
+  const known = worsenedByReport(state, member, cacheView);
   // What is not known at all, or not any more, cannot be contradicted.
-  const isDoubted = doubt?.instanceId === present && worsePicture(known.picture, 'doubted') === 'doubted';
+  const isDoubted = doubt?.instanceId === present && worseCacheView(known.level, 'doubted') === 'doubted';
   if (doubt === undefined || !isDoubted) return known;
   const reason = known.reason === '' ? doubt.reason : `${doubt.reason} (${known.reason})`;
-  return { ...known, picture: 'doubted', reason };
+  return { ...known, level: 'doubted', reason };
 }
 
 /** A picture that would be exact, and is not by what reports say of its worker. */
 function worsenedByReport(
   state: AgreementState,
   member: Member,
-  picture: NonNullable<Member['picture']>,
-): NonNullable<Member['picture']> {
+  cacheView: NonNullable<Member['cacheView']>,
+): NonNullable<Member['cacheView']> {
   const { report, group } = member;
-  if (group === undefined) return picture;
+  if (group === undefined) return cacheView;
   // V6: what is known of its blocks is of another engine.
-  const isBetter = worsePicture(picture.picture, 'doubted') === 'doubted';
+  const isBetter = worseCacheView(cacheView.level, 'doubted') === 'doubted';
   if (isBetter && report?.misreadEvents !== undefined && ownerOfEvents(group, member) !== undefined)
-    return { ...picture, picture: 'doubted', reason: misreadWords(group, member) };
+    return { ...cacheView, level: 'doubted', reason: misreadWords(group, member) };
   // A13: its blocks are known; what requests are made into is not the same for all.
-  const field = picture.picture === 'exact' ? remarkedDifference(state, member) : undefined;
-  if (field === undefined) return picture;
-  return { ...picture, picture: 'approximate', reason: `it ${tokenDifferenceWords(group, member, field)}` };
+  const field = cacheView.level === 'exact' ? remarkedDifference(state, member) : undefined;
+  if (field === undefined) return cacheView;
+  return {
+    ...cacheView,
+    level: 'approximate',
+    reason: `it ${tokenDifferenceWords(group, member, field)}`,
+  };
 }
 
 /** Counts a member among the offered ones of its group, by what is known of its cache. */
@@ -46,10 +50,10 @@ export function countStanding(state: AgreementState, member: Member): void {
 function standingOf(state: AgreementState, member: Member): Standing | undefined {
   const offer = offerOf(state, member);
   if (offer === 'none') return undefined;
-  const picture = offer === 'full' ? pictureOf(state, member)?.picture : undefined;
-  if (picture === undefined || picture === 'none') return 'unknown';
+  const cacheView = offer === 'full' ? cacheViewOf(state, member)?.level : undefined;
+  if (cacheView === undefined || cacheView === 'none') return 'unknown';
   // What a lost worker stores and evicts is not heard: what was exact is so no longer (G5).
-  return picture === 'exact' && member.lostSinceMs === undefined ? 'exact' : 'partial';
+  return cacheView === 'exact' && member.lostSinceMs === undefined ? 'exact' : 'partial';
 }
 
 function modeOf(state: AgreementState, group: Group): RoutingMode {
@@ -92,15 +96,15 @@ export function modeWords(state: AgreementState, group: Group, inexact: Iterable
       if (offered === 0) return 'the gate is open, and no worker can be offered';
       return group.mode === 'mixed'
         ? `not exact: ${nameInexact(state, group, inexact)}`
-        : `the gate is open, and ${noPictureWords(state, group, inexact)}`;
+        : `the gate is open, and ${noCacheViewMessage(state, group, inexact)}`;
   }
 }
 
-function noPictureWords(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
+function noCacheViewMessage(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
   const held = 'no picture of any cache is held here';
   const first = firstOf(inexact, MAX_NAMED);
   // Where nobody told anything, as where there is no index, there is nothing to say of each.
-  return first.every((member) => whyInexact(state, member) === NOTHING_TOLD)
+  return first.every((member) => whyInexact(state, member) === NO_CACHE_VIEW)
     ? held
     : `${held}: ${nameInexact(state, group, first)}`;
 }
@@ -125,12 +129,12 @@ function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Memb
 
 /** Members that a reason names. */
 const MAX_NAMED = 10;
-const NOTHING_TOLD = 'no picture yet';
+const NO_CACHE_VIEW = 'no picture yet';
 
 function whyInexact(state: AgreementState, member: Member): string {
   if (offerOf(state, member) === 'load_only') return 'offered without cache knowledge';
   if (member.lostSinceMs !== undefined) return 'its sidecar is lost';
-  const picture = pictureOf(state, member);
-  if (picture === undefined) return NOTHING_TOLD;
-  return picture.reason === '' ? picture.picture : `${picture.picture}: ${picture.reason}`;
+  const cacheView = cacheViewOf(state, member);
+  if (cacheView === undefined) return NO_CACHE_VIEW;
+  return cacheView.reason === '' ? cacheView.level : `${cacheView.level}: ${cacheView.reason}`;
 }

@@ -1,8 +1,8 @@
+import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import { contractDigest, unverifiedFields } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
-import type { Picture } from '../contract/picture.js';
 import type { Serving } from '../contract/serving.js';
 import { misreadWords } from './event-source-words.js';
 import type { MemberOffer } from './judgement.js';
@@ -10,7 +10,7 @@ import { comparedFields, conforms, contradictingMembers, drains, offerOf } from 
 import { goOnWords, missingFrom, partialWords, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
 import { reportsAsked } from './phase.js';
-import { modeWords, pictureOf } from './routing.js';
+import { cacheViewOf, modeWords } from './routing.js';
 import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 import {
@@ -65,7 +65,7 @@ export interface MemberView {
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
   /** How much the index knows of what it holds; undefined where no index tells, or follows it. */
-  readonly picture: Picture | undefined;
+  readonly picture: CacheView | undefined;
   /** Why the picture is not exact; empty when it is. */
   readonly pictureReason: string;
   /** Where and under which names it serves: the same object until its report changes. Undefined before its first report. */
@@ -246,7 +246,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
   const epoch = phase?.state === 'agreed' ? phase : undefined;
   const offer = epoch === undefined ? 'none' : offerOf(state, member);
   // An index follows those alone that are offered fully.
-  const picture = offer === 'full' ? pictureOf(state, member) : undefined;
+  const cacheView = offer === 'full' ? cacheViewOf(state, member) : undefined;
   const at = memberState(state, member);
   const fields = comparedFields(state.options);
   return {
@@ -270,8 +270,8 @@ function viewMember(state: AgreementState, member: Member): MemberView {
               : member.trouble,
       MAX_MEMBER_CHARS,
     ),
-    picture: picture?.picture,
-    pictureReason: picture?.reason ?? '',
+    picture: cacheView?.level,
+    pictureReason: cacheView?.reason ?? '',
     serving: report?.serving,
     unverifiedFields:
       epoch === undefined || group === undefined || report === undefined

@@ -1,5 +1,5 @@
+import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
-import type { Picture } from '../contract/picture.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { ExpectedMembers } from './events.js';
 import type { SeenWidth } from './observed.js';
@@ -44,7 +44,7 @@ export interface Member {
   /** The group that it is counted in; undefined while no report tells its model. */
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
-  picture: { readonly instanceId: string; readonly picture: Picture; readonly reason: string } | undefined;
+  cacheView: { readonly instanceId: string; readonly level: CacheView; readonly reason: string } | undefined;
   /** Why the results of one instance of it contradict its picture in the running epoch; undefined while they do not. */
   doubt: { readonly instanceId: string; readonly reason: string } | undefined;
   /** The instance that an index may hold entries of; empty once they were to be dropped. */

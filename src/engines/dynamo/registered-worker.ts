@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import type { JsonObject } from '../facts/json-object.js';
 import { type ModelCardOptions, readModelCard } from './model-card.js';
@@ -11,7 +11,7 @@ import { type ModelCardOptions, readModelCard } from './model-card.js';
 export function readRegisteredWorker(
   card: JsonObject,
   options: Omit<ModelCardOptions, 'source'>,
-): ToldWorker {
+): DiscoveredWorker {
   const source = EvidenceSource.ENGINE_CONFIG;
   const { facts, warnings, systemPort } = readModelCard(card, { ...options, source });
   const { instanceId } = options;

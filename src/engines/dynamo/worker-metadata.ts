@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { hasUnprintable } from '../../core/text/printable.js';
 import { excerpt, ProbeError } from '../../edge/platform/probe-error.js';
 import { isJsonObject, type JsonObject } from '../facts/json-object.js';
@@ -19,7 +19,7 @@ export interface MetadataWorker {
   readonly pod: string;
   /** Whether the object itself is being deleted. */
   readonly isTerminating: boolean;
-  readonly told: ToldWorker;
+  readonly discovered: DiscoveredWorker;
 }
 
 /** One card of an object. */
@@ -52,26 +52,32 @@ export function readWorkerMetadata(object: unknown, observedAtMs: number): reado
     name: own.length === 1 ? name : `${name}/${each.endpoint}`,
     pod: textAt(owner, 'name') ?? name,
     isTerminating: metadata?.['deletionTimestamp'] !== undefined,
-    told: toldBy(each, `${textAt(metadata, 'namespace') ?? ''}/${name}`, uid, cards, observedAtMs),
+    discovered: discoveredWith(
+      each,
+      `${textAt(metadata, 'namespace') ?? ''}/${name}`,
+      uid,
+      cards,
+      observedAtMs,
+    ),
   }));
 }
 
-function toldBy(
+function discoveredWith(
   { key, card, endpoint, instanceId }: Card,
   object: string,
   uid: string,
   cards: readonly Card[],
   observedAtMs: number,
-): ToldWorker {
+): DiscoveredWorker {
   const origin = `DynamoWorkerMetadata ${object}, model_cards ${excerpt(key)}`;
   const adapters = cards.flatMap((other) =>
     other.adapter !== undefined && other.endpoint === endpoint ? [other.adapter] : [],
   );
   try {
     if (!isJsonObject(card)) throw new ProbeError('bad_answer', origin, 'is no object: no model card');
-    const told = readRegisteredWorker(card, { origin, observedAtMs, instanceId: uid, adapters });
+    const discovered = readRegisteredWorker(card, { origin, observedAtMs, instanceId: uid, adapters });
     const names = instanceId === undefined ? [] : [instanceId, `${endpoint}/${instanceId}`];
-    return { ...told, aliases: [...(told.aliases ?? []), ...names] };
+    return { ...discovered, aliases: [...(discovered.aliases ?? []), ...names] };
   } catch (cause) {
     if (!(cause instanceof ProbeError)) throw cause;
     return { instanceId: uid, facts: [], warnings: [], trouble: cause.message };

@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { ChannelListener } from './session-listener.js';
 
 /** What lives on a fleet's workers beside the agreement. */
@@ -6,5 +6,5 @@ export interface FleetCompanion extends ChannelListener {
   /** Members that it brings itself, which have no sidecar: discovery's list is given with them, and it reports of them. */
   readonly targets: readonly string[];
   /** What discovery knows of one of these, at every change; undefined from when it lists it no longer. */
-  onTold?(target: string, told: ToldWorker | undefined): void;
+  onDiscovered?(target: string, discovered: DiscoveredWorker | undefined): void;
 }

@@ -1,8 +1,8 @@
 import type { MemberOffer } from '../../core/agreement/judgement.js';
 import type { GroupView, MemberState, MemberView } from '../../core/agreement/snapshot.js';
 import { clip } from '../../core/agreement/words.js';
+import { WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
-import { WIRE_PICTURES } from '../../core/contract/picture.js';
 import { HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
 import type { AgreedContract, Agreement, Member } from '../../gen/kvaccord/v1/fleet.js';
 import {
@@ -61,7 +61,7 @@ export function toMember(view: MemberView): Member {
     source: view.source,
     reason: view.reason,
     unverifiedFields: [...view.unverifiedFields],
-    picture: view.picture === undefined ? WirePicture.UNSPECIFIED : WIRE_PICTURES[view.picture],
+    picture: view.picture === undefined ? WirePicture.UNSPECIFIED : WIRE_CACHE_VIEWS[view.picture],
     pictureReason: view.pictureReason,
     ...(view.declaredTokensPerBlock === undefined
       ? {}

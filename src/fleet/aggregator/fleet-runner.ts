@@ -5,7 +5,7 @@ import type { FleetView } from '../../core/agreement/snapshot.js';
 import { viewFleet } from '../../core/agreement/snapshot.js';
 import type { AgreementState } from '../../core/agreement/state.js';
 import { createAgreement } from '../../core/agreement/state.js';
-import type { Picture } from '../../core/contract/picture.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import { readReport } from '../../core/contract/worker-report.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -152,7 +152,7 @@ export class FleetRunner {
   }
 
   /** The index says how much it knows of what a member holds. */
-  pictured(target: string, instanceId: string, picture: Picture, reason: string): void {
+  cacheViewChanged(target: string, instanceId: string, picture: CacheView, reason: string): void {
     this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
   }
 

@@ -1,5 +1,5 @@
 import type { AgreementOptions } from '../../core/agreement/options.js';
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
@@ -10,11 +10,11 @@ import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '../discovery/source.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementFeed } from './agreement-feed.js';
-import { claimTold } from './claim-told.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
+import { matchDirectWorkers } from './match-direct-workers.js';
 import { SessionPool } from './session-pool.js';
-import { ToldMembers } from './told-members.js';
+import { SidecarlessMembers } from './sidecarless-members.js';
 
 export interface FleetWatchModules {
   readonly source: DiscoverySource;
@@ -27,7 +27,7 @@ export interface FleetWatchModules {
 }
 
 /** Different troubles of discovery that are logged until it gives a list again. */
-const MAX_TOLD_TROUBLES = 100;
+const MAX_LOGGED_PROBLEMS = 100;
 
 /** Finds a fleet's workers, watches each, and works out what they come to. */
 export class FleetWatch implements AgreementFeed {
@@ -37,20 +37,20 @@ export class FleetWatch implements AgreementFeed {
   readonly refusals: StreamRefusals;
   readonly #modules: FleetWatchModules;
   readonly #pool: SessionPool;
-  readonly #toldMembers: ToldMembers;
+  readonly #sidecarlessMembers: SidecarlessMembers;
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
   #discoveryTrouble: string | undefined;
   /** Whether the last round of discovery went well. */
   #isListing = false;
   /** What was said of discovery since its last list: several sources may fail in turn. */
-  readonly #toldTroubles = new Set<string>();
+  readonly #loggedProblems = new Set<string>();
   /** Whether any worker was ever heard. */
   #hasHeard = false;
   #running: Promise<void> | undefined;
   readonly #companions: FleetCompanion[] = [];
   /** What companions were told of their members. */
-  readonly #told = new Map<string, ToldWorker>();
+  readonly #discovered = new Map<string, DiscoveredWorker>();
 
   constructor(options: AgreementOptions, modules: FleetWatchModules) {
     const { clock, logger, random, dialer } = modules;
@@ -62,7 +62,7 @@ export class FleetWatch implements AgreementFeed {
       this.#hasHeard = true;
       return this.runner.reported(target, report);
     };
-    this.#toldMembers = new ToldMembers({ clock, reported });
+    this.#sidecarlessMembers = new SidecarlessMembers({ clock, reported });
     this.#pool = new SessionPool(
       {},
       {
@@ -148,33 +148,33 @@ export class FleetWatch implements AgreementFeed {
   #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
     this.#isListing = true;
     this.#discoveryTrouble = undefined;
-    this.#toldTroubles.clear();
+    this.#loggedProblems.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));
-    const held = new Map([...this.#told].map(([target, { instanceId }]) => [target, instanceId]));
-    const { claimed, rest, problems } = claimTold(endpoints, own, held);
-    const brought = [...own].map((target) => ({ target, draining: claimed.get(target)?.draining === true }));
+    const held = new Map([...this.#discovered].map(([target, { instanceId }]) => [target, instanceId]));
+    const { matched, rest, problems } = matchDirectWorkers(endpoints, own, held);
+    const brought = [...own].map((target) => ({ target, draining: matched.get(target)?.draining === true }));
     this.runner.listed([...brought, ...rest], expected);
     for (const { target, pending } of rest) if (pending !== undefined) this.runner.broken(target, pending);
-    for (const target of own) this.#tellCompanions(target, claimed.get(target)?.told);
+    for (const target of own) this.#tellCompanions(target, matched.get(target)?.discovered);
     for (const problem of problems) this.#discoveryFailed(new Error(problem));
     this.#pool.setEndpoints(rest);
-    this.#toldMembers.setEndpoints(rest);
+    this.#sidecarlessMembers.setEndpoints(rest);
   }
 
-  #tellCompanions(target: string, told: ToldWorker | undefined): void {
-    if (this.#told.get(target) === told) return;
-    if (told === undefined) this.#told.delete(target);
-    else this.#told.set(target, told);
+  #tellCompanions(target: string, discovered: DiscoveredWorker | undefined): void {
+    if (this.#discovered.get(target) === discovered) return;
+    if (discovered === undefined) this.#discovered.delete(target);
+    else this.#discovered.set(target, discovered);
     for (const companion of this.#companions) {
-      if (companion.targets.includes(target)) companion.onTold?.(target, told);
+      if (companion.targets.includes(target)) companion.onDiscovered?.(target, discovered);
     }
   }
 
   #discoveryFailed(error: Error): void {
     // Told when it is new: a name that does not resolve fails every few seconds.
     this.#discoveryTrouble = error.message;
-    if (this.#toldTroubles.has(error.message) || this.#toldTroubles.size >= MAX_TOLD_TROUBLES) return;
-    this.#toldTroubles.add(error.message);
+    if (this.#loggedProblems.has(error.message) || this.#loggedProblems.size >= MAX_LOGGED_PROBLEMS) return;
+    this.#loggedProblems.add(error.message);
     this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);
   }
 }

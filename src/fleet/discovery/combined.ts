@@ -37,15 +37,15 @@ export class CombinedSource implements DiscoverySource {
     const lists: (readonly Endpoint[])[] = this.#sources.map(() => []);
     const silent = new Set(this.#sources);
     let hasList = false;
-    const told = new Set<string>();
+    const reported = new Set<string>();
 
     const update = (): void => {
       if (silent.size > 0 || !hasList) return;
       const { endpoints, problems } = merge(lists);
       // Each problem is told when it is new, not at every change of something else.
-      for (const problem of problems) if (!told.has(problem.message)) onError(problem);
-      told.clear();
-      for (const { message } of problems) told.add(message);
+      for (const problem of problems) if (!reported.has(problem.message)) onError(problem);
+      reported.clear();
+      for (const { message } of problems) reported.add(message);
       if (endpoints !== undefined) onList(endpoints, sumOf(expectations));
     };
 
@@ -76,11 +76,11 @@ export class CombinedSource implements DiscoverySource {
 
 /** What all of them expect together; undefined as long as one of them has not told. */
 function sumOf(expectations: readonly (ExpectedWorkers | undefined)[]): ExpectedWorkers | undefined {
-  const told = expectations.filter((expected) => expected !== undefined);
-  if (told.length === 0 || told.length < expectations.length) return undefined;
+  const known = expectations.filter((expected) => expected !== undefined);
+  if (known.length === 0 || known.length < expectations.length) return undefined;
   return {
-    count: told.reduce((sum, { count }) => sum + count, 0),
-    origin: told.map(({ origin }) => origin).join(', '),
+    count: known.reduce((sum, { count }) => sum + count, 0),
+    origin: known.map(({ origin }) => origin).join(', '),
   };
 }
 
@@ -96,9 +96,9 @@ function merge(lists: readonly (readonly Endpoint[])[]): Merged {
   const problems: DiscoveryError[] = [];
   const all = lists.flat();
   // Where a sidecar speaks for a worker, or is to, what others tell of it is not needed.
-  const isTold = ({ told }: Endpoint): boolean => told !== undefined;
-  for (const endpoint of [...all.filter((each) => !isTold(each)), ...all.filter(isTold)]) {
-    const spokenFor = isTold(endpoint) ? addressOfTarget.get(endpoint.target) : undefined;
+  const isDiscovered = ({ discovered }: Endpoint): boolean => discovered !== undefined;
+  for (const endpoint of [...all.filter((each) => !isDiscovered(each)), ...all.filter(isDiscovered)]) {
+    const spokenFor = isDiscovered(endpoint) ? addressOfTarget.get(endpoint.target) : undefined;
     const place = endpoint.address ?? spokenFor ?? `${endpoint.target} (no sidecar)`;
     const known = byAddress.get(place);
     if (known !== undefined) {

@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { type DatedFile, readDatedFile } from '../../edge/platform/files/dated-file.js';
 import { explainSystemError } from '../../edge/platform/files/file.js';
@@ -83,7 +83,7 @@ export class DynamoFileSource implements DiscoverySource {
   #given: readonly Endpoint[] | undefined;
   /** Whether workers have ever been able to register there. */
   #isKnown = false;
-  #toldProblems: readonly string[] = [];
+  #reportedProblems: readonly string[] = [];
 
   constructor(options: DynamoFileSourceOptions, modules: DynamoFileSourceModules) {
     this.name = options.text;
@@ -104,9 +104,9 @@ export class DynamoFileSource implements DiscoverySource {
         if (signal.aborted) return;
         // Each problem is told when it is new, not at every look.
         for (const problem of problems) {
-          if (!this.#toldProblems.includes(problem)) onError(new DiscoveryError('invalid_file', problem));
+          if (!this.#reportedProblems.includes(problem)) onError(new DiscoveryError('invalid_file', problem));
         }
-        this.#toldProblems = problems;
+        this.#reportedProblems = problems;
         if (!isSame(endpoints, this.#given)) onList(endpoints);
         this.#given = endpoints;
       } catch (error) {
@@ -232,13 +232,13 @@ export class DynamoFileSource implements DiscoverySource {
     const origin = `file ${this.#folder}/${name}`;
     const observedAtMs = this.#modules.clock.wallMs();
     try {
-      const told = readRegisteredWorker(parseJsonObject(text, origin), {
+      const discovered = readRegisteredWorker(parseJsonObject(text, origin), {
         origin,
         observedAtMs,
         instanceId,
         adapters,
       });
-      return { key, endpoint: { target: worker, told } };
+      return { key, endpoint: { target: worker, discovered } };
     } catch (cause) {
       if (!(cause instanceof ProbeError)) throw cause;
       return cause.message;
@@ -250,8 +250,8 @@ export class DynamoFileSource implements DiscoverySource {
     problems.push(`${this.name}: the model card of ${worker} cannot be read (${trouble})`);
     const known = this.#cards.get(name);
     if (known !== undefined) return known;
-    const told: ToldWorker = { instanceId, facts: [], warnings: [], trouble };
-    return { key: '', endpoint: { target: worker, told } };
+    const discovered: DiscoveredWorker = { instanceId, facts: [], warnings: [], trouble };
+    return { key: '', endpoint: { target: worker, discovered } };
   }
 }
 

@@ -124,11 +124,11 @@ function endpointsOf(
   nameOf: (name: string) => string,
 ): readonly Endpoint[] {
   const endpoints = new Map<string, Endpoint>();
-  for (const { name, pod, isTerminating, told } of registered) {
+  for (const { name, pod, isTerminating, discovered } of registered) {
     const its = selected?.get(pod);
     if ((selected !== undefined && its === undefined) || endpoints.has(name)) continue;
     const draining = isTerminating || its?.isTerminating === true;
-    endpoints.set(name, { target: nameOf(name), told, ...(draining ? { draining } : {}) });
+    endpoints.set(name, { target: nameOf(name), discovered, ...(draining ? { draining } : {}) });
   }
   return [...endpoints.values()].sort((one, other) => (one.target < other.target ? -1 : 1));
 }

@@ -58,7 +58,7 @@ export class KubernetesSource<T> implements DiscoverySource {
   readonly #options: KubernetesSourceOptions<T>;
   readonly #modules: KubernetesSourceModules;
   /** Problems that were told and hold still. */
-  #told = new Set<string>();
+  #reported = new Set<string>();
 
   constructor(options: KubernetesSourceOptions<T>, modules: KubernetesSourceModules) {
     this.name = options.name;
@@ -106,7 +106,7 @@ export class KubernetesSource<T> implements DiscoverySource {
   ): Promise<void> {
     const { clock } = this.#modules;
     let listed: ClusterMembers | undefined;
-    let told = '';
+    let reported = '';
     let expected: ExpectedWorkers | undefined;
     while (!signal.aborted) {
       const members = await latest.next(clock, LOOK_AGAIN_MS, signal);
@@ -125,16 +125,16 @@ export class KubernetesSource<T> implements DiscoverySource {
       if (outcome !== undefined) expected = outcome.expected;
       const words = JSON.stringify(expected);
       this.#tell([...members.problems, ...problems], onError);
-      if (members !== listed || words !== told) onList(members.endpoints, expected);
+      if (members !== listed || words !== reported) onList(members.endpoints, expected);
       listed = members;
-      told = words;
+      reported = words;
       await pause;
     }
   }
 
   #tell(problems: readonly string[], onError: (error: Error) => void): void {
-    for (const problem of problems) if (!this.#told.has(problem)) onError(this.#fault(problem));
-    this.#told = new Set(problems);
+    for (const problem of problems) if (!this.#reported.has(problem)) onError(this.#fault(problem));
+    this.#reported = new Set(problems);
   }
 
   #fault(problem: string, cause?: Error): DiscoveryError {

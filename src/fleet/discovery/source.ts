@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 
 /** How many workers there are to be. */
 export interface ExpectedWorkers {
@@ -24,7 +24,7 @@ export interface Endpoint {
   /** True while the platform has no machine for it (a pod that is not scheduled): it can have no block size (A12). */
   readonly unscheduled?: boolean;
   /** What is reported of a worker without a sidecar. */
-  readonly told?: ToldWorker;
+  readonly discovered?: DiscoveredWorker;
   /** True while the platform is taking it away (a terminating pod). */
   readonly draining?: boolean;
 }

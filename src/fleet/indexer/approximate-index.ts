@@ -2,7 +2,7 @@ import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
-import type { Picture } from '../../core/contract/picture.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';
@@ -119,7 +119,7 @@ export class ApproximateIndex implements GroupIndex {
   }
 
   /** A guess is no knowledge. */
-  pictureOfRank(): Picture {
+  cacheViewOfRank(): CacheView {
     return 'none';
   }
 

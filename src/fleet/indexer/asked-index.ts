@@ -1,7 +1,7 @@
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import type { Matches } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
-import type { Picture } from '../../core/contract/picture.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import type { RankHolding, RankMatch } from './fleet-index.js';
 
 /** A prompt as an index is asked. */
@@ -36,7 +36,7 @@ export interface AskedIndex {
   /** Another one whenever a holder is a rank that it was not before: `holdings` tells which it is. */
   readonly holdersVersion: number;
   /** How much is known of what a rank holds. */
-  pictureOfRank(target: string, rank: number): Picture;
+  cacheViewOfRank(target: string, rank: number): CacheView;
   /** Every rank that holds something, and its KV cache groups by themselves. */
   holdings(): readonly RankHolding[];
   /** See `FleetIndex.scan`. */

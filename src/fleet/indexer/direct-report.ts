@@ -1,8 +1,8 @@
 import { buildReport } from '../../core/contract/build-report.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { reportedSource } from '../../core/contract/event-source.js';
 import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/facts.js';
 import { type ObservedSize, observedFacts } from '../../core/contract/observed-size.js';
-import type { ToldWorker } from '../../core/contract/told-worker.js';
 import {
   BlockSizeKind,
   type CapabilityReport,
@@ -18,7 +18,7 @@ export interface DirectKnowledge {
   /** As the operator says it; undefined when nothing is said. */
   readonly model: string | undefined;
   /** What discovery knows of it; undefined when it knows nothing. */
-  readonly told: ToldWorker | undefined;
+  readonly discovered: DiscoveredWorker | undefined;
   readonly instanceId: string;
   readonly revision: bigint;
   /** Where the events of each data-parallel rank are read. */
@@ -46,7 +46,7 @@ const UNKNOWN =
  * the rest as discovery tells it or, where that knows nothing, the operator.
  */
 export function directReport(knowledge: DirectKnowledge): CapabilityReport {
-  const { workerId, instanceId, revision, told, nowMs, version } = knowledge;
+  const { workerId, instanceId, revision, discovered, nowMs, version } = knowledge;
   const trouble = troubleOf(knowledge);
   return buildReport({
     workerId,
@@ -57,22 +57,27 @@ export function directReport(knowledge: DirectKnowledge): CapabilityReport {
     engineState: trouble === undefined ? EngineState.READY : EngineState.STARTING,
     engineTrouble: trouble === undefined ? [] : [trouble],
     facts: factsOf(knowledge),
-    warnings: [...(told?.warnings ?? []), ...unreadRanks(knowledge)],
+    warnings: [...(discovered?.warnings ?? []), ...unreadRanks(knowledge)],
     topology: undefined,
     probes: [],
   });
 }
 
-function troubleOf({ model, told, observed, declaredTokensPerBlock }: DirectKnowledge): string | undefined {
-  if (told !== undefined) return told.trouble;
+function troubleOf({
+  model,
+  discovered,
+  observed,
+  declaredTokensPerBlock,
+}: DirectKnowledge): string | undefined {
+  if (discovered !== undefined) return discovered.trouble;
   if (model === undefined) return UNKNOWN;
   return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
 }
 
 /** An engine with another number of ranks than sockets were named: what the others do is not known. */
-function unreadRanks({ told, sources }: DirectKnowledge): readonly string[] {
+function unreadRanks({ discovered, sources }: DirectKnowledge): readonly string[] {
   const ranks = sources.length;
-  return (told?.facts ?? []).flatMap((fact) => {
+  return (discovered?.facts ?? []).flatMap((fact) => {
     if (fact.type !== 'field' || fact.field !== 'parallelism.data_parallel_size' || fact.value === ranks)
       return [];
     return [
@@ -82,26 +87,26 @@ function unreadRanks({ told, sources }: DirectKnowledge): readonly string[] {
 }
 
 function factsOf(knowledge: DirectKnowledge): Fact[] {
-  const { model, told, observed, declaredTokensPerBlock, nowMs, sources } = knowledge;
+  const { model, discovered, observed, declaredTokensPerBlock, nowMs, sources } = knowledge;
   const said = (origin: string, raw: string): FactEvidence => ({
     source: EvidenceSource.DECLARED,
     origin,
     raw,
     observedAtMs: nowMs,
   });
-  const facts: Fact[] = [...(told?.facts ?? [])];
+  const facts: Fact[] = [...(discovered?.facts ?? [])];
   const endpoints = sources.map(({ endpoint }) => endpoint).join(',');
   facts.push(
     fieldFact('kv_event_sources', sources.map(reportedSource), said('--kv-event-sources', endpoints)),
   );
   if (model !== undefined) facts.push(fieldFact('model.served_names', [model], said('--model', model)));
-  if (told === undefined) {
+  if (discovered === undefined) {
     const raw = 'an engine without a sidecar';
     const kind = EngineKind.OTHER;
     facts.push(fieldFact('engine.kind', kind, said('--kv-event-sources', raw)));
   }
   // Where the worker says something itself, what the operator insists on is no word of the worker's.
-  if (told === undefined && declaredTokensPerBlock !== undefined) {
+  if (discovered === undefined && declaredTokensPerBlock !== undefined) {
     facts.push({
       type: 'block_size',
       size: { kind: BlockSizeKind.KV_EVENT, sizeTokens: declaredTokensPerBlock },

@@ -1,5 +1,5 @@
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { ObservedSize } from '../../core/contract/observed-size.js';
-import type { ToldWorker } from '../../core/contract/told-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
@@ -50,9 +50,9 @@ export class DirectWorker {
   readonly #engine: EngineEventReader;
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
-  #told: ToldWorker | undefined;
+  #discovered: DiscoveredWorker | undefined;
   /** Which instance discovery told of last. */
-  #toldInstanceId = '';
+  #discoveredInstanceId = '';
   /** When the publisher was restarted and discovery has told of nothing new since; monotonic. */
   #restartedAtMs: number | undefined;
   #instanceId: string;
@@ -87,7 +87,7 @@ export class DirectWorker {
       model,
       version,
       declaredTokensPerBlock,
-      told: this.#told,
+      discovered: this.#discovered,
       sources,
       instanceId: this.#instanceId,
       revision: this.#revision,
@@ -105,23 +105,23 @@ export class DirectWorker {
    * What discovery knows of it now; undefined when it does not list it. Another
    * instance than before is another engine, of which no event has proved anything.
    */
-  setTold(told: ToldWorker | undefined): void {
-    this.#told = told;
-    if (told === undefined || told.instanceId === this.#toldInstanceId) {
+  setDiscovered(discovered: DiscoveredWorker | undefined): void {
+    this.#discovered = discovered;
+    if (discovered === undefined || discovered.instanceId === this.#discoveredInstanceId) {
       // Who comes after one that is gone is another one.
-      if (told === undefined) this.#restartedAtMs = undefined;
+      if (discovered === undefined) this.#restartedAtMs = undefined;
       this.#news();
       return;
     }
     if (!this.#isNaming()) this.#observed.clear();
     this.#restartedAtMs = undefined;
-    this.#toldInstanceId = told.instanceId;
-    this.#become(told.instanceId);
+    this.#discoveredInstanceId = discovered.instanceId;
+    this.#become(discovered.instanceId);
   }
 
   /** Whether a new instance is the name of the engine whose events are read already. */
   #isNaming(): boolean {
-    if (this.#toldInstanceId === '') return true;
+    if (this.#discoveredInstanceId === '') return true;
     const restartedAtMs = this.#restartedAtMs;
     return restartedAtMs !== undefined && this.#modules.clock.monotonicMs() - restartedAtMs <= NAMING_MS;
   }
@@ -148,7 +148,7 @@ export class DirectWorker {
   #restart(): void {
     this.#restartedAtMs = this.#modules.clock.monotonicMs();
     this.#observed.clear();
-    if (this.#told === undefined) this.#become(this.#modules.random.uniqueId());
+    if (this.#discovered === undefined) this.#become(this.#modules.random.uniqueId());
     else this.#news();
   }
 

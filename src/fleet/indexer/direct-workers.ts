@@ -1,4 +1,4 @@
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
@@ -47,8 +47,8 @@ export class DirectWorkers {
   }
 
   /** What discovery knows of one; undefined when it does not list it. */
-  onTold(target: string, told: ToldWorker | undefined): void {
-    this.all.find((worker) => worker.target === target)?.setTold(told);
+  onDiscovered(target: string, discovered: DiscoveredWorker | undefined): void {
+    this.all.find((worker) => worker.target === target)?.setDiscovered(discovered);
   }
 
   /** Reports for one; those that are not listed yet wait. False when nobody's report was taken. */

@@ -2,8 +2,8 @@ import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import type { Matches } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import { EvidenceSource } from '../../core/contract/enums.js';
-import type { Picture } from '../../core/contract/picture.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { ConnectGate } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
@@ -15,14 +15,14 @@ import { FleetIndex, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { Intake, Worked } from './intake.js';
-import type { PictureWords } from './known-rank.js';
+import type { ReasonedCacheView } from './known-rank.js';
 import { MismatchReporter } from './mismatch-reporter.js';
 import { reportedHits } from './rank-rules.js';
 import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
 /** What the index tells the agreement; `FleetRunner` is one. */
 export interface IndexListener {
-  pictured(target: string, instanceId: string, picture: Picture, reason: string): void;
+  cacheViewChanged(target: string, instanceId: string, picture: CacheView, reason: string): void;
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
 }
 
@@ -64,7 +64,7 @@ interface Followed {
   /** Of its report, as the index knows it. */
   contract: Contract | undefined;
   /** What the agreement was last told; undefined before it was told something. */
-  told: (PictureWords & { readonly instanceId: string }) | undefined;
+  told: (ReasonedCacheView & { readonly instanceId: string }) | undefined;
 }
 
 /** The exact index of one group in one epoch: one `FleetIndex`, and who follows each worker for it. */
@@ -166,11 +166,11 @@ export class EpochIndex implements GroupIndex {
     return this.#index.holdersVersion;
   }
 
-  pictureOfRank(target: string, rank: number): Picture {
+  cacheViewOfRank(target: string, rank: number): CacheView {
     const worker = this.#followed.get(target)?.follower;
     // While its stream is broken no rank is known better than the worker.
     return worker?.state === 'applying'
-      ? this.#index.pictureOfRank(target, rank)
+      ? this.#index.cacheViewOfRank(target, rank)
       : (worker?.picture.picture ?? 'none');
   }
 
@@ -218,7 +218,7 @@ export class EpochIndex implements GroupIndex {
         refusals,
         onLag,
         index: this.#index,
-        onPicture: () => this.#change(target),
+        onCacheView: () => this.#change(target),
       },
     );
     this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
@@ -264,7 +264,7 @@ export class EpochIndex implements GroupIndex {
     const { told } = followed;
     if (told?.picture === picture && told.reason === reason && told.instanceId === instanceId) return true;
     followed.told = { picture, reason, instanceId };
-    this.#modules.listener.pictured(target, instanceId, picture, reason);
+    this.#modules.listener.cacheViewChanged(target, instanceId, picture, reason);
     return true;
   }
 }

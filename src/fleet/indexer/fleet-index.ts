@@ -1,11 +1,16 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
-import { NOTHING_PUBLISHED, PICTURES, type Picture, worsePicture } from '../../core/contract/picture.js';
+import {
+  CACHE_VIEWS,
+  type CacheView,
+  NOTHING_PUBLISHED,
+  worseCacheView,
+} from '../../core/contract/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../worker/kv-events/relay.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
-import { groupFlaw, holdersOf, type PictureWords, pictureOf, type Rank } from './known-rank.js';
+import { cacheViewOf, groupFlaw, holdersOf, type Rank, type ReasonedCacheView } from './known-rank.js';
 import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
 
 /** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
@@ -152,7 +157,7 @@ export class FleetIndex {
   }
 
   /** How much is known of what a worker holds, as long as its stream stands. */
-  pictureOf(target: string): PictureWords {
+  cacheViewOf(target: string): ReasonedCacheView {
     const worker = this.#workers.get(target);
     if (worker === undefined) return { picture: 'none', reason: 'it has not told yet what it holds' };
     if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
@@ -162,18 +167,18 @@ export class FleetIndex {
       return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
     }
     const worst = this.#worstOf(ranks);
-    if (worker.refusal === '' || worsePicture(worst.picture, 'partial') !== 'partial') return worst;
+    if (worker.refusal === '' || worseCacheView(worst.picture, 'partial') !== 'partial') return worst;
     return { picture: 'partial', reason: worker.refusal };
   }
 
   /** The picture of one rank. */
-  pictureOfRank(target: string, rank: number): Picture {
+  cacheViewOfRank(target: string, rank: number): CacheView {
     const worker = this.#workers.get(target);
     if (worker === undefined) return 'none';
     if (worker.sequence === undefined) return 'partial';
     const known = worker.ranks.get(rank);
-    const told = known === undefined ? 'none' : pictureOf(known).picture;
-    return worker.refusal === '' ? told : worsePicture(told, 'partial');
+    const told = known === undefined ? 'none' : cacheViewOf(known).picture;
+    return worker.refusal === '' ? told : worseCacheView(told, 'partial');
   }
 
   /**
@@ -534,11 +539,11 @@ export class FleetIndex {
     this.#modules.onSweepDue();
   }
 
-  #worstOf(ranks: readonly Rank[]): PictureWords {
-    let worst: PictureWords = { picture: 'exact', reason: '' };
+  #worstOf(ranks: readonly Rank[]): ReasonedCacheView {
+    let worst: ReasonedCacheView = { picture: 'exact', reason: '' };
     for (const rank of ranks) {
-      const { picture, reason } = pictureOf(rank);
-      const rankOf = PICTURES.indexOf(picture) - PICTURES.indexOf(worst.picture);
+      const { picture, reason } = cacheViewOf(rank);
+      const rankOf = CACHE_VIEWS.indexOf(picture) - CACHE_VIEWS.indexOf(worst.picture);
       // Of two that are alike, the one with a fault is named, and not the one that is idle.
       if (rankOf < 0 || (rankOf === 0 && !worst.reason.includes(NOTHING_PUBLISHED))) continue;
       worst = { picture, reason: ranks.length === 1 ? reason : `rank ${rank.rank}: ${reason}` };

@@ -4,7 +4,7 @@ import type { FleetView } from '../../core/agreement/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { ConnectGate } from '../../edge/platform/net/connect-gate.js';
@@ -160,8 +160,8 @@ export class FleetIndexing implements IndexDirectory {
     }
   }
 
-  onTold(target: string, told: ToldWorker | undefined): void {
-    this.#direct.onTold(target, told);
+  onDiscovered(target: string, discovered: DiscoveredWorker | undefined): void {
+    this.#direct.onDiscovered(target, discovered);
   }
 
   onConnected(target: string, channel: RpcChannel): void {

@@ -1,6 +1,6 @@
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
 import { TIERS } from '../../core/blocks/tier.js';
-import { type Picture, WIRE_PICTURES, worsePicture } from '../../core/contract/picture.js';
+import { type CacheView, WIRE_CACHE_VIEWS, worseCacheView } from '../../core/contract/cache-view.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../edge/rpc/server-stream.js';
@@ -100,23 +100,23 @@ function findMatches(
       hostBlocks: blocks[1] ?? 0,
       diskBlocks: blocks[2] ?? 0,
       externalBlocks: blocks[3] ?? 0,
-      picture: pictureOf(index, members.get(target), target, rank),
+      picture: cacheViewOf(index, members.get(target), target, rank),
     })),
     routingMode: group.routingMode,
   };
 }
 
 /** What the index knows of a rank; no better than what the agreement makes of its worker, by its results or its tokens. */
-function pictureOf(
+function cacheViewOf(
   index: AskedIndex,
   member: MemberView | undefined,
   target: string,
   rank: number,
-): (typeof WIRE_PICTURES)[Picture] {
-  const known = index.pictureOfRank(target, rank);
+): (typeof WIRE_CACHE_VIEWS)[CacheView] {
+  const known = index.cacheViewOfRank(target, rank);
   const judged = member?.picture;
   const isJudged = judged === 'doubted' || judged === 'approximate';
-  return WIRE_PICTURES[isJudged ? worsePicture(known, judged) : known];
+  return WIRE_CACHE_VIEWS[isJudged ? worseCacheView(known, judged) : known];
 }
 
 /** Sends all of an index, a part at a time, as fast as it is read; ends with an error when the epoch does. */
@@ -133,7 +133,7 @@ async function dump(
       target,
       dataParallelRank: rank,
       ...(cacheGroup === undefined ? {} : { cacheGroup }),
-      picture: pictureOf(index, members.get(target), target, rank),
+      picture: cacheViewOf(index, members.get(target), target, rank),
       deviceBlocks: BigInt(blocks[0] ?? 0),
       hostBlocks: BigInt(blocks[1] ?? 0),
       diskBlocks: BigInt(blocks[2] ?? 0),

@@ -1,10 +1,10 @@
-import { PICTURES, type Picture } from '../../core/contract/picture.js';
+import { CACHE_VIEWS, type CacheView } from '../../core/contract/cache-view.js';
 import type { RankStatus } from '../../worker/kv-events/relay.js';
 import { MAX_CACHE_GROUPS, type RankRules } from './rank-rules.js';
 
 /** How much is known of what a worker holds, and why not more. */
-export interface PictureWords {
-  readonly picture: Picture;
+export interface ReasonedCacheView {
+  readonly picture: CacheView;
   /** For an operator; empty when the picture is exact. */
   readonly reason: string;
 }
@@ -23,7 +23,7 @@ export interface Rank {
 }
 
 /** How much is known of one rank: its blocks as its feed says, its hits as far as its groups are understood. */
-export function pictureOf({ status, rules, groupHolders }: Rank): PictureWords {
+export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCacheView {
   if (status === undefined) return { picture: 'none', reason: 'its state was not told' };
   const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);
   const flaw =
@@ -32,7 +32,7 @@ export function pictureOf({ status, rules, groupHolders }: Rank): PictureWords {
         ? ''
         : unnamedWords(unnamed)
       : rules.flaw;
-  if (flaw === '' || PICTURES.indexOf(status.picture) >= PICTURES.indexOf('approximate')) return status;
+  if (flaw === '' || CACHE_VIEWS.indexOf(status.picture) >= CACHE_VIEWS.indexOf('approximate')) return status;
   return { picture: 'approximate', reason: flaw };
 }
 

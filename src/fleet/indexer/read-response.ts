@@ -1,6 +1,6 @@
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { cacheGroupFromWire } from '../../core/contract/cache-groups.js';
-import { PICTURES, type Picture, WIRE_PICTURES } from '../../core/contract/picture.js';
+import { CACHE_VIEWS, type CacheView, WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
 import { onOneLine } from '../../core/text/printable.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import {
@@ -158,9 +158,9 @@ function readStatus(state: RankState): RankStatus {
   };
 }
 
-function readPicture(picture: WirePicture): Picture {
+function readPicture(picture: WirePicture): CacheView {
   // What is not said, or said in words of a later version, is not taken for more than nothing.
-  return PICTURES.find((known) => WIRE_PICTURES[known] === picture) ?? 'none';
+  return CACHE_VIEWS.find((known) => WIRE_CACHE_VIEWS[known] === picture) ?? 'none';
 }
 
 /** `TIERS` in the order of the wire's numbers, which begin with 1. */

@@ -1,4 +1,4 @@
-import type { Picture } from '../../core/contract/picture.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { ConnectGate, Connecting } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
@@ -9,7 +9,7 @@ import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js
 import type { FleetIndex } from './fleet-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { Intake, Worked } from './intake.js';
-import type { PictureWords } from './known-rank.js';
+import type { ReasonedCacheView } from './known-rank.js';
 
 /**
  * How long events of an instance wait that no report has named yet. Report and
@@ -40,7 +40,7 @@ export interface WorkerFollowerModules {
   /** The engine published something so many milliseconds ago that is in the index now. */
   onLag(lagMs: number): void;
   /** What is known of the worker may have changed. */
-  onPicture(target: string): void;
+  onCacheView(target: string): void;
 }
 
 /** Where a follower stands. */
@@ -121,15 +121,15 @@ export class WorkerFollower implements Worked, Connecting {
   }
 
   /** How much is known of what the worker holds. */
-  get picture(): PictureWords {
+  get picture(): ReasonedCacheView {
     const state = this.#state;
     const { index } = this.#modules;
     switch (state.type) {
       case 'applying':
-        return index.pictureOf(this.target);
+        return index.cacheViewOf(this.target);
       case 'held':
         return {
-          picture: this.#leftPicture,
+          picture: this.#leftCacheView,
           reason: `its KV events tell of instance ${state.start.instanceId}, which no report has named yet`,
         };
       case 'outdated':
@@ -137,12 +137,12 @@ export class WorkerFollower implements Worked, Connecting {
       case 'closed':
         return { picture: 'none', reason: 'its KV events are not followed' };
       default:
-        return { picture: this.#leftPicture, reason: state.reason };
+        return { picture: this.#leftCacheView, reason: state.reason };
     }
   }
 
   /** While nothing is applied: what is held may be out of date, and stays for the time in which it may go on (G5). */
-  get #leftPicture(): Picture {
+  get #leftCacheView(): CacheView {
     return this.#modules.index.instanceOf(this.target) === undefined ? 'none' : 'stale';
   }
 
@@ -172,7 +172,7 @@ export class WorkerFollower implements Worked, Connecting {
     // the instance was not over, and what the stream told of it meanwhile was left out.
     else if (state.type === 'outdated' && state.instanceId === instanceId)
       this.#ask('its instance is the one before again');
-    this.#modules.onPicture(this.target);
+    this.#modules.onCacheView(this.target);
   }
 
   /** An instance is over (A8, G5): its entries go, and what is still told of it is not applied. */
@@ -181,7 +181,7 @@ export class WorkerFollower implements Worked, Connecting {
     this.#pastInstanceId = instanceId;
     const state = this.#state;
     if (state.type === 'held' && state.start.instanceId === instanceId) this.#outdate(state, instanceId);
-    this.#modules.onPicture(this.target);
+    this.#modules.onCacheView(this.target);
     if (this.#modules.index.instanceOf(this.target) !== instanceId) return;
     this.#modules.index.forget(this.target);
     if (state.type === 'applying') this.#outdate(state, instanceId);
@@ -282,7 +282,7 @@ export class WorkerFollower implements Worked, Connecting {
   }
 
   #apply(message: RelayMessage): void {
-    const { clock, gate, index, onLag, onPicture } = this.#modules;
+    const { clock, gate, index, onLag, onCacheView } = this.#modules;
     const problem = index.apply(this.target, message);
     if (problem !== undefined) {
       this.#refuse(`makes no sense: ${problem}`);
@@ -290,7 +290,7 @@ export class WorkerFollower implements Worked, Connecting {
     }
     // The place is for those whose snapshot is under way: thousands of them at once would fill the memory.
     if (message.type !== 'changes' && index.positionOf(this.target) !== undefined) gate.leave(this);
-    if (message.type !== 'changes') onPicture(this.target);
+    if (message.type !== 'changes') onCacheView(this.target);
     else if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
   }
 
@@ -357,7 +357,7 @@ export class WorkerFollower implements Worked, Connecting {
     this.#state = next;
     if (next.type !== 'queued' && next.type !== 'asking' && next.type !== 'applying')
       this.#modules.gate.leave(this);
-    this.#modules.onPicture(this.target);
+    this.#modules.onCacheView(this.target);
   }
 }
 

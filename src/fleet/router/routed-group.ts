@@ -233,7 +233,7 @@ export class RoutedGroup {
     const promptTokens = decided.promptTokens ?? tokenCount;
     const rankView =
       isPromptKnown && candidate.offer === 'full'
-        ? index.pictureOfRank(candidate.target, candidate.rank)
+        ? index.cacheViewOfRank(candidate.target, candidate.rank)
         : 'none';
     const decision: Decision = {
       group: this.#name,

@@ -1,6 +1,6 @@
 import type { Tier } from '../../core/blocks/tier.js';
 import type { CacheGroup } from '../../core/contract/cache-groups.js';
-import type { Picture } from '../../core/contract/picture.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 
 /** One change of what a data-parallel rank holds; a batch of the engine comes to several, in order. */
 export type BlockChange =
@@ -27,7 +27,7 @@ export type BlockChange =
 /** How much is known of one data-parallel rank, and why not more. */
 export interface RankStatus {
   readonly rank: number;
-  readonly picture: Picture;
+  readonly picture: CacheView;
   /** The engine's sequence number before which nothing is known; absent when that is not why. */
   readonly unknownBeforeSequence?: number;
   /** The engine's own sequence number of the last batch in the picture; absent before the first. */

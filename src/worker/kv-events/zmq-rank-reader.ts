@@ -1,4 +1,4 @@
-import { NOTHING_PUBLISHED } from '../../core/contract/picture.js';
+import { NOTHING_PUBLISHED } from '../../core/contract/cache-view.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';

@@ -5,7 +5,7 @@ import type { AgreementOptions } from '../../../src/core/agreement/options.js';
 import type { GroupView } from '../../../src/core/agreement/snapshot.js';
 import type { Group } from '../../../src/core/agreement/state.js';
 import { TestFleet } from '../../support/fleet.js';
-import { anyEvent, asReport, options, picture, sketch, TARGETS } from './any-fleet.js';
+import { anyCacheView, anyEvent, asReport, options, sketch, TARGETS } from './any-fleet.js';
 
 /** What must be equal when two fleets came to the same: order of members left out. */
 function essence(group: GroupView | undefined): unknown {
@@ -106,8 +106,8 @@ describe('A11: the order and duplication of reports never change the outcome', (
       instance: fc.integer({ min: 1, max: 2 }),
       // Another model would be another epoch, and a picture counts in one alone.
       told: sketch.map((told) => ({ ...told, model: 'tiny' })),
-      known: picture,
-      pictured: fc.integer({ min: 1, max: 2 }),
+      known: anyCacheView,
+      viewInstance: fc.integer({ min: 1, max: 2 }),
       width: fc.constantFrom(16, 32, 64),
       mismatched: fc.integer({ min: 1, max: 2 }),
     });
@@ -125,11 +125,11 @@ describe('A11: the order and duplication of reports never change the outcome', (
             fleet.list(...TARGETS);
             for (const target of TARGETS) fleet.report(target);
             for (const [target, step] of sequence) {
-              const { instance, told, known, pictured, width, mismatched } = stories[target as 'a' | 'b'];
+              const { instance, told, known, viewInstance, width, mismatched } = stories[target as 'a' | 'b'];
               if (step === 'report') {
                 fleet.report(target, { ...asReport(told), instance: `${target}-${instance}`, revision: 2 });
               } else if (step === 'picture') {
-                fleet.pictured(target, known, 'a gap', `${target}-${pictured}`);
+                fleet.cacheViewChanged(target, known, 'a gap', `${target}-${viewInstance}`);
               } else fleet.mismatched(target, width, 3, `${target}-${mismatched}`);
             }
             return fleet.view().groups.map(essence);

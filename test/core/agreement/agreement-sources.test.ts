@@ -25,11 +25,11 @@ describe('V6: where events are read', () => {
     fleet.list('a', 'b', 'c');
     fleet.report('a', reading(5567, 5557));
     fleet.report('c', reading(5577, 5577));
-    fleet.pictured('a', 'exact');
+    fleet.cacheViewChanged('a', 'exact');
     expect(fleet.member('a').reason).toContain('unless a port is mapped');
     fleet.report('b', reading(5557, 5567));
-    fleet.pictured('a', 'partial', 'nothing came yet');
-    for (const target of ['b', 'c']) fleet.pictured(target, 'exact');
+    fleet.cacheViewChanged('a', 'partial', 'nothing came yet');
+    for (const target of ['b', 'c']) fleet.cacheViewChanged(target, 'exact');
     expect(['a', 'b', 'c'].map((target) => fleet.member(target).picture)).toEqual([
       'doubted',
       'doubted',
@@ -49,7 +49,7 @@ describe('V6: where events are read', () => {
     fleet.list('a', 'b');
     fleet.report('a', reading(5567, 5557));
     fleet.report('b', reading(5567, 5567));
-    for (const target of ['a', 'b']) fleet.pictured(target, 'exact');
+    for (const target of ['a', 'b']) fleet.cacheViewChanged(target, 'exact');
     expect(fleet.group().routingMode).toBe('mixed');
     fleet.list('a');
     // A mapped port looks the same.

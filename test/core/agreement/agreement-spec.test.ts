@@ -744,7 +744,7 @@ describe('live verification', () => {
 
   it('V3: what the index holds of a worker is dropped once when it becomes dissenting', () => {
     const fleet = agreedFleet();
-    fleet.pictured('a', 'exact');
+    fleet.cacheViewChanged('a', 'exact');
     const forgets = (): unknown[] => fleet.effects.filter(({ type }) => type === 'forget_instance');
     fleet.mismatched('a', 16);
     fleet.mismatched('a', 16);
@@ -876,14 +876,14 @@ describe('gate', () => {
 
   it('G2: pictures belong to the index of one epoch: with a new one nothing is known at first', () => {
     const fleet = agreedFleet();
-    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     expect(fleet.group().routingMode).toBe('exact');
     for (const target of ['a', 'b']) fleet.mismatched(target, 64);
     fleet.advance(2_000);
     expect(fleet.group()).toMatchObject({ epoch: 2, routingMode: 'load_only' });
     expect(fleet.member('a').picture).toBeUndefined();
-    fleet.pictured('a', 'exact');
-    fleet.pictured('b', 'exact');
+    fleet.cacheViewChanged('a', 'exact');
+    fleet.cacheViewChanged('b', 'exact');
     expect(fleet.group().routingMode).toBe('exact');
   });
 
@@ -960,7 +960,7 @@ describe('gate', () => {
 
   it('G5: the picture of a lost worker is kept, and is not exact until it is back', () => {
     const fleet = agreedFleet();
-    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     fleet.broken('a');
     expect(fleet.member('a')).toMatchObject({ state: 'lost', picture: 'exact' });
     expect(fleet.group()).toMatchObject({
@@ -1020,26 +1020,26 @@ describe('gate', () => {
 
   it('G7: it follows the pictures of the offered workers, and each change is logged once with its reason', () => {
     const fleet = agreedFleet();
-    fleet.pictured('a', 'none', 'its sidecar has no KV events');
-    fleet.pictured('a', 'partial', 'unknown before sequence 12');
-    fleet.pictured('b', 'exact');
-    fleet.pictured('b', 'exact');
-    fleet.pictured('c', 'exact');
+    fleet.cacheViewChanged('a', 'none', 'its sidecar has no KV events');
+    fleet.cacheViewChanged('a', 'partial', 'unknown before sequence 12');
+    fleet.cacheViewChanged('b', 'exact');
+    fleet.cacheViewChanged('b', 'exact');
+    fleet.cacheViewChanged('c', 'exact');
     expect(fleet.member('a')).toMatchObject({
       picture: 'partial',
       pictureReason: 'unknown before sequence 12',
     });
-    fleet.pictured('a', 'exact', 'a reason that an exact picture does not need');
+    fleet.cacheViewChanged('a', 'exact', 'a reason that an exact picture does not need');
     expect(fleet.member('a').pictureReason).toBe('');
     fleet.report('a', { instance: 'a-2' });
-    fleet.pictured('a', 'exact', '', 'a-1');
+    fleet.cacheViewChanged('a', 'exact', '', 'a-1');
     expect(fleet.logs('routing_mode')).toEqual([
       'INFO Routing mode of "tiny" is now load_only: the gate is open, and no picture of any cache is held here.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no picture yet), c (no picture yet).',
       'INFO Routing mode of "tiny" is now exact: the picture of every offered worker is exact.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',
     ]);
-    fleet.pictured('a', 'exact', '', 'a-2');
+    fleet.cacheViewChanged('a', 'exact', '', 'a-2');
     expect(fleet.group().routingMode).toBe('exact');
   });
 
@@ -1048,7 +1048,7 @@ describe('gate', () => {
     const doubt = (target: string, reason: string, instanceId = `${target}-1`): void => {
       fleet.do({ type: 'doubt', target, instanceId, reason });
     };
-    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     doubt('a', '5 of 5 requests');
     expect(fleet.member('a')).toMatchObject({
       picture: 'doubted',
@@ -1060,25 +1060,25 @@ describe('gate', () => {
       routingReason: 'not exact: a (doubted: 5 of 5 requests)',
     });
     // What is not known any more cannot be contradicted.
-    fleet.pictured('a', 'stale', 'a break');
+    fleet.cacheViewChanged('a', 'stale', 'a break');
     expect(fleet.member('a')).toMatchObject({ picture: 'stale', pictureReason: 'a break' });
-    fleet.pictured('a', 'partial', 'a gap');
+    fleet.cacheViewChanged('a', 'partial', 'a gap');
     expect(fleet.member('a')).toMatchObject({ picture: 'doubted', pictureReason: '5 of 5 requests (a gap)' });
-    fleet.pictured('a', 'exact');
+    fleet.cacheViewChanged('a', 'exact');
     doubt('a', '', 'a-0');
     expect(fleet.member('a').picture).toBe('doubted');
     doubt('a', '');
     expect(fleet.group().routingMode).toBe('exact');
     doubt('b', '6 of 6 requests');
     fleet.report('b', { instance: 'b-2' });
-    fleet.pictured('b', 'exact', '', 'b-2');
+    fleet.cacheViewChanged('b', 'exact', '', 'b-2');
     expect(fleet.member('b').picture).toBe('exact');
   });
 
   it('G7: a worker that is offered without cache knowledge keeps the mode from exact, and one that is not offered does not', () => {
     const differs = (mismatchedWorkers: 'quarantine' | 'load-only'): TestFleet => {
       const fleet = agreedFleet({ mismatchedWorkers });
-      for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+      for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
       fleet.mismatched('c', 16);
       return fleet;
     };
@@ -1103,15 +1103,15 @@ describe('gate', () => {
     const targets = Array.from({ length: 30 }, (_, index) => `w-${index + 10}`);
     fleet.list(...targets);
     for (const target of targets) fleet.report(target);
-    fleet.pictured('w-10', 'exact');
+    fleet.cacheViewChanged('w-10', 'exact');
     expect(fleet.group().routingReason).toMatch(/w-20 \(no picture yet\) and 19 more$/);
   });
 
   it('G7: a picture that is told again changes nothing that anybody could see', () => {
     const fleet = agreedFleet();
-    fleet.pictured('a', 'partial', 'a gap');
+    fleet.cacheViewChanged('a', 'partial', 'a gap');
     const { version } = fleet.state;
-    expect(fleet.pictured('a', 'partial', 'a gap')).toEqual([]);
+    expect(fleet.cacheViewChanged('a', 'partial', 'a gap')).toEqual([]);
     expect(fleet.state.version).toBe(version);
   });
 });

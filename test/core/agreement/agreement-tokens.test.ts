@@ -151,7 +151,7 @@ describe('A13: what workers make of the same prompts', () => {
     const fleet = openFleet({ tokenProbes: 'ignore' }, 'a', 'b', 'c');
     fleet.report('c', { ...OTHERS, instance: 'c-2' });
     fleet.report('c', { ...OTHERS, instance: 'c-2', revision: 2 });
-    fleet.pictured('c', 'exact', '', 'c-2');
+    fleet.cacheViewChanged('c', 'exact', '', 'c-2');
     expect(fleet.member('c')).toMatchObject({ state: 'conforming', offer: 'full', picture: 'approximate' });
     expect(fleet.member('c').pictureReason).toContain('token 9 at position 1');
     expect(fleet.logs('tokens_differ')).toHaveLength(1);
@@ -171,7 +171,7 @@ describe('A13: what workers make of the same prompts', () => {
     fleet.report('w', vllm);
     fleet.report('s', sglang);
     expect(fleet.group().gateOpen).toBe(true);
-    for (const target of ['s', 'v', 'w']) fleet.pictured(target, 'exact');
+    for (const target of ['s', 'v', 'w']) fleet.cacheViewChanged(target, 'exact');
     expect(['s', 'v', 'w'].map((target) => fleet.member(target).picture)).toEqual([
       'approximate',
       'exact',

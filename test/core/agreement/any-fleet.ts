@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { AgreementEvent } from '../../../src/core/agreement/events.js';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { CacheView } from '../../../src/core/contract/cache-view.js';
 import type { ContractValues } from '../../../src/core/contract/contract-values.js';
-import type { Picture } from '../../../src/core/contract/picture.js';
 import { EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import type { ReportSketch } from '../../support/fleet.js';
 import { makeReport } from '../../support/fleet.js';
@@ -73,7 +73,7 @@ export function asReport(made: MadeReport): ReportSketch {
 }
 
 /** How much an index may know of a cache. */
-export const picture: fc.Arbitrary<Picture> = fc.constantFrom(
+export const anyCacheView: fc.Arbitrary<CacheView> = fc.constantFrom(
   'exact' as const,
   'partial' as const,
   'none' as const,
@@ -112,7 +112,7 @@ export const anyEvent = (
       })),
     target.map((name) => ({ type: 'alive' as const, target: name })),
     fc
-      .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: picture })
+      .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: anyCacheView })
       .map(({ name, instance, known }) => ({
         type: 'picture' as const,
         target: name,

@@ -43,11 +43,11 @@ describe('readiness', () => {
     const fleet = fleetOf('a', 'b', 'c');
     for (const target of ['a', 'b', 'c']) {
       fleet.report(target);
-      fleet.pictured(target, 'exact');
+      fleet.cacheViewChanged(target, 'exact');
     }
     // Before agreement nobody has a picture.
     expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing mixed');
-    for (const target of ['a', 'b', 'c']) fleet.pictured(target, 'exact');
+    for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing exact');
     fleet.broken('a');
     expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing mixed');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ToldWorker } from '../../../src/core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
 import { hasUnprintable } from '../../../src/core/text/printable.js';
 import { readWorkerMetadata } from '../../../src/engines/dynamo/worker-metadata.js';
 import { modelCard } from '../../support/dynamo-folder.js';
@@ -8,7 +8,7 @@ import { workerMetadata } from '../../support/worker-metadata.js';
 
 const card = (size = 32): unknown => JSON.parse(modelCard({ size }));
 
-function sizeOf({ facts }: ToldWorker): number | undefined {
+function sizeOf({ facts }: DiscoveredWorker): number | undefined {
   return facts.flatMap((fact) => (fact.type === 'block_size' ? [fact.size.sizeTokens] : []))[0];
 }
 
@@ -21,14 +21,14 @@ describe('what a worker on Kubernetes registers', () => {
       name: 'worker-0',
       pod: 'worker-0',
       isTerminating: false,
-      told: {
+      discovered: {
         instanceId: 'uid-of-worker-0',
         aliases: ['uid-of-worker-0', '127.0.0.1:27011', '2a', 'dynamo/backend/generate/2a'],
         warnings: [],
       },
     });
-    expect(worker && sizeOf(worker.told)).toBe(32);
-    expect(worker?.told.facts[0]?.evidence).toMatchObject({
+    expect(worker && sizeOf(worker.discovered)).toBe(32);
+    expect(worker?.discovered.facts[0]?.evidence).toMatchObject({
       origin: 'DynamoWorkerMetadata inference/worker-0, model_cards "dynamo/backend/generate/2a"',
       observedAtMs: 5,
     });
@@ -37,7 +37,7 @@ describe('what a worker on Kubernetes registers', () => {
   it('may have keys without an instance id, as older versions write them', () => {
     const [worker] = readWorkerMetadata(workerMetadata('w', { 'dynamo/backend/generate': card(16) }), 0);
     expect(worker?.name).toBe('w');
-    expect(worker && sizeOf(worker.told)).toBe(16);
+    expect(worker && sizeOf(worker.discovered)).toBe(16);
   });
 
   it('may be several models, each a worker of its own, and adapters, which are none', () => {
@@ -47,11 +47,14 @@ describe('what a worker on Kubernetes registers', () => {
       'dynamo/backend/embed/2a': card(64),
     });
     const workers = readWorkerMetadata(object, 0);
-    expect(workers.map(({ name, told }) => `${name} ${sizeOf(told)}`)).toEqual([
+    expect(workers.map(({ name, discovered }) => `${name} ${sizeOf(discovered)}`)).toEqual([
       'w/dynamo/backend/generate 16',
       'w/dynamo/backend/embed 64',
     ]);
-    expect(workers.map(({ told }) => JSON.stringify(told.facts).includes('polite'))).toEqual([true, false]);
+    expect(workers.map(({ discovered }) => JSON.stringify(discovered.facts).includes('polite'))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('belongs to a pod of another name where a pod has several', () => {
@@ -74,7 +77,7 @@ describe('what a worker on Kubernetes registers', () => {
     expect(readWorkerMetadata(workerMetadata('w', { 'a/b/c/1': 5 }), 0)).toMatchObject([
       {
         name: 'w',
-        told: {
+        discovered: {
           facts: [],
           trouble: 'DynamoWorkerMetadata inference/w, model_cards "a/b/c/1": is no object: no model card',
         },
@@ -104,11 +107,11 @@ describe('what a worker on Kubernetes registers', () => {
           fc.record({ metadata, spec: fc.record({ data: fc.record({ model_cards: cards }) }) }),
         ),
         (object) => {
-          for (const { name, told } of readWorkerMetadata(object, 0)) {
+          for (const { name, discovered } of readWorkerMetadata(object, 0)) {
             expect(hasUnprintable(name)).toBe(false);
             expect(name.length).toBeLessThanOrEqual(512);
-            expect(told.instanceId).not.toBe('');
-            expect(told.trouble !== undefined || told.facts.length > 0).toBe(true);
+            expect(discovered.instanceId).not.toBe('');
+            expect(discovered.trouble !== undefined || discovered.facts.length > 0).toBe(true);
           }
         },
       ),

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { AgreementEffect } from '../../../src/core/agreement/events.js';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
-import { NOTHING_PUBLISHED } from '../../../src/core/contract/picture.js';
+import { NOTHING_PUBLISHED } from '../../../src/core/contract/cache-view.js';
 import type { Clock } from '../../../src/edge/platform/clock.js';
 import { FleetMetrics } from '../../../src/fleet/aggregator/fleet-metrics.js';
 import { MAX_MISSED_GROUPS, MISSED_FOR_MS } from '../../../src/fleet/aggregator/missed-groups.js';
@@ -122,9 +122,9 @@ it('follow the routing mode', async () => {
   const mode = async (): Promise<string[]> =>
     (await stage.series('kv_accord_routing_mode{')).filter((line) => line.endsWith(' 1'));
   expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="load_only"} 1']);
-  stage.take(stage.fleet.pictured('a', 'exact'));
+  stage.take(stage.fleet.cacheViewChanged('a', 'exact'));
   expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="mixed"} 1']);
-  stage.take(stage.fleet.pictured('b', 'exact'));
+  stage.take(stage.fleet.cacheViewChanged('b', 'exact'));
   expect(await mode()).toEqual(['kv_accord_routing_mode{group="tiny",mode="exact"} 1']);
 });
 
@@ -186,10 +186,10 @@ describe('when workers go away', () => {
   it('count whose caches are not known exactly, and no engine that has published nothing yet', async () => {
     const stage = agreed();
     const inexact = () => stage.series('kv_accord_group_inexact_workers{');
-    stage.take(stage.fleet.pictured('a', 'exact'));
-    stage.take(stage.fleet.pictured('b', 'partial', NOTHING_PUBLISHED));
+    stage.take(stage.fleet.cacheViewChanged('a', 'exact'));
+    stage.take(stage.fleet.cacheViewChanged('b', 'partial', NOTHING_PUBLISHED));
     expect(await inexact()).toEqual(['kv_accord_group_inexact_workers{group="tiny"} 0']);
-    stage.take(stage.fleet.pictured('b', 'partial', 'unknown before sequence 12'));
+    stage.take(stage.fleet.cacheViewChanged('b', 'partial', 'unknown before sequence 12'));
     expect(await inexact()).toEqual(['kv_accord_group_inexact_workers{group="tiny"} 1']);
   });
 

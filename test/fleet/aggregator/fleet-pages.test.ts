@@ -8,8 +8,8 @@ describe('the status page of an aggregator', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('w-0', 'w-1', 'w-2');
     for (const target of ['w-0', 'w-1', 'w-2']) fleet.report(target);
-    fleet.pictured('w-0', 'exact');
-    fleet.pictured('w-1', 'partial', 'unknown before sequence 12');
+    fleet.cacheViewChanged('w-0', 'exact');
+    fleet.cacheViewChanged('w-1', 'partial', 'unknown before sequence 12');
     fleet.mismatched('w-2', 16);
     const { facts, tables } = fleetStatus(fleet.view());
     expect(facts).toContainEqual([

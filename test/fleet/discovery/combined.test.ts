@@ -122,17 +122,17 @@ describe('several sources', () => {
 
   it('leave a worker to its sidecar, or to the one that it is to have, whatever else is told of it', () => {
     const { a, b, run } = combine();
-    const told = { instanceId: '1', facts: [], warnings: [] };
+    const discovered = { instanceId: '1', facts: [], warnings: [] };
     a.list([
-      { target: 'w-1', told },
-      { target: 'w-2', told, draining: true },
-      { target: 'w-3', told },
+      { target: 'w-1', discovered },
+      { target: 'w-2', discovered, draining: true },
+      { target: 'w-3', discovered },
     ]);
     b.list([at('w-1:1', { target: 'w-1' }), { target: 'w-2', pending: 'its pod is Pending' }]);
     expect(run.endpoints.at(-1)).toEqual([
       { target: 'w-1', address: 'w-1:1' },
       { target: 'w-2', pending: 'its pod is Pending', draining: true },
-      { target: 'w-3', told },
+      { target: 'w-3', discovered },
     ]);
     expect(run.errors).toEqual([]);
   });

@@ -24,7 +24,7 @@ afterEach(() => open.close());
 
 const ONE = '4f163da561a23766';
 const TWO = 'e624f07d6a5899e9';
-const told = (instanceId: string): string => `${workerName(instanceId)} (told)`;
+const discovered = (instanceId: string): string => `${workerName(instanceId)} (told)`;
 
 /** A discovery folder in memory, on a clock that the test moves. */
 class FakeFolder {
@@ -75,7 +75,7 @@ class FakeFolder {
 
 /** Each block size of a worker with where it is from. */
 function sizesOf(endpoint: Endpoint | undefined): string[] {
-  return (endpoint?.told?.facts ?? []).flatMap((fact) =>
+  return (endpoint?.discovered?.facts ?? []).flatMap((fact) =>
     fact.type === 'block_size' ? [`${fact.size.sizeTokens} ${evidenceSourceName(fact.evidence.source)}`] : [],
   );
 }
@@ -91,15 +91,15 @@ describe("the workers in Dynamo's file discovery", () => {
       if (path.startsWith('v1/mdc/')) folder.write(path.slice('v1/mdc/'.length), JSON.stringify(content));
     }
     const run = await folder.run();
-    expect(run.lists).toEqual([[told(ONE), told(TWO)]]);
+    expect(run.lists).toEqual([[discovered(ONE), discovered(TWO)]]);
     const [first] = run.endpoints[0] ?? [];
     expect(sizesOf(first)).toEqual(['32 engine_config']);
-    expect(first?.told).toMatchObject({
+    expect(first?.discovered).toMatchObject({
       instanceId: ONE,
       warnings: [],
       aliases: [ONE, '127.0.0.1:27011'],
     });
-    expect(first?.told?.facts[0]?.evidence.origin).toBe(`file /kv/v1/mdc/${cardFileName(ONE)}`);
+    expect(first?.discovered?.facts[0]?.evidence.origin).toBe(`file /kv/v1/mdc/${cardFileName(ONE)}`);
     expect(run.errors).toEqual([]);
   });
 
@@ -115,7 +115,12 @@ describe("the workers in Dynamo's file discovery", () => {
     await folder.clock.advanceMs(1_000);
     folder.files.delete(cardFileName(ONE));
     await folder.clock.advanceMs(1_000);
-    expect(run.lists).toEqual([[told(ONE)], [told(ONE), told(TWO)], [told(ONE), told(TWO)], [told(TWO)]]);
+    expect(run.lists).toEqual([
+      [discovered(ONE)],
+      [discovered(ONE), discovered(TWO)],
+      [discovered(ONE), discovered(TWO)],
+      [discovered(TWO)],
+    ]);
     expect(run.endpoints.map((list) => sizesOf(list.at(-1))[0])).toEqual([
       '32 engine_config',
       '16 engine_config',
@@ -135,7 +140,7 @@ describe("the workers in Dynamo's file discovery", () => {
       await folder.clock.advanceMs(3_000);
       folder.renew(TWO);
     }
-    expect(run.lists).toEqual([[told(ONE), told(TWO)], [told(TWO)]]);
+    expect(run.lists).toEqual([[discovered(ONE), discovered(TWO)], [discovered(TWO)]]);
   });
 
   it('are not those of an earlier run, which are told of when there is nobody else', async () => {
@@ -150,7 +155,7 @@ describe("the workers in Dynamo's file discovery", () => {
     ]);
     folder.renew(ONE);
     await folder.clock.advanceMs(1_000);
-    expect(run.lists).toEqual([[], [told(ONE)]]);
+    expect(run.lists).toEqual([[], [discovered(ONE)]]);
   });
 
   it('are known by their renewals where the clock of their machine is wrong', async () => {
@@ -162,7 +167,7 @@ describe("the workers in Dynamo's file discovery", () => {
       if (file !== undefined) file.modifiedAtMs -= 3_600_000;
       await folder.clock.advanceMs(3_000);
     }
-    expect(run.lists).toEqual([[], [told(ONE)]]);
+    expect(run.lists).toEqual([[], [discovered(ONE)]]);
   });
 
   it('have the adapters of their further cards, which are no workers of their own', async () => {
@@ -170,8 +175,8 @@ describe("the workers in Dynamo's file discovery", () => {
     folder.register(ONE);
     folder.write(cardFileName(ONE, 'polite'), modelCard());
     const run = await folder.run();
-    expect(run.lists).toEqual([[told(ONE)]]);
-    const adapters = run.endpoints[0]?.[0]?.told?.facts.filter(
+    expect(run.lists).toEqual([[discovered(ONE)]]);
+    const adapters = run.endpoints[0]?.[0]?.discovered?.facts.filter(
       (fact) => fact.type === 'field' && fact.field === 'model.lora_adapters',
     );
     expect(adapters).toMatchObject([{ value: ['polite'] }]);
@@ -204,8 +209,8 @@ describe("the workers in Dynamo's file discovery", () => {
     folder.write(cardFileName(ONE), '{"type":"Model"}');
     const run = await folder.run();
     await folder.clock.advanceMs(3_000);
-    expect(run.lists).toEqual([[told(ONE)]]);
-    expect(run.endpoints[0]?.[0]?.told).toMatchObject({
+    expect(run.lists).toEqual([[discovered(ONE)]]);
+    expect(run.endpoints[0]?.[0]?.discovered).toMatchObject({
       facts: [],
       trouble: expect.stringContaining('has no card_json: no model card'),
     });
@@ -222,7 +227,7 @@ describe("the workers in Dynamo's file discovery", () => {
     folder.fault = undefined;
     folder.renew(ONE);
     await folder.clock.advanceMs(1_000);
-    expect(run.lists).toEqual([[told(ONE)], [told(ONE)]]);
+    expect(run.lists).toEqual([[discovered(ONE)], [discovered(ONE)]]);
     folder.fault = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
     await folder.clock.advanceMs(1_000);
     expect(run.lists.at(-1)).toEqual([]);
@@ -246,7 +251,7 @@ describe("the workers in Dynamo's file discovery", () => {
     );
     await made.register(ONE);
     await here.until(() => here.lists.length === 1);
-    expect(here.lists).toEqual([[told(ONE)]]);
+    expect(here.lists).toEqual([[discovered(ONE)]]);
     await made.age(ONE, 60_000);
     await made.leave(ONE);
     await here.until(() => here.lists.length === 2);
@@ -261,7 +266,7 @@ describe("the workers in Dynamo's file discovery", () => {
     await writeFile(join(made.path, 'v1/mdc/.tmp_0123456789abcdee'), 'half');
     const run = runSource(new DynamoFileSource({ folder: made.path, text: 'here' }, { clock: systemClock }));
     await run.until(() => run.errors.length === 1);
-    expect(run.lists).toEqual([[told(ONE)]]);
+    expect(run.lists).toEqual([[discovered(ONE)]]);
     expect(run.errors[0]).toMatch(
       /^here: the model card .* has 262145 bytes, at most 262144 are read; it is left out$/,
     );
@@ -311,7 +316,7 @@ describe("the workers in Dynamo's file discovery", () => {
         await folder.clock.advanceMs(200);
         const [list = []] = run.endpoints;
         expect(new Set(list.map(({ target }) => target)).size).toBe(list.length);
-        for (const { target, told: its } of list) {
+        for (const { target, discovered: its } of list) {
           expect(target).toMatch(/^[^/]+\/[^/]+\/[^/]+\/[0-9a-f]{1,16}$/);
           expect(target.length).toBeLessThanOrEqual(255);
           expect(hasUnprintable(target)).toBe(false);

@@ -155,14 +155,14 @@ describe('the workers that are expected', () => {
     });
     server.put(PODS, 'w-0', pod('192.0.2.1'));
     const made = await source({ workers: ['k8s://kv?selector=a'], countsExpected: true });
-    const told: unknown[] = [];
+    const discovered: unknown[] = [];
     const stop = new AbortController();
     await new Promise<void>((resolve) => {
       void made.run(
         stop.signal,
         (endpoints, expected) => {
-          told.push([endpoints.length, expected]);
-          if (told.length === 1) {
+          discovered.push([endpoints.length, expected]);
+          if (discovered.length === 1) {
             server.put('/apis/apps/v1/namespaces/kv/statefulsets', 'w', { spec: { replicas: 5 } });
             server.put(PODS, 'w-1', pod('192.0.2.2'));
           } else resolve();
@@ -171,7 +171,7 @@ describe('the workers that are expected', () => {
       );
     });
     stop.abort();
-    expect(told).toEqual([
+    expect(discovered).toEqual([
       [1, { count: 3, origin: 'StatefulSet w' }],
       [2, { count: 5, origin: 'StatefulSet w' }],
     ]);

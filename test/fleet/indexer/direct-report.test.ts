@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
 import { servingOf } from '../../../src/core/contract/serving.js';
-import type { ToldWorker } from '../../../src/core/contract/told-worker.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
 import { type DirectKnowledge, directReport } from '../../../src/fleet/indexer/direct-report.js';
 import { EngineKind, EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { modelCard } from '../../support/dynamo-folder.js';
 
-function toldBy(size: number): ToldWorker {
+function discoveredWith(size: number): DiscoveredWorker {
   const options = { origin: 'file card', observedAtMs: 0, instanceId: '1a', adapters: [] };
   return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
 }
@@ -24,7 +24,7 @@ function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof dir
   return directReport({
     workerId: 'w-1',
     model: 'tiny',
-    told: undefined,
+    discovered: undefined,
     sources: sources(1),
     instanceId: 'i-1',
     revision: 1n,
@@ -54,7 +54,7 @@ function observed(
 describe('the report of a worker without a sidecar', () => {
   it('names a rank for each source that is read, so that requests may be sent to it', () => {
     expect(servingOf(report({ sources: sources(2) })).ranks).toEqual([0, 1]);
-    expect(servingOf(report({ sources: sources(2), told: toldBy(16) })).ranks).toEqual([0, 1]);
+    expect(servingOf(report({ sources: sources(2), discovered: discoveredWith(16) })).ranks).toEqual([0, 1]);
   });
 
   it('cannot be used before its first event, and says what brings that', () => {
@@ -94,15 +94,15 @@ describe('the report of a worker without a sidecar', () => {
   });
 
   it('has what discovery tells of it beside its events, and differs from itself where they do', () => {
-    const told = toldBy(16);
-    expect(readReport(report({ told, model: undefined }))).toMatchObject({
+    const discovered = discoveredWith(16);
+    expect(readReport(report({ discovered, model: undefined }))).toMatchObject({
       usable: true,
       group: 'tiny',
       engineKind: EngineKind.DYNAMO,
       values: { tokens_per_block: 16 },
       declared: undefined,
     });
-    const differing = report({ told, model: undefined, observed: [observed(32)] });
+    const differing = report({ discovered, model: undefined, observed: [observed(32)] });
     expect(readReport(differing)).toMatchObject({
       usable: true,
       values: { tokens_per_block: 32 },
@@ -111,18 +111,20 @@ describe('the report of a worker without a sidecar', () => {
     expect(differing.warnings[0]).toBe(
       'the engine cuts blocks of 32 tokens (KV events of tcp://h:5557: BlockStored), but file card (engine_config) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
     );
-    expect(readReport(report({ told, observed: [observed(16)] }))).toMatchObject({ declared: undefined });
+    expect(readReport(report({ discovered, observed: [observed(16)] }))).toMatchObject({
+      declared: undefined,
+    });
   });
 
   it('warns of ranks that nobody reads', () => {
-    expect(report({ told: toldBy(16) }).warnings).toEqual([]);
-    expect(report({ told: toldBy(16), sources: sources(2) }).warnings).toEqual([
+    expect(report({ discovered: discoveredWith(16) }).warnings).toEqual([]);
+    expect(report({ discovered: discoveredWith(16), sources: sources(2) }).warnings).toEqual([
       '--kv-event-sources names sockets of 2, but its data_parallel_size is 1 (file card): name one for each rank',
     ]);
   });
 
   it('takes what an operator insists on for no word of a worker that speaks for itself', () => {
-    expect(readReport(report({ told: toldBy(16), declaredTokensPerBlock: 32 }))).toMatchObject({
+    expect(readReport(report({ discovered: discoveredWith(16), declaredTokensPerBlock: 32 }))).toMatchObject({
       values: { tokens_per_block: 16 },
       declared: undefined,
     });
@@ -133,7 +135,7 @@ describe('the report of a worker without a sidecar', () => {
     expect(read).toMatchObject({ usable: false });
     expect('reasons' in read && read.reasons.join()).toContain('discovery does not list it');
     const trouble = { instanceId: '1', facts: [], warnings: [], trouble: 'its card is broken' };
-    expect(readReport(report({ told: trouble }))).toMatchObject({
+    expect(readReport(report({ discovered: trouble }))).toMatchObject({
       usable: false,
       reasons: ['its card is broken'],
     });

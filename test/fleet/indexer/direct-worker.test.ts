@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ToldWorker } from '../../../src/core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
@@ -14,7 +14,7 @@ import { batchOf, FakePublisher, stored } from '../../worker/kv-events/support/f
 const open = new OpenThings();
 afterEach(() => open.close());
 
-function toldBy(size: number, instanceId: string): ToldWorker {
+function discoveredWith(size: number, instanceId: string): DiscoveredWorker {
   const options = { origin: 'file card', observedAtMs: 0, instanceId, adapters: [] };
   return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
 }
@@ -64,26 +64,26 @@ describe('an engine that is read here, and of which discovery tells', () => {
     const { engine, worker, until } = await reading();
     await engine.publish(batchOf(stored(10)));
     await expect.poll(() => evidence(worker), { timeout: 10_000 }).toContain('block_size=4');
-    worker.setTold(toldBy(16, '1a'));
+    worker.setDiscovered(discoveredWith(16, '1a'));
     await until('1a 4 declared 16');
   });
 
   it('has proved nothing when it is told of as another instance, until it speaks', async () => {
     const { engine, worker, until } = await reading();
-    worker.setTold(toldBy(16, '1a'));
+    worker.setDiscovered(discoveredWith(16, '1a'));
     await until('1a 16');
     await engine.publish(batchOf(stored(10)));
     await until('1a 4 declared 16');
     engine.stop();
     await engine.comeBack({ anew: true });
-    worker.setTold(toldBy(4, '2b'));
+    worker.setDiscovered(discoveredWith(4, '2b'));
     await until('2b 4');
     expect(evidence(worker)).not.toContain('BlockStored');
   });
 
   it('keeps what it proved since it was started anew when discovery tells of that only later', async () => {
     const { engine, worker, until } = await reading();
-    worker.setTold(toldBy(16, '1a'));
+    worker.setDiscovered(discoveredWith(16, '1a'));
     await engine.publish(batchOf(stored(10), stored(20, 10)));
     await until('1a 4 declared 16');
     const { revision } = worker.report;
@@ -94,19 +94,19 @@ describe('an engine that is read here, and of which discovery tells', () => {
     await expect
       .poll(() => [evidence(worker), worker.report.revision > revision], { timeout: 10_000 })
       .toEqual([expect.stringContaining('BlockStored'), true]);
-    worker.setTold(toldBy(16, '2b'));
+    worker.setDiscovered(discoveredWith(16, '2b'));
     await until('2b 4 declared 16');
-    worker.setTold(toldBy(16, '3c'));
+    worker.setDiscovered(discoveredWith(16, '3c'));
     await until('3c 16');
   }, 30_000);
 
   it('is the same one, with nothing known of its model, while discovery does not list it', async () => {
     const { worker, until } = await reading();
-    worker.setTold(toldBy(16, '1a'));
+    worker.setDiscovered(discoveredWith(16, '1a'));
     const { revision } = worker.report;
-    worker.setTold(undefined);
+    worker.setDiscovered(undefined);
     await until('1a nothing');
-    worker.setTold(toldBy(16, '1a'));
+    worker.setDiscovered(discoveredWith(16, '1a'));
     await until('1a 16');
     expect(worker.report.revision).toBe(revision + 2n);
   });

@@ -98,14 +98,14 @@ describe('a fleet index', () => {
     const { index } = make();
     applyAll(index, 'w-1', start(), part([1, 2]), part([3]), end(7), changes(8, stored([4]), removed([3])));
     expect(find(index, [1, 2, 3, 4])).toEqual(['w-1/0 2,2,2,2']);
-    expect(index.pictureOf('w-1')).toEqual({ picture: 'exact', reason: '' });
+    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'exact', reason: '' });
     expect(index.positionOf('w-1')).toEqual({ streamId: 's-1', sequence: 8 });
   });
 
   it('G3: says until the snapshot is complete that blocks may be missing, and cannot be resumed before', () => {
     const { index } = make();
     applyAll(index, 'w-1', start(), part([1]));
-    expect(index.pictureOf('w-1')).toEqual({ picture: 'partial', reason: 'its snapshot is under way' });
+    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'partial', reason: 'its snapshot is under way' });
     expect(index.positionOf('w-1')).toBeUndefined();
   });
 
@@ -122,8 +122,8 @@ describe('a fleet index', () => {
     applyAll(index, 'w-1', start(), part([1], 16), end(), changes(1, stored([2], 16), stored([3])));
     expect(mismatches).toHaveLength(2);
     expect(find(index, [3])).toEqual(['w-1/0 1,1,1,1']);
-    expect(index.pictureOf('w-1').picture).toBe('partial');
-    expect(index.pictureOf('w-1').reason).toContain('16 tokens wide');
+    expect(index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(index.cacheViewOf('w-1').reason).toContain('16 tokens wide');
   });
 
   it('counts each tier with those above it, and puts the longest match first', () => {
@@ -217,17 +217,20 @@ describe('a fleet index', () => {
     const { index } = make();
     const partial: RankStatus = { rank: 1, picture: 'partial', reason: 'too old', blockCount: 0 };
     applyAll(index, 'w-1', start({ ranks: [exact(0), partial] }), end());
-    expect(index.pictureOf('w-1')).toEqual({ picture: 'partial', reason: 'rank 1: too old' });
-    expect([index.pictureOfRank('w-1', 0), index.pictureOfRank('w-1', 1)]).toEqual(['exact', 'partial']);
+    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'partial', reason: 'rank 1: too old' });
+    expect([index.cacheViewOfRank('w-1', 0), index.cacheViewOfRank('w-1', 1)]).toEqual(['exact', 'partial']);
     applyAll(index, 'w-1', { type: 'rank_state', status: exact(1) });
-    expect(index.pictureOf('w-1').picture).toBe('exact');
+    expect(index.cacheViewOf('w-1').picture).toBe('exact');
   });
 
   it('says in the words of the sidecar why nothing is read of its engine', () => {
     const { index } = make();
     const silent = { ...start({ ranks: [] }), reason: 'the engine publishes no KV events' } as RelayMessage;
     applyAll(index, 'w-1', silent, end());
-    expect(index.pictureOf('w-1')).toEqual({ picture: 'none', reason: 'the engine publishes no KV events' });
+    expect(index.cacheViewOf('w-1')).toEqual({
+      picture: 'none',
+      reason: 'the engine publishes no KV events',
+    });
   });
 
   it('stops at the bound of a worker, credits what it has, and says that blocks are missing', () => {
@@ -244,7 +247,7 @@ describe('a fleet index', () => {
     applyAll(index, 'w-1', changes(3, stored([9])));
     expect(find(index, [2])).toEqual(['w-1/0 1,1,1,1']);
     expect(find(index, [9])).toEqual(['w-1/0 1,1,1,1']);
-    expect(index.pictureOf('w-1')).toMatchObject({ picture: 'partial' });
+    expect(index.cacheViewOf('w-1')).toMatchObject({ picture: 'partial' });
     expect(tally.eventsOf('stored', 'no_room')).toBe(1);
   });
 
@@ -256,8 +259,8 @@ describe('a fleet index', () => {
       sequenceHashes: many,
     };
     applyAll(index, 'w-1', start(), whole, end());
-    expect(index.pictureOf('w-1').picture).toBe('partial');
-    expect(index.pictureOf('w-1').reason).toContain('index is full');
+    expect(index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(index.cacheViewOf('w-1').reason).toContain('index is full');
     expect(index.find(askedPrompt(many.subarray(0, 80)))).toMatchObject([
       { target: 'w-1', blocks: [10, 10, 10, 10] },
     ]);

@@ -32,7 +32,7 @@ function make(options: FleetIndexingOptions = {}): Made {
       view,
       reportOf: () => undefined,
       reported: () => true,
-      pictured: () => undefined,
+      cacheViewChanged: () => undefined,
       mismatchedEvents: () => undefined,
     },
     edge: {} as FleetIndexingModules['edge'],

@@ -252,8 +252,8 @@ describe('how much is known of a rank', () => {
     fleet.add('w-1', [full(0), other(1)]);
     fleet.store('w-1', prompt, range(0, 28));
     expect(fleet.find(prompt)).toEqual(['w-1 28,28,28,28']);
-    expect(fleet.index.pictureOfRank('w-1', 0)).toBe('approximate');
-    expect(fleet.index.pictureOf('w-1')).toEqual({
+    expect(fleet.index.cacheViewOfRank('w-1', 0)).toBe('approximate');
+    expect(fleet.index.cacheViewOf('w-1')).toEqual({
       picture: 'approximate',
       reason:
         'its KV cache group 1 (hologram) is of a kind that this version does not know: what is predicted may be more or less than the truth',
@@ -264,10 +264,10 @@ describe('how much is known of a rank', () => {
     const fleet = new Fleet();
     const groups = [full(0), state(1, 96)];
     fleet.add('w-1', groups, { cacheGroups: [], alignmentTokens: 16, dropsLastBlock: false });
-    expect(fleet.index.pictureOf('w-1').reason).toContain('multiples of 16 tokens, inside blocks');
+    expect(fleet.index.cacheViewOf('w-1').reason).toContain('multiples of 16 tokens, inside blocks');
     const { windowTokens: _, ...nameless } = sliding(1, 1);
     fleet.add('w-2', [full(0), nameless]);
-    expect(fleet.index.pictureOf('w-2').reason).toContain(
+    expect(fleet.index.cacheViewOf('w-2').reason).toContain(
       'its KV cache group 1 (sliding_window) names no window',
     );
   });
@@ -278,8 +278,8 @@ describe('how much is known of a rank', () => {
     fleet.add('w-1', [], reportedHits(unknown));
     fleet.store('w-1', prompt, range(0, 28));
     expect(fleet.find(prompt)).toEqual(['w-1 27,27,27,27']);
-    expect(fleet.index.pictureOf('w-1').picture).toBe('approximate');
-    expect(fleet.index.pictureOf('w-1').reason).toContain(
+    expect(fleet.index.cacheViewOf('w-1').picture).toBe('approximate');
+    expect(fleet.index.cacheViewOf('w-1').reason).toContain(
       'it decodes speculatively, and only its /server_info',
     );
     for (const dropsLastHitBlock of [true, false])
@@ -290,18 +290,18 @@ describe('how much is known of a rank', () => {
     const fleet = new Fleet();
     fleet.add('w-1', []);
     fleet.store('w-1', prompt, range(0, 2), sliding(3, 64));
-    expect(fleet.index.pictureOf('w-1')).toMatchObject({ picture: 'approximate' });
-    expect(fleet.index.pictureOf('w-1').reason).toContain('KV cache group 3');
+    expect(fleet.index.cacheViewOf('w-1')).toMatchObject({ picture: 'approximate' });
+    expect(fleet.index.cacheViewOf('w-1').reason).toContain('KV cache group 3');
     fleet.apply('w-1', { type: 'rank_state', status: statusOf([full(0), sliding(3, 64)]) });
-    expect(fleet.index.pictureOf('w-1').picture).toBe('exact');
+    expect(fleet.index.cacheViewOf('w-1').picture).toBe('exact');
   });
 
   it('is partial where a group came with another width than it was named with', () => {
     const fleet = new Fleet();
     fleet.add('w-1', [full(0), sliding(1, 128, 64)]);
     fleet.store('w-1', prompt, [0], sliding(1, 128));
-    expect(fleet.index.pictureOf('w-1').picture).toBe('partial');
-    expect(fleet.index.pictureOf('w-1').reason).toContain('blocks of 64 tokens, and some came with 32');
+    expect(fleet.index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(fleet.index.cacheViewOf('w-1').reason).toContain('blocks of 64 tokens, and some came with 32');
   });
 
   it('is of nothing where the main group becomes another one, until its blocks come again', () => {

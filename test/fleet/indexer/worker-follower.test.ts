@@ -104,7 +104,7 @@ function follow(instanceId = 'i-1'): Made {
       tally,
       refusals,
       onLag: () => undefined,
-      onPicture: () => undefined,
+      onCacheView: () => undefined,
     },
   );
   const feed = new ScriptedFeed();

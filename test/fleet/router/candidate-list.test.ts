@@ -36,7 +36,7 @@ describe('who may be chosen', () => {
     list.update(members(fleet));
     const before = list.candidates;
     expect(list.update(members(fleet))).toBe(false);
-    fleet.pictured('w-1', 'exact');
+    fleet.cacheViewChanged('w-1', 'exact');
     expect(list.update(members(fleet))).toBe(false);
     expect(list.candidates).toBe(before);
   });

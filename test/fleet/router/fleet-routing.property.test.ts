@@ -109,7 +109,7 @@ class Story {
           view: this.#view,
           reportOf: () => undefined,
           reported: () => true,
-          pictured: () => undefined,
+          cacheViewChanged: () => undefined,
           mismatchedEvents: () => undefined,
         },
       },

@@ -52,7 +52,7 @@ class RoutedFleet {
           view: this.fleet.view(),
           reportOf: () => undefined,
           reported: () => true,
-          pictured: () => undefined,
+          cacheViewChanged: () => undefined,
           mismatchedEvents: () => undefined,
         },
       },

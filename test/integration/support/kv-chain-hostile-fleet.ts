@@ -74,7 +74,7 @@ export class HostileFleet {
         gate: new ConnectGate({}, { clock: this.#clock }),
         refusals: strictRefusals(),
         tally: new IndexTally(),
-        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
         hashUnitOf: () => 'token',
         contractOf: () => undefined,

@@ -111,7 +111,7 @@ export class SocketWorld {
         gate: new ConnectGate({}, { clock: systemClock }),
         refusals: strictRefusals(),
         tally: new IndexTally(),
-        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
         feedOf: () => this.#sidecar.stream,
         hashUnitOf: () => undefined,
         contractOf: () => undefined,
@@ -138,7 +138,7 @@ export class SocketWorld {
         for (const [rank, { held, payloads }] of this.engines.entries()) {
           // An engine that has published nothing may be one that keeps nothing for a replay.
           const pictures = payloads.length === 0 ? ['exact', 'partial'] : ['exact'];
-          expect(pictures).toContain(this.#index.pictureOfRank(TARGET, rank));
+          expect(pictures).toContain(this.#index.cacheViewOfRank(TARGET, rank));
           expect([...(credits.get(`${TARGET}/${rank}`) ?? [])].sort()).toEqual([...held].sort());
         }
       },

@@ -272,7 +272,7 @@ export class ChainWorld {
     for (const worker of this.workers) {
       for (const [rank, engine] of worker.engines.entries()) {
         const name = `${worker.target}/${rank}`;
-        const picture = this.#index.pictureOfRank(worker.target, rank);
+        const picture = this.#index.cacheViewOfRank(worker.target, rank);
         const credited = credits.get(name) ?? new Set();
         const extra = [...credited].filter((block) => !engine.held.has(block));
         const missing = [...engine.held].filter((block) => !credited.has(block));
@@ -313,7 +313,7 @@ export class ChainWorld {
     const reported = Number(this.#reported.get(worker.target)?.slice(2));
     if (credited.size > 0 && start !== undefined && start < reported)
       problems.push(`${name} is credited with blocks of start ${start}, and start ${reported} was reported`);
-    const picture = this.#index.pictureOfRank(worker.target, rank);
+    const picture = this.#index.cacheViewOfRank(worker.target, rank);
     const isPromise = PROMISES.has(picture);
     if (isPromise && credited.size > 0 && !worker.isConnected)
       problems.push(`${name} is ${picture} while its sidecar is lost`);
@@ -370,7 +370,7 @@ export class ChainWorld {
         gate: new ConnectGate({}, { clock: this.clock }),
         refusals: strictRefusals(),
         tally: this.#tally,
-        listener: { pictured: () => {}, mismatchedEvents: () => {} },
+        listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
         feedOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,
         hashUnitOf: () => undefined,
         contractOf: () => undefined,

@@ -1,4 +1,4 @@
-import type { Picture } from '../../../core/contract/picture.js';
+import type { CacheView } from '../../../core/contract/cache-view.js';
 import type { CacheUse, Decision } from '../routing.js';
 import type { LostReason } from './lost-hits.js';
 
@@ -14,6 +14,6 @@ export interface Prediction {
   /** Why the best was not chosen; undefined where it was, or the tokens are not known. */
   readonly lostReason: LostReason | undefined;
   /** How much was known of what the rank holds; `none` where the tokens are not known. */
-  readonly view: Picture;
+  readonly view: CacheView;
   readonly cacheUse: CacheUse;
 }

@@ -1,3 +1,4 @@
+import { CACHE_VIEWS } from '../../../core/contract/cache-view.js';
 import {
   blockSizeKindName,
   engineKindName,
@@ -5,7 +6,6 @@ import {
   engineStateName,
   evidenceSourceName,
 } from '../../../core/contract/names.js';
-import { PICTURES } from '../../../core/contract/picture.js';
 import type { ApiRoute, JsonSchema } from '../../../edge/http/api.js';
 import type { ProbeBoard } from '../../../edge/http/probe-board.js';
 import type { Cell, StatusContent, StatusTable, Tone } from '../../../edge/http/status-page.js';
@@ -85,7 +85,7 @@ const EVENTS_SCHEMA: JsonSchema = {
         required: ['rank', 'picture', 'reason', 'blockCount'],
         properties: {
           rank: { type: 'integer' },
-          picture: { type: 'string', enum: [...PICTURES] },
+          picture: { type: 'string', enum: [...CACHE_VIEWS] },
           reason: { type: 'string', description: 'Why the picture is not exact; empty when it is.' },
           blockCount: { type: 'integer', description: 'Blocks in the picture, all tiers.' },
           engineSequence: { type: 'integer' },

@@ -1,5 +1,5 @@
 import { cacheGroupToWire } from '../../../core/contract/cache-groups.js';
-import { WIRE_PICTURES } from '../../../core/contract/picture.js';
+import { WIRE_CACHE_VIEWS } from '../../../core/contract/cache-view.js';
 import { type Change, type RankState, SubscribeResponse, Tier } from '../../../gen/kvaccord/v1/kv_events.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../kv-events/relay.js';
 
@@ -105,7 +105,7 @@ function rankStateOf(status: RankStatus): RankState {
   const engineSequence = sequenceOf(status.engineSequence);
   return {
     dataParallelRank: status.rank,
-    picture: WIRE_PICTURES[status.picture],
+    picture: WIRE_CACHE_VIEWS[status.picture],
     ...(unknownBeforeSequence === undefined ? {} : { unknownBeforeSequence }),
     ...(engineSequence === undefined ? {} : { engineSequence }),
     reason: status.reason,

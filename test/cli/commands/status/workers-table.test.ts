@@ -23,8 +23,8 @@ describe('the table of a fleet', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('w-0', 'w-1', 'w-2', 'w-3');
     for (const target of ['w-0', 'w-1', 'w-2', 'w-3']) fleet.report(target);
-    fleet.pictured('w-0', 'exact');
-    fleet.pictured('w-1', 'partial', 'unknown before sequence 12');
+    fleet.cacheViewChanged('w-0', 'exact');
+    fleet.cacheViewChanged('w-1', 'partial', 'unknown before sequence 12');
     fleet.mismatched('w-2', 16);
     const [head, titles, ...rows] = linesOf(fleet);
     expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing mixed');

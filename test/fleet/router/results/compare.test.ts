@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Picture } from '../../../../src/core/contract/picture.js';
+import type { CacheView } from '../../../../src/core/contract/cache-view.js';
 import {
   type Amendment,
   compare,
@@ -70,7 +70,7 @@ describe('a result of an exact view', () => {
   });
 });
 
-it.each<readonly [Picture, [number, number], [number, number]]>([
+it.each<readonly [CacheView, [number, number], [number, number]]>([
   ['exact', [64, 0], [0, 32]],
   ['partial', [64, 0], [0, 0]],
   ['approximate', [0, 0], [0, 0]],

@@ -1,10 +1,10 @@
 import { buildReport, reportSubstance } from '../../core/contract/build-report.js';
-import type { ToldWorker } from '../../core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Endpoint } from '../discovery/source.js';
 
-export interface ToldMembersModules {
+export interface SidecarlessMembersModules {
   readonly clock: Clock;
   /** Takes a member's report; see `FleetRunner.reported`. */
   reported(target: string, report: CapabilityReport): boolean;
@@ -12,7 +12,7 @@ export interface ToldMembersModules {
 
 /** What was reported of one member last. */
 interface Held {
-  readonly told: ToldWorker;
+  readonly discovered: DiscoveredWorker;
   readonly revision: bigint;
   readonly substance: string;
 }
@@ -21,41 +21,41 @@ interface Held {
  * Reports for workers that have no sidecar what discovery tells of them. As
  * long as discovery lists one it counts as alive: nobody else can say.
  */
-export class ToldMembers {
-  readonly #modules: ToldMembersModules;
+export class SidecarlessMembers {
+  readonly #modules: SidecarlessMembersModules;
   readonly #held = new Map<string, Held>();
 
-  constructor(modules: ToldMembersModules) {
+  constructor(modules: SidecarlessMembersModules) {
     this.#modules = modules;
   }
 
   /** Takes discovery's full list, after the agreement has. Those that have a sidecar are left to it. */
   setEndpoints(endpoints: readonly Endpoint[]): void {
     const targets = new Set<string>();
-    for (const { target, address, told } of endpoints) {
-      if (address !== undefined || told === undefined) continue;
+    for (const { target, address, discovered } of endpoints) {
+      if (address !== undefined || discovered === undefined) continue;
       targets.add(target);
-      this.#report(target, told);
+      this.#report(target, discovered);
     }
     for (const target of this.#held.keys()) if (!targets.has(target)) this.#held.delete(target);
   }
 
-  #report(target: string, told: ToldWorker): void {
+  #report(target: string, discovered: DiscoveredWorker): void {
     const held = this.#held.get(target);
-    if (held?.told === told) return;
-    const isSameInstance = held?.told.instanceId === told.instanceId;
-    const report = toldReport(target, told, this.#modules.clock.wallMs());
+    if (held?.discovered === discovered) return;
+    const isSameInstance = held?.discovered.instanceId === discovered.instanceId;
+    const report = sidecarlessReport(target, discovered, this.#modules.clock.wallMs());
     const substance = reportSubstance(report);
     const isNews = !isSameInstance || held.substance !== substance;
     const revision = isSameInstance ? held.revision + (isNews ? 1n : 0n) : 1n;
-    this.#held.set(target, { told, revision, substance });
+    this.#held.set(target, { discovered, revision, substance });
     if (isNews) this.#modules.reported(target, { ...report, revision });
   }
 }
 
-function toldReport(target: string, told: ToldWorker, nowMs: number): CapabilityReport {
-  const { instanceId, facts, warnings } = told;
-  const trouble = troubleOf(told);
+function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: number): CapabilityReport {
+  const { instanceId, facts, warnings } = discovered;
+  const trouble = troubleOf(discovered);
   return buildReport({
     workerId: target,
     instanceId,
@@ -73,7 +73,7 @@ function toldReport(target: string, told: ToldWorker, nowMs: number): Capability
 }
 
 /** Why what is told is not enough, in words for whoever started the worker: no sidecar's flag would help it. */
-function troubleOf({ trouble, facts, warnings }: ToldWorker): string | undefined {
+function troubleOf({ trouble, facts, warnings }: DiscoveredWorker): string | undefined {
   if (trouble !== undefined) return trouble;
   const hasSize = facts.some((fact) => fact.type === 'block_size' && fact.forContract);
   const hasModel = facts.some((fact) => fact.type === 'field' && fact.field === 'model.served_names');

@@ -8,13 +8,20 @@ import { Picture as WirePicture } from '../../gen/kvaccord/v1/kv_events.js';
  * contradict what was predicted. `stale`: what it held when it was last heard;
  * some of that may be gone, and some may be missing. `none`: nothing.
  */
-export type Picture = 'exact' | 'partial' | 'approximate' | 'doubted' | 'stale' | 'none';
+export type CacheView = 'exact' | 'partial' | 'approximate' | 'doubted' | 'stale' | 'none';
 
 /** The best first. */
-export const PICTURES: readonly Picture[] = ['exact', 'partial', 'approximate', 'doubted', 'stale', 'none'];
+export const CACHE_VIEWS: readonly CacheView[] = [
+  'exact',
+  'partial',
+  'approximate',
+  'doubted',
+  'stale',
+  'none',
+];
 
 /** Its number on the wire. */
-export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
+export const WIRE_CACHE_VIEWS: Readonly<Record<CacheView, WirePicture>> = {
   exact: WirePicture.EXACT,
   partial: WirePicture.PARTIAL,
   approximate: WirePicture.APPROXIMATE,
@@ -30,6 +37,6 @@ export const WIRE_PICTURES: Readonly<Record<Picture, WirePicture>> = {
 export const NOTHING_PUBLISHED = 'the engine has published nothing yet, or keeps nothing of it';
 
 /** What is known of the whole when this is known of its parts: the worse of two. */
-export function worsePicture(one: Picture, other: Picture): Picture {
-  return PICTURES.indexOf(one) >= PICTURES.indexOf(other) ? one : other;
+export function worseCacheView(one: CacheView, other: CacheView): CacheView {
+  return CACHE_VIEWS.indexOf(one) >= CACHE_VIEWS.indexOf(other) ? one : other;
 }

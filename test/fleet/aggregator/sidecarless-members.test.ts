@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import type { ToldWorker } from '../../../src/core/contract/told-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
-import { ToldMembers } from '../../../src/fleet/aggregator/told-members.js';
+import { SidecarlessMembers } from '../../../src/fleet/aggregator/sidecarless-members.js';
 import type { Endpoint } from '../../../src/fleet/discovery/source.js';
 import type { CapabilityReport } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { modelCard } from '../../support/dynamo-folder.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
-function toldBy(size: number, instanceId = '1a'): ToldWorker {
+function discoveredWith(size: number, instanceId = '1a'): DiscoveredWorker {
   const options = { origin: 'file card', observedAtMs: 0, instanceId, adapters: [] };
   return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
 }
 
 function members(): { reports: CapabilityReport[]; list(...endpoints: Endpoint[]): string[] } {
   const reports: CapabilityReport[] = [];
-  const told = new ToldMembers({
+  const discovered = new SidecarlessMembers({
     clock: new FakeClock(),
     reported: (_target, report) => reports.push(report) > 0,
   });
@@ -23,7 +23,7 @@ function members(): { reports: CapabilityReport[]; list(...endpoints: Endpoint[]
     reports,
     list: (...endpoints) => {
       const before = reports.length;
-      told.setEndpoints(endpoints);
+      discovered.setEndpoints(endpoints);
       return reports
         .slice(before)
         .map(({ workerId, instanceId, revision, contract }) =>
@@ -36,19 +36,19 @@ function members(): { reports: CapabilityReport[]; list(...endpoints: Endpoint[]
 describe('a member without a sidecar', () => {
   it('is reported as discovery tells of it, anew when that changes, and as another instance when it is one', () => {
     const { list } = members();
-    expect(list({ target: 'a', told: toldBy(16) })).toEqual(['a 1a 1 16']);
-    expect(list({ target: 'a', told: toldBy(16) })).toEqual([]);
-    expect(list({ target: 'a', told: toldBy(32) })).toEqual(['a 1a 2 32']);
-    expect(list({ target: 'a', told: toldBy(32, '2b') })).toEqual(['a 2b 1 32']);
+    expect(list({ target: 'a', discovered: discoveredWith(16) })).toEqual(['a 1a 1 16']);
+    expect(list({ target: 'a', discovered: discoveredWith(16) })).toEqual([]);
+    expect(list({ target: 'a', discovered: discoveredWith(32) })).toEqual(['a 1a 2 32']);
+    expect(list({ target: 'a', discovered: discoveredWith(32, '2b') })).toEqual(['a 2b 1 32']);
     expect(list()).toEqual([]);
-    expect(list({ target: 'a', told: toldBy(32, '2b') })).toEqual(['a 2b 1 32']);
+    expect(list({ target: 'a', discovered: discoveredWith(32, '2b') })).toEqual(['a 2b 1 32']);
   });
 
   it('whose card lacks something says what, with the reason, and no flag of a sidecar', () => {
     const { reports, list } = members();
     const card = { card_json: { kv_cache_block_size: 'many' } };
     const options = { origin: 'file card', observedAtMs: 0, instanceId: '1a', adapters: [] };
-    list({ target: 'a', told: readRegisteredWorker(card, options) });
+    list({ target: 'a', discovered: readRegisteredWorker(card, options) });
     const [report] = reports;
     expect(report && readReport(report)).toMatchObject({
       usable: false,
@@ -61,7 +61,7 @@ describe('a member without a sidecar', () => {
 
   it('has a report that can be compared, with the card as evidence', () => {
     const { reports, list } = members();
-    list({ target: 'a', told: toldBy(16) });
+    list({ target: 'a', discovered: discoveredWith(16) });
     const [report] = reports;
     expect(report && readReport(report)).toMatchObject({
       workerId: 'a',
@@ -76,15 +76,15 @@ describe('a member without a sidecar', () => {
 
   it('of which nothing is known is incomplete, for the reason that discovery gives', () => {
     const { reports, list } = members();
-    list({ target: 'a', told: { instanceId: '1', facts: [], warnings: [], trouble: 'no card' } });
+    list({ target: 'a', discovered: { instanceId: '1', facts: [], warnings: [], trouble: 'no card' } });
     const [report] = reports;
     expect(report && readReport(report)).toMatchObject({ usable: false, reasons: ['no card'] });
   });
 
   it('is left to its sidecar where it has one', () => {
     const { list } = members();
-    expect(list({ target: 'a', address: 'a:1', told: toldBy(16) }, { target: 'b', pending: 'soon' })).toEqual(
-      [],
-    );
+    expect(
+      list({ target: 'a', address: 'a:1', discovered: discoveredWith(16) }, { target: 'b', pending: 'soon' }),
+    ).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Fact } from './facts.js';
 
 /** What a discovery source itself knows of a worker, such as from the model card that it registered. */
-export interface ToldWorker {
+export interface DiscoveredWorker {
   /** New at every start of the worker. */
   readonly instanceId: string;
   readonly facts: readonly Fact[];

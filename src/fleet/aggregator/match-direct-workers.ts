@@ -1,9 +1,9 @@
 import type { Endpoint } from '../discovery/source.js';
 
 /** Discovery's list, shared out. */
-export interface Claims {
+export interface DirectWorkerMatches {
   /** What discovery knows of the workers that somebody here reads, by the name that they are read under. */
-  readonly claimed: ReadonlyMap<string, Endpoint>;
+  readonly matched: ReadonlyMap<string, Endpoint>;
   /** Members of their own. */
   readonly rest: readonly Endpoint[];
   /** Names that could mean several workers, for an operator. */
@@ -19,34 +19,34 @@ const MAX_NAMED = 5;
  * of it, another one of its names. While the one that it meant before (by its
  * instance in `held`) is there, it means that.
  */
-export function claimTold(
+export function matchDirectWorkers(
   endpoints: readonly Endpoint[],
   names: ReadonlySet<string>,
   held: ReadonlyMap<string, string>,
-): Claims {
-  if (names.size === 0) return { claimed: new Map(), rest: endpoints, problems: [] };
+): DirectWorkerMatches {
+  if (names.size === 0) return { matched: new Map(), rest: endpoints, problems: [] };
   const meant = new Map<string, Endpoint[]>();
   for (const endpoint of endpoints) {
     const own = names.has(endpoint.target)
       ? endpoint.target
-      : endpoint.told?.aliases?.find((alias) => names.has(alias));
+      : endpoint.discovered?.aliases?.find((alias) => names.has(alias));
     if (own === undefined) continue;
     const others = meant.get(own);
     if (others === undefined) meant.set(own, [endpoint]);
     else others.push(endpoint);
   }
-  const claimed = new Map<string, Endpoint>();
+  const matched = new Map<string, Endpoint>();
   const problems: string[] = [];
   for (const [name, candidates] of meant) {
     const chosen =
       candidates.find(({ target }) => target === name) ??
-      candidates.find(({ told }) => told?.instanceId === held.get(name)) ??
+      candidates.find(({ discovered }) => discovered?.instanceId === held.get(name)) ??
       (candidates.length === 1 ? candidates[0] : undefined);
-    if (chosen !== undefined) claimed.set(name, chosen);
+    if (chosen !== undefined) matched.set(name, chosen);
     else problems.push(ambiguous(name, candidates));
   }
-  const taken = new Set(claimed.values());
-  return { claimed, rest: endpoints.filter((endpoint) => !taken.has(endpoint)), problems };
+  const taken = new Set(matched.values());
+  return { matched, rest: endpoints.filter((endpoint) => !taken.has(endpoint)), problems };
 }
 
 function ambiguous(name: string, candidates: readonly Endpoint[]): string {

@@ -11,7 +11,7 @@ import { seededRandom } from '../src/edge/platform/random.js';
 import type { AskedIndex } from '../src/fleet/indexer/asked-index.js';
 import type { Candidate } from '../src/fleet/router/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
-import { GroupRouter, type Reservation } from '../src/fleet/router/group-router.js';
+import { type Reservation, WorkerSelector } from '../src/fleet/router/worker-selector.js';
 import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
@@ -177,14 +177,14 @@ function noRounds(): Rounds {
 class Measured {
   readonly tokensPerBlock: number;
   readonly rounds: Rounds = noRounds();
-  readonly #router: GroupRouter;
+  readonly #router: WorkerSelector;
   readonly #active: Reservation[] = [];
   readonly #plain: PlainWorkers;
   readonly #plainActive: { readonly worker: number; readonly hashes: readonly number[] }[] = [];
 
   constructor(tokensPerBlock: number) {
     this.tokensPerBlock = tokensPerBlock;
-    this.#router = new GroupRouter(
+    this.#router = new WorkerSelector(
       { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
       { random: seededRandom(1) },
     );

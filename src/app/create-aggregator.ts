@@ -16,7 +16,7 @@ export interface CreateAggregatorOptions extends AggregatorOptions, FleetPartsOp
 
 export interface CreateAggregatorModules
   extends Omit<AggregatorModules, 'dialer' | 'parts'>,
-    Pick<FleetPartsModules, 'createDirectWorker' | 'isReachable'> {}
+    Pick<FleetPartsModules, 'createEngineReader' | 'isReachable'> {}
 
 /** An aggregator that is not started yet, with what lives on its fleet. */
 export interface CreatedAggregator extends Omit<FleetParts, 'parts'> {
@@ -28,13 +28,13 @@ export function createAggregator(
   options: CreateAggregatorOptions,
   modules: CreateAggregatorModules,
 ): CreatedAggregator {
-  const { clock, random, logger, registry, security, isReachable, createDirectWorker } = modules;
+  const { clock, random, logger, registry, security, isReachable, createEngineReader } = modules;
   const { parts, ...made } = createFleetParts(options, {
     clock,
     random,
     logger,
     registry,
-    createDirectWorker,
+    createEngineReader,
     ...(isReachable === undefined ? {} : { isReachable }),
   });
   const dialer = new RpcDialer({}, { clock, security });

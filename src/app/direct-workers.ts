@@ -1,5 +1,4 @@
-import type { DirectWorkerOptions } from '../fleet/indexer/direct-worker.js';
-import type { CreateDirectWorker } from '../fleet/indexer/direct-workers.js';
+import type { CreateEngineReader, DirectWorkerOptions } from '../fleet/indexer/direct-worker.js';
 import { readDirectSources } from './direct-sources.js';
 
 /** The engines without a sidecar that this process reads itself. */
@@ -32,10 +31,10 @@ export function directWorkersOf(engines: DirectEngines, version: string): Direct
 }
 
 /** Loads what reads engines directly, ZeroMQ among it; undefined where there is no engine to read. */
-export async function loadDirectReader(
+export async function loadEngineReader(
   workers: readonly DirectWorkerOptions[],
-): Promise<CreateDirectWorker | undefined> {
+): Promise<CreateEngineReader | undefined> {
   if (workers.length === 0) return undefined;
-  const { DirectWorker } = await import('../fleet/indexer/direct-worker.js');
-  return (options, modules) => new DirectWorker(options, modules);
+  const { EngineEventReader } = await import('../worker/kv-events/engine-event-reader.js');
+  return (modules) => new EngineEventReader({}, modules);
 }

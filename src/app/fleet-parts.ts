@@ -5,13 +5,13 @@ import type { Logger } from '../edge/platform/logger.js';
 import type { Random } from '../edge/platform/random.js';
 import { systemEventLoop } from '../edge/platform/time/event-loop.js';
 import type { CreateFleetPart } from '../fleet/aggregator/fleet-part.js';
-import type { CreateDirectWorker } from '../fleet/indexer/direct-workers.js';
+import type { CreateEngineReader } from '../fleet/indexer/direct-worker.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
 import { DEFAULT_COST_WEIGHTS } from '../fleet/router/cost.js';
-import { FleetRouting, type FleetRoutingOptions } from '../fleet/router/fleet-routing.js';
+import { FleetRouter, type FleetRouterOptions } from '../fleet/router/fleet-router.js';
 
 /** The command's defaults, without lines of the log about decisions. */
-const DEFAULT_ROUTING: FleetRoutingOptions = {
+const DEFAULT_ROUTING: FleetRouterOptions = {
   mode: 'kv',
   temperature: 0,
   weights: DEFAULT_COST_WEIGHTS,
@@ -22,7 +22,7 @@ export interface FleetPartsOptions {
   /** How the index is kept; absent: there is neither index nor router. */
   readonly indexing?: FleetIndexingOptions;
   /** How the router chooses, where that is not the default; absent: there is no router. */
-  readonly routing?: Partial<FleetRoutingOptions>;
+  readonly routing?: Partial<FleetRouterOptions>;
 }
 
 export interface FleetPartsModules {
@@ -31,7 +31,7 @@ export interface FleetPartsModules {
   readonly logger: Logger;
   readonly registry: Registry;
   /** Reads engines without a sidecar; needed where `indexing` names some. */
-  readonly createDirectWorker?: CreateDirectWorker | undefined;
+  readonly createEngineReader?: CreateEngineReader | undefined;
   /** Whether requests can be sent to a member; by default to each. */
   isReachable?(member: MemberView): boolean;
 }
@@ -43,26 +43,26 @@ export interface FleetParts {
   /** The index; there once the aggregator has made its parts. Throws before, and where there is none. */
   indexing(): FleetIndexing;
   /** The router; there once the aggregator has made its parts. Throws before, and where there is none. */
-  routing(): FleetRouting;
+  routing(): FleetRouter;
 }
 
 /** Makes the index and the router of a fleet. */
 export function createFleetParts(options: FleetPartsOptions, modules: FleetPartsModules): FleetParts {
-  const { createDirectWorker, isReachable, ...shared } = modules;
+  const { createEngineReader, isReachable, ...shared } = modules;
   let indexing: FleetIndexing | undefined;
-  let routing: FleetRouting | undefined;
+  let routing: FleetRouter | undefined;
   const createIndexing: CreateFleetPart = ({ runner, edge }) => {
     indexing = new FleetIndexing(options.indexing ?? {}, {
       ...shared,
       edge,
       turns: systemEventLoop,
       fleet: runner,
-      ...(createDirectWorker === undefined ? {} : { createDirectWorker }),
+      ...(createEngineReader === undefined ? {} : { createEngineReader }),
     });
     return indexing;
   };
   const createRouting: CreateFleetPart = ({ runner, edge }) => {
-    routing = new FleetRouting(
+    routing = new FleetRouter(
       { ...DEFAULT_ROUTING, ...options.routing },
       {
         ...shared,

@@ -4,7 +4,7 @@ import { systemRandom } from '../edge/platform/random.js';
 import type { FleetWatch } from '../fleet/aggregator/fleet-watch.js';
 import type { DirectWorkerOptions } from '../fleet/indexer/direct-worker.js';
 import type { DirectWorkers } from '../fleet/indexer/direct-workers.js';
-import { loadDirectReader } from './direct-workers.js';
+import { loadEngineReader } from './direct-workers.js';
 
 /**
  * Reads engines for what their events prove, as members of `fleet`, where no
@@ -16,8 +16,8 @@ export async function observeEngines(
   workers: readonly DirectWorkerOptions[],
   modules: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<DirectWorkers | undefined> {
-  const createDirectWorker = await loadDirectReader(workers);
-  if (createDirectWorker === undefined) return undefined;
+  const createEngineReader = await loadEngineReader(workers);
+  if (createEngineReader === undefined) return undefined;
   const { DirectWorkers: Observers } = await import('../fleet/indexer/direct-workers.js');
   const report = (): void => {
     while (observers.reportOne());
@@ -25,7 +25,7 @@ export async function observeEngines(
   const observers: DirectWorkers = new Observers(workers, {
     ...modules,
     random: systemRandom,
-    createDirectWorker,
+    createEngineReader,
     reported: (target, capabilities) => fleet.reported(target, capabilities),
     onNews: report,
   });

@@ -9,11 +9,11 @@ import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
 import type { Aggregator } from '../fleet/aggregator/aggregator.js';
 import type { FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
-import type { FleetRoutingOptions } from '../fleet/router/fleet-routing.js';
+import type { FleetRouterOptions } from '../fleet/router/fleet-router.js';
 import type { RouterMode, Routing } from '../fleet/router/routing.js';
 import { type AgreementSettings, agreementOptionsOf } from './agreement-options.js';
 import { createAggregator } from './create-aggregator.js';
-import { type DirectEngines, directWorkersOf, loadDirectReader } from './direct-workers.js';
+import { type DirectEngines, directWorkersOf, loadEngineReader } from './direct-workers.js';
 import { hasDiscovery } from './has-discovery.js';
 import { type HttpSecuritySettings, httpSecurityOf } from './http-security.js';
 import { openSecurity } from './open-security.js';
@@ -126,7 +126,7 @@ export async function openAggregator(
       security,
       httpSecurity,
       registry,
-      createDirectWorker: await loadDirectReader(directWorkers),
+      createEngineReader: await loadEngineReader(directWorkers),
       ...(isReachable === undefined ? {} : { isReachable }),
     },
   );
@@ -159,7 +159,7 @@ function indexingOptionsOf(settings: IndexSettings): FleetIndexingOptions {
   };
 }
 
-function routingOptionsOf(settings: RouterSettings): FleetRoutingOptions {
+function routingOptionsOf(settings: RouterSettings): FleetRouterOptions {
   const { logLevel } = settings;
   return {
     mode: settings.routerMode,

@@ -4,7 +4,7 @@ import type { Logger } from '../edge/platform/logger.js';
 import { systemRandom } from '../edge/platform/random.js';
 import { RpcDialer } from '../edge/rpc/channel.js';
 import type { SecurityOptions } from '../edge/security/load-security.js';
-import type { AgreementFeed } from '../fleet/aggregator/agreement-feed.js';
+import type { AgreementSource } from '../fleet/aggregator/agreement-source.js';
 import { FleetWatch } from '../fleet/aggregator/fleet-watch.js';
 import { RemoteAgreement } from '../fleet/aggregator/remote-agreement.js';
 import { type AgreementSettings, agreementOptionsOf } from './agreement-options.js';
@@ -34,7 +34,7 @@ export async function openAgreementSource(
     /** The product's version. */
     readonly version: string;
   },
-): Promise<{ readonly source: AgreementFeed; close(): Promise<void> }> {
+): Promise<{ readonly source: AgreementSource; close(): Promise<void> }> {
   const { clock, logger, version } = modules;
   const { aggregator, group } = settings;
   // Before files are opened: a wrong target must leave nothing behind.

@@ -23,8 +23,7 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
   edge: ['core', 'gen'],
   engines: ['core', 'edge', 'gen'],
   worker: ['core', 'edge', 'engines', 'gen'],
-  // Workers without a sidecar: their events are read here.
-  fleet: ['core', 'edge', 'engines', 'gen', 'worker'],
+  fleet: ['core', 'edge', 'engines', 'gen'],
   frontend: ['core', 'edge', 'engines', 'fleet'],
   tools: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
   app: ['core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
@@ -61,6 +60,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'core/agreement': { mayImport: ['core/contract'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
+  'core/relay': { mayImport: ['core/blocks', 'core/contract'], isPure: true },
 
   'edge/platform': { mayImport: ['core/text'], isPlatform: true },
   'edge/security': { mayImport: ['edge/platform'] },
@@ -83,14 +83,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The list of all engines: no engine may import it.
   'engines/catalogue': { mayImport: ['core', 'edge', 'engines', 'gen'] },
 
-  'worker/kv-events': { mayImport: ['core/blocks', 'core/contract', 'edge/platform'] },
+  'worker/kv-events': { mayImport: ['core/blocks', 'core/contract', 'core/relay', 'edge/platform'] },
   'worker/topology': { mayImport: ['core', 'edge/platform', 'gen'] },
   'worker/sidecar': { mayImport: ['core', 'edge', 'engines', 'gen', 'worker'] },
 
   'fleet/discovery': { mayImport: ['core', 'edge', 'engines'] },
   'fleet/catalogue': { mayImport: ['core', 'edge/platform'] },
   'fleet/aggregator': { mayImport: ['core', 'edge', 'fleet/discovery', 'gen'] },
-  'fleet/indexer': { mayImport: ['core', 'edge', 'gen', 'worker/kv-events'] },
+  'fleet/indexer': { mayImport: ['core', 'edge', 'gen'] },
   'fleet/router': { mayImport: ['core', 'edge', 'fleet/indexer', 'gen'] },
 
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },

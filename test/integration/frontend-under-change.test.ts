@@ -9,7 +9,7 @@ import { sleep, systemClock } from '../../src/edge/platform/clock.js';
 import { seededRandom } from '../../src/edge/platform/random.js';
 import { baseUrlOf, buildCatalogue, type Catalogue } from '../../src/fleet/catalogue/catalogue.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../src/fleet/indexer/fleet-indexing.js';
-import { FleetRouting } from '../../src/fleet/router/fleet-routing.js';
+import { FleetRouter } from '../../src/fleet/router/fleet-router.js';
 import { Gateway } from '../../src/frontend/gateway/gateway.js';
 import { WorkerProxy } from '../../src/frontend/proxy/worker-proxy.js';
 import { makeReport, type ReportSketch, TestFleet } from '../support/fleet.js';
@@ -71,7 +71,7 @@ class Frontend {
   readonly registry = new Registry();
   readonly gateway: Gateway;
   readonly #proxy: WorkerProxy;
-  readonly #routing: FleetRouting;
+  readonly #routing: FleetRouter;
   readonly #indexing: FleetIndexing;
   #catalogue: Catalogue = { models: [], groups: [], reasons: [] };
   #revision = 0;
@@ -96,7 +96,7 @@ class Frontend {
       },
     );
     const weights = { overlapScoreWeight: 1, hostCacheHitWeight: 0.75, diskCacheHitWeight: 0.25 };
-    this.#routing = new FleetRouting(
+    this.#routing = new FleetRouter(
       { mode: 'kv', temperature: 0.5, weights, decisionLog: 'none' },
       {
         ...modules,

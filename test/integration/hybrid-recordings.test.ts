@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { hitRules, longestHit } from '../../src/core/blocks/longest-hit.js';
 import type { CacheGroup } from '../../src/core/contract/cache-groups.js';
+import type { RankStatus } from '../../src/core/relay/relay.js';
 import { callUnary } from '../../src/edge/rpc/call-unary.js';
 import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
 import { PromptHashes } from '../../src/fleet/indexer/prompt-hashes.js';
-import type { RankStatus } from '../../src/worker/kv-events/relay.js';
 import { call, indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';
 import { routerOf } from '../support/router-calls.js';

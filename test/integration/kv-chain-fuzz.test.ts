@@ -115,7 +115,7 @@ beforeAll(async () => {
 });
 
 /** A feed of one rank over sockets that say what they like. */
-async function feedOf(
+async function sourceOf(
   live: readonly Frames[],
   answers: readonly Frames[] | undefined,
   options: EngineEventReaderOptions = {},
@@ -156,7 +156,7 @@ describe('a feed whose engine says anything', () => {
           { maxLength: 40 },
         ),
         async (live) => {
-          const { feed, end } = await feedOf(live, undefined);
+          const { feed, end } = await sourceOf(live, undefined);
           const { refused, batches, duplicates } = feed.streamCounts;
           await end();
           expect(refused.frame_count + refused.sequence + batches + duplicates).toBe(live.length);
@@ -174,7 +174,7 @@ describe('a feed whose engine says anything', () => {
     );
     await fc.assert(
       fc.asyncProperty(some, some, async (live, answers) => {
-        const { feed, end } = await feedOf(live, answers);
+        const { feed, end } = await sourceOf(live, answers);
         await end();
         const { refused, batches, duplicates, replayedBatches } = feed.streamCounts;
         const taken = refused.frame_count + refused.sequence + duplicates + batches - replayedBatches;
@@ -193,10 +193,10 @@ describe('a feed whose engine says anything', () => {
     const live = [...claims, large, large].map(
       (payload, at): Frames => [Buffer.of(0xff, 0xfe), number(BigInt(at)), payload],
     );
-    const warm = await feedOf(live.slice(0, 100), undefined, { maxBlocks: 10_000 });
+    const warm = await sourceOf(live.slice(0, 100), undefined, { maxBlocks: 10_000 });
     await warm.end();
     const before = heldBytes();
-    const { feed, end } = await feedOf(live, undefined, { maxBlocks: 10_000 });
+    const { feed, end } = await sourceOf(live, undefined, { maxBlocks: 10_000 });
     expect(feed.streamCounts.batches).toBe(live.length);
     expect(heldBytes() - before).toBeLessThan(16 * MIB);
     expect(feed.counts.total('other', 'undecodable')).toBeGreaterThan(1_000);

@@ -12,9 +12,9 @@ import type { Aggregator, AggregatorAddresses } from '../../src/fleet/aggregator
 import { createDiscoverySource } from '../../src/fleet/discovery/create-source.js';
 import type { DiscoverySource } from '../../src/fleet/discovery/source.js';
 import { StaticSource } from '../../src/fleet/discovery/static.js';
-import { DirectWorker } from '../../src/fleet/indexer/direct-worker.js';
 import type { FleetIndexing, FleetIndexingOptions } from '../../src/fleet/indexer/fleet-indexing.js';
-import type { FleetRouting, FleetRoutingOptions } from '../../src/fleet/router/fleet-routing.js';
+import type { FleetRouter, FleetRouterOptions } from '../../src/fleet/router/fleet-router.js';
+import { EngineEventReader } from '../../src/worker/kv-events/engine-event-reader.js';
 import { Changes } from './changes.js';
 import { RecordingLogger } from './recording-logger.js';
 
@@ -26,7 +26,7 @@ interface Places {
   readonly listen?: Address | undefined;
   readonly httpListen?: Address | undefined;
   readonly indexing?: FleetIndexingOptions;
-  readonly routing?: Partial<FleetRoutingOptions>;
+  readonly routing?: Partial<FleetRouterOptions>;
   /** A file that lists the workers, in place of a fixed list. */
   readonly workersFile?: string;
 }
@@ -40,7 +40,7 @@ export class AggregatorHarness {
   readonly dialer: RpcDialer;
   readonly registry: Registry = new Registry();
   readonly indexing: FleetIndexing;
-  readonly routing: FleetRouting;
+  readonly routing: FleetRouter;
   addresses: AggregatorAddresses | undefined;
 
   private constructor(source: DiscoverySource, options: Partial<AgreementOptions>, places: Places) {
@@ -63,7 +63,7 @@ export class AggregatorHarness {
         security,
         httpSecurity: {},
         registry: this.registry,
-        createDirectWorker: (worker, its) => new DirectWorker(worker, its),
+        createEngineReader: (its) => new EngineEventReader({}, its),
       },
     );
     this.aggregator = made.aggregator;

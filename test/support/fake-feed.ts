@@ -1,8 +1,8 @@
-import type { AgreementFeed } from '../../src/fleet/aggregator/agreement-feed.js';
+import type { AgreementSource } from '../../src/fleet/aggregator/agreement-source.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 
 /** A feed that says what the test says. */
-export class FakeEventReader implements AgreementFeed {
+export class FakeEventReader implements AgreementSource {
   agreements: readonly Agreement[] = [];
   readonly trouble: undefined = undefined;
   readonly refusal: undefined = undefined;

@@ -1,6 +1,6 @@
 import { onOneLine } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
+import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
 import { judgeAgreements, type Question } from '../../fleet/aggregator/verdict.js';
 import type { LiveLine } from './live-line.js';
 
@@ -41,7 +41,7 @@ export interface WaitModules {
 
 /** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
 export function awaitAgreement(
-  feed: AgreementFeed,
+  feed: AgreementSource,
   options: WaitOptions,
   modules: WaitModules,
 ): Promise<WaitOutcome> {
@@ -102,13 +102,13 @@ export function awaitAgreement(
 }
 
 /** Whom is waited for, on one line; empty where that is about to be an outcome. */
-function waitingWords(feed: AgreementFeed, options: WaitOptions): string {
+function waitingWords(feed: AgreementSource, options: WaitOptions): string {
   if (feed.trouble !== undefined) return onOneLine(feed.trouble);
   const verdict = judgeAgreements(feed.agreements, options);
   return verdict.type === 'pending' ? onOneLine(verdict.text) : '';
 }
 
-function timedOut(feed: AgreementFeed, options: WaitOptions): WaitOutcome {
+function timedOut(feed: AgreementSource, options: WaitOptions): WaitOutcome {
   if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
   const verdict = judgeAgreements(feed.agreements, options);
   return verdict.type === 'pending' ? { type: 'timed_out', text: verdict.text } : verdict;

@@ -1,7 +1,7 @@
 import { onOneLine } from '../../core/text/printable.js';
 import { cutToWidth } from '../../core/text/text-width.js';
 import type { TextOutput } from '../../edge/platform/streams/standard-streams.js';
-import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
+import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 
 /** Goes to the start of the line and clears it. */
@@ -22,7 +22,7 @@ export class LiveLine {
   }
 
   /** Shows where the feed stands, in one line of the terminal's width. */
-  show(feed: AgreementFeed): void {
+  show(feed: AgreementSource): void {
     this.showText(summarise(feed));
   }
 
@@ -45,7 +45,7 @@ export class LiveLine {
   }
 }
 
-function summarise(feed: AgreementFeed): string {
+function summarise(feed: AgreementSource): string {
   const { agreements, trouble } = feed;
   const reported = agreements.flatMap(reportedSizes);
   // Those that are missing stand in the reasons, with what hinders them.

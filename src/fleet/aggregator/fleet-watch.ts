@@ -9,7 +9,7 @@ import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabi
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '../discovery/source.js';
 import { AgreementBoard } from './agreement-board.js';
-import type { AgreementFeed } from './agreement-feed.js';
+import type { AgreementSource } from './agreement-source.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
 import { matchDirectWorkers } from './match-direct-workers.js';
@@ -30,7 +30,7 @@ export interface FleetWatchModules {
 const MAX_LOGGED_PROBLEMS = 100;
 
 /** Finds a fleet's workers, watches each, and works out what they come to. */
-export class FleetWatch implements AgreementFeed {
+export class FleetWatch implements AgreementSource {
   readonly runner: FleetRunner;
   readonly board: AgreementBoard;
   /** Streams of sidecars that were ended for what came on them. */

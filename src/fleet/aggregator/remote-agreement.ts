@@ -13,7 +13,7 @@ import { ConnectError } from '../../edge/rpc/connect-error.js';
 import { readPeerReason } from '../../edge/rpc/errors.js';
 import type { WatchAgreementResponse } from '../../gen/kvaccord/v1/fleet.js';
 import { Agreement, AgreementState, FleetClient } from '../../gen/kvaccord/v1/fleet.js';
-import type { AgreementFeed } from './agreement-feed.js';
+import type { AgreementSource } from './agreement-source.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 
@@ -43,7 +43,7 @@ interface Break {
 }
 
 /** Follows a running aggregator, and dials it again for as long as it takes. */
-export class RemoteAgreement implements AgreementFeed {
+export class RemoteAgreement implements AgreementSource {
   readonly #options: RemoteAgreementOptions;
   readonly #modules: RemoteAgreementModules;
   readonly #stop = new AbortController();

@@ -8,7 +8,7 @@ import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';
 import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
-import type { Intake, Worked } from './intake.js';
+import type { QueuedTask, WorkQueue } from './work-queue.js';
 import type { FollowerStateName } from './worker-follower.js';
 
 /** How long guesses are believed and how many are kept; the settings' defaults are those of Dynamo's KV router. */
@@ -46,24 +46,27 @@ export class ApproximateIndex implements GroupIndex {
   readonly otherWidths: readonly number[] = [];
   readonly #options: ApproximateOptions;
   readonly #clock: Clock;
-  readonly #intake: Intake;
+  readonly #queue: WorkQueue;
   readonly #index = new PrefixIndex();
-  readonly #queue = new ExpiryQueue();
+  readonly #expiries = new ExpiryQueue();
   /** By target, then by rank. */
   readonly #holders = new Map<string, Map<number, number>>();
   readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
   #holdersVersion = 0;
-  readonly #sweeping: Worked = { step: () => !this.#index.sweep(SWEEP_SEGMENTS) };
+  readonly #sweeping: QueuedTask = { step: () => !this.#index.sweep(SWEEP_SEGMENTS) };
   readonly #one = new Uint32Array(2);
   #timer: Timer | undefined;
 
-  constructor(options: ApproximateIndexOptions, modules: { readonly clock: Clock; readonly intake: Intake }) {
+  constructor(
+    options: ApproximateIndexOptions,
+    modules: { readonly clock: Clock; readonly queue: WorkQueue },
+  ) {
     this.epoch = options.epoch;
     this.tokensPerBlock = options.tokensPerBlock;
     this.hashUnit = options.hashUnit;
     this.#options = options;
     this.#clock = modules.clock;
-    this.#intake = modules.intake;
+    this.#queue = modules.queue;
   }
 
   get blocks(): number {
@@ -79,7 +82,7 @@ export class ApproximateIndex implements GroupIndex {
     for (const target of [...this.#holders.keys()]) if (!offered.has(target)) this.forget(target);
   }
 
-  setFeed(): void {
+  setSource(): void {
     // Nothing is read of anybody.
   }
 
@@ -89,11 +92,11 @@ export class ApproximateIndex implements GroupIndex {
     this.#holders.delete(target);
     this.#holdersVersion += 1;
     for (const holder of ranks.values()) {
-      this.#queue.dropHolder(holder);
+      this.#expiries.dropHolder(holder);
       this.#names.delete(holder);
       this.#index.dropHolder(holder);
     }
-    this.#intake.add(this.#sweeping);
+    this.#queue.add(this.#sweeping);
   }
 
   find({ sequenceHashes }: AskedPrompt): readonly RankMatch[] {
@@ -156,9 +159,9 @@ export class ApproximateIndex implements GroupIndex {
         return false;
       }
       for (let at = from; at < from + piece.length; at += 8) {
-        this.#queue.touch(holder, view.getUint32(at, true), view.getUint32(at + 4, true), atMs);
+        this.#expiries.touch(holder, view.getUint32(at, true), view.getUint32(at + 4, true), atMs);
       }
-      if (this.#queue.size > this.#options.maxBlocks) this.#prune();
+      if (this.#expiries.size > this.#options.maxBlocks) this.#prune();
     }
     this.#setTimer();
     return true;
@@ -167,7 +170,7 @@ export class ApproximateIndex implements GroupIndex {
   close(): void {
     this.#timer?.clear();
     this.#timer = undefined;
-    this.#intake.delete(this.#sweeping);
+    this.#queue.delete(this.#sweeping);
   }
 
   /** Undefined when there is no room for another. */
@@ -192,9 +195,9 @@ export class ApproximateIndex implements GroupIndex {
   #expire(): void {
     const nowMs = this.#clock.monotonicMs();
     for (
-      let oldest = this.#queue.oldest;
+      let oldest = this.#expiries.oldest;
       oldest !== undefined && oldest.atMs <= nowMs;
-      oldest = this.#queue.oldest
+      oldest = this.#expiries.oldest
     ) {
       this.#dropOldest();
     }
@@ -202,13 +205,13 @@ export class ApproximateIndex implements GroupIndex {
 
   #prune(): void {
     const target = Math.floor(this.#options.maxBlocks * this.#options.pruneTargetRatio);
-    while (this.#queue.size > target) this.#dropOldest();
+    while (this.#expiries.size > target) this.#dropOldest();
   }
 
   #dropOldest(): void {
-    const { oldest } = this.#queue;
+    const { oldest } = this.#expiries;
     if (oldest === undefined) return;
-    this.#queue.dropOldest();
+    this.#expiries.dropOldest();
     this.#one[0] = oldest.low;
     this.#one[1] = oldest.high;
     try {
@@ -223,7 +226,7 @@ export class ApproximateIndex implements GroupIndex {
 
   /** One timer, for the oldest: memory comes back also when nobody asks. */
   #setTimer(): void {
-    const { oldest } = this.#queue;
+    const { oldest } = this.#expiries;
     if (this.#timer !== undefined || oldest === undefined) return;
     this.#timer = this.#clock.setTimer(oldest.atMs - this.#clock.monotonicMs(), () => {
       this.#timer = undefined;

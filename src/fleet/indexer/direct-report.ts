@@ -3,6 +3,7 @@ import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js'
 import { reportedSource } from '../../core/contract/event-source.js';
 import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/facts.js';
 import { type ObservedSize, observedFacts } from '../../core/contract/observed-size.js';
+import type { ZmqSource } from '../../core/relay/rank-source.js';
 import {
   BlockSizeKind,
   type CapabilityReport,
@@ -10,7 +11,6 @@ import {
   EngineState,
   EvidenceSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 
 /** What is known of a worker that has no sidecar. */
 export interface DirectKnowledge {

@@ -1,20 +1,39 @@
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { ObservedSize } from '../../core/contract/observed-size.js';
+import type { ZmqSource } from '../../core/relay/rank-source.js';
+import type { Relay } from '../../core/relay/relay.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import {
-  EngineEventReader,
-  type EngineEventReaderModules,
-} from '../../worker/kv-events/engine-event-reader.js';
-import type { ZmqSource } from '../../worker/kv-events/rank-source.js';
 import { directReport } from './direct-report.js';
-import type { Feed } from './feed.js';
-import { RelayFeed } from './relay-feed.js';
+import { LocalRelaySource } from './local-relay-source.js';
+import type { RelaySource } from './relay-source.js';
 
 /** How much later than its first events an engine that was started anew is told of: Dynamo lets a killed worker's card stand for 14 s. */
 const NAMING_MS = 60_000;
+
+/** Reads one engine's events, all ranks, as a relay; it is handed in, and the fleet does not know how. */
+export interface EngineReader extends Relay {
+  /** The engine start that is running, as in its report. Another one than before starts its cache view again. */
+  setInstance(instanceId: string): void;
+  /** One source for each data-parallel rank; reading begins with the first. */
+  setSources(sources: readonly ZmqSource[]): void;
+  /** Closes every socket. */
+  close(): Promise<void>;
+}
+
+export interface EngineReaderModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** The first block size that an event of a rank proves, and every later one that differs. */
+  readonly onObserved: (observed: ObservedSize) => void;
+  /** The publisher was restarted, so the engine itself probably was. */
+  readonly onPublisherRestart: (rank: number) => void;
+}
+
+export type CreateEngineReader = (modules: EngineReaderModules) => EngineReader;
 
 export interface DirectWorkerOptions {
   /** Its name in the fleet, and its `worker_id`. */
@@ -32,8 +51,7 @@ export interface DirectWorkerModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Test sockets in place of ZeroMQ. */
-  readonly sockets?: EngineEventReaderModules['sockets'];
+  readonly createEngineReader: CreateEngineReader;
   /** `report` is another one than before. */
   onReport(): void;
 }
@@ -44,10 +62,10 @@ export interface DirectWorkerModules {
  */
 export class DirectWorker {
   readonly target: string;
-  readonly feed: Feed;
+  readonly source: RelaySource;
   readonly #options: DirectWorkerOptions;
   readonly #modules: DirectWorkerModules;
-  readonly #engine: EngineEventReader;
+  readonly #engine: EngineReader;
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
   #discovered: DiscoveredWorker | undefined;
@@ -59,24 +77,20 @@ export class DirectWorker {
   #revision = 1n;
 
   constructor(options: DirectWorkerOptions, modules: DirectWorkerModules) {
-    const { clock, random, logger, sockets } = modules;
+    const { clock, random, logger, createEngineReader } = modules;
     this.target = options.target;
     this.#options = options;
     this.#modules = modules;
     this.#instanceId = random.uniqueId();
-    this.#engine = new EngineEventReader(
-      {},
-      {
-        clock,
-        random,
-        logger,
-        onObserved: (observed) => this.#observe(observed),
-        onPublisherRestart: () => this.#restart(),
-        ...(sockets === undefined ? {} : { sockets }),
-      },
-    );
+    this.#engine = createEngineReader({
+      clock,
+      random,
+      logger,
+      onObserved: (observed) => this.#observe(observed),
+      onPublisherRestart: () => this.#restart(),
+    });
     this.#engine.setInstance(this.#instanceId);
-    this.feed = new RelayFeed(this.#engine);
+    this.source = new LocalRelaySource(this.#engine);
   }
 
   /** What is known of it now. */

@@ -3,16 +3,13 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import type { DirectWorker, DirectWorkerModules, DirectWorkerOptions } from './direct-worker.js';
-
-/** Makes a direct worker: ZeroMQ and all that reads with it are loaded only where there is one. */
-export type CreateDirectWorker = (options: DirectWorkerOptions, modules: DirectWorkerModules) => DirectWorker;
+import { type CreateEngineReader, DirectWorker, type DirectWorkerOptions } from './direct-worker.js';
 
 export interface DirectWorkersModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly createDirectWorker: CreateDirectWorker;
+  readonly createEngineReader: CreateEngineReader;
   /** A member's report; false when it was not taken, because the member is not listed. */
   reported(target: string, report: CapabilityReport): boolean;
   /** There is a report to give, by `reportOne`. */
@@ -68,11 +65,12 @@ export class DirectWorkers {
   }
 
   #create(options: DirectWorkerOptions): DirectWorker {
-    const { clock, random, logger, createDirectWorker, onNews } = this.#modules;
-    const worker: DirectWorker = createDirectWorker(options, {
+    const { clock, random, logger, createEngineReader, onNews } = this.#modules;
+    const worker: DirectWorker = new DirectWorker(options, {
       clock,
       random,
       logger,
+      createEngineReader,
       onReport: () => {
         this.#unreported.add(worker);
         onNews();

@@ -10,14 +10,14 @@ import type { Random } from '../../edge/platform/random.js';
 import type { StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { Contract } from '../../gen/kvaccord/v1/capabilities.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
-import type { Feed } from './feed.js';
 import { FleetIndex, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
 import type { IndexTally } from './index-tally.js';
-import type { Intake, Worked } from './intake.js';
 import type { ReasonedCacheView } from './known-rank.js';
 import { MismatchReporter } from './mismatch-reporter.js';
 import { reportedHits } from './rank-rules.js';
+import type { RelaySource } from './relay-source.js';
+import type { QueuedTask, WorkQueue } from './work-queue.js';
 import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
 /** What the index tells the agreement; `FleetRunner` is one. */
@@ -42,13 +42,13 @@ export interface EpochIndexOptions extends EpochContract {
 export interface EpochIndexModules {
   readonly clock: Clock;
   readonly random: Random;
-  readonly intake: Intake;
+  readonly queue: WorkQueue;
   readonly gate: ConnectGate;
   readonly tally: IndexTally;
   readonly refusals: StreamRefusals;
   readonly listener: IndexListener;
   /** The way to a worker's events; undefined while there is none. */
-  feedOf(target: string): Feed | undefined;
+  sourceOf(target: string): RelaySource | undefined;
   /** What a worker's report says of the unit; undefined when it says nothing. */
   hashUnitOf(target: string): HashUnitName | undefined;
   /** The contract of a worker's report, the same object until another report comes; undefined before the first. */
@@ -79,25 +79,25 @@ export class EpochIndex implements GroupIndex {
   readonly #followed = new Map<string, Followed>();
   /** Workers of which something else may be known than was told. */
   readonly #changed = new Set<string>();
-  readonly #telling: Worked = { step: () => this.#tellOne() };
-  readonly #sweeping: Worked = { step: () => this.#index.sweep() };
+  readonly #telling: QueuedTask = { step: () => this.#tellOne() };
+  readonly #sweeping: QueuedTask = { step: () => this.#index.sweep() };
 
   constructor(options: EpochIndexOptions, modules: EpochIndexModules) {
-    const { tally, intake, clock, listener } = modules;
+    const { tally, queue, clock, listener } = modules;
     this.epoch = options.epoch;
     this.tokensPerBlock = options.tokensPerBlock;
     this.#hashUnit = options.hashUnit;
     this.#modules = modules;
     this.#mismatches = new MismatchReporter({
       clock,
-      onFirst: () => intake.add(this.#telling),
+      onFirst: () => queue.add(this.#telling),
       tell: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
     });
     this.#index = new FleetIndex(options, {
       tally,
       onOtherWidth: (target, instanceId, width) => this.#mismatches.add(target, instanceId, width),
       onRefused: (target) => this.#change(target),
-      onSweepDue: () => intake.add(this.#sweeping),
+      onSweepDue: () => queue.add(this.#sweeping),
     });
   }
 
@@ -138,8 +138,8 @@ export class EpochIndex implements GroupIndex {
     }
   }
 
-  setFeed(target: string, feed: Feed | undefined): void {
-    this.#followed.get(target)?.follower.setFeed(feed);
+  setSource(target: string, source: RelaySource | undefined): void {
+    this.#followed.get(target)?.follower.setSource(source);
   }
 
   forget(target: string, instanceId: string): void {
@@ -200,19 +200,19 @@ export class EpochIndex implements GroupIndex {
     for (const { follower } of this.#followed.values()) follower.close();
     this.#followed.clear();
     this.#mismatches.close();
-    this.#modules.intake.delete(this.#sweeping);
-    this.#modules.intake.delete(this.#telling);
+    this.#modules.queue.delete(this.#sweeping);
+    this.#modules.queue.delete(this.#telling);
   }
 
   #follow(target: string, instanceId: string, isWatched: boolean): void {
     this.#index.watchOnly(target, isWatched);
-    const { clock, random, intake, gate, tally, refusals, onLag, feedOf } = this.#modules;
+    const { clock, random, queue, gate, tally, refusals, onLag, sourceOf } = this.#modules;
     const follower = new WorkerFollower(
       { target, instanceId },
       {
         clock,
         random,
-        intake,
+        queue,
         gate,
         tally,
         refusals,
@@ -222,8 +222,8 @@ export class EpochIndex implements GroupIndex {
       },
     );
     this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
-    const feed = feedOf(target);
-    if (feed !== undefined) follower.setFeed(feed);
+    const source = sourceOf(target);
+    if (source !== undefined) follower.setSource(source);
   }
 
   /** What a worker's report says of how its engine finds hits. */
@@ -239,7 +239,7 @@ export class EpochIndex implements GroupIndex {
   /** What is known of a worker may be something else than was told. */
   #change(target: string): void {
     this.#changed.add(target);
-    this.#modules.intake.add(this.#telling);
+    this.#modules.queue.add(this.#telling);
   }
 
   #unfollow(target: string, follower: WorkerFollower): void {

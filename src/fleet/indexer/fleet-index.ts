@@ -6,7 +6,7 @@ import {
   NOTHING_PUBLISHED,
   worseCacheView,
 } from '../../core/contract/cache-view.js';
-import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../worker/kv-events/relay.js';
+import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../core/relay/relay.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';

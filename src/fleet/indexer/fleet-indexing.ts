@@ -18,16 +18,16 @@ import { type CapabilityReport, HashUnit } from '../../gen/kvaccord/v1/capabilit
 import { IndexerService } from '../../gen/kvaccord/v1/indexer.js';
 import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
-import type { DirectWorkerOptions } from './direct-worker.js';
-import { type CreateDirectWorker, DirectWorkers } from './direct-workers.js';
+import type { CreateEngineReader, DirectWorkerOptions } from './direct-worker.js';
+import { DirectWorkers } from './direct-workers.js';
 import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
-import type { Feed } from './feed.js';
 import type { GroupIndex } from './group-index.js';
 import { IndexMetrics } from './index-metrics.js';
 import { IndexTally } from './index-tally.js';
 import { createIndexerService } from './indexer-service.js';
-import { Intake, type Worked } from './intake.js';
-import { SidecarFeed } from './sidecar-feed.js';
+import type { RelaySource } from './relay-source.js';
+import { SidecarRelaySource } from './sidecar-relay-source.js';
+import { type QueuedTask, WorkQueue } from './work-queue.js';
 
 /**
  * Snapshots that come in at a time: each may be read up to a megabyte ahead, so
@@ -66,7 +66,7 @@ export interface FleetIndexingModules {
   readonly edge: RpcEdge;
   readonly logger: Logger;
   /** Needed where there are direct workers. */
-  readonly createDirectWorker?: CreateDirectWorker;
+  readonly createEngineReader?: CreateEngineReader;
 }
 
 /**
@@ -82,7 +82,7 @@ export class FleetIndexing implements IndexDirectory {
   readonly targets: readonly string[];
   readonly #options: FleetIndexingOptions;
   readonly #modules: FleetIndexingModules;
-  readonly #intake: Intake;
+  readonly #queue: WorkQueue;
   readonly #silence: SilenceWatch;
   readonly #gate: ConnectGate;
   readonly #metrics: IndexMetrics;
@@ -91,16 +91,16 @@ export class FleetIndexing implements IndexDirectory {
   /** Outlive epochs: counters of a group only grow as long as it is there. */
   readonly #tallies = new Map<string, IndexTally>();
   /** The ways to workers' events. */
-  readonly #feeds = new Map<string, Feed>();
+  readonly #sources = new Map<string, RelaySource>();
   readonly #direct: DirectWorkers;
-  readonly #reporting: Worked = { step: () => this.#direct.reportOne() };
+  readonly #reporting: QueuedTask = { step: () => this.#direct.reportOne() };
 
   constructor(options: FleetIndexingOptions, modules: FleetIndexingModules) {
     this.#options = options;
     const { clock, turns, registry, edge, fleet } = modules;
     this.#modules = modules;
     this.#refusals = new StreamRefusals(modules);
-    this.#intake = new Intake({ clock, turns, refusals: this.#refusals });
+    this.#queue = new WorkQueue({ clock, turns, refusals: this.#refusals });
     this.#silence = new SilenceWatch({ clock });
     this.#gate = new ConnectGate({ maxConnecting: MAX_SNAPSHOTS, maxHoldMs: MAX_HOLD_MS }, { clock });
     this.#metrics = new IndexMetrics(registry, {
@@ -110,9 +110,9 @@ export class FleetIndexing implements IndexDirectory {
     });
     this.#direct = new DirectWorkers(options.directWorkers ?? [], {
       ...modules,
-      createDirectWorker: modules.createDirectWorker ?? noDirectWorkers,
+      createEngineReader: modules.createEngineReader ?? noEngineReaders,
       reported: (target, report) => fleet.reported(target, report),
-      onNews: () => this.#intake.add(this.#reporting),
+      onNews: () => this.#queue.add(this.#reporting),
     });
     this.targets = this.#direct.targets;
     this.services = [
@@ -128,7 +128,7 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   start(): void {
-    for (const { target, feed } of this.#direct.all) this.#feeds.set(target, feed);
+    for (const { target, source } of this.#direct.all) this.#sources.set(target, source);
     this.#direct.start();
   }
 
@@ -153,7 +153,7 @@ export class FleetIndexing implements IndexDirectory {
 
   onView(view: FleetView): void {
     // A report is taken only of who is listed, and that shows here.
-    if (this.#direct.hasNews) this.#intake.add(this.#reporting);
+    if (this.#direct.hasNews) this.#queue.add(this.#reporting);
     for (const { group, epoch, members } of view.groups) {
       const index = this.#indexes.get(group);
       if (index?.epoch === epoch) index.setMembers(members);
@@ -165,23 +165,23 @@ export class FleetIndexing implements IndexDirectory {
   }
 
   onConnected(target: string, channel: RpcChannel): void {
-    this.#setFeed(target, new SidecarFeed({ channel, silence: this.#silence }));
+    this.#setSource(target, new SidecarRelaySource({ channel, silence: this.#silence }));
   }
 
   onDisconnected(target: string): void {
-    this.#setFeed(target, undefined);
+    this.#setSource(target, undefined);
   }
 
   async close(): Promise<void> {
     for (const group of [...this.#indexes.keys()]) this.#end(group);
-    this.#intake.close();
+    this.#queue.close();
     await this.#direct.close();
   }
 
-  #setFeed(target: string, feed: Feed | undefined): void {
-    if (feed === undefined) this.#feeds.delete(target);
-    else this.#feeds.set(target, feed);
-    for (const epoch of this.#indexes.values()) epoch.setFeed(target, feed);
+  #setSource(target: string, source: RelaySource | undefined): void {
+    if (source === undefined) this.#sources.delete(target);
+    else this.#sources.set(target, source);
+    for (const epoch of this.#indexes.values()) epoch.setSource(target, source);
   }
 
   #begin(group: string, epoch: number, values: ContractValues): void {
@@ -206,11 +206,11 @@ export class FleetIndexing implements IndexDirectory {
   #createIndex(contract: EpochContract, tally: IndexTally): GroupIndex {
     const { clock, random, fleet } = this.#modules;
     const { approximate, maxBytes } = this.#options;
-    const intake = this.#intake;
+    const queue = this.#queue;
     if (approximate !== undefined) {
       return new ApproximateIndex(
         { ...contract, hashUnit: contract.hashUnit ?? 'token', ...approximate },
-        { clock, intake },
+        { clock, queue },
       );
     }
     return new EpochIndex(maxBytes === undefined ? contract : { ...contract, maxBytes }, {
@@ -218,10 +218,10 @@ export class FleetIndexing implements IndexDirectory {
       random,
       tally,
       refusals: this.#refusals,
-      intake,
+      queue,
       gate: this.#gate,
       listener: fleet,
-      feedOf: (target) => this.#feeds.get(target),
+      sourceOf: (target) => this.#sources.get(target),
       hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
       contractOf: (target) => fleet.reportOf(target)?.contract,
       onLag: (lagMs) => this.#metrics.observeLag(lagMs),
@@ -234,8 +234,8 @@ export class FleetIndexing implements IndexDirectory {
   }
 }
 
-function noDirectWorkers(): never {
-  throw new Error('nothing makes direct workers');
+function noEngineReaders(): never {
+  throw new Error('nothing reads the events of engines here');
 }
 
 function unitOf(report: CapabilityReport | undefined): HashUnitName | undefined {

@@ -1,6 +1,6 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { AskedIndex } from './asked-index.js';
-import type { Feed } from './feed.js';
+import type { RelaySource } from './relay-source.js';
 import type { FollowerStateName } from './worker-follower.js';
 
 /** The index of one group in one epoch, whatever it learns from. */
@@ -13,7 +13,7 @@ export interface GroupIndex extends AskedIndex {
   /** Takes the group's members; of those that are not offered fully nothing is in the index. */
   setMembers(members: readonly MemberView[]): void;
   /** The way to a worker's events is another one, or none. */
-  setFeed(target: string, feed: Feed | undefined): void;
+  setSource(target: string, source: RelaySource | undefined): void;
   /** A8, G5: everything held for this instance is dropped. */
   forget(target: string, instanceId: string): void;
   /** Ends all that it does. */

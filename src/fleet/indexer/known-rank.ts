@@ -1,5 +1,5 @@
 import { CACHE_VIEWS, type CacheView } from '../../core/contract/cache-view.js';
-import type { RankStatus } from '../../worker/kv-events/relay.js';
+import type { RankStatus } from '../../core/relay/relay.js';
 import { MAX_CACHE_GROUPS, type RankRules } from './rank-rules.js';
 
 /** How much is known of what a worker holds, and why not more. */

@@ -1,6 +1,7 @@
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { cacheGroupFromWire } from '../../core/contract/cache-groups.js';
 import { CACHE_VIEWS, type CacheView, WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
+import type { BlockChange, RankStatus, RelayMessage } from '../../core/relay/relay.js';
 import { onOneLine } from '../../core/text/printable.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import {
@@ -13,10 +14,9 @@ import {
   type Picture as WirePicture,
   type Tier as WireTier,
 } from '../../gen/kvaccord/v1/kv_events.js';
-import type { BlockChange, RankStatus, RelayMessage } from '../../worker/kv-events/relay.js';
-import { FeedError } from './feed.js';
 import { MAX_RANKS } from './fleet-index.js';
 import { MAX_CACHE_GROUPS } from './rank-rules.js';
+import { RelayError } from './relay-source.js';
 
 /** Longest name (instance, stream) that is believed; ours have 32 characters. */
 const MAX_NAME_CHARS = 512;
@@ -43,9 +43,9 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
     case 'start': {
       const { instanceId, streamId, resumed, reason, ranks } = payload.value;
       if (instanceId.length > MAX_NAME_CHARS || streamId.length > MAX_NAME_CHARS)
-        throw new FeedError('names itself with more characters than are taken');
+        throw new RelayError('names itself with more characters than are taken');
       checkCount('ranks', ranks.length, MAX_RANKS);
-      if (streamId === '') throw new FeedError('has no stream_id');
+      if (streamId === '') throw new RelayError('has no stream_id');
       return {
         type: 'start',
         instanceId,
@@ -59,7 +59,7 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
       return readPart(payload.value);
     case 'groupSnapshotPart': {
       const { cacheGroup: group, part } = payload.value;
-      if (part === undefined) throw new FeedError('has a group_snapshot_part without its part');
+      if (part === undefined) throw new RelayError('has a group_snapshot_part without its part');
       return { ...readPart(part), group };
     }
     case 'snapshotEnd':
@@ -87,7 +87,7 @@ function decode(bytes: Uint8Array): SubscribeResponse {
   try {
     return SubscribeResponse.decode(bytes);
   } catch (error) {
-    throw new FeedError(`has a message that cannot be read (${describeError(error)})`);
+    throw new RelayError(`has a message that cannot be read (${describeError(error)})`);
   }
 }
 
@@ -99,19 +99,19 @@ function readChange({ change }: Change): BlockChange {
       return readRemoved(change.value);
     case 'groupStored': {
       const { cacheGroup: group, stored } = change.value;
-      if (stored === undefined) throw new FeedError('has a group_stored without its blocks');
+      if (stored === undefined) throw new RelayError('has a group_stored without its blocks');
       return { ...readStored(stored), group };
     }
     case 'groupRemoved': {
       const { cacheGroup: group, removed } = change.value;
-      if (removed === undefined) throw new FeedError('has a group_removed without its blocks');
+      if (removed === undefined) throw new RelayError('has a group_removed without its blocks');
       return { ...readRemoved(removed), group };
     }
     case 'cleared':
       return { type: 'cleared' };
     default:
       // To leave a change out could credit a worker with what it has lost.
-      throw new FeedError('tells of a change that this version does not know');
+      throw new RelayError('tells of a change that this version does not know');
   }
 }
 
@@ -166,29 +166,29 @@ function readPicture(picture: WirePicture): CacheView {
 /** `TIERS` in the order of the wire's numbers, which begin with 1. */
 function readTier(tier: WireTier): Tier {
   const read = TIERS[tier - 1];
-  if (read === undefined) throw new FeedError(`tells of a tier (${tier}) that this version does not know`);
+  if (read === undefined) throw new RelayError(`tells of a tier (${tier}) that this version does not know`);
   return read;
 }
 
 function readHashes(packed: Uint8Array): Uint8Array {
   if (packed.length % 8 === 0) return packed;
-  throw new FeedError(`has sequence_hashes of ${packed.length} bytes, which are no whole hashes of 8`);
+  throw new RelayError(`has sequence_hashes of ${packed.length} bytes, which are no whole hashes of 8`);
 }
 
 function readSequence(sequence: bigint): number {
   if (sequence <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(sequence);
-  throw new FeedError(`counts to ${sequence}, further than any stream comes`);
+  throw new RelayError(`counts to ${sequence}, further than any stream comes`);
 }
 
 /** Milliseconds since 1970. The wire carries up to 2^63 s; of what no calendar has, a date is made that is no number. */
 function readTime(time: Date): number {
   const timeMs = time.getTime();
   if (!Number.isNaN(timeMs)) return timeMs;
-  throw new FeedError(
+  throw new RelayError(
     'has an engine_published_at outside every calendar (at most 8,640,000,000,000 s are taken)',
   );
 }
 
 function checkCount(field: string, count: number, max: number): void {
-  if (count > max) throw new FeedError(`has ${count} ${field} in one message, at most ${max} are taken`);
+  if (count > max) throw new RelayError(`has ${count} ${field} in one message, at most ${max} are taken`);
 }

@@ -1,15 +1,15 @@
 import type { CacheView } from '../../core/contract/cache-view.js';
+import type { RelayMessage, RelayReader } from '../../core/relay/relay.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { ConnectGate, Connecting } from '../../edge/platform/net/connect-gate.js';
 import type { Random } from '../../edge/platform/random.js';
 import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import { backoffMs, MAX_BACKOFF_MS } from '../../edge/platform/time/backoff.js';
-import type { RelayMessage } from '../../worker/kv-events/relay.js';
-import { type Feed, type FeedBreak, FeedError, type FeedReader } from './feed.js';
 import type { FleetIndex } from './fleet-index.js';
 import type { IndexTally } from './index-tally.js';
-import type { Intake, Worked } from './intake.js';
 import type { ReasonedCacheView } from './known-rank.js';
+import { type RelayEnd, RelayError, type RelaySource } from './relay-source.js';
+import type { QueuedTask, WorkQueue } from './work-queue.js';
 
 /**
  * How long events of an instance wait that no report has named yet. Report and
@@ -31,7 +31,7 @@ export interface WorkerFollowerModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly index: FleetIndex;
-  readonly intake: Intake;
+  readonly queue: WorkQueue;
   /** Lets a few at a time take their snapshot. */
   readonly gate: ConnectGate;
   readonly tally: IndexTally;
@@ -52,16 +52,16 @@ type FollowerState =
   /** Asked; the feed has not said yet where it begins. */
   | {
       readonly type: 'asking';
-      readonly reader: FeedReader;
+      readonly reader: RelayReader;
       readonly sinceMs: number;
       readonly reason: string;
     }
   /** What the feed tells is applied. */
-  | { readonly type: 'applying'; readonly reader: FeedReader; readonly sinceMs: number }
+  | { readonly type: 'applying'; readonly reader: RelayReader; readonly sinceMs: number }
   /** The feed tells of an instance that no report has named: it waits. */
   | {
       readonly type: 'held';
-      readonly reader: FeedReader;
+      readonly reader: RelayReader;
       readonly sinceMs: number;
       readonly start: StartMessage;
       /** What came after it, up to the first block; what follows stays with the sidecar. */
@@ -71,7 +71,7 @@ type FollowerState =
   /** The feed tells of an instance that is over: nothing of it counts, a start of the next is due. */
   | {
       readonly type: 'outdated';
-      readonly reader: FeedReader;
+      readonly reader: RelayReader;
       readonly sinceMs: number;
       readonly instanceId: string;
       readonly timer: Timer;
@@ -89,11 +89,11 @@ export type FollowerStateName = FollowerState['type'];
  * Keeps the index's entries of one worker, in one epoch, at what its feed
  * tells: begins, resumes after a break, and begins anew where that cannot be.
  */
-export class WorkerFollower implements Worked, Connecting {
+export class WorkerFollower implements QueuedTask, Connecting {
   readonly target: string;
   readonly #modules: WorkerFollowerModules;
   #state: FollowerState = { type: 'unconnected', reason: 'there is no connection to its sidecar yet' };
-  #feed: Feed | undefined;
+  #source: RelaySource | undefined;
   #failures = 0;
   /** The instance that the agreement knows; empty when it knows none. */
   #instanceId = '';
@@ -147,10 +147,10 @@ export class WorkerFollower implements Worked, Connecting {
   }
 
   /** There is a way to the worker, another one, or none any more. */
-  setFeed(feed: Feed | undefined): void {
+  setSource(source: RelaySource | undefined): void {
     if (this.#state.type === 'closed') return;
-    this.#feed = feed;
-    if (feed === undefined) {
+    this.#source = source;
+    if (source === undefined) {
       this.#leave();
       this.#setState({ type: 'unconnected', reason: 'the connection to its sidecar is lost' });
     } else this.#ask('its KV events were just asked for');
@@ -191,7 +191,7 @@ export class WorkerFollower implements Worked, Connecting {
   close(): void {
     this.#leave();
     this.#setState({ type: 'closed' });
-    this.#modules.intake.delete(this);
+    this.#modules.queue.delete(this);
   }
 
   /** For the intake: takes one message. */
@@ -202,7 +202,7 @@ export class WorkerFollower implements Worked, Connecting {
     try {
       message = state.reader.next();
     } catch (error) {
-      if (!(error instanceof FeedError)) throw error;
+      if (!(error instanceof RelayError)) throw error;
       this.#refuse(error.message);
       return false;
     }
@@ -219,7 +219,7 @@ export class WorkerFollower implements Worked, Connecting {
 
   #take(
     message: RelayMessage,
-    state: FollowerState & { readonly reader: FeedReader; sinceMs: number },
+    state: FollowerState & { readonly reader: RelayReader; sinceMs: number },
   ): void {
     if (message.type === 'start') {
       this.#start(message, state);
@@ -237,7 +237,7 @@ export class WorkerFollower implements Worked, Connecting {
     this.#apply(message);
   }
 
-  #start(message: StartMessage, state: { readonly reader: FeedReader; readonly sinceMs: number }): void {
+  #start(message: StartMessage, state: { readonly reader: RelayReader; readonly sinceMs: number }): void {
     const { index } = this.#modules;
     // Whatever comes next, what was told before does not hold any more.
     if (!message.resumed) index.forget(this.target);
@@ -260,25 +260,25 @@ export class WorkerFollower implements Worked, Connecting {
 
   #begin(
     start: StartMessage,
-    { reader, sinceMs }: { readonly reader: FeedReader; readonly sinceMs: number },
+    { reader, sinceMs }: { readonly reader: RelayReader; readonly sinceMs: number },
   ): void {
     this.#setState({ type: 'applying', reader, sinceMs });
     if (this.#hasGap) this.#modules.tally.countGap(start.resumed ? 'resumed' : 'snapshot');
     this.#hasGap = false;
     this.#apply(start);
     // There may be more to read, and the feed says so only once.
-    this.#modules.intake.add(this);
+    this.#modules.queue.add(this);
   }
 
   #outdate(
-    { reader, sinceMs }: { readonly reader: FeedReader; readonly sinceMs: number },
+    { reader, sinceMs }: { readonly reader: RelayReader; readonly sinceMs: number },
     instanceId: string,
   ): void {
     const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
       this.#distrust('goes on with an instance that is over'),
     );
     this.#setState({ type: 'outdated', reader, sinceMs, instanceId, timer });
-    this.#modules.intake.add(this);
+    this.#modules.queue.add(this);
   }
 
   #apply(message: RelayMessage): void {
@@ -306,7 +306,7 @@ export class WorkerFollower implements Worked, Connecting {
     this.#fail({ reason: problem, isUnsupported: false });
   }
 
-  #fail({ reason, isUnsupported }: FeedBreak): void {
+  #fail({ reason, isUnsupported }: RelayEnd): void {
     const { clock, random } = this.#modules;
     const state = this.#state;
     const sinceMs = 'sinceMs' in state ? state.sinceMs : clock.monotonicMs();
@@ -320,26 +320,26 @@ export class WorkerFollower implements Worked, Connecting {
 
   #ask(reason: string): void {
     this.#leave();
-    if (this.#feed === undefined) return;
+    if (this.#source === undefined) return;
     this.#setState({ type: 'queued', reason });
     this.#modules.gate.enter(this);
   }
 
   /** For the gate: the turn of this follower has come. */
   connect(): void {
-    const { clock, index, intake } = this.#modules;
+    const { clock, index, queue } = this.#modules;
     const state = this.#state;
-    if (this.#feed === undefined || state.type !== 'queued') return;
+    if (this.#source === undefined || state.type !== 'queued') return;
     let isOpen = false;
-    const reader = this.#feed.open(index.positionOf(this.target), {
-      onReadable: () => intake.add(this),
+    const reader = this.#source.open(index.positionOf(this.target), {
+      onReadable: () => queue.add(this),
       onBroken: (broken) => {
         if (isOpen && 'reader' in this.#state && this.#state.reader === reader) this.#fail(broken);
       },
     });
     isOpen = true;
     this.#setState({ type: 'asking', reader, sinceMs: clock.monotonicMs(), reason: state.reason });
-    intake.add(this);
+    queue.add(this);
   }
 
   /** Lets the reader go, if there is one. */

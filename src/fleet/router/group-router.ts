@@ -1,460 +1,267 @@
-import type { Random } from '../../edge/platform/random.js';
+import type { GroupView } from '../../core/agreement/snapshot.js';
+import type { Clock } from '../../edge/platform/clock.js';
+import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
-import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
-import type { Candidate, CandidateCost } from './candidates.js';
-import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
-import type { CostWeights } from './cost.js';
-import { Evictions, Flight } from './flight.js';
-import { type KnownRank, RankTable } from './rank-table.js';
-import type { LostReason } from './results/lost-hits.js';
-import { type RouterMode, RoutingError } from './routing.js';
-import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
+import type { HashContract } from '../indexer/prompt-hashes.js';
+import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
+import { CandidateList, type CandidateListModules } from './candidate-list.js';
+import type { CandidateCost } from './candidates.js';
+import type { DecisionLog } from './decision-log.js';
+import type { Amendment, Reported } from './results/compare.js';
+import type { Prediction } from './results/prediction.js';
+import { type Result, ResultBooks } from './results/result-books.js';
+import type { Stored } from './results/store-gauge.js';
+import type { Recorded } from './results/worker-book.js';
+import { RouterTally } from './router-tally.js';
+import { type CacheUse, type Decision, RoutingError } from './routing.js';
+import { Settling } from './settling.js';
+import {
+  type Decided,
+  type RankLoad,
+  type RoutedPrompt,
+  WorkerSelector,
+  type WorkerSelectorModules,
+  type WorkerSelectorOptions,
+} from './worker-selector.js';
 
-/** How a group's requests are spread. */
-export interface GroupRouterOptions {
-  readonly mode: RouterMode;
-  readonly weights: CostWeights;
-  /** 0: always the cheapest; above: the higher, the more often another one. */
-  readonly temperature: number;
-  /** Prompts on their way count as cached where they go, until events confirm them. Default true. */
-  readonly predictsOnRoute?: boolean;
+/** What is asked of one group. */
+export interface GroupRequest {
+  /** The prompt in the epoch's blocks; undefined when its tokens are not known. */
+  readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
+  /** Its length; undefined when it is known by its hashes alone, or not at all. */
+  readonly tokenCount: number | undefined;
+  /** The LoRA adapter that it is for; empty for none. */
+  readonly loraName: string;
+  /** Default `plain`. */
+  readonly cacheUse?: CacheUse | undefined;
+  /** Targets that must not be chosen. */
+  readonly excluded: readonly string[];
 }
 
-export interface GroupRouterModules {
-  readonly random: Pick<Random, 'fraction'>;
+/** Who was chosen, and what each candidate would cost, the cheapest first. */
+export interface Selected {
+  readonly decision: Decision;
+  readonly costs: readonly CandidateCost[];
 }
 
-export type { RoutedPrompt } from './survey.js';
-
-/** Who was chosen, and what that costs. */
-export interface Decided {
-  readonly candidate: Candidate;
-  readonly cost: CandidateCost;
-  /** Undefined when the tokens are not known. */
-  readonly promptTokens: number | undefined;
-  /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
-  readonly promptBlocks: number;
-  /** Leading blocks that the rank holds in any tier. */
-  readonly cachedBlocks: number;
-  /** Leading blocks that the best of all workers held. */
-  readonly bestBlocks: number;
-  /** Why that one was not chosen; undefined where it was. */
-  readonly lostReason: LostReason | undefined;
-  /** Leading blocks that are active there already. */
-  readonly sharedBlocks: number;
-  /** Leading blocks of prompts on their way there, which are expected to be cached. */
-  readonly flyingBlocks: number;
-  /** Its results contradict its view: only a part of what that promises went into the cost. */
-  readonly isDoubted: boolean;
+export interface GroupRouterModules extends WorkerSelectorModules, CandidateListModules {
+  readonly clock: Clock;
+  readonly log: DecisionLog;
+  onReleased(end: RouteEnd, route: ActiveRoute): void;
+  /** The index must have heard of a request whose result it did not explain. */
+  onSettled(route: ActiveRoute): void;
 }
 
-/** A request that counts as active on its rank; all calls are harmless once it has ended. */
-export interface Reservation {
-  readonly decided: Decided;
-  /** The first token has come. */
-  prefillDone(): void;
-  /** All tokens that were generated so far; less than before is not believed. */
-  progress(outputTokens: number): void;
-  release(): void;
-  /** Its prompt, expected where it goes; undefined where its tokens are not known, or nothing is followed there. */
-  readonly flight: Flight | undefined;
-  /** Leading blocks of its prompt that ranks hold in any tier now; undefined where that cannot be known any more. */
-  find(): Found | undefined;
-}
-
-/** Who holds how many leading blocks of a prompt. */
-export interface Found {
-  /** The rank that it went to. */
-  readonly here: number;
-  /** The best of the others. */
-  readonly elsewhere: number;
-}
-
-/** What is active on one rank. */
-export interface RankLoad {
-  readonly candidate: Candidate;
-  readonly activeBlocks: number;
-  readonly activeRequests: number;
-  /** Prompt tokens that are being computed: of requests whose first token has not come, what was not cached. */
-  readonly prefillingTokens: number;
-}
-
-/** What lasts as long as an epoch. */
-interface Epoch extends SurveyedEpoch {
-  readonly number: number;
+/** An epoch that requests are routed in. */
+interface OpenEpoch {
+  readonly view: GroupView;
+  readonly index: AskedIndex;
 }
 
 /**
- * Chooses among the ranks of one group, and knows what is active on each of
- * them. A decision allocates nothing for a block of the prompt, and nothing
- * for a candidate that is not chosen.
+ * The routing of one group over all its epochs. It is open while the gate is
+ * and the index of its epoch is there; when it shuts, all that was active ends.
  */
 export class GroupRouter {
-  readonly #options: GroupRouterOptions;
-  readonly #random: Pick<Random, 'fraction'>;
-  readonly #ranks = new RankTable();
-  readonly #survey: Survey;
-  readonly #evictions = new Evictions();
-  #epoch: Epoch | undefined;
-  #decisions = 0;
-  /** Places of those that are not excluded; the lists below are in the same order. */
-  #left = new Uint32Array(0);
-  #leftCount = 0;
-  #costs = new Float64Array(0);
-  #seconds = new Float64Array(0);
-  #weights = new Float64Array(0);
-  /** Of the weights. */
-  #sum = 0;
+  readonly tally: RouterTally = new RouterTally();
+  readonly books: ResultBooks;
+  readonly list: CandidateList;
+  readonly #name: string;
+  readonly #options: WorkerSelectorOptions;
+  readonly #modules: GroupRouterModules;
+  readonly #router: WorkerSelector;
+  readonly #listener: RouteListener;
+  readonly #routes = new UnorderedSet<ActiveRoute>();
+  readonly #settling: Settling;
+  #open: OpenEpoch | undefined;
 
-  constructor(options: GroupRouterOptions, modules: GroupRouterModules) {
+  constructor(name: string, options: WorkerSelectorOptions, modules: GroupRouterModules) {
+    this.#name = name;
     this.#options = options;
-    this.#random = modules.random;
-    this.#survey = new Survey(this.#ranks, options.weights);
+    this.#modules = modules;
+    this.#router = new WorkerSelector(options, modules);
+    this.list = new CandidateList(modules);
+    this.books = new ResultBooks(modules);
+    this.#settling = new Settling(modules);
+    this.#listener = {
+      onReleased: modules.onReleased,
+      onComputed: (route) => {
+        if (route.isFollowed) this.#settling.computed(route);
+      },
+      onSettled: modules.onSettled,
+      onEnded: (route) => this.#routes.delete(route),
+    };
   }
 
-  /** 0 while none has begun. */
-  get epoch(): number {
-    return this.#epoch?.number ?? 0;
+  /** The index that is routed by; undefined while the group is shut. */
+  get index(): AskedIndex | undefined {
+    return this.#open?.index;
   }
 
-  /** 0 while no epoch has begun. */
-  get tokensPerBlock(): number {
-    return this.#epoch?.tokensPerBlock ?? 0;
-  }
-
-  /** (block, rank) pairs of active requests of which it is known which they are. */
-  get trackedBlocks(): number {
-    return this.#epoch?.active.trackedBlocks ?? 0;
-  }
-
-  /** Prompt blocks, ever in this epoch, that counted by their number alone, because too many were active to know each. */
+  /** See `WorkerSelector`. */
   get untrackedBlocks(): number {
-    return this.#epoch?.active.untrackedBlocks ?? 0;
+    return this.#router.untrackedBlocks;
   }
 
-  /** Candidates that are not considered because there are more than 65,535. */
+  /** See `WorkerSelector`. */
   get candidatesLeftOut(): number {
-    return this.#ranks.leftOut;
+    return this.#router.candidatesLeftOut;
   }
 
-  /** A new epoch: whatever was active ends. The candidates stay. Without an index nobody is known to hold anything. */
-  begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
-    this.#epoch?.active.close();
-    this.#epoch?.inFlight.close();
-    this.#epoch?.index?.watchRemovals?.(undefined);
-    const active = new ActiveBlocks(tokensPerBlock);
-    const inFlight = new ActiveBlocks(tokensPerBlock);
-    this.#evictions.clear();
-    this.#epoch = { number: epoch, tokensPerBlock, index, active, inFlight };
-    this.#ranks.begin(active, inFlight);
-    index?.watchRemovals?.((target, rank, hashes) => this.#onRemoved(target, rank, hashes));
-  }
-
-  /** Blocks of prompts on their way, by rank, that are expected where they go. */
+  /** See `WorkerSelector`. */
   get inFlightBlocks(): number {
-    return this.#epoch?.inFlight.trackedBlocks ?? 0;
+    return this.#open === undefined ? 0 : this.#router.inFlightBlocks;
   }
 
-  /** Notes which blocks of prompts on their way are evicted: those that wait there find less than was predicted. */
-  #onRemoved(target: string, number: number, hashes: Uint8Array | undefined): void {
-    const inFlight = this.#epoch?.inFlight;
-    if (inFlight === undefined || inFlight.trackedBlocks === 0) return;
-    const rank = this.#ranks.find(target, number)?.inFlight;
-    if (rank === undefined || inFlight.requestsOn(rank) === 0) return;
-    if (hashes === undefined) {
-      this.#evictions.addAll(rank);
-      return;
+  /** What is active on each rank. */
+  loads(): readonly RankLoad[] {
+    return this.#open === undefined ? [] : this.#router.loads();
+  }
+
+  /** Routes by `index`, which is that of the epoch of `view`. True when who may be chosen has changed. */
+  show(view: GroupView, index: AskedIndex): boolean {
+    if (this.#open?.index !== index) {
+      this.shut();
+      this.#router.begin(index, index.epoch, index.tokensPerBlock);
+      this.books.begin(index.epoch);
     }
-    const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.length);
-    for (let at = 0; at + HASH_BYTES <= hashes.length; at += HASH_BYTES)
-      if (inFlight.has(rank, view.getUint32(at, true), view.getUint32(at + 4, true)))
-        this.#evictions.add(rank, view.getBigUint64(at, true));
+    this.#open = { view, index };
+    if (!this.list.update(view.members)) return false;
+    this.books.keepOnly(new Map(view.members.map(({ target, instanceId }) => [target, instanceId])));
+    const { candidates } = this.list;
+    this.#router.setCandidates(candidates);
+    const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
+    for (const route of this.#routes.snapshot()) {
+      const { target, instanceId } = route.decision;
+      if (instances.get(target) !== instanceId) route.end();
+    }
+    return true;
   }
 
-  /** Those that may be chosen. What is active on others, or on another instance of the same rank, ends. */
-  setCandidates(candidates: readonly Candidate[]): void {
-    this.#ranks.set(candidates);
+  /** Ends all that is active; nothing is routed until the next `show`. */
+  shut(): void {
+    if (this.#open === undefined) return;
+    this.#open = undefined;
+    for (const route of this.#routes.snapshot()) route.end();
+    this.#settling.clear();
   }
 
-  /** What its results support of the view of a rank, 0 to 1; undefined: all of it. */
-  trust(target: string, rank: number, trust: number | undefined): void {
-    this.#ranks.trust(target, rank, trust);
+  /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
+  select(request: GroupRequest): Selected {
+    const open = this.#ready();
+    const { excluded, lacking } = this.#excludedFor(request);
+    const prompt = this.#promptOf(open, request);
+    const costs = this.#router.explain(prompt, excluded);
+    const decided = this.#router.decide(prompt, excluded, lacking);
+    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
+    return { decision: this.#predict(open, request, decided).decision, costs };
   }
 
-  /**
-   * Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets, and
-   * `lacking` those of them that do not have the request's LoRA adapter.
-   */
-  decide(
-    prompt: RoutedPrompt | undefined,
-    excluded: readonly string[],
-    lacking: readonly string[] = [],
-  ): Decided {
-    return this.#decided(this.#choose(prompt, excluded), prompt, lacking);
+  /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
+  reserve(request: GroupRequest): ActiveRoute {
+    const open = this.#ready();
+    const { log } = this.#modules;
+    const { excluded, lacking } = this.#excludedFor(request);
+    const prompt = this.#promptOf(open, request);
+    if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
+    const reservation = this.#router.reserve(prompt, excluded, lacking);
+    const prediction = this.#predict(open, request, reservation.decided);
+    const route = new ActiveRoute(prediction, reservation, this.#listener);
+    this.#routes.add(route);
+    if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
+    return route;
   }
 
-  /**
-   * Chooses, and counts the request as active there; an index that learns from
-   * decisions learns it. Throws `RoutingError('no_worker')`.
-   */
-  reserve(
-    prompt: RoutedPrompt | undefined,
-    excluded: readonly string[],
-    lacking: readonly string[] = [],
-  ): Reservation {
-    const at = this.#choose(prompt, excluded);
-    const decided = this.#decided(at, prompt, lacking);
-    const epoch = this.#epoch as Epoch;
-    const { index, active, tokensPerBlock } = epoch;
-    const place = this.#left[at] as number;
-    const rank = this.#ranks.at(place);
-    if (prompt === undefined)
-      return new Reserved(decided, active.add(rank.active, undefined), undefined, NOTHING_FOUND);
-    const { sequenceHashes, tokenCount } = prompt;
-    const request = active.add(rank.active, {
-      sequenceHashes,
-      tokenCount,
-      ...this.#lost(at, lacking),
-      sharedBlocks: this.#survey.sharedBlocks(place),
-      prefillTokens: Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
-    });
-    const { target, rank: number, offer } = rank.candidate;
-    const isFollowed =
-      offer === 'full' && index !== undefined && !index.record(target, number, sequenceHashes);
-    if (!isFollowed) return new Reserved(decided, request, undefined, NOTHING_FOUND);
-    const flight = this.#fly(prompt, decided, rank, epoch);
-    return new Reserved(decided, request, flight, () => {
-      // Another rank may have its place, and another epoch's blocks are others.
-      if (this.#epoch !== epoch) return undefined;
-      const now = this.#ranks.all.indexOf(rank);
-      return now === -1 ? undefined : this.#survey.find(flight.prompt, now, epoch);
-    });
+  /** Takes what an engine reported of a request; undefined where that is of no epoch or engine that runs. */
+  record(prediction: Prediction, reported: Reported, amendment?: Amendment): Result | undefined {
+    const result = this.books.record(prediction, reported, amendment);
+    if (result?.hasTurned === true || result?.trust !== undefined) {
+      const { target, rank } = prediction.decision;
+      this.#router.trust(target, rank, result.trust);
+    }
+    if (result !== undefined) this.#modules.log.tellResult(result);
+    return result;
   }
 
-  #fly(prompt: RoutedPrompt, { flyingBlocks }: Decided, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
-    const { inFlight } = epoch;
-    const { predictsOnRoute = true } = this.#options;
-    const { sequenceHashes, tokenCount } = prompt;
-    const hold = inFlight.add(
-      rank,
-      predictsOnRoute
-        ? { sequenceHashes, tokenCount, sharedBlocks: flyingBlocks, prefillTokens: 0 }
-        : undefined,
+  /** Takes what became of the blocks of a prompt that a rank computed. */
+  recordStored({ decision }: Prediction, stored: Stored): Recorded | undefined {
+    const recorded = this.books.recordStored(decision, stored);
+    if (recorded?.hasTurned === true) this.#router.trust(decision.target, decision.rank, recorded.trust);
+    return recorded;
+  }
+
+  #ready(): OpenEpoch {
+    const open = this.#open;
+    if (open === undefined) throw new RoutingError('gate_shut', `the gate of "${this.#name}" is shut`);
+    if (this.list.candidates.length > 0) return open;
+    const { reasons } = open.view;
+    const left = this.list.leftOut.size;
+    const why =
+      left > 0
+        ? `all ${left} that the agreement offers are left out; the log says why`
+        : reasons.map(({ text }) => text).join('; ');
+    throw new RoutingError(
+      'no_worker',
+      `no worker of "${this.#name}" can be given a request: ${why}`,
+      reasons,
     );
-    return new Flight({ prompt, rank }, { inFlight, evictions: this.#evictions, hold });
   }
 
-  /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
-  explain(prompt: RoutedPrompt | undefined, excluded: readonly string[]): CandidateCost[] {
-    this.#look(prompt, excluded);
-    const costs = Array.from({ length: this.#leftCount }, (_, at) => this.#costOf(at));
-    return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
+  #excludedFor({ loraName, excluded }: GroupRequest): {
+    readonly excluded: readonly string[];
+    readonly lacking: readonly string[];
+  } {
+    const lacking = this.list.lackingAdapter(loraName);
+    return { excluded: lacking.length === 0 ? excluded : [...excluded, ...lacking], lacking };
   }
 
-  /** What is active on each candidate. */
-  loads(): RankLoad[] {
-    const active = this.#epoch?.active;
-    return this.#ranks.all.map(({ candidate, active: rank }) => ({
-      candidate,
-      activeBlocks: active?.blocksOn(rank) ?? 0,
-      activeRequests: active?.requestsOn(rank) ?? 0,
-      prefillingTokens: active?.prefillingTokensOn(rank) ?? 0,
-    }));
+  /** The prompt as the router takes it: where cost does not count nothing is hashed. */
+  #promptOf({ index }: OpenEpoch, { hash, cacheUse }: GroupRequest): RoutedPrompt | undefined {
+    if (this.#options.mode !== 'kv' || hash === undefined) return undefined;
+    const prompt = hash(index);
+    return cacheUse === 'unread' ? { ...prompt, isUnread: true } : prompt;
   }
 
-  /** Looks at all, draws one, and takes note of its turn; its place among those that are left. */
-  #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[]): number {
-    this.#look(prompt, excluded);
-    if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNobody(excluded));
-    const at = draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction());
-    this.#decisions += 1;
-    this.#ranks.at(this.#left[at] as number).lastTurn = this.#decisions;
-    return at;
-  }
-
-  /** What the request would cost on each candidate that is left, and how likely each is. */
-  #look(prompt: RoutedPrompt | undefined, excluded: readonly string[]): void {
-    this.#leftCount = 0;
-    this.#sum = 0;
-    if (this.#epoch === undefined) return;
-    this.#survey.take(prompt, this.#epoch);
-    this.#reserve(this.#ranks.all.length);
-    const isExcluded = excluding(excluded);
-    const { length } = this.#ranks.all;
-    for (let place = 0; place < length; place += 1) {
-      if (isExcluded?.(this.#ranks.at(place).candidate.target)) continue;
-      this.#left[this.#leftCount] = place;
-      this.#leftCount += 1;
-    }
-    this.#sum = this.#weigh(this.#epoch.active, prompt !== undefined);
-  }
-
-  #weigh(active: ActiveBlocks, isPromptKnown: boolean): number {
-    const { mode, temperature } = this.#options;
-    const count = this.#leftCount;
-    const costs = this.#costs;
-    const weights = this.#weights;
-    switch (mode) {
-      case 'kv':
-        for (let at = 0; at < count; at += 1)
-          costs[at] = this.#survey.logits[this.#left[at] as number] as number;
-        if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
-        if (isPromptKnown) return weighCheapest(costs, count, weights);
-        // Requests whose tokens nobody knows have no blocks before they generate some.
-        this.#countRequests(active, this.#seconds);
-        return weighCheapest(costs, count, weights, this.#seconds);
-      case 'least-loaded':
-        this.#countRequests(active, costs);
-        return weighCheapest(costs, count, weights);
-      case 'round-robin':
-        return this.#weighNext(weights);
-      case 'random':
-        return weighEvenly(count, weights);
-    }
-  }
-
-  #countRequests(active: ActiveBlocks, counts: Float64Array): void {
-    for (let at = 0; at < this.#leftCount; at += 1)
-      counts[at] = active.requestsOn(this.#ranks.at(this.#left[at] as number).active);
-  }
-
-  /** Whoever was not chosen for the longest time alone: the turn goes on whoever comes and goes. */
-  #weighNext(weights: Float64Array): number {
-    let next = 0;
-    let earliest = Number.POSITIVE_INFINITY;
-    for (let at = 0; at < this.#leftCount; at += 1) {
-      weights[at] = 0;
-      const { lastTurn } = this.#ranks.at(this.#left[at] as number);
-      if (lastTurn >= earliest) continue;
-      earliest = lastTurn;
-      next = at;
-    }
-    weights[next] = 1;
-    return 1;
-  }
-
-  /** What the best of all workers held, and why it was not chosen. */
-  #lost(at: number, lacking: readonly string[]): Pick<Decided, 'bestBlocks' | 'lostReason'> {
-    const survey = this.#survey;
-    const chosen = this.#left[at] as number;
-    let best = chosen;
-    for (let place = 0; place < this.#ranks.all.length; place += 1)
-      if (survey.heldBlocks(place) > survey.heldBlocks(best)) best = place;
-    const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
-    if (survey.heldBlocks(chosen) >= bestBlocks) return { bestBlocks, lostReason: undefined };
-    if (survey.outsideBlocks > survey.heldBlocks(best)) return { bestBlocks, lostReason: 'draining' };
-    return { bestBlocks, lostReason: this.#whyNot(best, chosen, lacking) };
-  }
-
-  #whyNot(best: number, chosen: number, lacking: readonly string[]): LostReason {
-    const { candidate, trust } = this.#ranks.at(best);
-    if (lacking.includes(candidate.target)) return 'lora';
-    const { logits } = this.#survey;
-    let least = Number.POSITIVE_INFINITY;
-    let isLeft = false;
-    for (let at = 0; at < this.#leftCount; at += 1) {
-      const place = this.#left[at] as number;
-      least = Math.min(least, logits[place] as number);
-      isLeft ||= place === best;
-    }
-    if (!isLeft) return 'retried';
-    if (trust !== undefined) return 'doubted';
-    return (logits[chosen] as number) > least ? 'temperature' : 'load';
-  }
-
-  #decided(at: number, prompt: RoutedPrompt | undefined, lacking: readonly string[]): Decided {
-    const cost = this.#costOf(at);
-    const place = this.#left[at] as number;
-    return {
-      candidate: cost.candidate,
-      cost,
-      promptTokens: prompt?.tokenCount,
-      promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
-      cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
-      ...this.#lost(at, lacking),
-      sharedBlocks: this.#survey.sharedBlocks(place),
-      flyingBlocks: this.#survey.flyingBlocks(place),
-      isDoubted: this.#ranks.at(place).trust !== undefined,
-    };
-  }
-
-  #costOf(at: number): CandidateCost {
-    const place = this.#left[at] as number;
-    const survey = this.#survey;
-    return {
-      candidate: this.#ranks.at(place).candidate,
-      logit: survey.logits[place] as number,
-      overlapScoreWeight: this.#options.weights.overlapScoreWeight,
-      potentialPrefillBlocks: survey.prefillBlocks(place),
-      potentialActiveBlocks: survey.activeBlocks(place),
-      cachedBlocks: survey.cachedBlocks(place),
-      probability: (this.#weights[at] as number) / this.#sum,
-    };
-  }
-
-  #whyNobody(excluded: readonly string[]): string {
-    const { length } = this.#ranks.all;
-    if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
-    if (length === 0) return 'no worker can be given a request: none is offered';
-    const named = excluded.slice(0, MAX_NAMED).join(', ');
-    const more = excluded.length > MAX_NAMED ? ', …' : '';
-    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${named}${more})`;
-  }
-
-  #reserve(count: number): void {
-    if (this.#left.length >= count) return;
-    const room = Math.ceil(1.5 * count);
-    this.#left = new Uint32Array(room);
-    this.#costs = new Float64Array(room);
-    this.#seconds = new Float64Array(room);
-    this.#weights = new Float64Array(room);
-  }
-}
-
-const HASH_BYTES = 8;
-
-const NOTHING_FOUND = (): undefined => undefined;
-
-/** Targets up to which they are looked through one by one. */
-const FEW_TARGETS = 8;
-/** Targets that a message names. */
-const MAX_NAMED = 10;
-
-/** Whether a target is one of those; undefined where there are none. */
-function excluding(targets: readonly string[]): ((target: string) => boolean) | undefined {
-  if (targets.length === 0) return undefined;
-  if (targets.length <= FEW_TARGETS) return (target) => targets.includes(target);
-  const all = new Set(targets);
-  return (target) => all.has(target);
-}
-
-class Reserved implements Reservation {
-  readonly decided: Decided;
-  readonly flight: Flight | undefined;
-  readonly find: () => Found | undefined;
-  readonly #request: ActiveRequest;
-
-  constructor(
+  #predict(
+    { view, index }: OpenEpoch,
+    { tokenCount, cacheUse = 'plain' }: GroupRequest,
     decided: Decided,
-    request: ActiveRequest,
-    flight: Flight | undefined,
-    find: () => Found | undefined,
-  ) {
-    this.decided = decided;
-    this.#request = request;
-    this.flight = flight;
-    this.find = find;
-  }
-
-  prefillDone(): void {
-    this.#request.prefillDone();
-  }
-
-  progress(outputTokens: number): void {
-    this.#request.progress(outputTokens);
-  }
-
-  release(): void {
-    this.#request.release();
+  ): Prediction {
+    const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
+    const { tokensPerBlock } = index;
+    const isPromptKnown = decided.promptTokens !== undefined;
+    const promptTokens = decided.promptTokens ?? tokenCount;
+    const rankView =
+      isPromptKnown && candidate.offer === 'full'
+        ? index.cacheViewOfRank(candidate.target, candidate.rank)
+        : 'none';
+    const decision: Decision = {
+      group: this.#name,
+      target: candidate.target,
+      workerId: candidate.workerId,
+      instanceId: candidate.instanceId,
+      rank: candidate.rank,
+      rankCount: candidate.rankCount,
+      epoch: index.epoch,
+      tokensPerBlock,
+      promptTokens,
+      promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
+      cachedBlocks,
+      isExact: rankView === 'exact' && !isDoubted,
+      // What is known of caches says nothing of a prompt that is not.
+      routingMode: isPromptKnown ? view.routingMode : 'load_only',
+    };
+    this.tally.countDecision(decision.routingMode);
+    const prediction: Prediction = {
+      decision,
+      deviceBlocks: cost.cachedBlocks[0] ?? 0,
+      inFlightBlocks: Math.max(sharedBlocks, flyingBlocks),
+      bestBlocks: decided.bestBlocks,
+      lostReason: decided.lostReason,
+      view: rankView,
+      cacheUse,
+    };
+    this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
+    return prediction;
   }
 }

@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../../core/agreement/standings.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
-import type { RankLoad } from './group-router.js';
 import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';
 import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
+import type { RankLoad } from './worker-selector.js';
 
 /** All but `closed`, in which nothing is decided. */
 const DECISION_MODES: readonly RoutingMode[] = ['exact', 'mixed', 'approximate', 'load_only'];
@@ -21,9 +21,9 @@ const DECISION_BUCKETS_SECONDS = [
 export interface MeasuredGroup {
   readonly tally: RouterTally;
   readonly books: ResultBooks;
-  /** See `GroupRouter`. */
+  /** See `WorkerSelector`. */
   readonly untrackedBlocks: number;
-  /** See `GroupRouter`. */
+  /** See `WorkerSelector`. */
   readonly inFlightBlocks: number;
   readonly candidatesLeftOut: number;
   loads(): readonly RankLoad[];

@@ -24,8 +24,8 @@ import { findAskedGroup, NO_INDEX_WORDS, shutWords } from '../indexer/asked-grou
 import type { PromptHashes } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute } from './active-route.js';
 import type { CandidateCost } from './candidates.js';
+import type { GroupRequest, Selected } from './group-router.js';
 import type { Reservations } from './reservations.js';
-import type { GroupRequest, Selected } from './routed-group.js';
 import { type Decision, RoutingError } from './routing.js';
 
 const DEFAULT_LEASE_SECONDS = 600;

@@ -1,5 +1,5 @@
 import type { Tier } from '../../core/blocks/tier.js';
-import type { BlockChange } from './relay.js';
+import type { BlockChange } from '../../core/relay/relay.js';
 
 /** Hashes of one change at most: half a MiB. */
 const MAX_HASHES = 65_536;

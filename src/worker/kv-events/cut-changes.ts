@@ -1,4 +1,4 @@
-import type { BlockChange } from './relay.js';
+import type { BlockChange } from '../../core/relay/relay.js';
 
 /** Changes of one message; a reader takes sixteen times that. */
 const MAX_CHANGES = 4_096;

@@ -1,6 +1,6 @@
+import type { RankSource, ZmqSource } from '../../core/relay/rank-source.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { RankSource, ZmqSource } from './rank-source.js';
 import { type Listener, probeEndpoint } from './zmtp-probe.js';
 
 /** Milliseconds until the first look at endpoints whose events do not come, and between the first few. */

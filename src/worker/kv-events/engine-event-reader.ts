@@ -1,4 +1,6 @@
 import type { ObservedSize } from '../../core/contract/observed-size.js';
+import { describeSource, isSameSource, type RankSource } from '../../core/relay/rank-source.js';
+import type { RankStatus, Relay, RelayPosition, RelayReader } from '../../core/relay/relay.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -8,8 +10,6 @@ import { EndpointCheck } from './endpoint-check.js';
 import { EventCounts } from './event-counts.js';
 import type { AppliedBatch, RankCache, RankCacheOptions } from './rank-cache.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
-import { describeSource, isSameSource, type RankSource } from './rank-source.js';
-import type { RankStatus, Relay, RelayPosition, RelayReader } from './relay.js';
 import { RelayLog, type RelayLogOptions } from './relay-log.js';
 import { StreamCounts } from './stream-counts.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';

@@ -1,7 +1,7 @@
+import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { ZmqSource } from './rank-source.js';
 import { ReplayError, type ReplayLimits, replay } from './replay-client.js';
 import { digestOf, type SequenceWatch } from './sequence-watch.js';
 import type { GapOutcome } from './stream-counts.js';

@@ -1,6 +1,6 @@
+import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
-import type { ZmqSource } from './rank-source.js';
 import type { Frames, Sockets, Subscription } from './zmq-sockets.js';
 
 export interface PublisherLinkOptions {

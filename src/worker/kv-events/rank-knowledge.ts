@@ -1,4 +1,4 @@
-import type { RankStatus } from './relay.js';
+import type { RankStatus } from '../../core/relay/relay.js';
 
 /** What is known of a rank from its batches alone. */
 type Knowledge =

@@ -1,5 +1,5 @@
+import type { RankStatus } from '../../core/relay/relay.js';
 import type { AppliedBatch } from './rank-cache.js';
-import type { RankStatus } from './relay.js';
 
 /** The feed of one data-parallel rank, whatever it reads. */
 export interface RankReader {

@@ -1,5 +1,11 @@
+import type {
+  BlockChange,
+  RankStatus,
+  RelayMessage,
+  RelayPosition,
+  RelayReader,
+} from '../../core/relay/relay.js';
 import type { Random } from '../../edge/platform/random.js';
-import type { BlockChange, RankStatus, RelayMessage, RelayPosition, RelayReader } from './relay.js';
 
 /** A piece of what a rank holds, as its picture gives it. */
 export interface CachePiece {

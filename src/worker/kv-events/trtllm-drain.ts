@@ -1,11 +1,11 @@
+import type { TrtllmDrainSource } from '../../core/relay/rank-source.js';
+import type { RankStatus } from '../../core/relay/relay.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { parseExactJson } from './exact-json.js';
 import type { RankCache } from './rank-cache.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
-import type { TrtllmDrainSource } from './rank-source.js';
-import type { RankStatus } from './relay.js';
 import type { StreamCounts } from './stream-counts.js';
 
 /** Posts an empty request and gives the body of the answer, bounded in size; rejects when there is none. */

@@ -1,4 +1,6 @@
 import { NOTHING_PUBLISHED } from '../../core/contract/cache-view.js';
+import type { ZmqSource } from '../../core/relay/rank-source.js';
+import type { RankStatus } from '../../core/relay/relay.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { EngineReplays } from './engine-replays.js';
@@ -6,8 +8,6 @@ import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import type { AppliedBatch, RankCache } from './rank-cache.js';
 import { RankKnowledge } from './rank-knowledge.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
-import type { ZmqSource } from './rank-source.js';
-import type { RankStatus } from './relay.js';
 import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
 import type { GapOutcome, StreamCounts } from './stream-counts.js';

@@ -1,5 +1,5 @@
+import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { ZmqSource } from './rank-source.js';
 
 /** The frames of one multipart message. */
 export type Frames = readonly Uint8Array[];

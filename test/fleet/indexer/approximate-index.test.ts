@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import { ApproximateIndex, type ApproximateOptions } from '../../../src/fleet/indexer/approximate-index.js';
 import { ExpiryQueue } from '../../../src/fleet/indexer/expiry-queue.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { pack } from '../../support/kv-events.js';
@@ -11,7 +11,7 @@ import { strictRefusals } from '../../support/strict-refusals.js';
 
 function make(options: Partial<ApproximateOptions> = {}): { index: ApproximateIndex; clock: FakeClock } {
   const clock = new FakeClock();
-  const intake = new Intake({
+  const queue = new WorkQueue({
     clock,
     turns: { soon: (run) => clock.setTimer(0, run) },
     refusals: strictRefusals(),
@@ -26,7 +26,7 @@ function make(options: Partial<ApproximateOptions> = {}): { index: ApproximateIn
       pruneTargetRatio: 0.5,
       ...options,
     },
-    { clock, intake },
+    { clock, queue },
   );
   return { index, clock };
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
 import { DirectWorker } from '../../../src/fleet/indexer/direct-worker.js';
+import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { Changes } from '../../support/changes.js';
 import { modelCard } from '../../support/dynamo-folder.js';
 import { OpenThings } from '../../support/open-things.js';
@@ -40,6 +41,7 @@ async function reading(): Promise<{
       clock: systemClock,
       random: systemRandom,
       logger: new RecordingLogger(),
+      createEngineReader: (modules) => new EngineEventReader({}, modules),
       onReport: () => changes.tell(),
     },
   );

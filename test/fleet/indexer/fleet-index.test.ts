@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TIERS, type Tier } from '../../../src/core/blocks/tier.js';
+import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../../src/core/relay/relay.js';
 import { FleetIndex, type FleetIndexOptions, MAX_RANKS } from '../../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import type {
-  BlockChange,
-  RankStatus,
-  RelayMessage,
-  RelayReader,
-} from '../../../src/worker/kv-events/relay.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { pack } from '../../support/kv-events.js';
 import { SimulatedWorker } from './simulated-worker.js';

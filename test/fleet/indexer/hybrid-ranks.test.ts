@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { type HitGroup, hitRules, longestHit } from '../../../src/core/blocks/longest-hit.js';
 import type { Tier } from '../../../src/core/blocks/tier.js';
 import type { CacheGroup } from '../../../src/core/contract/cache-groups.js';
+import type { BlockChange, RankStatus, RelayMessage } from '../../../src/core/relay/relay.js';
 import { FleetIndex } from '../../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
 import { PromptHashes } from '../../../src/fleet/indexer/prompt-hashes.js';
 import { type ReportedHits, reportedHits } from '../../../src/fleet/indexer/rank-rules.js';
 import { HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import type { BlockChange, RankStatus, RelayMessage } from '../../../src/worker/kv-events/relay.js';
 
 const WIDTH = 32;
 

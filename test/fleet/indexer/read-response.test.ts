@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FeedError } from '../../../src/fleet/indexer/feed.js';
 import { readResponse } from '../../../src/fleet/indexer/read-response.js';
+import { RelayError } from '../../../src/fleet/indexer/relay-source.js';
 import type { CacheGroupKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { Picture, SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { pack, say } from '../../support/kv-events.js';
@@ -131,7 +131,7 @@ describe('a message of a sidecar', () => {
     ['a change of no kind', Buffer.from([0x22, 4, 0x08, 1, 0x1a, 0])],
     ['a message that ends early', bytesOf(say.part([1, 2])).subarray(0, 12)],
   ])('is not believed with %s', (_, bytes) => {
-    expect(() => readResponse(bytes)).toThrow(FeedError);
+    expect(() => readResponse(bytes)).toThrow(RelayError);
   });
 
   it('is read or refused, whatever its bytes are', () => {
@@ -150,7 +150,7 @@ describe('a message of a sidecar', () => {
         try {
           readResponse(bytes);
         } catch (error) {
-          expect(error).toBeInstanceOf(FeedError);
+          expect(error).toBeInstanceOf(RelayError);
         }
       }),
       { numRuns: 3_000 },

@@ -1,10 +1,5 @@
 import { TIERS, type Tier } from '../../../src/core/blocks/tier.js';
-import type {
-  BlockChange,
-  RelayMessage,
-  RelayPosition,
-  RelayReader,
-} from '../../../src/worker/kv-events/relay.js';
+import type { BlockChange, RelayMessage, RelayPosition, RelayReader } from '../../../src/core/relay/relay.js';
 import { pack } from '../../support/kv-events.js';
 
 /** Messages of a stream that can be resumed; few, so that random tests run out of them. */

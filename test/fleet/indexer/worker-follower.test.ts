@@ -1,25 +1,30 @@
 import { describe, expect, it } from 'vitest';
+import type { RelayMessage, RelayPosition } from '../../../src/core/relay/relay.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
-import { type Feed, type FeedBreak, FeedError, type FeedListener } from '../../../src/fleet/indexer/feed.js';
 import { FleetIndex } from '../../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
+import {
+  type RelayEnd,
+  RelayError,
+  type RelayListener,
+  type RelaySource,
+} from '../../../src/fleet/indexer/relay-source.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import { WorkerFollower } from '../../../src/fleet/indexer/worker-follower.js';
-import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { pack } from '../../support/kv-events.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
 
 /** A feed that says what a test gives it, and keeps what it was asked. */
-class ScriptedFeed implements Feed {
+class ScriptedSource implements RelaySource {
   /** Where each opening was to begin. */
   readonly asked: (RelayPosition | undefined)[] = [];
   openReaders = 0;
-  #queue: (RelayMessage | FeedError)[] = [];
-  #listener: FeedListener | undefined;
+  #queue: (RelayMessage | RelayError)[] = [];
+  #listener: RelayListener | undefined;
 
-  open(position: RelayPosition | undefined, listener: FeedListener): ReturnType<Feed['open']> {
+  open(position: RelayPosition | undefined, listener: RelayListener): ReturnType<RelaySource['open']> {
     this.asked.push(position);
     this.#queue = [];
     this.#listener = listener;
@@ -28,7 +33,7 @@ class ScriptedFeed implements Feed {
     return {
       next: () => {
         const next = this.#queue.shift();
-        if (next instanceof FeedError) throw next;
+        if (next instanceof RelayError) throw next;
         return next;
       },
       close: () => {
@@ -38,12 +43,12 @@ class ScriptedFeed implements Feed {
     };
   }
 
-  say(...messages: readonly (RelayMessage | FeedError)[]): void {
+  say(...messages: readonly (RelayMessage | RelayError)[]): void {
     this.#queue.push(...messages);
     this.#listener?.onReadable();
   }
 
-  break(broken: Partial<FeedBreak> = {}): void {
+  break(broken: Partial<RelayEnd> = {}): void {
     this.#listener?.onBroken({ reason: 'UNAVAILABLE "gone"', isUnsupported: false, ...broken });
   }
 }
@@ -73,7 +78,7 @@ const stored = (sequence: number, ...hashes: number[]): RelayMessage => ({
 
 interface Made {
   readonly follower: WorkerFollower;
-  readonly feed: ScriptedFeed;
+  readonly source: ScriptedSource;
   readonly index: FleetIndex;
   readonly clock: FakeClock;
   readonly tally: IndexTally;
@@ -88,7 +93,7 @@ function follow(instanceId = 'i-1'): Made {
   const turns = { soon: (run: () => void) => clock.setTimer(0, run) };
   const tally = new IndexTally();
   const refusals = strictRefusals();
-  const intake = new Intake({ clock, turns, refusals });
+  const queue = new WorkQueue({ clock, turns, refusals });
   const index = new FleetIndex(
     { tokensPerBlock: 32 },
     { tally, onOtherWidth: () => undefined, onRefused: () => undefined, onSweepDue: () => undefined },
@@ -99,7 +104,7 @@ function follow(instanceId = 'i-1'): Made {
       clock,
       random: { fraction: () => 0.999_999, uniqueId: () => '0' },
       index,
-      intake,
+      queue,
       gate: new ConnectGate({}, { clock }),
       tally,
       refusals,
@@ -107,11 +112,11 @@ function follow(instanceId = 'i-1'): Made {
       onCacheView: () => undefined,
     },
   );
-  const feed = new ScriptedFeed();
-  follower.setFeed(feed);
+  const source = new ScriptedSource();
+  follower.setSource(source);
   return {
     follower,
-    feed,
+    source,
     index,
     clock,
     tally,
@@ -123,81 +128,81 @@ function follow(instanceId = 'i-1'): Made {
 
 describe('who follows a worker', () => {
   it('applies the snapshot and each change, and is exact when the snapshot is complete', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start(), part(1, 2));
+    const { follower, source, held, settle } = follow();
+    source.say(start(), part(1, 2));
     await settle();
     expect([follower.state, follower.picture.picture, held()]).toEqual(['applying', 'partial', [1, 2]]);
-    feed.say(end, stored(1, 3));
+    source.say(end, stored(1, 3));
     await settle();
     expect([follower.picture.picture, held()]).toEqual(['exact', [1, 2, 3]]);
   });
 
   it('G5: keeps what it holds while the connection is away, and goes on where it left off', async () => {
-    const { follower, feed, held, settle, tally } = follow();
-    feed.say(start(), part(1), end, stored(1, 2));
+    const { follower, source, held, settle, tally } = follow();
+    source.say(start(), part(1), end, stored(1, 2));
     await settle();
-    follower.setFeed(undefined);
+    follower.setSource(undefined);
     expect([follower.state, follower.picture.picture, held()]).toEqual(['unconnected', 'stale', [1, 2]]);
-    follower.setFeed(feed);
-    expect(feed.asked).toEqual([undefined, { streamId: 's-1', sequence: 1 }]);
-    feed.say(start({ resumed: true }), stored(2, 3));
+    follower.setSource(source);
+    expect(source.asked).toEqual([undefined, { streamId: 's-1', sequence: 1 }]);
+    source.say(start({ resumed: true }), stored(2, 3));
     await settle();
     expect([follower.picture.picture, held(), tally.gapsOf('resumed')]).toEqual(['exact', [1, 2, 3], 1]);
-    expect(feed.openReaders).toBe(1);
+    expect(source.openReaders).toBe(1);
   });
 
   it('takes a snapshot in place of what it holds when the sidecar cannot go on', async () => {
-    const { follower, feed, held, settle, tally, clock } = follow();
-    feed.say(start(), part(1, 2), end);
+    const { follower, source, held, settle, tally, clock } = follow();
+    source.say(start(), part(1, 2), end);
     await settle();
-    feed.break();
+    source.break();
     expect(follower.picture).toEqual({
       picture: 'stale',
       reason: 'its KV event stream broke: UNAVAILABLE "gone"',
     });
     await clock.advanceMs(250);
-    feed.say(start({ stream: 's-2' }), part(2, 3), end);
+    source.say(start({ stream: 's-2' }), part(2, 3), end);
     await settle();
     expect([held(), tally.gapsOf('snapshot')]).toEqual([[2, 3], 1]);
   });
 
   it('says of half a snapshot, which it goes on to credit after a break, that it is a part', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.break();
+    const { follower, source, held, settle } = follow();
+    source.break();
     expect([follower.picture.picture, held()]).toEqual(['none', []]);
     await settle();
     const other = follow();
-    other.feed.say(start(), part(1));
+    other.source.say(start(), part(1));
     await other.settle();
-    other.feed.break();
+    other.source.break();
     expect([other.follower.picture.picture, other.held()]).toEqual(['stale', [1]]);
   });
 
   it('waits longer and longer for a sidecar that breaks again and again', async () => {
-    const { feed, clock } = follow();
+    const { source, clock } = follow();
     for (const waitMs of [250, 500, 1_000]) {
-      const before = feed.asked.length;
-      feed.break();
+      const before = source.asked.length;
+      source.break();
       await clock.advanceMs(waitMs - 2);
-      expect(feed.asked.length).toBe(before);
+      expect(source.asked.length).toBe(before);
       await clock.advanceMs(2);
-      expect(feed.asked.length).toBe(before + 1);
+      expect(source.asked.length).toBe(before + 1);
     }
   });
 
   it('asks a sidecar that knows nothing of KV events only now and then, and says so in words', async () => {
-    const { follower, feed, clock } = follow();
-    feed.break({ reason: 'its sidecar serves no KV events', isUnsupported: true });
+    const { follower, source, clock } = follow();
+    source.break({ reason: 'its sidecar serves no KV events', isUnsupported: true });
     expect(follower.picture).toEqual({ picture: 'none', reason: 'its sidecar serves no KV events' });
     await clock.advanceMs(4 * 60_000);
-    expect(feed.asked).toHaveLength(1);
+    expect(source.asked).toHaveLength(1);
     await clock.advanceMs(60_000);
-    expect(feed.asked).toHaveLength(2);
+    expect(source.asked).toHaveLength(2);
   });
 
   it('G3: lets the events of an instance wait that no report has named, and applies them when one does', async () => {
-    const { follower, feed, held, settle } = follow('i-0');
-    feed.say(start(), part(1), end, stored(1, 2));
+    const { follower, source, held, settle } = follow('i-0');
+    source.say(start(), part(1), end, stored(1, 2));
     await settle();
     expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'none', []]);
     follower.setInstance('i-1');
@@ -206,59 +211,59 @@ describe('who follows a worker', () => {
   });
 
   it('does not wait for ever for a report that never comes', async () => {
-    const { follower, feed, clock } = follow('i-0');
-    feed.say(start());
+    const { follower, source, clock } = follow('i-0');
+    source.say(start());
     await clock.advanceMs(15_001);
-    expect([follower.state, feed.openReaders]).toEqual(['waiting', 0]);
+    expect([follower.state, source.openReaders]).toEqual(['waiting', 0]);
     expect(follower.picture.reason).toContain('instance i-1, which no report named');
   });
 
   it('A8: drops what an instance held that is over, applies nothing more of it, and takes the next from its start', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start(), part(1), end);
+    const { follower, source, held, settle } = follow();
+    source.say(start(), part(1), end);
     await settle();
     follower.forget('i-1');
     expect([follower.state, held()]).toEqual(['outdated', []]);
-    feed.say(stored(1, 2));
+    source.say(stored(1, 2));
     await settle();
     expect(held()).toEqual([]);
     follower.setInstance('i-2');
-    feed.say(start({ instance: 'i-2', stream: 's-2' }), part(3), end);
+    source.say(start({ instance: 'i-2', stream: 's-2' }), part(3), end);
     await settle();
     expect([follower.picture.picture, held()]).toEqual(['exact', [3]]);
   });
 
   it('does not wait for the name that a restarted sidecar had for its engine before it asked it', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start({ instance: 'i-unseen', stream: 's-0' }), end);
+    const { follower, source, held, settle } = follow();
+    source.say(start({ instance: 'i-unseen', stream: 's-0' }), end);
     await settle();
     expect(follower.state).toBe('held');
-    feed.say(start(), part(1), end);
+    source.say(start(), part(1), end);
     await settle();
     expect([follower.picture.picture, held()]).toEqual(['exact', [1]]);
   });
 
   it('begins anew at once where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start(), part(1), end);
+    const { follower, source, held, settle } = follow();
+    source.say(start(), part(1), end);
     await settle();
-    follower.setFeed(undefined);
-    follower.setFeed(feed);
+    follower.setSource(undefined);
+    follower.setSource(source);
     follower.setInstance('i-unseen');
-    feed.say(start({ stream: 's-2' }), part(2), end);
+    source.say(start({ stream: 's-2' }), part(2), end);
     await settle();
     expect([follower.state, held()]).toEqual(['outdated', []]);
     follower.setInstance('i-1');
-    feed.say(start({ stream: 's-2' }), part(2), end);
+    source.say(start({ stream: 's-2' }), part(2), end);
     await settle();
-    expect([follower.picture.picture, held(), feed.openReaders]).toEqual(['exact', [2], 1]);
+    expect([follower.picture.picture, held(), source.openReaders]).toEqual(['exact', [2], 1]);
   });
 
   it('drops what the old instance held as soon as the stream tells of the next, before any report', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start(), part(1), end);
+    const { follower, source, held, settle } = follow();
+    source.say(start(), part(1), end);
     await settle();
-    feed.say(start({ instance: 'i-2', stream: 's-2' }), part(2), end);
+    source.say(start({ instance: 'i-2', stream: 's-2' }), part(2), end);
     await settle();
     expect([follower.state, held()]).toEqual(['held', []]);
     follower.forget('i-1');
@@ -268,46 +273,46 @@ describe('who follows a worker', () => {
   });
 
   it('keeps what is held when the same engine start has got another name', async () => {
-    const { follower, feed, held, settle } = follow();
-    feed.say(start(), part(1), end);
+    const { follower, source, held, settle } = follow();
+    source.say(start(), part(1), end);
     await settle();
-    feed.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
+    source.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
     await settle();
     expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'stale', [1]]);
     follower.forget('i-1');
     follower.setInstance('i-2');
     await settle();
-    expect([follower.state, held(), feed.asked.length]).toEqual(['applying', [1, 2], 1]);
+    expect([follower.state, held(), source.asked.length]).toEqual(['applying', [1, 2], 1]);
   });
 
   it('begins anew, from nothing, where the stream makes no sense', async () => {
-    const { follower, feed, clock, settle } = follow();
-    feed.say(start(), part(1), end, stored(5, 2));
+    const { follower, source, clock, settle } = follow();
+    source.say(start(), part(1), end, stored(5, 2));
     await settle();
     expect(follower.state).toBe('waiting');
     expect(follower.picture.reason).toContain('changes 1 to 4 are missing');
     await clock.advanceMs(250);
-    expect(feed.asked).toEqual([undefined, undefined]);
+    expect(source.asked).toEqual([undefined, undefined]);
   });
 
   it('begins anew where a message cannot be read, or comes before any start', async () => {
-    for (const nonsense of [new FeedError('has a message that cannot be read'), end]) {
-      const { follower, feed, settle } = follow();
-      feed.say(nonsense);
+    for (const nonsense of [new RelayError('has a message that cannot be read'), end]) {
+      const { follower, source, settle } = follow();
+      source.say(nonsense);
       await settle();
-      expect([follower.state, feed.openReaders]).toEqual(['waiting', 0]);
+      expect([follower.state, source.openReaders]).toEqual(['waiting', 0]);
     }
   });
 
   it('leaves nothing behind when it is closed', async () => {
-    const { follower, feed, clock, settle } = follow();
-    feed.say(start(), part(1), end);
+    const { follower, source, clock, settle } = follow();
+    source.say(start(), part(1), end);
     await settle();
-    feed.break();
+    source.break();
     follower.close();
-    expect([feed.openReaders, clock.pendingTimers]).toEqual([0, 0]);
-    follower.setFeed(feed);
-    expect(feed.asked).toHaveLength(1);
+    expect([source.openReaders, clock.pendingTimers]).toEqual([0, 0]);
+    follower.setSource(source);
+    expect(source.asked).toHaveLength(1);
   });
 });
 
@@ -322,7 +327,7 @@ describe('the intake', () => {
       },
     };
     let nowMs = 0;
-    const intake = new Intake({
+    const queue = new WorkQueue({
       clock: { ...clock, monotonicMs: () => nowMs } as never,
       turns,
       refusals: strictRefusals(),
@@ -340,12 +345,12 @@ describe('the intake', () => {
         },
       };
     };
-    intake.add(worker('long', 40));
-    intake.add(worker('short', 2));
+    queue.add(worker('long', 40));
+    queue.add(worker('short', 2));
     await clock.advanceMs(20);
     expect(order).toEqual(['long', 'short', 'long']);
     expect(slices).toBeGreaterThan(2);
-    intake.close();
+    queue.close();
     expect(clock.pendingTimers).toBe(0);
   });
 });

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/edge/platform/random.js';
 import { ActiveRoute } from '../../../src/fleet/router/active-route.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../src/fleet/router/cost.js';
-import { GroupRouter, type RoutedPrompt } from '../../../src/fleet/router/group-router.js';
 import { MAX_FLIGHT_MS, SETTLE_MS, Settling } from '../../../src/fleet/router/settling.js';
+import { type RoutedPrompt, WorkerSelector } from '../../../src/fleet/router/worker-selector.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FilledIndex } from '../../support/filled-index.js';
 import { chainOf } from './support/chained.js';
@@ -22,11 +22,11 @@ const LONG = prompt(...Array.from({ length: 100 }, (_, at) => at));
 class Flights {
   readonly clock = new FakeClock();
   readonly index = new FilledIndex(TOKENS_PER_BLOCK);
-  readonly router: GroupRouter;
+  readonly router: WorkerSelector;
   readonly #settling = new Settling({ clock: this.clock });
 
   constructor(workers: number, predictsOnRoute = true) {
-    this.router = new GroupRouter(
+    this.router = new WorkerSelector(
       { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0, predictsOnRoute },
       { random: seededRandom(1) },
     );

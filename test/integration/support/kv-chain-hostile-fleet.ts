@@ -2,10 +2,10 @@ import type { MemberView } from '../../../src/core/agreement/snapshot.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
-import type { Feed, FeedListener } from '../../../src/fleet/indexer/feed.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
 import { readResponse } from '../../../src/fleet/indexer/read-response.js';
+import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relay-source.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import { SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -19,16 +19,16 @@ export const WIDTH = 32;
 const HONEST = [1_001, 1_002, 1_003, 1_004];
 
 /** The bytes of a sidecar, as a test says them. */
-class SpokenFeed implements Feed {
+class SpokenFeed implements RelaySource {
   readonly #said: Buffer[] = [];
-  #listener: FeedListener | undefined;
+  #listener: RelayListener | undefined;
 
   say(bytes: Buffer): void {
     this.#said.push(bytes);
     this.#listener?.onReadable();
   }
 
-  open(_position: unknown, listener: FeedListener): ReturnType<Feed['open']> {
+  open(_position: unknown, listener: RelayListener): ReturnType<RelaySource['open']> {
     this.#listener = listener;
     return {
       next: () => {
@@ -51,7 +51,7 @@ export class HostileFleet {
   readonly maxBytes: number = 4 * 1024 * 1024;
   readonly #clock = new FakeClock();
   readonly #due = new Set<() => void>();
-  readonly #intake = new Intake({
+  readonly #queue = new WorkQueue({
     clock: this.#clock,
     refusals: strictRefusals(),
     turns: {
@@ -70,12 +70,12 @@ export class HostileFleet {
       {
         clock: this.#clock,
         random: systemRandom,
-        intake: this.#intake,
+        queue: this.#queue,
         gate: new ConnectGate({}, { clock: this.#clock }),
         refusals: strictRefusals(),
         tally: new IndexTally(),
         listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
-        feedOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
+        sourceOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
         hashUnitOf: () => 'token',
         contractOf: () => undefined,
         onLag: () => {},
@@ -125,7 +125,7 @@ export class HostileFleet {
 
   close(): void {
     this.#index.close();
-    this.#intake.close();
+    this.#queue.close();
   }
 
   #setMembers(...targets: readonly string[]): void {

@@ -1,5 +1,5 @@
+import type { RelayMessage } from '../../../src/core/relay/relay.js';
 import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
-import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
 import type { Moment, RankEngine } from './kv-chain-engine.js';
 
 /** Where the picture of a rank stands in the life of its engine. */

@@ -7,8 +7,8 @@ import { SilenceWatch } from '../../../src/edge/platform/streams/silence-watch.j
 import { systemEventLoop } from '../../../src/edge/platform/time/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
-import { SidecarFeed } from '../../../src/fleet/indexer/sidecar-feed.js';
+import { SidecarRelaySource } from '../../../src/fleet/indexer/sidecar-relay-source.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import {
   ENCODED_KV_EVENTS_SERVICE,
@@ -30,7 +30,7 @@ const TARGET = 'w-0';
 interface Sidecar {
   readonly feed: EngineEventReader;
   /** The way to it. */
-  readonly stream: SidecarFeed;
+  readonly stream: SidecarRelaySource;
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,11 @@ interface Sidecar {
 export class SocketWorld {
   readonly engines: readonly RankEngine[];
   readonly #publishers: readonly FakePublisher[];
-  readonly #intake = new Intake({ clock: systemClock, turns: systemEventLoop, refusals: strictRefusals() });
+  readonly #queue = new WorkQueue({
+    clock: systemClock,
+    turns: systemEventLoop,
+    refusals: strictRefusals(),
+  });
   readonly #silence = new SilenceWatch({ clock: systemClock });
   #start = 0;
   #epoch = 0;
@@ -59,7 +63,7 @@ export class SocketWorld {
       styles.map((style) => new RankEngine(style, blocks)),
       publishers,
     );
-    cleanUp(() => world.#intake.close());
+    cleanUp(() => world.#queue.close());
     world.#sidecar = await world.#startSidecar();
     cleanUp(() => world.#sidecar.stop());
     world.renewIndex();
@@ -87,16 +91,16 @@ export class SocketWorld {
   }
 
   async restartSidecar(): Promise<void> {
-    this.#index.setFeed(TARGET, undefined);
+    this.#index.setSource(TARGET, undefined);
     await this.#sidecar.stop();
     this.#sidecar = await this.#startSidecar();
-    this.#index.setFeed(TARGET, this.#sidecar.stream);
+    this.#index.setSource(TARGET, this.#sidecar.stream);
   }
 
   /** The connection to the sidecar is lost and comes back. */
   reconnect(): void {
-    this.#index.setFeed(TARGET, undefined);
-    this.#index.setFeed(TARGET, this.#sidecar.stream);
+    this.#index.setSource(TARGET, undefined);
+    this.#index.setSource(TARGET, this.#sidecar.stream);
   }
 
   renewIndex(): void {
@@ -107,12 +111,12 @@ export class SocketWorld {
       {
         clock: systemClock,
         random: systemRandom,
-        intake: this.#intake,
+        queue: this.#queue,
         gate: new ConnectGate({}, { clock: systemClock }),
         refusals: strictRefusals(),
         tally: new IndexTally(),
         listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
-        feedOf: () => this.#sidecar.stream,
+        sourceOf: () => this.#sidecar.stream,
         hashUnitOf: () => undefined,
         contractOf: () => undefined,
         onLag: () => {},
@@ -180,7 +184,7 @@ export class SocketWorld {
     const channel = dial(address(text));
     return {
       feed,
-      stream: new SidecarFeed({ channel, silence: this.#silence }),
+      stream: new SidecarRelaySource({ channel, silence: this.#silence }),
       stop: async () => {
         await server.stop(500);
         await feed.close();

@@ -1,7 +1,7 @@
-import type { Feed, FeedListener, FeedReader } from '../../../src/fleet/indexer/feed.js';
+import type { RelayMessage, RelayPosition, RelayReader } from '../../../src/core/relay/relay.js';
 import { readResponse } from '../../../src/fleet/indexer/read-response.js';
+import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relay-source.js';
 import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
-import type { RelayMessage, RelayPosition } from '../../../src/worker/kv-events/relay.js';
 import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events/kv-events-wire.js';
 import type { Ledger, Place } from './kv-chain-ledger.js';
 
@@ -47,7 +47,7 @@ interface Sent {
  * The stream between a sidecar and an index, in memory: as bytes, with a queue
  * that somebody has to fill, and with an end whenever a test wants one.
  */
-export class ChainStream implements Feed {
+export class ChainStream implements RelaySource {
   readonly #feed: EngineEventReader;
   readonly #ledger: Ledger;
   readonly #ranks: number;
@@ -77,7 +77,7 @@ export class ChainStream implements Feed {
     return this.#open !== undefined && !this.#open.isDrained;
   }
 
-  open(position: RelayPosition | undefined, listener: FeedListener): FeedReader {
+  open(position: RelayPosition | undefined, listener: RelayListener): RelayReader {
     const queue: Sent[] = [];
     const read = this.#placesRead();
     let isWaiting = false;

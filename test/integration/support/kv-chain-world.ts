@@ -5,7 +5,7 @@ import type { Random } from '../../../src/edge/platform/random.js';
 import type { EventLoop } from '../../../src/edge/platform/time/event-loop.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import {
   EngineEventReader,
   type EngineEventReaderOptions,
@@ -129,7 +129,7 @@ export class ChainWorld {
   readonly #tally = new IndexTally();
   /** The instance that the agreement knows, by worker. */
   readonly #reported = new Map<string, string>();
-  readonly #intake = new Intake({ clock: this.clock, turns: this.#turns, refusals: strictRefusals() });
+  readonly #queue = new WorkQueue({ clock: this.clock, turns: this.#turns, refusals: strictRefusals() });
   #epoch = 0;
   #index!: EpochIndex;
 
@@ -151,7 +151,7 @@ export class ChainWorld {
 
   async close(): Promise<void> {
     this.#index.close();
-    this.#intake.close();
+    this.#queue.close();
     for (const { feed } of this.workers) await feed.close();
   }
 
@@ -225,13 +225,13 @@ export class ChainWorld {
   connect(worker: ChainWorker): void {
     if (worker.isConnected) return;
     worker.isConnected = true;
-    this.#index.setFeed(worker.target, worker.stream);
+    this.#index.setSource(worker.target, worker.stream);
   }
 
   disconnect(worker: ChainWorker): void {
     if (!worker.isConnected) return;
     worker.isConnected = false;
-    this.#index.setFeed(worker.target, undefined);
+    this.#index.setSource(worker.target, undefined);
   }
 
   setListed(worker: ChainWorker, isListed: boolean): void {
@@ -366,12 +366,12 @@ export class ChainWorld {
       {
         clock: this.clock,
         random: this.#random,
-        intake: this.#intake,
+        queue: this.#queue,
         gate: new ConnectGate({}, { clock: this.clock }),
         refusals: strictRefusals(),
         tally: this.#tally,
         listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
-        feedOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,
+        sourceOf: (target) => this.workers.find((one) => one.target === target && one.isConnected)?.stream,
         hashUnitOf: () => undefined,
         contractOf: () => undefined,
         onLag: () => {},

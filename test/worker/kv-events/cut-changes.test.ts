@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { BlockChange } from '../../../src/core/relay/relay.js';
 import { cutChanges } from '../../../src/worker/kv-events/cut-changes.js';
-import type { BlockChange } from '../../../src/worker/kv-events/relay.js';
 
 const removed = (hashes: number): BlockChange => ({
   type: 'removed',

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type {
-  BlockChange,
-  RankStatus,
-  RelayMessage,
-  RelayReader,
-} from '../../../src/worker/kv-events/relay.js';
+import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../../src/core/relay/relay.js';
 import { type CachePiece, RelayLog, type RelayLogOptions } from '../../../src/worker/kv-events/relay-log.js';
 
 /** A log over one rank whose picture is a list of hashes. */

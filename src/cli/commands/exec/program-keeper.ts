@@ -4,7 +4,7 @@ import type { Logger } from '../../../edge/platform/logger.js';
 import type { Child, StartChild } from '../../../edge/platform/processes/child-process.js';
 import type { Environment } from '../../../edge/platform/processes/environment.js';
 import type { listenForSignals } from '../../../edge/platform/processes/process-signals.js';
-import type { AgreementFeed } from '../../../fleet/aggregator/agreement-feed.js';
+import type { AgreementSource } from '../../../fleet/aggregator/agreement-source.js';
 import { judgeAgreements, type Question, type Verdict } from '../../../fleet/aggregator/verdict.js';
 import { EXIT_CONFLICT } from '../../exit-codes.js';
 
@@ -34,7 +34,7 @@ export interface KeeperOptions extends Question {
 }
 
 export interface KeeperModules {
-  readonly feed: AgreementFeed;
+  readonly feed: AgreementSource;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly startChild: StartChild;

@@ -1,4 +1,6 @@
 import type { ObservedSize } from '../../../core/contract/observed-size.js';
+import { describeSource, type RankSource } from '../../../core/relay/rank-source.js';
+import type { Relay } from '../../../core/relay/relay.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { Logger } from '../../../edge/platform/logger.js';
@@ -15,8 +17,6 @@ import {
   EngineState,
   HashUnit,
 } from '../../../gen/kvaccord/v1/capabilities.js';
-import { describeSource, type RankSource } from '../../kv-events/rank-source.js';
-import type { Relay } from '../../kv-events/relay.js';
 import { engineHttpUrl } from '../probing/engine-address.js';
 import type { CanaryFault } from './judge-canary.js';
 import type { CanaryOutcome, CanaryTarget } from './run-canary.js';

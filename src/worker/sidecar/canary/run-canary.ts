@@ -1,5 +1,6 @@
 import { BlockHasher } from '../../../core/blocks/block-hasher.js';
 import type { EngineKind } from '../../../core/contract/enums.js';
+import type { Relay } from '../../../core/relay/relay.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
@@ -7,7 +8,6 @@ import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { Random } from '../../../edge/platform/random.js';
 import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { Relay } from '../../kv-events/relay.js';
 import {
   type CanaryCounts,
   canaryBody,

@@ -1,4 +1,4 @@
-import type { Relay, RelayReader } from '../../kv-events/relay.js';
+import type { Relay, RelayReader } from '../../../core/relay/relay.js';
 
 /** Hashes of stored blocks that are kept while a canary waits; more than its own prompt can have. */
 const MAX_HASHES = 65_536;

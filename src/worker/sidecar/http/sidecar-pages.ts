@@ -6,11 +6,11 @@ import {
   engineStateName,
   evidenceSourceName,
 } from '../../../core/contract/names.js';
+import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { ApiRoute, JsonSchema } from '../../../edge/http/api.js';
 import type { ProbeBoard } from '../../../edge/http/probe-board.js';
 import type { Cell, StatusContent, StatusTable, Tone } from '../../../edge/http/status-page.js';
 import { CapabilityReport, EngineState, type ProbeOutcome } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { RankSource } from '../../kv-events/rank-source.js';
 import type { KvEventsController } from '../kv-events/kv-events-controller.js';
 import { describeTruth } from '../report/report-log.js';
 import type { ReportStore } from '../report/report-store.js';

@@ -1,6 +1,6 @@
+import type { RankSource } from '../../../core/relay/rank-source.js';
+import type { Relay } from '../../../core/relay/relay.js';
 import type { EventCounts } from '../../kv-events/event-counts.js';
-import type { RankSource } from '../../kv-events/rank-source.js';
-import type { Relay } from '../../kv-events/relay.js';
 import type { StreamCounts } from '../../kv-events/stream-counts.js';
 
 /** What a sidecar needs of the piece that reads an engine's KV events; `EngineEventReader` is one. */

@@ -1,11 +1,11 @@
 import type { ObservedSize } from '../../../core/contract/observed-size.js';
+import type { RankSource } from '../../../core/relay/rank-source.js';
+import type { Relay } from '../../../core/relay/relay.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import type { Random } from '../../../edge/platform/random.js';
 import { type CapabilityReport, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { RankSource } from '../../kv-events/rank-source.js';
-import type { Relay } from '../../kv-events/relay.js';
 import type { EventReader } from './event-reader.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
 import { SwitchedRelay } from './switched-relay.js';

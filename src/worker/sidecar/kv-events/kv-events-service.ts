@@ -1,9 +1,9 @@
 import type { handleServerStreamingCall, ServiceDefinition } from '@grpc/grpc-js';
+import type { Relay, RelayPosition } from '../../../core/relay/relay.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream } from '../../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
 import { KvEventsService, type SubscribeRequest } from '../../../gen/kvaccord/v1/kv_events.js';
-import type { Relay, RelayPosition } from '../../kv-events/relay.js';
 import type { ReportStore } from '../report/report-store.js';
 import { KvEventsEncoder } from './kv-events-wire.js';
 

@@ -1,8 +1,8 @@
+import type { RankSource, RankSource, ZmqSource, ZmqSource } from '../../../core/relay/rank-source.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { ENGINES, engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
 import type { CapabilityReport, KvEventSource } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { RankSource, ZmqSource } from '../../kv-events/rank-source.js';
 import { engineHttpUrl } from '../probing/engine-address.js';
 import { isEventEndpoint } from './event-endpoint.js';
 

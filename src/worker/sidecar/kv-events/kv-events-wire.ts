@@ -1,7 +1,7 @@
 import { cacheGroupToWire } from '../../../core/contract/cache-groups.js';
 import { WIRE_CACHE_VIEWS } from '../../../core/contract/cache-view.js';
+import type { BlockChange, RankStatus, RelayMessage } from '../../../core/relay/relay.js';
 import { type Change, type RankState, SubscribeResponse, Tier } from '../../../gen/kvaccord/v1/kv_events.js';
-import type { BlockChange, RankStatus, RelayMessage } from '../../kv-events/relay.js';
 
 type TierName = Extract<BlockChange, { readonly type: 'stored' }>['tier'];
 

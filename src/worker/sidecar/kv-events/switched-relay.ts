@@ -1,4 +1,10 @@
-import type { RankStatus, Relay, RelayMessage, RelayPosition, RelayReader } from '../../kv-events/relay.js';
+import type {
+  RankStatus,
+  Relay,
+  RelayMessage,
+  RelayPosition,
+  RelayReader,
+} from '../../../core/relay/relay.js';
 
 /** What is said while no KV events are read. */
 export interface Silence {

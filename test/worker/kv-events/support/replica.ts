@@ -1,13 +1,13 @@
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
-import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { RankCache } from '../../../../src/worker/kv-events/rank-cache.js';
 import type {
   RankStatus,
   Relay,
   RelayMessage,
   RelayPosition,
   RelayReader,
-} from '../../../../src/worker/kv-events/relay.js';
+} from '../../../../src/core/relay/relay.js';
+import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
+import { RankCache } from '../../../../src/worker/kv-events/rank-cache.js';
 
 /** What a reader of a relay holds, by nothing but the messages that it was told. */
 export class Replica {

@@ -1,4 +1,4 @@
-import type { ZmqSource } from '../../../../src/worker/kv-events/rank-source.js';
+import type { ZmqSource } from '../../../../src/core/relay/rank-source.js';
 import type {
   Frames,
   ReplaySocket,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
 import type { ObservedSize } from '../../../../src/core/contract/observed-size.js';
+import type { RankStatus, Relay, RelayMessage } from '../../../../src/core/relay/relay.js';
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { seededRandom } from '../../../../src/edge/platform/random.js';
 import {
@@ -11,7 +12,6 @@ import {
   EngineState,
   ServingAddress_Protocol,
 } from '../../../../src/gen/kvaccord/v1/capabilities.js';
-import type { RankStatus, Relay, RelayMessage } from '../../../../src/worker/kv-events/relay.js';
 import { Canary } from '../../../../src/worker/sidecar/canary/canary.js';
 import { runCanary } from '../../../../src/worker/sidecar/canary/run-canary.js';
 import { FakeClock } from '../../../support/fake-clock.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { RelayMessage } from '../../../../src/core/relay/relay.js';
 import { CapabilityReport, EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
-import type { RelayMessage } from '../../../../src/worker/kv-events/relay.js';
 import {
   type EventReading,
   KvEventsController,

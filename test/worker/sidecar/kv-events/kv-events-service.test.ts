@@ -1,5 +1,6 @@
 import { credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import type { RelayMessage } from '../../../../src/core/relay/relay.js';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
 import { readPeerReason } from '../../../../src/edge/rpc/errors.js';
 import {
@@ -8,7 +9,6 @@ import {
   type SubscribeResponse,
   Tier,
 } from '../../../../src/gen/kvaccord/v1/kv_events.js';
-import type { RelayMessage } from '../../../../src/worker/kv-events/relay.js';
 import {
   ENCODED_KV_EVENTS_SERVICE,
   KvEventsEndpoint,

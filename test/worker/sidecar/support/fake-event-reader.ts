@@ -1,12 +1,12 @@
-import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import type { RankSource } from '../../../../src/worker/kv-events/rank-source.js';
+import type { RankSource } from '../../../../src/core/relay/rank-source.js';
 import type {
   BlockChange,
   RankStatus,
   RelayMessage,
   RelayPosition,
   RelayReader,
-} from '../../../../src/worker/kv-events/relay.js';
+} from '../../../../src/core/relay/relay.js';
+import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
 import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
 import type { EventReader } from '../../../../src/worker/sidecar/kv-events/event-reader.js';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgreementEvent } from '../../../src/core/agreement/events.js';
 import type { ServingRole } from '../../../src/core/contract/serving.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../../src/fleet/indexer/fleet-indexing.js';
-import { FleetRouting } from '../../../src/fleet/router/fleet-routing.js';
+import { FleetRouter } from '../../../src/fleet/router/fleet-router.js';
 import { type Route, type RouterMode, RoutingError } from '../../../src/fleet/router/routing.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { makeReport, TestFleet } from '../../support/fleet.js';
@@ -83,8 +83,8 @@ class Story {
   readonly registry = new Registry();
   readonly routes: Route[] = [];
   readonly #indexing: FleetIndexing;
-  readonly #routing: FleetRouting;
-  readonly #parts: readonly (FleetIndexing | FleetRouting)[];
+  readonly #routing: FleetRouter;
+  readonly #parts: readonly (FleetIndexing | FleetRouter)[];
   #view = this.fleet.view();
   #revision = 0;
 
@@ -114,7 +114,7 @@ class Story {
         },
       },
     );
-    this.#routing = new FleetRouting(
+    this.#routing = new FleetRouter(
       {
         mode,
         temperature: 0,

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { StreamRefusals } from '../../../src/edge/platform/streams/stream-refusals.js';
-import { Intake, type Worked } from '../../../src/fleet/indexer/intake.js';
+import { type QueuedTask, WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
-function make(): { intake: Intake; clock: FakeClock; refusals: StreamRefusals; logger: RecordingLogger } {
+function make(): { queue: WorkQueue; clock: FakeClock; refusals: StreamRefusals; logger: RecordingLogger } {
   const clock = new FakeClock();
   const logger = new RecordingLogger();
   const refusals = new StreamRefusals({ logger });
-  const intake = new Intake({ clock, turns: { soon: (run) => clock.setTimer(0, run) }, refusals });
-  return { intake, clock, refusals, logger };
+  const queue = new WorkQueue({ clock, turns: { soon: (run) => clock.setTimer(0, run) }, refusals });
+  return { queue, clock, refusals, logger };
 }
 
-function failing(failed?: (error: unknown) => void): Worked {
+function failing(failed?: (error: unknown) => void): QueuedTask {
   const step = (): never => {
     throw new RangeError('Invalid time value');
   };
@@ -21,11 +21,11 @@ function failing(failed?: (error: unknown) => void): Worked {
 
 describe('the intake', () => {
   it('ends the work of one whose step fails, and goes on with the others', async () => {
-    const { intake, clock } = make();
+    const { queue, clock } = make();
     const errors: unknown[] = [];
     let steps = 0;
-    intake.add(failing((error) => errors.push(error)));
-    intake.add({
+    queue.add(failing((error) => errors.push(error)));
+    queue.add({
       step: () => {
         steps += 1;
         return steps < 40;
@@ -38,9 +38,9 @@ describe('the intake', () => {
   });
 
   it('counts and logs a fault that nobody else takes', async () => {
-    const { intake, clock, refusals, logger } = make();
-    intake.add(failing());
-    intake.add(
+    const { queue, clock, refusals, logger } = make();
+    queue.add(failing());
+    queue.add(
       failing(() => {
         throw new Error('it cannot even end');
       }),

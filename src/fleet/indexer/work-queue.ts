@@ -3,7 +3,7 @@ import type { StreamRefusals } from '../../edge/platform/streams/stream-refusals
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 
 /** Something with work that comes in small steps. */
-export interface Worked {
+export interface QueuedTask {
   /** Does one step; false when there is nothing left to do now. */
   step(): boolean;
   /** `step` threw, and is not called again before the next `add`: ends what it was at. Default: nothing more. */
@@ -20,12 +20,12 @@ const SLICE_MS = 4;
 const STEPS_IN_A_ROW = 16;
 
 /** Shares the event loop fairly between all that has something to do. */
-export class Intake {
+export class WorkQueue {
   readonly #clock: Clock;
   readonly #turns: EventLoop;
   readonly #refusals: StreamRefusals;
   /** Who has something to do, in the order of their turns. */
-  readonly #ready = new Set<Worked>();
+  readonly #ready = new Set<QueuedTask>();
   #next: Timer | undefined;
 
   constructor(modules: {
@@ -40,14 +40,14 @@ export class Intake {
   }
 
   /** `worked` has something to do. May be called again. */
-  add(worked: Worked): void {
-    this.#ready.add(worked);
+  add(task: QueuedTask): void {
+    this.#ready.add(task);
     this.#next ??= this.#turns.soon(this.#run);
   }
 
   /** Takes somebody out; harmless when it was not in. */
-  delete(worked: Worked): void {
-    this.#ready.delete(worked);
+  delete(task: QueuedTask): void {
+    this.#ready.delete(task);
   }
 
   /** Ends all work. */
@@ -60,30 +60,30 @@ export class Intake {
   readonly #run = (): void => {
     const endMs = this.#clock.monotonicMs() + SLICE_MS;
     // Those that are added on the way, and those put to the end, come up in the same walk.
-    for (const worked of this.#ready) {
-      this.#ready.delete(worked);
-      if (this.#work(worked)) this.#ready.add(worked);
+    for (const task of this.#ready) {
+      this.#ready.delete(task);
+      if (this.#work(task)) this.#ready.add(task);
       if (this.#clock.monotonicMs() >= endMs) break;
     }
     this.#next = this.#ready.size === 0 ? undefined : this.#turns.soon(this.#run);
   };
 
   /** Whether there is more to do. */
-  #work(worked: Worked): boolean {
+  #work(task: QueuedTask): boolean {
     try {
       for (let step = 0; step < STEPS_IN_A_ROW; step += 1) {
-        if (!worked.step()) return this.#ready.has(worked);
+        if (!task.step()) return this.#ready.has(task);
       }
       return true;
     } catch (error) {
       // One that fails ends alone: everybody else's work goes on.
-      this.#fail(worked, error);
-      return this.#ready.has(worked);
+      this.#fail(task, error);
+      return this.#ready.has(task);
     }
   }
 
-  #fail(worked: Worked, error: unknown): void {
-    if (worked.failed === undefined) this.#refusals.fault(undefined, error);
-    else this.#refusals.guard(undefined, () => worked.failed?.(error));
+  #fail(task: QueuedTask, error: unknown): void {
+    if (task.failed === undefined) this.#refusals.fault(undefined, error);
+    else this.#refusals.guard(undefined, () => task.failed?.(error));
   }
 }

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { Tier } from '../../../src/core/blocks/tier.js';
 import { seededRandom } from '../../../src/edge/platform/random.js';
 import { ApproximateIndex } from '../../../src/fleet/indexer/approximate-index.js';
-import { Intake } from '../../../src/fleet/indexer/intake.js';
+import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
 import type { Candidate } from '../../../src/fleet/router/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../src/fleet/router/cost.js';
-import {
-  GroupRouter,
-  type GroupRouterOptions,
-  type RoutedPrompt,
-} from '../../../src/fleet/router/group-router.js';
 import { RoutingError } from '../../../src/fleet/router/routing.js';
+import {
+  type RoutedPrompt,
+  WorkerSelector,
+  type WorkerSelectorOptions,
+} from '../../../src/fleet/router/worker-selector.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FilledIndex } from '../../support/filled-index.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
@@ -44,12 +44,12 @@ function prompt(blocks: readonly number[], moreTokens = 0): RoutedPrompt {
 }
 
 interface Made {
-  readonly router: GroupRouter;
+  readonly router: WorkerSelector;
   readonly index: FilledIndex;
 }
 
-function make(targets: readonly string[], options: Partial<GroupRouterOptions> = {}, seed = 1): Made {
-  const router = new GroupRouter(
+function make(targets: readonly string[], options: Partial<WorkerSelectorOptions> = {}, seed = 1): Made {
+  const router = new WorkerSelector(
     { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0, ...options },
     { random: seededRandom(seed) },
   );
@@ -59,11 +59,11 @@ function make(targets: readonly string[], options: Partial<GroupRouterOptions> =
   return { router, index };
 }
 
-function chosen(router: GroupRouter, asked?: RoutedPrompt, excluded: readonly string[] = []): string {
+function chosen(router: WorkerSelector, asked?: RoutedPrompt, excluded: readonly string[] = []): string {
   return router.decide(asked, excluded).candidate.target;
 }
 
-function blocksOn(router: GroupRouter): Record<string, number> {
+function blocksOn(router: WorkerSelector): Record<string, number> {
   return Object.fromEntries(router.loads().map((load) => [load.candidate.target, load.activeBlocks]));
 }
 
@@ -254,7 +254,7 @@ describe('a router by cost', () => {
 
   it('teaches an index that learns from decisions', () => {
     const clock = new FakeClock();
-    const intake = new Intake({
+    const queue = new WorkQueue({
       clock,
       turns: { soon: (run) => clock.setTimer(0, run) },
       refusals: strictRefusals(),
@@ -268,7 +268,7 @@ describe('a router by cost', () => {
         maxBlocks: 100,
         pruneTargetRatio: 0.5,
       },
-      { clock, intake },
+      { clock, queue },
     );
     const { router } = make(['a', 'b', 'c']);
     router.begin(learned, 1, TOKENS_PER_BLOCK);
@@ -402,7 +402,7 @@ describe('when nobody is left', () => {
   });
 
   it('leaves out those for whom there is no number, and takes them when others go', () => {
-    const router = new GroupRouter(
+    const router = new WorkerSelector(
       { mode: 'least-loaded', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
       { random: seededRandom(1) },
     );
@@ -415,7 +415,7 @@ describe('when nobody is left', () => {
   });
 
   it('says so before any epoch has begun, and takes candidates meanwhile', () => {
-    const router = new GroupRouter(
+    const router = new WorkerSelector(
       { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
       { random: seededRandom(1) },
     );

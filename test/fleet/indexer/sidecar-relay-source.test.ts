@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { RelayMessage, RelayReader } from '../../../src/core/relay/relay.js';
 import { parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { SilenceWatch } from '../../../src/edge/platform/streams/silence-watch.js';
 import { type RpcChannel, RpcDialer } from '../../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import type { FeedBreak, FeedReader } from '../../../src/fleet/indexer/feed.js';
-import { SidecarFeed } from '../../../src/fleet/indexer/sidecar-feed.js';
-import type { RelayMessage } from '../../../src/worker/kv-events/relay.js';
+import type { RelayEnd } from '../../../src/fleet/indexer/relay-source.js';
+import { SidecarRelaySource } from '../../../src/fleet/indexer/sidecar-relay-source.js';
 import { Changes } from '../../support/changes.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import type { FakeSidecar, FakeSidecarOptions } from '../../support/fake-sidecar.js';
@@ -20,9 +20,9 @@ afterEach(() => open.close());
 
 interface Opened {
   readonly sidecar: FakeSidecar;
-  readonly reader: FeedReader;
+  readonly reader: RelayReader;
   readonly messages: RelayMessage[];
-  readonly breaks: FeedBreak[];
+  readonly breaks: RelayEnd[];
   /** Moves the silence watch alone. */
   readonly clock: FakeClock;
   readonly watch: SilenceWatch;
@@ -44,9 +44,9 @@ async function subscribe(
   const clock = new FakeClock();
   const watch = new SilenceWatch({ clock });
   const messages: RelayMessage[] = [];
-  const breaks: FeedBreak[] = [];
+  const breaks: RelayEnd[] = [];
   const changes = new Changes();
-  const reader = new SidecarFeed({ channel, silence: watch }).open(
+  const reader = new SidecarRelaySource({ channel, silence: watch }).open(
     { streamId: 's-1', sequence: 7 },
     {
       onReadable: () => {
@@ -83,11 +83,11 @@ describe('the feed of a sidecar', () => {
     const stream = Object.assign(new PassThrough({ objectMode: true }), { cancel: () => undefined });
     const client = { makeServerStreamRequest: () => stream };
     const channel = { createClient: () => client } as unknown as RpcChannel;
-    const breaks: FeedBreak[] = [];
-    const reader = new SidecarFeed({ channel, silence: new SilenceWatch({ clock: new FakeClock() }) }).open(
-      undefined,
-      { onReadable: () => undefined, onBroken: (broken) => breaks.push(broken) },
-    );
+    const breaks: RelayEnd[] = [];
+    const reader = new SidecarRelaySource({
+      channel,
+      silence: new SilenceWatch({ clock: new FakeClock() }),
+    }).open(undefined, { onReadable: () => undefined, onBroken: (broken) => breaks.push(broken) });
     reader.close();
     // As grpc-js does when a message was on its way to a stream that is cancelled.
     stream.emit('error', new Error('stream.push() after EOF'));

@@ -1,6 +1,6 @@
-import type { Tier } from '../../core/blocks/tier.js';
-import type { CacheGroup } from '../../core/contract/cache-groups.js';
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { Tier } from '../blocks/tier.js';
+import type { CacheGroup } from '../contract/cache-groups.js';
+import type { CacheView } from '../contract/cache-view.js';
 
 /** One change of what a data-parallel rank holds; a batch of the engine comes to several, in order. */
 export type BlockChange =

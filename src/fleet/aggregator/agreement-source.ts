@@ -4,7 +4,7 @@ import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
  * The agreements of a fleet as they change, wherever they come from: worked
  * out in this process, or told by a running aggregator.
  */
-export interface AgreementFeed {
+export interface AgreementSource {
   /** What is known now; an agreement without a group says why there is none. */
   readonly agreements: readonly Agreement[];
   /** Why nothing can be known at present, in words for an operator; undefined when all is well. */

@@ -1,11 +1,11 @@
 import { Client, type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
+import type { RelayMessage, RelayPosition, RelayReader } from '../../core/relay/relay.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import type { SilenceWatch } from '../../edge/platform/streams/silence-watch.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { KvEventsService } from '../../gen/kvaccord/v1/kv_events.js';
-import type { RelayMessage, RelayPosition } from '../../worker/kv-events/relay.js';
-import type { Feed, FeedBreak, FeedListener, FeedReader } from './feed.js';
 import { readResponse } from './read-response.js';
+import type { RelayEnd, RelayListener, RelaySource } from './relay-source.js';
 
 /** Seconds without a word after which a stream is given up: three of the sidecar's heartbeats. */
 const HEARTBEAT_DEADLINE_S = 15;
@@ -18,7 +18,7 @@ const HEARTBEAT_DEADLINE_S = 15;
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 /** A worker's KV events as its sidecar tells them, over the connection of its session. */
-export class SidecarFeed implements Feed {
+export class SidecarRelaySource implements RelaySource {
   readonly #channel: RpcChannel;
   readonly #silence: SilenceWatch;
 
@@ -27,7 +27,7 @@ export class SidecarFeed implements Feed {
     this.#silence = modules.silence;
   }
 
-  open(position: RelayPosition | undefined, listener: FeedListener): FeedReader {
+  open(position: RelayPosition | undefined, listener: RelayListener): RelayReader {
     const { path, requestSerialize } = KvEventsService.subscribe;
     const stream = this.#channel
       .createClient(Client)
@@ -43,15 +43,15 @@ export class SidecarFeed implements Feed {
  * One `KvEvents.Subscribe` stream, read when its reader asks: what is not read
  * stays with the sidecar, by the flow control of HTTP/2.
  */
-class SidecarStream implements FeedReader {
+class SidecarStream implements RelayReader {
   readonly #stream: ClientReadableStream<Buffer>;
-  readonly #listener: FeedListener;
+  readonly #listener: RelayListener;
   readonly #silence: SilenceWatch;
   #isOpen = true;
   /** Looks of the silence watch since something came. */
   #quietLooks = 0;
 
-  constructor(stream: ClientReadableStream<Buffer>, listener: FeedListener, silence: SilenceWatch) {
+  constructor(stream: ClientReadableStream<Buffer>, listener: RelayListener, silence: SilenceWatch) {
     this.#stream = stream;
     this.#listener = listener;
     this.#silence = silence;
@@ -95,14 +95,14 @@ class SidecarStream implements FeedReader {
     this.#break({ reason, isUnsupported: false });
   }
 
-  #break(broken: FeedBreak): void {
+  #break(broken: RelayEnd): void {
     if (!this.#isOpen) return;
     this.close();
     this.#listener.onBroken(broken);
   }
 }
 
-function explain(error: ServiceError): FeedBreak {
+function explain(error: ServiceError): RelayEnd {
   const said = `${status[error.code] ?? `status ${error.code}`} ${excerpt(error.details)}`;
   if (error.code !== status.UNIMPLEMENTED) return { reason: said, isUnsupported: false };
   return {

@@ -4,10 +4,10 @@ import type { AgreementEvent } from '../../../src/core/agreement/events.js';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../../src/fleet/indexer/fleet-indexing.js';
 import {
-  FleetRouting,
-  type FleetRoutingModules,
-  type FleetRoutingOptions,
-} from '../../../src/fleet/router/fleet-routing.js';
+  FleetRouter,
+  type FleetRouterModules,
+  type FleetRouterOptions,
+} from '../../../src/fleet/router/fleet-router.js';
 import type { Route, RouteRequest, RoutingError } from '../../../src/fleet/router/routing.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { makeReport, type ReportSketch, TestFleet } from '../../support/fleet.js';
@@ -15,8 +15,8 @@ import { RecordingLogger } from '../../support/recording-logger.js';
 
 interface Sketch {
   readonly agreement?: Partial<AgreementOptions>;
-  readonly routing?: Partial<FleetRoutingOptions>;
-  readonly isReachable?: FleetRoutingModules['isReachable'];
+  readonly routing?: Partial<FleetRouterOptions>;
+  readonly isReachable?: FleetRouterModules['isReachable'];
   /** Whether the router hears of everything before the index does. */
   readonly routerFirst?: boolean;
   readonly maxIndexBytes?: number;
@@ -29,8 +29,8 @@ class RoutedFleet {
   readonly logger = new RecordingLogger();
   readonly registry = new Registry();
   readonly indexing: FleetIndexing;
-  readonly routing: FleetRouting;
-  readonly #parts: readonly (FleetIndexing | FleetRouting)[];
+  readonly routing: FleetRouter;
+  readonly #parts: readonly (FleetIndexing | FleetRouter)[];
 
   constructor({ agreement, routing, isReachable, routerFirst = false, maxIndexBytes }: Sketch = {}) {
     this.fleet = new TestFleet({ isStaticDiscovery: true, kvEvents: 'approximate', ...agreement });
@@ -58,7 +58,7 @@ class RoutedFleet {
       },
     );
     const { fleet } = this;
-    this.routing = new FleetRouting(
+    this.routing = new FleetRouter(
       {
         mode: 'kv',
         temperature: 0,
@@ -142,7 +142,7 @@ function request(
   };
 }
 
-async function refusal(routing: FleetRouting, asked: RouteRequest): Promise<RoutingError> {
+async function refusal(routing: FleetRouter, asked: RouteRequest): Promise<RoutingError> {
   return routing.route(asked).then(
     () => {
       throw new Error('it was routed');

@@ -11,7 +11,7 @@ import { PromptHashes, tooLongWords } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute, RouteEnd } from './active-route.js';
 import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
-import type { GroupRouterOptions } from './group-router.js';
+import { type GroupRequest, GroupRouter, type Selected } from './group-router.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
 import {
   type Amendment,
@@ -24,7 +24,6 @@ import {
 import type { CacheHits } from './results/lost-hits.js';
 import type { Prediction } from './results/prediction.js';
 import { toGroupResults } from './results/results-messages.js';
-import { type GroupRequest, RoutedGroup, type Selected } from './routed-group.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
 import {
@@ -35,8 +34,9 @@ import {
   RoutingError,
   type Usage,
 } from './routing.js';
+import type { WorkerSelectorOptions } from './worker-selector.js';
 
-export interface FleetRoutingOptions extends GroupRouterOptions {
+export interface FleetRouterOptions extends WorkerSelectorOptions {
   /** Makes each group's choices repeatable; by default they are not. */
   readonly seed?: number | undefined;
   /** What of decisions is logged. */
@@ -45,7 +45,7 @@ export interface FleetRoutingOptions extends GroupRouterOptions {
   readonly reservationLimits?: ReservationLimits;
 }
 
-export interface FleetRoutingModules extends CandidateListModules {
+export interface FleetRouterModules extends CandidateListModules {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -87,7 +87,7 @@ const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
  * open. It never decides by an index other than that of the running epoch: what
  * an index directory does not have any more is not asked (G1, G2).
  */
-export class FleetRouting implements Routing {
+export class FleetRouter implements Routing {
   readonly services: readonly {
     readonly definition: typeof RouterService;
     readonly implementation: ReturnType<typeof createRouterService>;
@@ -95,17 +95,17 @@ export class FleetRouting implements Routing {
   readonly targets: readonly string[] = [];
   /** What its process answers below `/api/v1`. */
   readonly routes: readonly ResultsRoute[];
-  readonly #options: FleetRoutingOptions;
-  readonly #modules: FleetRoutingModules;
+  readonly #options: FleetRouterOptions;
+  readonly #modules: FleetRouterModules;
   readonly #metrics: RouterMetrics;
   readonly #hashes = new PromptHashes();
   #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
-  readonly #groups = new Map<string, RoutedGroup>();
+  readonly #groups = new Map<string, GroupRouter>();
   /** Who was told to be left out, by group and target. */
   readonly #toldLeftOut = new Map<string, Set<string>>();
 
-  constructor(options: FleetRoutingOptions, modules: FleetRoutingModules) {
+  constructor(options: FleetRouterOptions, modules: FleetRouterModules) {
     this.#options = options;
     this.#modules = modules;
     const { clock, random, registry, edge, fleet } = modules;
@@ -203,12 +203,12 @@ export class FleetRouting implements Routing {
       .map(([name, { books, tally }]) => toGroupResults(name, books.results(), tally));
   }
 
-  #groupOf(name: string): RoutedGroup {
+  #groupOf(name: string): GroupRouter {
     const known = this.#groups.get(name);
     if (known !== undefined) return known;
     const { seed, decisionLog: detail } = this.#options;
     const { clock, random, logger, isReachable } = this.#modules;
-    const group = new RoutedGroup(name, this.#options, {
+    const group = new GroupRouter(name, this.#options, {
       clock,
       random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
@@ -236,7 +236,7 @@ export class FleetRouting implements Routing {
     return decided;
   }
 
-  #open(name: string): RoutedGroup {
+  #open(name: string): GroupRouter {
     const group = this.#groups.get(name);
     const index: AskedIndex | undefined = this.#modules.indexes.of(name);
     // Asked anew each time: whatever the order in which others hear of an epoch's end, its index is not used after it.
@@ -305,14 +305,14 @@ export class FleetRouting implements Routing {
     return this.#looks.count <= MAX_LOOKS_PER_SECOND;
   }
 
-  #record(routed: RoutedGroup, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
+  #record(routed: GroupRouter, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
     const result = routed.record(prediction, reported, amendment);
     countEngineLoss(routed.tally.hits, prediction, reported, amendment);
     if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
   }
 
   /** Says that a worker's results contradict its view, or do so no longer. */
-  #tellDoubt({ books }: RoutedGroup, { group, target, instanceId }: Decision): void {
+  #tellDoubt({ books }: GroupRouter, { group, target, instanceId }: Decision): void {
     const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
     const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
     const { logger, fleet } = this.#modules;

@@ -1,4 +1,4 @@
-import type { RankSource, RankSource, ZmqSource, ZmqSource } from '../../../core/relay/rank-source.js';
+import type { RankSource, ZmqSource } from '../../../core/relay/rank-source.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { ENGINES, engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';

@@ -33,9 +33,20 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => 
     });
     expect(report.kvEventSources?.[0]?.endpoint).toContain(String(engine.ports.zmq));
 
-    // The first block that it stores tells the size to both.
+    const declared = forThisTest(
+      await startSidecar(
+        'worker-declared',
+        ...['--engine', engine.url, '--engine-kind', 'other', '--tokens-per-block', '64'],
+        ...['--kv-event-sources', `tcp://127.0.0.1:${engine.ports.zmq}`],
+      ),
+    );
+    const other = await completeReport(declared);
+    expect(other.engine?.kind).toBe('ENGINE_KIND_OTHER');
+    expect(sizeEvidence(other)).toMatchObject({ source: 'EVIDENCE_SOURCE_DECLARED' });
+
+    // The first block that it stores shows the size to all three.
     await prefill(engine, { tokens: words(100) });
-    for (const each of [blind, sidecar]) {
+    for (const each of [blind, sidecar, declared]) {
       const proven = await reportThat(each, 'that goes by events', (seen) => {
         return sizeEvidence(seen)?.source === 'EVIDENCE_SOURCE_OBSERVED_EVENT';
       });

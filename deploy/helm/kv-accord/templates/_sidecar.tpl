@@ -9,7 +9,7 @@ native: true (the default) makes a native sidecar, for initContainers; false an
 ordinary container, for containers. Further keys:
   image       as in the values: repository, tag, digest, pullPolicy
   engine      base URL of the engine's HTTP
-  engineKind  auto, vllm, sglang, trtllm, dynamo
+  engineKind  auto, vllm, sglang, trtllm, dynamo, other
   model       served model, where the engine does not tell it
   tokensPerBlock  what the engine should have; every live source outranks it
   kvEventSources, kvReplaySources  lists of ZeroMQ endpoints

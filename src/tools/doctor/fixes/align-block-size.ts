@@ -1,5 +1,6 @@
 import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
+import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SettingName, Side, SizeSighting } from '../evidence.js';
 import type { Picture } from '../picture.js';
@@ -74,12 +75,6 @@ export function agreeFixes(
   }));
 }
 
-const ENGINES: ReadonlyMap<string, EngineKind> = new Map([
-  ['vllm', EngineKind.VLLM],
-  ['sglang', EngineKind.SGLANG],
-  ['trtllm', EngineKind.TENSORRT_LLM],
-]);
-
 /** What is known of the engine whose size was seen: by its own settings, else by those of the fleet. */
 function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): SizeFacts {
   const setting = (name: SettingName): string | undefined =>
@@ -87,7 +82,7 @@ function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): S
   const backend = setting('backend') ?? picture.dynamo.backend ?? '';
   const contextParallel = Number(setting('context_parallel_size') ?? 1);
   return {
-    engineKind: ENGINES.get(backend) ?? EngineKind.UNSPECIFIED,
+    engineKind: engineOfWord(backend)?.kind ?? EngineKind.UNSPECIFIED,
     runsTokens: tokensPerBlock,
     hasStates: /mamba|linear|ssm/i.test(setting('attention_kinds') ?? ''),
     contextParallel: Number.isSafeInteger(contextParallel) ? contextParallel : 1,
@@ -95,16 +90,10 @@ function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): S
 }
 
 function noteOf({ engineKind }: SizeFacts): string {
-  switch (engineKind) {
-    case EngineKind.VLLM:
-      return 'vLLM';
-    case EngineKind.SGLANG:
-      return 'SGLang';
-    case EngineKind.TENSORRT_LLM:
-      return 'TensorRT-LLM';
-    default:
-      return '--block-size of vLLM, --page-size of SGLang, tokens_per_block of TensorRT-LLM';
-  }
+  const engine = engineOfKind(engineKind);
+  return engine?.launch === undefined
+    ? '--block-size of vLLM, --page-size of SGLang, tokens_per_block of TensorRT-LLM'
+    : engine.displayName;
 }
 
 function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {

@@ -1,8 +1,9 @@
 import { evidenceSourceName } from '../../../core/contract/names.js';
+import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import {
   type CapabilityReport,
   canary_StateToJSON,
-  EngineKind,
+  type EngineKind,
   EvidenceSource,
 } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
@@ -115,12 +116,11 @@ function fleetOf(address: string, agreement: Agreement): FleetSighting {
   };
 }
 
-/** As the other sources name them. */
-const BACKENDS: ReadonlyMap<EngineKind, string> = new Map([
-  [EngineKind.VLLM, 'vllm'],
-  [EngineKind.SGLANG, 'sglang'],
-  [EngineKind.TENSORRT_LLM, 'trtllm'],
-]);
+/** The engine as the other sources name it; undefined where it is Dynamo's, or none that is known. */
+function backendOf(kind: EngineKind | undefined): string | undefined {
+  const engine = engineOfKind(kind);
+  return engine?.launch === undefined ? undefined : engine.word;
+}
 
 /** `AGREEMENT_STATE_CONFLICT` to `conflict`. */
 function wordOf(name: string, prefix: string): string {
@@ -181,7 +181,7 @@ function reportFacts(
     const origin: Origin = { place, text: excerptOf(`canary ${word}: ${canary.reason}`, '') };
     settings.push({ side: 'worker', who, name: 'canary', value: word, isDefault: false, origin });
   }
-  set('backend', BACKENDS.get(engine?.kind ?? EngineKind.UNSPECIFIED));
+  set('backend', backendOf(engine?.kind));
   set('engine_version', engine?.version);
   set('model', model?.servedNames[0]);
   set('max_model_len', model?.maxModelLen);

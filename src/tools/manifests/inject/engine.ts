@@ -1,4 +1,5 @@
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { ConfigMaps } from '../lint/config-maps.js';
 import type { Launch } from '../lint/launch.js';
 import { flagOf, variableOf } from '../lint/settings.js';
@@ -22,8 +23,6 @@ export interface Engine {
 /** The system port that Dynamo's operator gives to workers. */
 const OPERATOR_SYSTEM_PORT = '9090';
 
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { vllm: '8000', sglang: '30000', trtllm: '8000' };
-
 /** Flags behind which the port is somewhere else, or is no plain HTTP. */
 const ELSEWHERE = ['--config', '--uds', '--ssl-certfile', '--ssl-keyfile'];
 
@@ -42,7 +41,7 @@ export function engineOf(launch: Launch | undefined, isGraph: boolean, configMap
   if (flagOf(launch, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
   const given = flagOf(launch, '--port');
   const isDefault = given === undefined && !launch.hasUnseenArgs;
-  return { ...at(portOf(isDefault ? DEFAULT_PORTS[launch.backend ?? ''] : given?.value)), program };
+  return { ...at(portOf(isDefault ? defaultPortOf(launch) : given?.value)), program };
 }
 
 function declaredBy(launch: Launch, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
@@ -75,6 +74,12 @@ function eventsOf(launch: Launch): Pick<Engine, 'eventSource' | 'replaySource'> 
 function localSource(endpoint: unknown): string | undefined {
   const port = typeof endpoint === 'string' ? /^tcp:\/\/\*:(\d+)$/.exec(endpoint)?.[1] : undefined;
   return port === undefined || portOf(port) === undefined ? undefined : `tcp://127.0.0.1:${port}`;
+}
+
+/** The port on which its engine answers when nothing is said. */
+function defaultPortOf({ backend }: Launch): string | undefined {
+  const port = engineOfWord(backend)?.ports.http[0];
+  return port === undefined ? undefined : String(port);
 }
 
 function portOf(text: string | undefined): string | undefined {

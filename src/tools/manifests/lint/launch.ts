@@ -1,3 +1,4 @@
+import type { EngineWord } from '../../../core/contract/engine-kinds.js';
 import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { DynamoVersion } from './dynamo-version.js';
 import type { Word } from './shell-commands.js';
@@ -18,8 +19,8 @@ export type Role =
   /** kv-accord's own: by the name of its command. */
   | 'kv-accord';
 
-/** The engine of a worker. */
-export type Backend = 'vllm' | 'sglang' | 'trtllm' | 'mocker';
+/** The engine of a worker; `mocker` is Dynamo's simulated one. */
+export type Backend = EngineWord | 'mocker';
 
 /** A program that a manifest or a script starts, with all that decides how it behaves. */
 export interface Launch {

@@ -1,3 +1,5 @@
+import { ENGINES } from '../../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
 import type { Backend, Launch } from './launch.js';
 import type { Word } from './shell-commands.js';
 
@@ -21,13 +23,33 @@ const MODULES: Readonly<Record<string, Program>> = {
   'dynamo.frontend': dynamo('frontend'),
   'dynamo.router': dynamo('router'),
   'dynamo.indexer': dynamo('indexer'),
-  'dynamo.vllm': worker('dynamo.vllm', 'vllm', true),
-  'dynamo.sglang': worker('dynamo.sglang', 'sglang', true),
-  'dynamo.trtllm': worker('dynamo.trtllm', 'trtllm', true),
   'dynamo.mocker': worker('dynamo.mocker', 'mocker', true),
-  'vllm.entrypoints.openai.api_server': worker('vllm', 'vllm', false),
-  'sglang.launch_server': worker('sglang', 'sglang', false),
+  ...Object.fromEntries(ENGINES.flatMap(modulesOf)),
 };
+
+/** Modules that start an engine: its own, and Dynamo's wrapper around it. */
+function modulesOf({ word, launch }: EngineDescriptor): readonly (readonly [string, Program])[] {
+  if (launch === undefined) return [];
+  const { modules, dynamoModule } = launch;
+  return [
+    ...(dynamoModule === undefined ? [] : [[dynamoModule, worker(dynamoModule, word, true)] as const]),
+    ...Object.entries(modules).map(([module, program]) => [module, worker(program, word, false)] as const),
+  ];
+}
+
+/** A command that starts an engine: how many words it has, and its program. Undefined for any other command. */
+function engineCommand(name: string, next: string): { program: Program; count: number } | undefined {
+  for (const { word, launch } of ENGINES) {
+    const commands = launch?.commands ?? {};
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command === undefined) continue;
+    const { program, subcommand, others } = command;
+    const isSubcommand = next === subcommand.name;
+    if (others.includes(next) || (!isSubcommand && !subcommand.isOptional)) return undefined;
+    return { program: worker(program, word, false), count: isSubcommand ? 2 : 1 };
+  }
+  return undefined;
+}
 
 /** Tools that name programs without starting them. */
 const NOT_STARTING: readonly string[] = [
@@ -103,17 +125,9 @@ function programAt(
     const program = flag !== -1 && isOptions ? moduleProgram(module) : undefined;
     return program === undefined ? undefined : take(program, flag + 2 - index);
   }
+  const engine = engineCommand(name, next);
+  if (engine !== undefined) return take(engine.program, engine.count);
   switch (name) {
-    case 'vllm':
-      return next === 'serve' ? take(worker('vllm', 'vllm', false), 2) : undefined;
-    case 'sglang':
-      return next === 'serve' ? take(worker('sglang', 'sglang', false), 2) : undefined;
-    case 'trtllm-serve': {
-      if (['disaggregated', 'disaggregated_mpi_worker', 'mm_embedding_serve'].includes(next)) {
-        return undefined;
-      }
-      return take(worker('trtllm-serve', 'trtllm', false), next === 'serve' ? 2 : 1);
-    }
     case 'kv-accord':
       return ownCommand(words, index);
     case 'main.js':

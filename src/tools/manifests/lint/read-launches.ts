@@ -1,3 +1,4 @@
+import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import { YamlAccess } from '../yaml-access.js';
@@ -129,14 +130,10 @@ function entrypointOf(image: string | undefined): readonly string[] | undefined 
     .replace(/:[^/:]*$/, '')
     .split('/')
     .at(-1);
-  switch (name) {
-    case 'vllm-openai':
-      return ['vllm', 'serve'];
-    case 'kv-accord':
-      return ['kv-accord'];
-    default:
-      return undefined;
-  }
+  if (name === undefined) return undefined;
+  if (name === 'kv-accord') return ['kv-accord'];
+  const engine = ENGINES.find(({ launch }) => launch !== undefined && Object.hasOwn(launch.images, name));
+  return engine?.launch?.images[name];
 }
 
 /** Components whose program the operator knows by their type. */

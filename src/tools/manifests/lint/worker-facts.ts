@@ -1,4 +1,8 @@
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { KvEventsFlag } from '../../../engines/descriptor/engine-launch.js';
+import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
+import { VLLM } from '../../../engines/vllm/descriptor.js';
 import type { ConfigMaps } from './config-maps.js';
 import { isAtLeast } from './dynamo-version.js';
 import { readEngineConfig } from './engine-config.js';
@@ -33,8 +37,8 @@ export interface WorkerFacts {
   readonly model: string | undefined;
 }
 
-/** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless told otherwise. */
-const TRTLLM_DEFAULT = 32;
+/** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless another one is set. */
+const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock ?? 32;
 
 /** Reads what is known of a worker before it runs. */
 export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
@@ -56,30 +60,25 @@ function readSizes(
   launch: Launch,
   configMaps: ConfigMaps,
 ): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
-  switch (launch.backend) {
-    case 'vllm':
-      return {
-        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--block-size')),
-        card: undefined,
-        noPrefixCaching: switchedOff(launch, ['--enable-prefix-caching'], ['--no-enable-prefix-caching']),
-      };
-    case 'sglang':
-      return {
-        // Without the flag it depends on the attention backend, and that on the model and the GPU.
-        engine: isContextParallel(launch) ? undefined : explicit(flagOf(launch, '--page-size')),
-        card: undefined,
-        noPrefixCaching: switchedOff(launch, [], ['--disable-radix-cache']),
-      };
-    case 'trtllm':
-      return readTrtllm(launch, configMaps);
-    default:
-      return {
-        engine: explicit(flagOf(launch, '--block-size')),
-        card: undefined,
-        noPrefixCaching: undefined,
-      };
-  }
+  if (launch.backend === TRTLLM.word) return readTrtllm(launch, configMaps);
+  const { sizeFlags, contextParallelFlags, prefixCaching } =
+    engineOfWord(launch.backend)?.launch ?? UNKNOWN_LAUNCH;
+  return {
+    // Without its flag the size is what only the run shows: it depends on the model, the device and the kernel.
+    engine: isContextParallel(launch, contextParallelFlags)
+      ? undefined
+      : explicit(flagOf(launch, ...sizeFlags)),
+    card: undefined,
+    noPrefixCaching: switchedOff(launch, prefixCaching.on, prefixCaching.off),
+  };
 }
+
+/** Of Dynamo's simulated engine, and of programs that are not known. */
+const UNKNOWN_LAUNCH = {
+  sizeFlags: ['--block-size'],
+  contextParallelFlags: [],
+  prefixCaching: { on: [], off: [] },
+} as const;
 
 function readTrtllm(
   launch: Launch,
@@ -113,8 +112,8 @@ function explicit(setting: SettingValue | undefined): BlockSize | undefined {
 }
 
 /** Context parallelism multiplies what one block of an event holds. */
-function isContextParallel(launch: Launch): boolean {
-  const setting = flagOf(launch, '--decode-context-parallel-size', '-dcp', '--dcp-size');
+function isContextParallel(launch: Launch, flags: readonly string[]): boolean {
+  const setting = flagOf(launch, ...flags);
   return setting !== undefined && numberOf(setting) !== 1;
 }
 
@@ -133,22 +132,23 @@ function switchedOff(
  */
 function publishesEvents(launch: Launch): boolean | undefined {
   const { backend, isDynamo, version } = launch;
-  if (backend === 'trtllm') {
+  if (backend === TRTLLM.word) {
     return isDynamo ? trtllmPublishes(launch) : undefined;
   }
-  if (backend !== 'vllm' && backend !== 'sglang') {
+  const events = engineOfWord(backend)?.launch?.kvEvents;
+  if (events === undefined) {
     return undefined;
   }
-  const config = flagOf(launch, '--kv-events-config');
+  const config = flagOf(launch, events.flag);
   if (config !== undefined) {
-    return config.value === undefined ? undefined : configPublishes(backend, config.value);
+    return config.value === undefined ? undefined : configPublishes(events, config.value);
   }
   const hasConfigFile = flagOf(launch, '--config') !== undefined;
-  const hasDotted = launch.args.some(({ value }) => /^--kv-events-config\./.test(value ?? ''));
+  const hasDotted = launch.args.some(({ value }) => value?.startsWith(`${events.flag}.`) === true);
   if (launch.hasUnseenArgs || hasConfigFile || hasDotted) {
     return undefined;
   }
-  if (backend === 'vllm' && isDynamo) {
+  if (backend === VLLM.word && isDynamo) {
     return version === undefined ? undefined : !isAtLeast(version, 1, 1);
   }
   return false;
@@ -174,7 +174,7 @@ function trtllmPublishes(launch: Launch): boolean | undefined {
   return launch.hasUnseenArgs || launch.hasUnseenEnv ? undefined : false;
 }
 
-function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | undefined {
+function configPublishes(events: KvEventsFlag, json: string): boolean | undefined {
   let config: unknown;
   try {
     config = parseJson(json);
@@ -184,10 +184,7 @@ function configPublishes(backend: 'vllm' | 'sglang', json: string): boolean | un
   if (typeof config !== 'object' || config === null) {
     return undefined;
   }
-  const { publisher, enable_kv_cache_events: isEnabled } = config as Record<string, unknown>;
-  return backend === 'vllm'
-    ? isEnabled === true && publisher !== 'null'
-    : publisher !== undefined && publisher !== 'null';
+  return events.publishes(config as Readonly<Record<string, unknown>>);
 }
 
 /** Flags of workers that generate no text: they encode pictures, or embed, or draw. */

@@ -1,5 +1,6 @@
 import { EngineKind } from '../../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../../core/contract/size-rule.js';
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import type { Finding, Rule } from '../finding.js';
 import { replaceNumber } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
@@ -174,13 +175,7 @@ function oneNumber(workers: readonly WorkerFacts[]): string {
 /** Whether it has a GPU is not known: an image for CPUs and one for GPUs take the same flags. */
 function sizeFactsOf({ launch, size }: WorkerFacts): SizeFacts {
   return {
-    engineKind: ENGINES[launch.backend ?? ''] ?? EngineKind.UNSPECIFIED,
+    engineKind: engineOfWord(launch.backend)?.kind ?? EngineKind.UNSPECIFIED,
     runsTokens: size?.tokens,
   };
 }
-
-const ENGINES: Readonly<Record<string, EngineKind>> = {
-  vllm: EngineKind.VLLM,
-  sglang: EngineKind.SGLANG,
-  trtllm: EngineKind.TENSORRT_LLM,
-};

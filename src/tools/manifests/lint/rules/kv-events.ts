@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { isAtLeast } from '../dynamo-version.js';
 import type { Finding, Fix, Rule } from '../finding.js';
 import { addArguments } from '../fixes.js';
@@ -71,18 +72,11 @@ function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
     );
 }
 
-const VLLM_EVENTS = '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557"}';
-const SGLANG_EVENTS = '{"publisher":"zmq","endpoint":"tcp://*:5557"}';
-
 function adviceOf(launch: Launch): string {
-  switch (launch.backend) {
-    case 'vllm':
-      return `Start it with --kv-events-config '${VLLM_EVENTS}'.`;
-    case 'sglang':
-      return `Start it with --kv-events-config '${SGLANG_EVENTS}'.`;
-    default:
-      return `Start it with ${trtllmFlag(launch)}, or tell the router to go without events (--no-router-kv-events).`;
-  }
+  const events = engineOfWord(launch.backend)?.launch?.kvEvents;
+  return events === undefined
+    ? `Start it with ${trtllmFlag(launch)}, or tell the router to go without events (--no-router-kv-events).`
+    : `Start it with ${events.flag} '${events.example}'.`;
 }
 
 function trtllmFlag({ version }: Launch): string {
@@ -99,14 +93,11 @@ function fixOf(launch: Launch): Fix | undefined {
   ) {
     return undefined;
   }
-  switch (launch.backend) {
-    case 'vllm':
-      return addArguments(launch, ['--kv-events-config', VLLM_EVENTS], 'Let vLLM publish its KV events');
-    case 'sglang':
-      return addArguments(launch, ['--kv-events-config', SGLANG_EVENTS], 'Let SGLang publish its KV events');
-    default:
-      return addArguments(launch, [trtllmFlag(launch)], 'Let the worker publish its KV events');
-  }
+  const engine = engineOfWord(launch.backend);
+  const events = engine?.launch?.kvEvents;
+  return engine === undefined || events === undefined
+    ? addArguments(launch, [trtllmFlag(launch)], 'Let the worker publish its KV events')
+    : addArguments(launch, [events.flag, events.example], `Let ${engine.displayName} publish its KV events`);
 }
 
 const cachingRule: Rule = {

@@ -1,14 +1,25 @@
+import { totalmem } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/peers/support/longest-first.js';
 
-/** The tests against programs of others: one file at a time, for an engine start takes both cores. */
+/** Two files and the lender have up to six engines at a time, of 1.7 GB each. */
+const BYTES_FOR_TWO = 16 * 2 ** 30;
+
+/**
+ * The tests against programs of others. Most of an engine's start keeps one core busy, and many tests wait, so two files
+ * run at a time where there is memory for them.
+ */
 const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     include: ['test/peers/**/*.peer.test.ts'],
     setupFiles: ['test/peers/support/keep-logs.ts'],
-    globalSetup: ['test/peers/support/report-missing.ts'],
-    fileParallelism: false,
+    globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
+    maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 300_000,
     hookTimeout: 600_000,
+    // Engines take seconds to end.
+    teardownTimeout: 60_000,
   },
 });
 

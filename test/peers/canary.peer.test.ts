@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { forThisTest } from './support/for-this-test.js';
 import { logLines, probe, type Served, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { type PrintedReport, reportThat, sizeEvidence } from './support/report.js';
-import { tinyModel } from './support/tiny-model.js';
-import { startVllm, type Vllm } from './support/vllm.js';
+import type { Vllm } from './support/vllm.js';
 
 const CANARY = ['--canary', 'auto'];
 
@@ -16,15 +16,14 @@ function sung(sidecar: Served): Promise<PrintedReport> {
 }
 
 describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', () => {
-  let one: Vllm;
-  let two: Vllm;
+  let one: Vllm<LentProgram>;
+  let two: Vllm<LentProgram>;
 
   beforeAll(async () => {
-    const model = tinyModel('tiny');
     // The Rust frontend names the block size nowhere in HTTP: only an event tells it.
     [one, two] = await Promise.all([
-      startVllm({ model, blockSize: 32 }),
-      startVllm({ model, blockSize: 64, frontend: 'rust' }),
+      borrowVllm({ blockSize: 32 }),
+      borrowVllm({ blockSize: 64, frontend: 'rust' }),
     ]);
   });
   afterAll(async () => {
@@ -59,8 +58,12 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', ()
   });
 
   it('finds event sources that are swapped, and nothing is called exact', async () => {
-    const source = (engine: Vllm): string => `tcp://127.0.0.1:${engine.ports.zmq}`;
-    const swapped = async (name: string, engine: Vllm, events: Vllm): Promise<Served> =>
+    const source = (engine: Vllm<LentProgram>): string => `tcp://127.0.0.1:${engine.ports.zmq}`;
+    const swapped = async (
+      name: string,
+      engine: Vllm<LentProgram>,
+      events: Vllm<LentProgram>,
+    ): Promise<Served> =>
       forThisTest(
         await startSidecar(name, '--engine', engine.url, '--kv-event-sources', source(events), ...CANARY),
       );

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { borrowSglang, borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { grpcurl } from './support/grpcurl.js';
 import { kubeletProbe } from './support/kubelet.js';
 import {
@@ -11,23 +12,23 @@ import {
   startSidecar,
 } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
+import type { RunningProgram } from './support/program.js';
 import { completeReport, reportThat } from './support/report.js';
 import { type Sglang, startSglang } from './support/sglang.js';
 import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';
-import { startVllm, type Vllm } from './support/vllm.js';
+import type { Vllm } from './support/vllm.js';
 
 describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))('a fleet of a real vLLM and a real SGLang', () => {
-  let model: string;
-  let vllm: Vllm;
-  let sglang: Sglang;
+  let vllm: Vllm<LentProgram>;
+  let sglang: Sglang<RunningProgram>;
   let workers: Served[];
   const served: Served[] = [];
 
   /** Restarts SGLang on the same ports with another page size, and waits until its sidecar tells it. */
   async function restartSglang(pageSize: number): Promise<void> {
-    await sglang.program.stop();
-    sglang = await startSglang({ model, pageSize, ports: sglang.ports });
+    await sglang.program.end();
+    sglang = await startSglang({ model: tinyModel('tiny'), pageSize, ports: sglang.ports });
     await reportThat(
       workers[1] as Served,
       `with ${pageSize}`,
@@ -36,9 +37,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))('a fleet of a real vLLM and 
   }
 
   beforeAll(async () => {
-    model = tinyModel('tiny');
-    vllm = await startVllm({ model, blockSize: 32 });
-    sglang = await startSglang({ model, pageSize: 32 });
+    [vllm, sglang] = await Promise.all([borrowVllm({ blockSize: 32 }), borrowSglang({ pageSize: 32 })]);
     workers = [
       await startSidecar('vllm-0', '--engine', vllm.url),
       await startSidecar('sglang-0', '--engine', sglang.url),

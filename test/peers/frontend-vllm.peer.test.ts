@@ -47,10 +47,12 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
 
     beforeAll(async () => {
       model = tinyModel(MODEL);
-      for (const name of ['worker-0', 'worker-1']) {
-        const engine = await startVllm({ model, blockSize: WIDTH, developerMode: true });
-        engines.push(engine);
-        const sidecar = await startSidecar(name, '--engine', engine.url);
+      const starts = [0, 1].map(() => startVllm({ model, blockSize: WIDTH, developerMode: true }));
+      for (const start of await Promise.allSettled(starts))
+        if (start.status === 'fulfilled') engines.push(start.value);
+      await Promise.all(starts);
+      for (const [at, engine] of engines.entries()) {
+        const sidecar = await startSidecar(`worker-${at}`, '--engine', engine.url);
         sidecars.push(sidecar);
         await completeReport(sidecar);
       }

@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { openTraceReceiver } from '../frontend/tracing/trace-receiver.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
+import { alone } from './support/alone.js';
 import { forThisTest } from './support/for-this-test.js';
 import {
   BASE_IMAGE,
@@ -94,10 +95,12 @@ describe.skipIf(lacks('hadolint'))('the Dockerfile', () => {
 });
 
 describe.skipIf(lacks('image-tools'))('the image', () => {
+  let done: (() => Promise<void>) | undefined;
   let image: ImageFacts;
   let base: ImageFacts;
 
   beforeAll(async () => {
+    done = await alone();
     const startedMs = performance.now();
     const log = await buildImage();
     const tookS = Math.round((performance.now() - startedMs) / 1000);
@@ -106,6 +109,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
     image = await inspectImage(IMAGE);
     base = await inspectImage(BASE_IMAGE);
   });
+  afterAll(() => done?.());
 
   it('adds little to what it is built on', () => {
     const own = image.layerBytes.slice(base.layerBytes.length);

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { alone } from './support/alone.js';
 import { lacks, peerPath } from './support/peers.js';
 import { isListening } from './support/ports.js';
 import { Program } from './support/program.js';
@@ -75,7 +76,10 @@ describe.skipIf(lacks('vllm'))("the README's walk over two engines on one host",
     return stdout;
   };
 
+  let done: (() => Promise<void>) | undefined;
+
   beforeAll(async () => {
+    done = await alone();
     const busy = [];
     for (const port of PORTS) if (await isListening(port)) busy.push(port);
     if (busy.length > 0) throw new Error(`the README's ports are taken here: ${busy.join(', ')}`);
@@ -84,6 +88,7 @@ describe.skipIf(lacks('vllm'))("the README's walk over two engines on one host",
   });
   afterAll(async () => {
     for (const program of programs.reverse()) await program.stop();
+    await done?.();
   });
 
   it('has every command as a block of its own, and no other', () => {

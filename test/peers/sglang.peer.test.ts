@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { borrowSglang, type LentProgram } from './support/borrow-engine.js';
 import { forThisTest } from './support/for-this-test.js';
 import { startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { completeReport, sizeEvidence } from './support/report.js';
-import { type Sglang, startSglang } from './support/sglang.js';
-import { tinyModel } from './support/tiny-model.js';
+import type { Sglang } from './support/sglang.js';
 
 describe.skipIf(lacks('sglang', 'grpcurl'))('a sidecar beside a real SGLang with pages of 32', () => {
-  let engine: Sglang;
+  let engine: Sglang<LentProgram>;
 
   beforeAll(async () => {
-    engine = await startSglang({ model: tinyModel('tiny'), pageSize: 32 });
+    engine = await borrowSglang({ pageSize: 32 });
   });
   afterAll(async () => {
     await engine?.program.stop();

@@ -1,26 +1,24 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { probe, type Served, type ServedFrontend, startFrontend, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { completeReport } from './support/report.js';
-import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';
-import { startVllm, type Vllm } from './support/vllm.js';
+import type { Vllm } from './support/vllm.js';
 
 /** More than one turn of a router that spreads equal load. */
 const REQUESTS = 6;
 
 describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP)', () => {
-  const engines: Vllm[] = [];
+  const engines: Vllm<LentProgram>[] = [];
   const sidecars: Served[] = [];
   let frontend: ServedFrontend;
 
   beforeAll(async () => {
-    const model = tinyModel('tiny');
-    for (const name of ['worker-0', 'worker-1']) {
-      const engine = await startVllm({ model, blockSize: 32 });
-      engines.push(engine);
-      const sidecar = await startSidecar(name, '--engine', engine.url);
+    engines.push(...(await Promise.all([0, 1].map(() => borrowVllm({ blockSize: 32 })))));
+    for (const [at, engine] of engines.entries()) {
+      const sidecar = await startSidecar(`worker-${at}`, '--engine', engine.url);
       sidecars.push(sidecar);
       await completeReport(sidecar);
     }

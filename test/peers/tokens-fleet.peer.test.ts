@@ -2,15 +2,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenizerFolder } from '../frontend/tokens/support/tokenizers.js';
+import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { describeAnswer, doctor } from './support/doctor.js';
 import { forThisTest } from './support/for-this-test.js';
 import { addressOf } from './support/index-client.js';
 import { logLines, type Served, startAggregator, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
+import type { RunningProgram } from './support/program.js';
 import { completeReport } from './support/report.js';
 import { run } from './support/run.js';
 import { scratchFolder } from './support/scratch.js';
-import { modelWithTokenizer } from './support/tokenizer-model.js';
+import { modelWithTokenizer, TOOL_FLAGS } from './support/tokenizer-model.js';
 import { until } from './support/until.js';
 import { startVllm, type Vllm } from './support/vllm.js';
 
@@ -30,11 +32,11 @@ async function statusOf(served: Served): Promise<string> {
 }
 
 describe.skipIf(lacks('vllm', 'grpcurl'))('two real vLLM of one model name', () => {
-  let engine: Vllm;
+  let engine: Vllm<LentProgram>;
   let sidecar: Served;
 
   beforeAll(async () => {
-    engine = await startVllm({ model: modelWithTokenizer('chatml'), blockSize: 32 });
+    engine = await borrowVllm({ tokenizer: 'chatml', blockSize: 32, flags: TOOL_FLAGS });
     sidecar = await startSidecar('vllm-0', '--engine', engine.url);
     await completeReport(sidecar);
   });
@@ -73,7 +75,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('two real vLLM of one model name', () 
 
   /** The sidecars of both engines read the events of the other one; the difference in templates is accepted. */
   async function swapSources(other: Vllm): Promise<void> {
-    const reading = (name: string, own: Vllm, read: Vllm): Promise<Served> =>
+    const reading = (name: string, own: Vllm<RunningProgram>, read: Vllm<RunningProgram>): Promise<Served> =>
       startSidecar(name, '--engine', own.url, '--kv-event-sources', `tcp://127.0.0.1:${read.ports.zmq}`);
     const swapped = [
       forThisTest(await reading('swapped-0', engine, other)),

@@ -6,23 +6,22 @@ import {
   tokenizerFolder,
 } from '../frontend/tokens/support/tokenizers.js';
 import { RecordingLogger } from '../support/recording-logger.js';
+import { borrowVllm } from './support/borrow-engine.js';
 import { forThisTest } from './support/for-this-test.js';
 import { lacks } from './support/peers.js';
 import { tokenRequests } from './support/token-requests.js';
 import { compareTokens, tokenSource, truthsOf } from './support/token-truth.js';
-import { modelWithTokenizer } from './support/tokenizer-model.js';
+import { modelWithTokenizer, TOOL_FLAGS } from './support/tokenizer-model.js';
 import { startVllm } from './support/vllm.js';
-
-const TOOLS = ['--enable-auto-tool-choice', '--tool-call-parser', 'hermes'];
 
 describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
   const cases: readonly [TokenizerName, readonly string[]][] = [
-    ['chatml', TOOLS],
-    ['llama3', ['--enable-scale-out', ...TOOLS]],
-    ['pieces', TOOLS],
+    ['chatml', TOOL_FLAGS],
+    ['llama3', ['--enable-scale-out', ...TOOL_FLAGS]],
+    ['pieces', TOOL_FLAGS],
   ];
   it.each(cases)('with the tokenizer %s are had of it, and made here, exactly', async (name, flags) => {
-    const engine = forThisTest(await startVllm({ model: modelWithTokenizer(name), blockSize: 32, flags }));
+    const engine = forThisTest(await borrowVllm({ tokenizer: name, blockSize: 32, flags }));
     const model = `tiny-${name}`;
     const truths = await truthsOf(engine.url, model, tokenRequests(name));
     const answered = [...truths.values()].filter((truth) => truth !== 'refused');
@@ -57,7 +56,7 @@ describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
   });
 
   it('are told to differ from those of another tokenizer, and are used then', async () => {
-    const engine = forThisTest(await startVllm({ model: modelWithTokenizer('chatml'), blockSize: 32 }));
+    const engine = forThisTest(await borrowVllm({ tokenizer: 'chatml', blockSize: 32, flags: TOOL_FLAGS }));
     const logger = new RecordingLogger();
     const source = await tokenSource({ folder: tokenizerFolder('llama3') }, logger);
     const group = groupOf(engine.url);

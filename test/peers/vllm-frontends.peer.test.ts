@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { borrowVllm } from './support/borrow-engine.js';
 import { prefill, words } from './support/completions.js';
 import { forThisTest } from './support/for-this-test.js';
 import { startSidecar } from './support/kv-accord.js';
@@ -9,9 +10,7 @@ import { startVllm } from './support/vllm.js';
 
 describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => {
   it('with the Rust frontend, whose HTTP never names the size, reads it over vllm.Control', async () => {
-    const engine = forThisTest(
-      await startVllm({ model: tinyModel('tiny'), blockSize: 64, frontend: 'rust' }),
-    );
+    const engine = forThisTest(await borrowVllm({ blockSize: 64, frontend: 'rust' }));
     const blind = forThisTest(await startSidecar('worker-http-only', '--engine', engine.url));
     const incomplete = await reportThat(blind, 'that knows the engine', ({ engine }) => {
       return engine?.kind === 'ENGINE_KIND_VLLM';

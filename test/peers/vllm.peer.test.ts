@@ -1,22 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { borrowVllm } from './support/borrow-engine.js';
 import { grpcurl, health } from './support/grpcurl.js';
 import { kubeletProbe } from './support/kubelet.js';
 import { probe, type Served, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
+import type { RunningProgram } from './support/program.js';
 import { completeReport, type PrintedReport, reportThat, sizeEvidence } from './support/report.js';
 import { tinyModel } from './support/tiny-model.js';
 import { startVllm, type Vllm } from './support/vllm.js';
 
 describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blocks of 32', () => {
   let model: string;
-  let engine: Vllm;
+  let engine: Vllm<RunningProgram>;
   let sidecar: Served;
   let first: PrintedReport;
 
   beforeAll(async () => {
     model = tinyModel('tiny');
-    engine = await startVllm({ model, blockSize: 32 });
+    engine = await borrowVllm({ blockSize: 32 });
     sidecar = await startSidecar('worker-0', '--engine', engine.url);
     first = await completeReport(sidecar);
   });
@@ -88,7 +90,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
   });
 
   it('sees that the engine went down', async () => {
-    await engine.program.stop();
+    await engine.program.end();
     const report = await reportThat(sidecar, 'of an engine that is gone', ({ engine }) => {
       return engine?.state === 'ENGINE_STATE_UNREACHABLE';
     });
@@ -110,7 +112,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
 
   it('sees the other size of an engine that is back with one', async () => {
     const { instanceId } = await completeReport(sidecar);
-    await engine.program.stop();
+    await engine.program.end();
     engine = await startVllm({ model, blockSize: 64, ports: engine.ports });
     const report = await reportThat(sidecar, 'with 64', ({ contract }) => contract?.tokensPerBlock === 64);
     expect(report.instanceId).not.toBe(instanceId);

@@ -1,11 +1,11 @@
 import { Subscriber } from 'zeromq';
 import { probe, type Served, type ServedFrontend, startFrontend, startSidecar } from './kv-accord.js';
-import type { Program } from './program.js';
+import type { RunningProgram } from './program.js';
 import { until } from './until.js';
 
 /** An engine that a fleet is made of. */
 interface Engine {
-  readonly program: Program;
+  readonly program: RunningProgram;
   readonly url: string;
   readonly ports: { readonly zmq: number };
 }

@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { Program } from './program.js';
+import { Program, type RunningProgram } from './program.js';
 
 /** Stops what was started when the current test is over. */
-export function forThisTest<T extends Program | { readonly program: Program }>(started: T): T {
+export function forThisTest<T extends Program | { readonly program: RunningProgram }>(started: T): T {
   onTestFinished(async () => {
-    const program: Program = started instanceof Program ? started : started.program;
+    const program: RunningProgram = started instanceof Program ? started : started.program;
     await program.stop();
   });
   return started;

@@ -10,7 +10,14 @@ import { connect, createServer } from 'node:net';
 const FIRST_PORT = 20_000;
 const LAST_PORT = 32_000;
 
-/** A port on the loopback that nobody listened on a moment ago. */
+/** So many processes of one run have ports of their own: an engine listens on its ports long after they were chosen. */
+const PARTS = 8;
+const PORTS_PER_PART = (LAST_PORT - FIRST_PORT) / PARTS;
+/** Vitest numbers its workers from 1; its main process has none. */
+const PART = Number(process.env['VITEST_POOL_ID'] ?? 0) % PARTS;
+const chosen = new Set<number>();
+
+/** A port on the loopback that nobody listened on a moment ago, and that this process has not chosen before. */
 export function freePort(): Promise<number> {
   return freePortRange(1);
 }
@@ -18,9 +25,11 @@ export function freePort(): Promise<number> {
 /** The first of `count` free ports in a row, for programs that take the next one as well. */
 export async function freePortRange(count: number): Promise<number> {
   for (;;) {
-    const first = randomInt(FIRST_PORT, LAST_PORT);
-    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
-    if (free.every(Boolean)) return first;
+    const first = FIRST_PORT + PART * PORTS_PER_PART + randomInt(PORTS_PER_PART - count);
+    const ports = Array.from({ length: count }, (_, i) => first + i);
+    if (ports.some((port) => chosen.has(port))) continue;
+    for (const port of ports) chosen.add(port);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return first;
   }
 }
 

@@ -19,6 +19,25 @@ export interface ProgramOptions {
   readonly cwd?: string;
 }
 
+/** A program that runs, whoever started it. */
+export interface RunningProgram {
+  readonly name: string;
+  /** The file that its standard output and error go to. */
+  readonly logFile: string;
+  /** Undefined while it runs. */
+  readonly status: number | undefined;
+  /** The process id of the program itself, for signals; undefined before it runs and after it has ended. */
+  readonly pid: number | undefined;
+  /** All that it has printed up to now. */
+  readonly log: string;
+  /** The end of what it has printed, for messages. */
+  readonly logTail: string;
+  /** Ends it, or gives it back where it is lent; resolves with its exit status. */
+  stop(): Promise<number>;
+  /** Ends it in any case, so that its ports are free; resolves with its exit status. */
+  end(): Promise<number>;
+}
+
 let started = 0;
 
 /**
@@ -26,7 +45,7 @@ let started = 0;
  * the test run, however that ends: `keeper.py` stands between. What it prints
  * goes to a log file, which stays when the tests fail.
  */
-export class Program {
+export class Program implements RunningProgram {
   readonly name: string;
   /** The file that its standard output and error go to. */
   readonly logFile: string;
@@ -69,6 +88,11 @@ export class Program {
     return Number(children[0]) || undefined;
   }
 
+  /** The process id of its keeper: TERM there ends the program and everything that it started. */
+  get keeperPid(): number | undefined {
+    return this.#keeper.pid;
+  }
+
   /** All that it has printed up to now. */
   get log(): string {
     return readFileSync(this.logFile, 'utf8');
@@ -76,7 +100,7 @@ export class Program {
 
   /** The end of what it has printed, for messages. */
   get logTail(): string {
-    return `---- the end of ${this.logFile}\n${this.log.slice(-LOG_TAIL_CHARACTERS)}\n----`;
+    return logTail(this);
   }
 
   /** Ends it and everything that it started; resolves with its exit status. */
@@ -85,9 +109,19 @@ export class Program {
     return this.ended;
   }
 
+  /** The same as `stop`: nobody else has it. */
+  end(): Promise<number> {
+    return this.stop();
+  }
+
   /** Ends it and everything that it started as `kill -9` does, with no time to say farewell to anybody. */
   async kill(): Promise<number> {
     this.#keeper.kill('SIGUSR1');
     return this.ended;
   }
+}
+
+/** The end of what a program has printed, for messages. */
+export function logTail({ logFile, log }: Pick<RunningProgram, 'logFile' | 'log'>): string {
+  return `---- the end of ${logFile}\n${log.slice(-LOG_TAIL_CHARACTERS)}\n----`;
 }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { peerPath } from './peers.js';
 import { freePort, freePortRange } from './ports.js';
-import { Program } from './program.js';
+import { Program, type RunningProgram } from './program.js';
 import { until } from './until.js';
 import { answersOk } from './vllm.js';
 
@@ -27,8 +27,8 @@ export interface SglangPorts {
 }
 
 /** A real SGLang that serves. */
-export interface Sglang {
-  readonly program: Program;
+export interface Sglang<P extends RunningProgram = Program> {
+  readonly program: P;
   readonly ports: SglangPorts;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;

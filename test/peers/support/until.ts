@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Program } from './program.js';
+import type { RunningProgram } from './program.js';
 
 /** How to wait. */
 export interface UntilOptions {
   /** Default 60 s; an engine takes about 25 s to start on a quiet machine, and minutes on a busy one. */
   readonly timeoutMs?: number;
   /** Programs without which there is nothing to wait for; their logs are shown when the wait fails. */
-  readonly needs?: readonly Program[];
+  readonly needs?: readonly RunningProgram[];
   /** Time between two questions; default 250 ms. */
   readonly pollMs?: number;
 }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { peerPath } from './peers.js';
 import { freePort, freePortRange, isListening } from './ports.js';
-import { Program } from './program.js';
+import { Program, type RunningProgram } from './program.js';
 import { until } from './until.js';
 
 /** How vLLM is reached. `python` is HTTP, `rust` adds vllm.Control, `grpc` is gRPC with no HTTP at all. */
@@ -41,8 +41,8 @@ export interface VllmPorts {
 }
 
 /** A real vLLM that serves. */
-export interface Vllm {
-  readonly program: Program;
+export interface Vllm<P extends RunningProgram = Program> {
+  readonly program: P;
   readonly ports: VllmPorts;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;

@@ -34,7 +34,7 @@ export interface Sglang<P extends RunningProgram = Program> {
   readonly url: string;
 }
 
-const START_LIMIT_MS = 240_000;
+const START_LIMIT_MS = 400_000;
 
 /** Starts SGLang with HTTP and its native gRPC, and waits until it serves. It runs until `program.stop()`. */
 export async function startSglang(options: SglangOptions): Promise<Sglang> {

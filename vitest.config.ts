@@ -1,15 +1,22 @@
 import { defineConfig } from 'vitest/config';
 
-/** Test files that look at the whole process, its memory, its signals or what is open in it: each has one of its own. */
+/**
+ * Test files with a process of their own: they look at the whole process (its memory, its signals, what it has loaded,
+ * what is open in it), or share a native library that has one state for a process.
+ */
 const ALONE = [
-  'test/cli/main.test.ts',
-  'test/edge/platform/host.test.ts',
+  'test/*.test.ts',
+  'test/cli/*.test.ts',
+  'test/edge/platform/**/*.test.ts',
   'test/edge/rpc/reconnect.test.ts',
+  'test/examples/**/*.test.ts',
   'test/fleet/aggregator/worker-session-faults.test.ts',
   'test/frontend/gateway/inference.test.ts',
-  'test/integration/exec.test.ts',
-  'test/worker/kv-events/fuzz.test.ts',
-  'test/worker/kv-events/zmq-sockets.test.ts',
+  'test/frontend/tracing/**/*.test.ts',
+  'test/house/**/*.test.ts',
+  'test/integration/**/*.test.ts',
+  'test/scripts/**/*.test.ts',
+  'test/worker/kv-events/**/*.test.ts',
 ];
 const PEERS = 'test/peers/**';
 

@@ -1,12 +1,12 @@
 import type { Registry } from 'prom-client';
 import type { AgreementOptions } from '../core/agreement/options.js';
 import type { MemberView } from '../core/agreement/snapshot.js';
-import type { HttpTls } from '../edge/http/listener.js';
 import type { Address } from '../edge/platform/address.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
+import type { ServedTls } from '../edge/security/served-tls.js';
 import type { Aggregator } from '../fleet/aggregator/aggregator.js';
 import type { FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
 import type { FleetRouterOptions } from '../fleet/router/fleet-router.js';
@@ -84,7 +84,7 @@ export interface OpenedAggregator {
   /** What it watches, in words. */
   readonly watched: string;
   /** How its ports are protected; undefined for plaintext. */
-  readonly tls: HttpTls | undefined;
+  readonly tls: ServedTls | undefined;
   /** Ends the aggregator and closes its files. */
   close(): Promise<void>;
 }

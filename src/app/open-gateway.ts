@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
-import type { HttpTls } from '../edge/http/listener.js';
 import type { ProbeBoard } from '../edge/http/probe-board.js';
 import { type Address, isLoopback } from '../edge/platform/address.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import type { Environment } from '../edge/platform/processes/environment.js';
+import type { ServedTls } from '../edge/security/served-tls.js';
 import { baseUrlOf, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';
 import type { Routing } from '../fleet/router/routing.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
@@ -142,7 +142,7 @@ export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'>
   readonly registry: Registry;
   readonly routing: Routing;
   readonly probes: ProbeBoard;
-  readonly tls: HttpTls | undefined;
+  readonly tls: ServedTls | undefined;
   readonly catalogue: () => Catalogue;
   /** Where the status page is; not the setting, whose port may be 0. Default: there is none. */
   readonly statusAddress?: string;

@@ -1,6 +1,8 @@
 import { onOneLine } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
+import type { AgreementFeed } from '../../fleet/aggregator/agreement-feed.js';
 import { judgeAgreements, type Question } from '../../fleet/aggregator/verdict.js';
 import type { LiveLine } from './live-line.js';
 
@@ -58,7 +60,7 @@ export function awaitAgreement(
       gathering?.clear();
       reminder?.clear();
       leave();
-      signal.removeEventListener('abort', stop);
+      leaveSignal();
       progress?.clear();
       settle();
     };
@@ -87,7 +89,7 @@ export function awaitAgreement(
       stop();
       return;
     }
-    signal.addEventListener('abort', stop, { once: true });
+    const leaveSignal = onAbort(signal, stop);
     if (options.timeoutMs > 0) {
       timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
     }

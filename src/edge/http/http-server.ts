@@ -3,10 +3,11 @@ import type { Registry } from 'prom-client';
 import type { Address } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
+import type { ServedTls } from '../security/served-tls.js';
 import { type HttpAnswer, sendAnswer, textAnswer } from './answer.js';
 import { Api, type ApiRoute, errorAnswer } from './api.js';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.js';
-import { type HttpTls, hasVerifiedCertificate, Listener } from './listener.js';
+import { hasVerifiedCertificate, Listener } from './listener.js';
 import { MetricsPage } from './metrics-page.js';
 import { PROBES, type Probe, type ProbeBoard } from './probe-board.js';
 import { renderStatusPage, type StatusContent } from './status-page.js';
@@ -45,7 +46,7 @@ export interface HttpServerModules {
   /** Absent: everybody who reaches the port may see everything. */
   readonly access?: HttpAccess;
   /** Absent: plain HTTP. */
-  readonly tls?: HttpTls;
+  readonly tls?: ServedTls;
 }
 
 /**

@@ -8,26 +8,15 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type { Address } from '../platform/address.js';
 import { type Clock, sleep } from '../platform/clock.js';
 import type { Logger } from '../platform/logger.js';
 import { HandshakeWatch } from '../platform/net/handshake-watch.js';
 import { listen } from '../platform/net/listen.js';
+import { type ServedTls, withTlsVersion } from '../security/served-tls.js';
 import { BAD_EXPECT, findHeadProblem, type HeadProblem } from './head-problem.js';
 import { CONNECTION_CHECK_MS, type HttpLimits } from './limits.js';
-
-/** How an HTTPS server is protected. */
-export interface HttpTls {
-  /** Certificate, key and authorities that hold now: the same object until they change. New connections get the new one. */
-  current(): SecureContextOptions;
-  /**
-   * Whether callers show a certificate. Even `require` is not asked of probes
-   * and metrics: a kubelet has no certificate to show, and a handshake that
-   * fails would take the whole pod away.
-   */
-  readonly clientAuth: 'none' | 'request' | 'require';
-}
 
 export interface ListenerOptions {
   /** Where to listen; port 0 picks a free one. */
@@ -42,8 +31,12 @@ export interface ListenerOptions {
 export interface ListenerModules {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Absent: plain HTTP. */
-  readonly tls?: HttpTls;
+  /**
+   * Absent: plain HTTP. Even `require` is not asked of probes and metrics: a
+   * kubelet has no certificate to show, and a handshake that fails would take
+   * the whole pod away.
+   */
+  readonly tls?: ServedTls;
 }
 
 /** Who answers what comes to a port. */
@@ -154,14 +147,14 @@ export class Listener {
     await Promise.all([closed, ...open]);
   }
 
-  #createTls(tls: HttpTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {
+  #createTls(tls: ServedTls, bounds: ServerOptions, onRequest: RequestListener): TlsServer {
     let material = tls.current();
     const fixed = {
       requestCert: tls.clientAuth !== 'none',
       rejectUnauthorized: false,
     };
     const handshakes = new HandshakeWatch(this.#modules);
-    const server = createTlsServer({ ...bounds, ...fixed, ...withVersion(material) }, onRequest);
+    const server = createTlsServer({ ...bounds, ...fixed, ...withTlsVersion(material) }, onRequest);
     // Before the server's own listener, which begins the handshake.
     server.on('secureConnection', (socket) => handshakes.end(socket));
     server.prependListener('connection', (socket: Socket) => {
@@ -170,7 +163,7 @@ export class Listener {
       if (current === material) return;
       material = current;
       try {
-        server.setSecureContext(withVersion(current));
+        server.setSecureContext(withTlsVersion(current));
       } catch (error) {
         this.#modules.logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
       }
@@ -182,9 +175,4 @@ export class Listener {
 /** Whether whoever asks showed a certificate that an authority of ours vouches for. */
 export function hasVerifiedCertificate({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
   return socket instanceof TLSSocket && socket.authorized;
-}
-
-/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
-function withVersion(material: SecureContextOptions): SecureContextOptions {
-  return { ...material, minVersion: 'TLSv1.2' };
 }

@@ -1,8 +1,9 @@
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Clock } from '../platform/clock.js';
-import { sleep } from '../platform/clock.js';
 import { type JsonBounds, JsonBoundsError, parseJson } from '../platform/data/bounded-json.js';
+import { withDeadline } from '../platform/time/deadline.js';
+import { onAbort } from '../platform/time/on-abort.js';
 import type { ApiRequest, StreamingApi } from './api.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { placeOf, readContent } from './content.js';
@@ -71,23 +72,17 @@ export class ApiClient implements StreamingApi {
 
   async get(request: ApiRequest): Promise<unknown> {
     const asked = this.#asked(request, false);
-    const patience = new AbortController();
-    const signal = AbortSignal.any([request.signal, patience.signal]);
-    void sleep(this.#clock, BODY_TIMEOUT_MS, signal).then(() =>
-      patience.abort(
-        new KubernetesError(
-          'unreachable',
-          `${this.name}: no whole answer within ${BODY_TIMEOUT_MS / 1_000} s`,
-        ),
-      ),
-    );
-    try {
+    const message = `${this.name}: no whole answer within ${BODY_TIMEOUT_MS / 1_000} s`;
+    const bounds = {
+      timeoutMs: BODY_TIMEOUT_MS,
+      signal: request.signal,
+      late: () => new KubernetesError('unreachable', message),
+    };
+    return withDeadline(bounds, { clock: this.#clock }, async (signal) => {
       const { body } = await this.#open({ ...request, signal }, asked);
       const text = await this.#gather(body, MAX_BODY_BYTES, asked);
       return this.#parse(text, BODY_BOUNDS, asked);
-    } finally {
-      patience.abort();
-    }
+    });
   }
 
   async *watch(request: ApiRequest): AsyncGenerator<unknown, void, undefined> {
@@ -201,12 +196,8 @@ export class ApiClient implements StreamingApi {
   #credentials(signal: AbortSignal): Promise<Credentials> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const leave = (): void => reject(signal.reason);
-      signal.addEventListener('abort', leave, { once: true });
-      void this.#access.login
-        .credentials()
-        .then(resolve, reject)
-        .finally(() => signal.removeEventListener('abort', leave));
+      const leave = onAbort(signal, () => reject(signal.reason));
+      void this.#access.login.credentials().then(resolve, reject).finally(leave);
     });
   }
 

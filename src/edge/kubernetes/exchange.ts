@@ -1,5 +1,6 @@
 import { type Dispatcher, errors } from 'undici';
 import type { Clock, Timer } from '../platform/clock.js';
+import { onAbort } from '../platform/time/on-abort.js';
 
 export interface ExchangeOptions {
   /** With its query. */
@@ -52,6 +53,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #onHead: (answer: OpenAnswer) => void;
   readonly #onFailure: (error: unknown) => void;
   readonly #headTimer: Timer;
+  #leaveSignal: () => void = () => undefined;
   readonly #pieces: Buffer[] = [];
   #waitingBytes = 0;
   #controller: Dispatcher.DispatchController | undefined;
@@ -71,8 +73,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headTimer = clock.setTimer(options.headTimeoutMs, () =>
       this.#finish(new ExchangeError(`no answer within ${options.headTimeoutMs / 1_000} s`)),
     );
-    options.signal.addEventListener('abort', this.#onAbort, { once: true });
-    if (options.signal.aborted) this.#onAbort();
+    this.#leaveSignal = onAbort(options.signal, () => this.#finish(options.signal.reason));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -105,14 +106,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#finish(error);
   }
 
-  readonly #onAbort = (): void => this.#finish(this.#options.signal.reason);
-
   /** Ends it once; with an error the connection is closed. */
   #finish(error: unknown): void {
     if (this.#end !== undefined) return;
     this.#end = { error };
     this.#headTimer.clear();
-    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#leaveSignal();
     if (error !== undefined) this.#controller?.abort(new errors.RequestAbortedError());
     this.#wake?.();
     // Without effect once the head was handed on.

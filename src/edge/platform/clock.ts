@@ -1,3 +1,5 @@
+import { onAbort } from './time/on-abort.js';
+
 /** A timer that was set and can be cleared. */
 export interface Timer {
   /** Stops it; harmless when it has fired. */
@@ -30,16 +32,16 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `delayMs`, or at once when `signal` aborts. Never rejects. */
+/** Resolves after `delayMs`, or immediately when `signal` aborts. Never rejects. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const finish = (): void => {
       timer.clear();
-      signal?.removeEventListener('abort', finish);
+      leave();
       resolve();
     };
     const timer = clock.setTimer(delayMs, finish);
-    signal?.addEventListener('abort', finish, { once: true });
+    const leave = onAbort(signal, finish);
   });
 }

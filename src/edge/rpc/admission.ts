@@ -106,7 +106,7 @@ export class Admission {
       );
     }
     if (!isHealth) {
-      const problem = this.#modules.security.findCallerProblem(metadata, isCertified);
+      const problem = this.#modules.security.findCallerProblem(authorizationOf(metadata), isCertified);
       if (problem !== undefined) return new RpcError('unauthenticated', problem);
       if (this.#modules.isDraining()) return new RpcError('draining', 'the server is shutting down');
     }
@@ -124,6 +124,12 @@ export class Admission {
     }
     return undefined;
   }
+}
+
+/** What the call shows; several values are joined, which no server takes for a token. */
+function authorizationOf(metadata: Metadata): string | undefined {
+  const values = metadata.get('authorization');
+  return values.length === 0 ? undefined : values.join(', ');
 }
 
 function metadataSize(metadata: Metadata): number {

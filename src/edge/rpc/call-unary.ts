@@ -1,6 +1,7 @@
 import type { CallOptions, ClientUnaryCall, Metadata, ServiceError } from '@grpc/grpc-js';
 import { Metadata as MetadataClass } from '@grpc/grpc-js';
 import type { Clock } from '../platform/clock.js';
+import { onAbort } from '../platform/time/on-abort.js';
 
 /** A unary method of a generated client, bound to it. */
 export type UnaryMethod<Request, Response> = (
@@ -26,15 +27,14 @@ export function callUnary<Request, Response>(
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
     const deadline = clock.wallMs() + timeoutMs;
-    const stop = (): void => {
-      call.cancel();
-      reject(signal?.reason);
-    };
     const call = method(request, new MetadataClass(), { deadline }, (error, response) => {
-      signal?.removeEventListener('abort', stop);
+      leave();
       if (error === null) resolve(response);
       else reject(error);
     });
-    signal?.addEventListener('abort', stop, { once: true });
+    const leave = onAbort(signal, () => {
+      call.cancel();
+      reject(signal?.reason);
+    });
   });
 }

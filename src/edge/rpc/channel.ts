@@ -11,6 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
 import type { Clock } from '../platform/clock.js';
+import { watchDeadline } from '../platform/time/deadline.js';
 import type { Security } from '../security/security.js';
 import { ConnectError, explainFailure, explainSilence } from './connect-error.js';
 import { MAX_MESSAGE_BYTES } from './limits.js';
@@ -152,17 +153,16 @@ export class RpcChannel {
       const settle = (finish: () => void): void => {
         if (isSettled) return;
         isSettled = true;
-        timer.clear();
-        signal?.removeEventListener('abort', onAbort);
+        stopWatching();
         finish();
       };
-      const onAbort = (): void => settle(() => reject(signal?.reason));
-      const timer = this.#modules.clock.setTimer(this.#connectTimeoutMs, () => {
+      const waitedMs = this.#connectTimeoutMs;
+      const stopWatching = watchDeadline({ timeoutMs: waitedMs, signal }, this.#modules, (why) => {
         const { phase } = this.#credentials;
-        const waitedMs = this.#connectTimeoutMs;
-        settle(() => reject(explainSilence({ ...attempt, phase, waitedMs })));
+        settle(() =>
+          reject(why === 'aborted' ? signal?.reason : explainSilence({ ...attempt, phase, waitedMs })),
+        );
       });
-      signal?.addEventListener('abort', onAbort, { once: true });
       const look = (): void => {
         if (isSettled) return;
         if (this.#isClosed) {

@@ -1,6 +1,7 @@
 import { type ChannelOptions, Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../platform/clock.js';
 import { excerpt, ProbeError } from '../platform/probe-error.js';
+import { watchDeadline } from '../platform/time/deadline.js';
 import { preflightHttp2 } from './http2-preflight.js';
 
 /** Calls one unary method of an engine's own gRPC; bounded in time. Rejects with a `ProbeError`. */
@@ -79,11 +80,11 @@ export function createEngineRpc(
           throw new ProbeError('unreachable', origin, preflight.message);
         case 'ready':
       }
+      if (signal.aborted) throw givenUp();
       return new Promise((resolve, reject) => {
         const client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS);
         const end = (): void => {
-          timer.clear();
-          signal.removeEventListener('abort', onAbort);
+          stopWatching();
           client.close();
         };
         const fail = (error: ProbeError): void => {
@@ -91,12 +92,14 @@ export function createEngineRpc(
           call.cancel();
           reject(error);
         };
-        const onAbort = (): void => fail(givenUp());
         const remainingMs = totalTimeoutMs - (modules.clock.monotonicMs() - startMs);
-        const timer = modules.clock.setTimer(remainingMs, () =>
-          fail(new ProbeError('timeout', origin, `no answer within ${totalTimeoutMs} ms`)),
+        const stopWatching = watchDeadline({ timeoutMs: remainingMs, signal }, modules, (why) =>
+          fail(
+            why === 'aborted'
+              ? givenUp()
+              : new ProbeError('timeout', origin, `no answer within ${totalTimeoutMs} ms`),
+          ),
         );
-        signal.addEventListener('abort', onAbort, { once: true });
         const call = client.makeUnaryRequest(
           method.path,
           method.requestSerialize,

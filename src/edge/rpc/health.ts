@@ -5,6 +5,7 @@ import {
   type HealthServer,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/grpc/health/v1/health.js';
+import { onAbort } from '../platform/time/on-abort.js';
 import { RpcError } from './errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from './handlers.js';
 import type { ServerStream } from './server-stream.js';
@@ -94,7 +95,7 @@ export class Health {
     const watchers = this.#watchers.get(service) ?? new Set();
     this.#watchers.set(service, watchers.add(stream));
     this.#watcherCount += 1;
-    stream.signal.addEventListener('abort', () => {
+    onAbort(stream.signal, () => {
       watchers.delete(stream);
       if (watchers.size === 0 && this.#watchers.get(service) === watchers) this.#watchers.delete(service);
       this.#watcherCount -= 1;

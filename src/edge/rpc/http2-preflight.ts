@@ -1,5 +1,6 @@
 import { connect } from 'node:http2';
 import type { Clock } from '../platform/clock.js';
+import { watchDeadline } from '../platform/time/deadline.js';
 
 /** What came of looking whether a peer speaks plaintext HTTP/2. */
 export type PreflightOutcome =
@@ -27,16 +28,14 @@ export function preflightHttp2(
       resolve({ type: 'failed', message: 'not an address of the form HOST:PORT' });
       return;
     }
+    if (options.signal.aborted) return resolve({ type: 'aborted' });
     const session = connect(`http://${address}`);
     const finish = (outcome: PreflightOutcome): void => {
-      timer.clear();
-      options.signal.removeEventListener('abort', onAbort);
+      stopWatching();
       session.destroy();
       resolve(outcome);
     };
-    const onAbort = (): void => finish({ type: 'aborted' });
-    const timer = modules.clock.setTimer(options.timeoutMs, () => finish({ type: 'timeout' }));
-    options.signal.addEventListener('abort', onAbort, { once: true });
+    const stopWatching = watchDeadline(options, modules, (why) => finish({ type: why }));
     session.once('remoteSettings', () => finish({ type: 'ready' }));
     session.on('error', (error) => finish({ type: 'failed', message: error.message }));
     session.once('close', () => finish({ type: 'failed', message: 'the connection was closed' }));

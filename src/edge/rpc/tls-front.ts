@@ -1,16 +1,7 @@
 import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
 import type { Logger } from '../platform/logger.js';
-
-/** How a server treats client certificates. */
-export type ClientAuth = 'none' | 'request' | 'require';
-
-/** What a server speaks TLS with. */
-export interface ServedTls {
-  /** The same object until the files change. */
-  current(): SecureContextOptions;
-  readonly clientAuth: ClientAuth;
-}
+import { type ServedTls, withTlsVersion } from '../security/served-tls.js';
 
 /**
  * The TLS of a gRPC server, in front of grpc-js: grpc-js would hide its TLS
@@ -32,7 +23,7 @@ export class TlsFront {
     this.#logger = modules.logger;
     this.#material = tls.current();
     const options = {
-      ...withVersion(this.#material),
+      ...withTlsVersion(this.#material),
       ALPNProtocols: ['h2'],
       requestCert: tls.clientAuth !== 'none',
       rejectUnauthorized: tls.clientAuth === 'require',
@@ -53,14 +44,9 @@ export class TlsFront {
     if (current === this.#material) return;
     this.#material = current;
     try {
-      this.#server.setSecureContext(withVersion(current));
+      this.#server.setSecureContext(withTlsVersion(current));
     } catch (error) {
       this.#logger.error({ error }, 'The new certificate cannot be used; the old one stays in use');
     }
   }
-}
-
-/** TLS 1.0 and 1.1 are deprecated (RFC 8996); said here so that Node's own default does not decide. */
-function withVersion(material: SecureContextOptions): SecureContextOptions {
-  return { ...material, minVersion: 'TLSv1.2' };
 }

@@ -1,9 +1,8 @@
-import type { Metadata } from '@grpc/grpc-js';
-import type { ClientAuth } from '../rpc/tls-front.js';
 import { isAcceptedToken, readTokens, type Tokens } from './bearer-tokens.js';
 import { type FileField, FollowedFiles, type FollowedFilesModules } from './followed-files.js';
 import type { Security } from './security.js';
 import { SecurityError } from './security-error.js';
+import type { ClientAuth } from './served-tls.js';
 import { type PemFile, readTlsMaterial, type TlsMaterial } from './tls-material.js';
 
 /** The settings of section "Common" that concern security; paths of files. */
@@ -52,12 +51,12 @@ export async function loadSecurity(options: SecurityOptions, modules: SecurityMo
     clientAuth: options.tlsClientAuth ?? 'none',
     secureContext: () => tls?.current.context,
     bearerToken: () => tokens?.current[0],
-    findCallerProblem: (metadata, hasVerifiedCertificate) => {
+    findCallerProblem: (authorization, hasVerifiedCertificate) => {
       // `request` offers the certificate in place of the token; `require` asks for it beside the token.
       if (tokens === undefined || (hasVerifiedCertificate && options.tlsClientAuth === 'request')) {
         return undefined;
       }
-      return findTokenProblem(metadata, tokens.current);
+      return findTokenProblem(authorization, tokens.current);
     },
     close: () => {
       tls?.close();
@@ -133,11 +132,10 @@ async function loadTokens(path: string, modules: SecurityModules): Promise<Follo
   );
 }
 
-function findTokenProblem(metadata: Metadata, accepted: Tokens): string | undefined {
-  const [header, ...others] = metadata.get('authorization');
-  if (header === undefined) return 'this server wants a token: send metadata "authorization: Bearer …"';
-  const match = /^Bearer +(\S+)$/i.exec(String(header));
-  if (match?.[1] === undefined || others.length > 0)
-    return 'the metadata "authorization" is not of the form "Bearer …"';
+function findTokenProblem(authorization: string | undefined, accepted: Tokens): string | undefined {
+  if (authorization === undefined)
+    return 'this server wants a token: send metadata "authorization: Bearer …"';
+  const match = /^Bearer +(\S+)$/i.exec(authorization);
+  if (match?.[1] === undefined) return 'the metadata "authorization" is not of the form "Bearer …"';
   return isAcceptedToken(match[1], accepted) ? undefined : 'the token is not one that this server accepts';
 }

@@ -1,8 +1,7 @@
 import type { SecureContext, SecureContextOptions } from 'node:tls';
-import type { Metadata } from '@grpc/grpc-js';
 import { type Address, isLoopback } from '../platform/address.js';
-import type { ClientAuth } from '../rpc/tls-front.js';
 import { SecurityError } from './security-error.js';
+import type { ClientAuth } from './served-tls.js';
 
 /** How connections are protected and who may ask. Made by `loadSecurity`. */
 export interface Security {
@@ -21,8 +20,12 @@ export interface Security {
   secureContext(): SecureContext | undefined;
   /** What a client sends along with each call; undefined when no token is configured. */
   bearerToken(): string | undefined;
-  /** Why a caller may not ask, in words for it; undefined when it may. */
-  findCallerProblem(metadata: Metadata, hasVerifiedCertificate: boolean): string | undefined;
+  /**
+   * Why a caller may not ask, as a message for it; undefined when it may.
+   * `authorization` is the value of that header or metadata; undefined where
+   * it was not sent.
+   */
+  findCallerProblem(authorization: string | undefined, hasVerifiedCertificate: boolean): string | undefined;
   /** Ends the watching of files. */
   close(): void;
 }

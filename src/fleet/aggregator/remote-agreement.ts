@@ -8,6 +8,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import { FAULT_REASON } from '../../edge/platform/streams/stream-refusals.js';
 import { backoffMs } from '../../edge/platform/time/backoff.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { ConnectError } from '../../edge/rpc/connect-error.js';
 import { readPeerReason } from '../../edge/rpc/errors.js';
@@ -132,22 +133,22 @@ export class RemoteAgreement implements AgreementSource {
     return new Promise((resolve) => {
       let isOver = false;
       let silence: Timer | undefined;
+      let leave = (): void => undefined;
       const finish = (end: Break): void => {
         if (isOver) return;
         isOver = true;
         silence?.clear();
-        signal.removeEventListener('abort', stop);
+        leave();
         call.cancel();
         resolve(end);
       };
-      const stop = (): void => finish({ why: 'stopped', isFinal: false });
       const expectMore = (): void => {
         silence?.clear();
         const why = `the aggregator said nothing for ${SILENCE_LIMIT_MS / 1_000} s: it hangs or the network drops packets`;
         silence = clock.setTimer(SILENCE_LIMIT_MS, () => finish({ why, isFinal: false }));
       };
       expectMore();
-      signal.addEventListener('abort', stop, { once: true });
+      leave = onAbort(signal, () => finish({ why: 'stopped', isFinal: false }));
       call.on('data', ({ payload }: WatchAgreementResponse) => {
         if (isOver) return; // what was on its way when we left
         expectMore();

@@ -2,6 +2,7 @@ import { formatTcp } from '../../edge/platform/address.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Resolver } from '../../edge/platform/net/resolver.js';
 import type { Random } from '../../edge/platform/random.js';
+import { orAborted } from '../../edge/platform/time/on-abort.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint } from './source.js';
@@ -169,13 +170,4 @@ function explainLookup(text: string, host: string, error: unknown): DiscoveryErr
         ? error.message
         : String(error);
   return new DiscoveryError('lookup_failed', `${text}: ${why}`, { cause: error });
-}
-
-/** What `promise` comes to, or undefined as soon as `signal` aborts. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => resolve(undefined);
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

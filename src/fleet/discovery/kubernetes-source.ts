@@ -3,6 +3,7 @@ import { ListWatch, type ListWatchOptions } from '../../edge/kubernetes/list-wat
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
+import { watchDeadline, withDeadline } from '../../edge/platform/time/deadline.js';
 import { DiscoveryError } from './discovery-error.js';
 import type { ExpectedCount, PodClue } from './expected-count.js';
 import { MAX_ENDPOINTS } from './limits.js';
@@ -116,10 +117,9 @@ export class KubernetesSource<T> implements DiscoverySource {
         continue;
       }
       const pause = sleep(clock, MIN_BETWEEN_MS, signal);
-      const patience = new AbortController();
-      const impatience = clock.setTimer(COUNT_TIMEOUT_MS, () => patience.abort());
-      const outcome = await counter.count(members.pods, AbortSignal.any([signal, patience.signal]));
-      impatience.clear();
+      const outcome = await withDeadline({ timeoutMs: COUNT_TIMEOUT_MS, signal }, { clock }, (bounded) =>
+        counter.count(members.pods, bounded),
+      );
       if (signal.aborted) return;
       const { problems } = outcome ?? UNCOUNTED;
       if (outcome !== undefined) expected = outcome.expected;
@@ -168,13 +168,11 @@ class Latest<V> {
     if (!this.#isNew && !signal.aborted) {
       await new Promise<void>((resolve) => {
         const wake = (): void => {
-          timer.clear();
-          signal.removeEventListener('abort', wake);
+          stopWatching();
           this.#wake = undefined;
           resolve();
         };
-        const timer = clock.setTimer(atMostMs, wake);
-        signal.addEventListener('abort', wake, { once: true });
+        const stopWatching = watchDeadline({ timeoutMs: atMostMs, signal }, { clock }, wake);
         this.#wake = wake;
       });
     }

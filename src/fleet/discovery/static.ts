@@ -1,4 +1,5 @@
 import type { Address } from '../../edge/platform/address.js';
+import { untilAborted } from '../../edge/platform/time/on-abort.js';
 import type { DiscoverySource, Endpoint } from './source.js';
 
 /** A list that never changes: what `--workers HOST:PORT,…` gives. */
@@ -12,11 +13,9 @@ export class StaticSource implements DiscoverySource {
     this.name = `list of ${this.#endpoints.length}`;
   }
 
-  run(signal: AbortSignal, onList: (endpoints: readonly Endpoint[]) => void): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
+  async run(signal: AbortSignal, onList: (endpoints: readonly Endpoint[]) => void): Promise<void> {
+    if (signal.aborted) return;
     onList(this.#endpoints);
-    return new Promise((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await untilAborted(signal);
   }
 }

@@ -7,13 +7,14 @@ import { AnswerBudget } from '../../core/agreement/readiness.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import { type HttpAnswer, jsonAnswer, sendAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { HttpLimits } from '../../edge/http/limits.js';
-import { type HttpTls, hasVerifiedCertificate, Listener } from '../../edge/http/listener.js';
+import { hasVerifiedCertificate, Listener } from '../../edge/http/listener.js';
 import { MetricsPage } from '../../edge/http/metrics-page.js';
 import type { Probe, ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Address } from '../../edge/platform/address.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { ServedTls } from '../../edge/security/served-tls.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import { passesOf } from '../proxy/headers.js';
@@ -83,7 +84,7 @@ export interface GatewayModules {
   /** The keys that hold now. Absent: nobody is asked for one. */
   readonly apiKeys?: () => ApiKeys;
   /** Absent: plain HTTP. */
-  readonly tls?: HttpTls;
+  readonly tls?: ServedTls;
 }
 
 /** Bounds of the port, but for those that are options of their own. */

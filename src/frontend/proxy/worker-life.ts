@@ -1,5 +1,6 @@
 import type { Pool } from 'undici';
 import type { Clock } from '../../edge/platform/clock.js';
+import { withDeadline } from '../../edge/platform/time/deadline.js';
 
 /**
  * When a worker was last heard, by whichever request, and the question whether
@@ -33,20 +34,16 @@ export class WorkerLife {
   ask(pool: Pool, pathPrefix: string, waitMs: number, clock: Clock): void {
     if (this.#isAsked) return;
     this.#isAsked = true;
-    const late = new AbortController();
-    const timer = clock.setTimer(waitMs, () => late.abort());
-    pool
+    withDeadline({ timeoutMs: waitMs }, { clock }, async (signal) => {
       // Harmless at every engine, and needs no key to be answered with a refusal.
-      .request({ method: 'GET', path: `${pathPrefix}/v1/models`, signal: late.signal })
-      .then(({ body }) => {
-        this.hear(clock.monotonicMs());
-        return body.dump();
-      })
+      const { body } = await pool.request({ method: 'GET', path: `${pathPrefix}/v1/models`, signal });
+      this.hear(clock.monotonicMs());
+      return body.dump();
+    })
       .catch(() => {
         // Silence is what was asked about; whoever waits sees that nothing was heard.
       })
       .finally(() => {
-        timer.clear();
         this.#isAsked = false;
       });
   }

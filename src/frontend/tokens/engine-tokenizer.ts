@@ -4,6 +4,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { withDeadline } from '../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
 import { type TokenEndpoint, whatMatters } from '../../engines/descriptor/token-endpoint.js';
@@ -138,13 +139,11 @@ export class EngineTokenizer {
     ask: (bounded: AbortSignal) => Promise<PromptTokens>,
   ): Promise<PromptTokens> {
     if (signal.aborted || this.#asking >= this.#options.maxConcurrent) return none('timeout');
-    const late = new AbortController();
-    const timer = this.#clock.setTimer(this.#options.timeoutMs, () => late.abort(LATE));
+    const { timeoutMs } = this.#options;
     this.#asking += 1;
     try {
-      return await ask(AbortSignal.any([signal, late.signal]));
+      return await withDeadline({ timeoutMs, signal, late: () => LATE }, { clock: this.#clock }, ask);
     } finally {
-      timer.clear();
       this.#asking -= 1;
     }
   }

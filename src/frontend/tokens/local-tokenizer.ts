@@ -6,6 +6,7 @@ import {
   type Thread,
   threadUrl,
 } from '../../edge/platform/processes/thread.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { whatMatters } from '../../engines/descriptor/token-endpoint.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import type { PromptLimits, TextPrompt } from './read-prompt.js';
@@ -120,11 +121,11 @@ export class LocalTokenizer {
       const waiting: Waiting = {
         job,
         settle: (result) => {
-          signal.removeEventListener('abort', cancel);
+          leave();
           resolve(result);
         },
       };
-      signal.addEventListener('abort', cancel, { once: true });
+      const leave = onAbort(signal, cancel);
       this.#waiting.push(waiting);
       this.#next();
     });

@@ -1,4 +1,5 @@
 import { BlockHasher } from '../../core/blocks/block-hasher.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { KvEventsClient, type SubscribeResponse } from '../../gen/kvaccord/v1/kv_events.js';
 
@@ -14,8 +15,7 @@ export async function readHeldBlocks(channel: RpcChannel, signal: AbortSignal): 
   const held = new Set<bigint>();
   await channel.waitForReady(signal);
   const stream = channel.createClient(KvEventsClient).subscribe({ resumeStreamId: '', resumeSequence: 0n });
-  const cancel = (): void => stream.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
+  const leave = onAbort(signal, () => stream.cancel());
   try {
     for await (const { payload } of stream as AsyncIterable<SubscribeResponse>) {
       if (payload?.$case === 'snapshotEnd') break;
@@ -28,7 +28,7 @@ export async function readHeldBlocks(channel: RpcChannel, signal: AbortSignal): 
     signal.throwIfAborted();
     throw error;
   } finally {
-    signal.removeEventListener('abort', cancel);
+    leave();
     stream.on('error', () => {});
     stream.cancel();
   }

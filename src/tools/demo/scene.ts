@@ -3,6 +3,7 @@ import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { LogLevel } from '../../edge/platform/logger.js';
 import type { HttpGet } from '../../edge/platform/net/http-get.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { holdConversations, type Turn } from './conversations.js';
 import type { DemoAggregator } from './demo-aggregator.js';
 import type { DemoFrontend } from './demo-frontend.js';
@@ -348,7 +349,7 @@ export class SceneRun {
       const finish = (settle: () => void): void => {
         timer?.clear();
         this.#waiting.delete(look);
-        signal.removeEventListener('abort', stop);
+        leave();
         settle();
       };
       const stop = (): void => finish(() => reject(signal.reason));
@@ -356,7 +357,7 @@ export class SceneRun {
         if (holds()) finish(() => resolve(true));
       };
       if (signal.aborted) return stop();
-      signal.addEventListener('abort', stop, { once: true });
+      const leave = onAbort(signal, stop);
       timer = clock.setTimer(patienceMs, () => finish(() => resolve(false)));
       this.#waiting.add(look);
       look();

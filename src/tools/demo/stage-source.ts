@@ -1,3 +1,4 @@
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { DiscoverySource, Endpoint } from '../../fleet/discovery/source.js';
 
 /** A discovery source whose list the demo writes by itself, as a platform would. */
@@ -21,7 +22,7 @@ export class StageSource implements DiscoverySource {
         resolve();
       };
       if (signal.aborted) return end();
-      signal.addEventListener('abort', end, { once: true });
+      onAbort(signal, end);
       this.#onList = onList;
       onList(this.#endpoints);
     });

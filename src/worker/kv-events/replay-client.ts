@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { readSequence, sequenceFrame } from './sequence-watch.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
@@ -61,20 +62,19 @@ export async function* replay(
   signal: AbortSignal,
 ): AsyncGenerator<ReplayedBatch, void, void> {
   const socket = openSocket(endpoint, modules.sockets);
-  const patience = new Patience(limits, modules.clock, () => socket.close());
+  const timeouts = new ReplayTimeouts(limits, modules.clock, () => socket.close());
   const maxBytes = limits.maxBytes ?? MAX_BYTES;
   let bytes = 0;
-  const onAbort = (): void => socket.close();
-  signal.addEventListener('abort', onAbort, { once: true });
+  const leave = onAbort(signal, () => socket.close());
   try {
-    if (signal.aborted) throw patience.failure();
+    if (signal.aborted) throw timeouts.failure();
     // A send waits for a connection, and fails when the socket is closed meanwhile.
     const sent = socket.send(['', sequenceFrame(start)]).catch(() => {});
     for (;;) {
       const frames = await socket.receive();
       await sent;
-      if (frames === undefined) throw patience.failure();
-      patience.heard();
+      if (frames === undefined) throw timeouts.failure();
+      timeouts.heard();
       for (const frame of frames) bytes += frame.length;
       if (bytes > maxBytes) throw new ReplayError('replay_too_large', `answers more than ${maxBytes} bytes`);
       const reply = readReply(frames);
@@ -85,8 +85,8 @@ export async function* replay(
     if (error instanceof ReplayError) throw error;
     throw new ReplayError('replay_unreachable', describeError(error));
   } finally {
-    signal.removeEventListener('abort', onAbort);
-    patience.end();
+    leave();
+    timeouts.end();
     socket.close();
   }
 }
@@ -120,7 +120,7 @@ function readReply(frames: Frames): ReplayedBatch | 'end' {
 }
 
 /** The two timers of a replay: for all of it, and for the next reply. */
-class Patience {
+class ReplayTimeouts {
   readonly #clock: Clock;
   #silenceMs: number;
   readonly #totalMs: number;

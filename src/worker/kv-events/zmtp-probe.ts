@@ -1,6 +1,7 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
+import { watchDeadline } from '../../edge/platform/time/deadline.js';
 
 /** What listens at an endpoint. */
 export type Listener =
@@ -45,14 +46,14 @@ export function probeEndpoint(
 ): Promise<Listener> {
   const place = placeOf(endpoint);
   if (place === undefined) return Promise.resolve({ type: 'nobody', reason: 'not an address' });
+  if (signal.aborted) return Promise.resolve({ type: 'nobody', reason: 'given up' });
   return new Promise((resolve) => {
     const socket: Socket = connect(place);
     let heard = Buffer.alloc(0);
     let isConnected = false;
     const finish = (listener: Listener): void => {
-      timer.clear();
+      stopWatching();
       prod.clear();
-      signal.removeEventListener('abort', onAbort);
       socket.removeAllListeners();
       socket.on('error', () => {});
       socket.destroy();
@@ -62,12 +63,13 @@ export function probeEndpoint(
       if (isConnected) finish(listenerOf(heard) ?? { type: 'other' });
       else finish({ type: 'nobody', reason: `no connection within ${TIMEOUT_MS} ms` });
     };
-    const onAbort = (): void => finish({ type: 'nobody', reason: 'given up' });
-    const timer = modules.clock.setTimer(TIMEOUT_MS, giveUp);
     const prod = modules.clock.setTimer(PROD_AFTER_MS, () => {
       if (isConnected && heard.length === 0) socket.write('\r\n\r\n');
     });
-    signal.addEventListener('abort', onAbort, { once: true });
+    const stopWatching = watchDeadline({ timeoutMs: TIMEOUT_MS, signal }, modules, (why) => {
+      if (why === 'timeout') giveUp();
+      else finish({ type: 'nobody', reason: 'given up' });
+    });
     socket.on('connect', () => {
       isConnected = true;
       socket.write(GREETING);
@@ -82,7 +84,6 @@ export function probeEndpoint(
       if (isConnected) giveUp();
       else finish({ type: 'nobody', reason: describeError(error) });
     });
-    if (signal.aborted) onAbort();
   });
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcServer } from '../../edge/rpc/server.js';
 import type { Security } from '../../edge/security/security.js';
 import {
@@ -182,11 +183,9 @@ export class Sidecar {
 
   /** Asks the engine until `signal` aborts, then drains. Resolves when everything has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    const onAbort = (): void => this.#stop.abort();
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
+    const leave = onAbort(signal, () => this.#stop.abort());
     await this.#watch.run(this.#stop.signal);
-    signal.removeEventListener('abort', onAbort);
+    leave();
     await this.#drain();
   }
 

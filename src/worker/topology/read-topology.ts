@@ -1,5 +1,7 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import type { CommandOutput, Host } from '../../edge/platform/processes/host.js';
+import { watchDeadline } from '../../edge/platform/time/deadline.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import {
   type EngineDevices,
@@ -47,18 +49,11 @@ export async function readTopology(options: ReadTopologyOptions, signal: AbortSi
   const over = new AbortController();
   const host = sharingCommands(options.host);
   const limit = new Promise<string>((resolve) => {
-    const end = (why: string): void => {
+    const stopWatching = watchDeadline({ timeoutMs, signal }, { clock }, (why) => {
       over.abort();
-      resolve(why);
-    };
-    const timer = clock.setTimer(timeoutMs, () => end(`did not end within ${timeoutMs} ms`));
-    const onAbort = (): void => end('was stopped');
-    over.signal.addEventListener('abort', () => {
-      timer.clear();
-      signal.removeEventListener('abort', onAbort);
+      resolve(why === 'aborted' ? 'was stopped' : `did not end within ${timeoutMs} ms`);
     });
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    onAbort(over.signal, stopWatching);
   });
 
   const failures: string[] = [];

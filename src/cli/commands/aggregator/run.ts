@@ -1,6 +1,6 @@
 import { openAggregator } from '../../../app/open-aggregator.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
-import { untilAborted } from '../../../app/until-aborted.js';
+import { untilAborted } from '../../../edge/platform/time/on-abort.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_CONFLICT, EXIT_OK } from '../../exit-codes.js';
 import type { aggregatorSettings } from './settings.js';

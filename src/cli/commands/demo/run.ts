@@ -1,10 +1,10 @@
 import { takeSnapshot } from '../../../app/fleet-snapshot.js';
-import { untilAborted } from '../../../app/until-aborted.js';
 import { jsonText } from '../../../core/text/printable.js';
 import { parseAddress } from '../../../edge/platform/address.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { systemRandom } from '../../../edge/platform/random.js';
+import { untilAborted } from '../../../edge/platform/time/on-abort.js';
 import { RpcDialer } from '../../../edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../../edge/security/security.js';
 import { INTRODUCTION } from '../../../tools/demo/introduction.js';

@@ -8,9 +8,9 @@ import {
   openGatewayParts,
 } from '../../../app/open-gateway.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
-import { untilAborted } from '../../../app/until-aborted.js';
 import { ProbeBoard } from '../../../edge/http/probe-board.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
+import { untilAborted } from '../../../edge/platform/time/on-abort.js';
 import type { Catalogue } from '../../../fleet/catalogue/catalogue.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_CONFLICT, EXIT_OK } from '../../exit-codes.js';

@@ -16,7 +16,6 @@ import { openSecurity } from '../../../app/open-security.js';
 import { openAiAddress } from '../../../app/openai-address.js';
 import { SettingError } from '../../../app/setting-error.js';
 import { startOrExplain } from '../../../app/start-or-explain.js';
-import { untilAborted } from '../../../app/until-aborted.js';
 import type { Address } from '../../../edge/platform/address.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { listen } from '../../../edge/platform/net/listen.js';
@@ -28,6 +27,7 @@ import {
 } from '../../../edge/platform/processes/secondary-process.js';
 import { systemRandom } from '../../../edge/platform/random.js';
 import { systemEventLoop } from '../../../edge/platform/time/event-loop.js';
+import { untilAborted } from '../../../edge/platform/time/on-abort.js';
 import { CrewError, GatewayCrew } from '../../../frontend/threads/gateway-crew.js';
 import { GatewayThread } from '../../../frontend/threads/gateway-thread.js';
 import type { Served } from '../../../frontend/threads/messages.js';

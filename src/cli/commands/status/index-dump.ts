@@ -4,6 +4,7 @@ import { TIERS } from '../../../core/blocks/tier.js';
 import { jsonText } from '../../../core/text/printable.js';
 import type { Clock, Timer } from '../../../edge/platform/clock.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../../../edge/rpc/channel.js';
 import { readPeerReason } from '../../../edge/rpc/errors.js';
 import { explainStatus } from '../../../fleet/aggregator/explain-break.js';
@@ -40,7 +41,7 @@ export async function printIndex(channel: RpcChannel, options: IndexDumpOptions)
   const stream = channel.createClient(IndexerClient).dump({ group });
   const cancel = (): void => stream.cancel();
   const watchdog = new Watchdog(options, cancel);
-  signal.addEventListener('abort', cancel, { once: true });
+  const leave = onAbort(signal, cancel);
   try {
     for await (const message of stream as AsyncIterable<DumpResponse>) {
       watchdog.reset();
@@ -62,7 +63,7 @@ export async function printIndex(channel: RpcChannel, options: IndexDumpOptions)
     throw explain(channel.address.text, error, watchdog.hasBarked ? options.timeoutMs : undefined);
   } finally {
     watchdog.clear();
-    signal.removeEventListener('abort', cancel);
+    leave();
     stream.cancel();
   }
 }

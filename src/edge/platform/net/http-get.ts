@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type Clock, systemClock } from '../clock.js';
 import { excerpt, ProbeError } from '../probe-error.js';
+import { watchDeadline } from '../time/deadline.js';
 import { explainTlsFailure } from './explain-tls-failure.js';
 
 /** A body that an engine answered, already bounded in size and time. */
@@ -247,8 +248,7 @@ function exchange(
 
     const finish = (outcome: Exchange | ProbeError): void => {
       connectTimer.clear();
-      totalTimer.clear();
-      signal.removeEventListener('abort', onAbort);
+      stopWatching();
       // After the outcome the socket is of no use; late errors of a destroyed request concern nobody.
       request.removeListener('error', onError);
       request.on('error', () => {});
@@ -256,16 +256,17 @@ function exchange(
       if (outcome instanceof ProbeError) reject(outcome);
       else resolve(outcome);
     };
-    const onAbort = (): void =>
-      finish(new ProbeError('timeout', origin, 'given up: the time of this probe round is over'));
     const onError = (cause: Error): void => finish(fromSocketError(cause, origin));
     const connectTimer = clock.setTimer(Math.min(connectTimeoutMs, limits.remainingMs), () =>
       finish(new ProbeError('timeout', origin, `no connection within ${connectTimeoutMs} ms`)),
     );
-    const totalTimer = clock.setTimer(limits.remainingMs, () =>
-      finish(new ProbeError('timeout', origin, `no complete answer within ${limits.totalTimeoutMs} ms`)),
-    );
-    signal.addEventListener('abort', onAbort, { once: true });
+    const stopWatching = watchDeadline({ timeoutMs: limits.remainingMs, signal }, { clock }, (why) => {
+      const message =
+        why === 'aborted'
+          ? 'given up: the time of this probe round is over'
+          : `no complete answer within ${limits.totalTimeoutMs} ms`;
+      finish(new ProbeError('timeout', origin, message));
+    });
 
     request.on('socket', (socket) => {
       const established = url.protocol === 'https:' ? 'secureConnect' : 'connect';

@@ -2,6 +2,7 @@ import { type ChildProcess, type ExecFileException, execFile } from 'node:child_
 import { open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { join, normalize, sep } from 'node:path';
 import { systemClock } from '../clock.js';
+import { watchDeadline } from '../time/deadline.js';
 
 /** Longest file that is read: the largest real one, a CPU list, has a few kilobytes. */
 const MAX_HOST_FILE_BYTES = 1_048_576;
@@ -208,7 +209,6 @@ function programRunner(timeoutMs: number, maxOutputBytes: number): RunProgram {
         else fail('failed', `ended by ${error.signal ?? String(code ?? error.message)}`);
       };
       const abandon = (code: HostErrorCode, message: string): void => {
-        stopWaiting();
         dying.add(program);
         fail(code, message);
         child.kill('SIGKILL');
@@ -216,15 +216,10 @@ function programRunner(timeoutMs: number, maxOutputBytes: number): RunProgram {
         child.stderr?.destroy();
         child.unref();
       };
-      const onAbort = (): void => abandon('aborted', 'was stopped, the reading is over');
-      const timer = systemClock.setTimer(timeoutMs, () =>
-        abandon('timeout', `did not end within ${timeoutMs} ms`),
-      );
-      const stopWaiting = (): void => {
-        timer.clear();
-        signal.removeEventListener('abort', onAbort);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
+      const stopWaiting = watchDeadline({ timeoutMs, signal }, { clock: systemClock }, (why) => {
+        if (why === 'aborted') abandon(why, 'was stopped, the reading is over');
+        else abandon(why, `did not end within ${timeoutMs} ms`);
+      });
       // Programs that read their input must not wait for ours.
       child.stdin?.on('error', () => undefined);
       child.stdin?.end();

@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { systemClock } from '../clock.js';
+import { onAbort } from '../time/on-abort.js';
 import { BoundedOutput } from './bounded-output.js';
 import { openDescriptorSink } from './descriptor-sink.js';
 
@@ -142,12 +143,12 @@ function takenFrom(stream: NodeJS.WriteStream, signal: AbortSignal): Promise<voi
       return;
     }
     const finish = (): void => {
-      signal.removeEventListener('abort', finish);
+      leave();
       stream.off('drain', finish);
       stream.off('close', finish);
       resolve();
     };
-    signal.addEventListener('abort', finish, { once: true });
+    const leave = onAbort(signal, finish);
     stream.once('drain', finish);
     stream.once('close', finish);
   });

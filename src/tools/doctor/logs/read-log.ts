@@ -1,6 +1,7 @@
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { ByteSource } from '../../../edge/platform/streams/byte-source.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { decodedPieces } from './decoded-pieces.js';
 import { LineBlocks } from './line-blocks.js';
 import { LineReader } from './line-reader.js';
@@ -104,8 +105,7 @@ async function* untilStopped(
   }
   const iterator = pieces[Symbol.asyncIterator]();
   let stop = (): void => undefined;
-  const onAbort = (): void => stop();
-  signal.addEventListener('abort', onAbort);
+  const leave = onAbort(signal, () => stop());
   try {
     while (!signal.aborted) {
       // A promise of its own for each piece: one for all would hold on to every piece that ever raced with it.
@@ -117,7 +117,7 @@ async function* untilStopped(
       yield next.value;
     }
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    leave();
     // A source that waits for its next bytes is closed when they come, or with the process.
     iterator.return?.()?.catch(() => undefined);
   }

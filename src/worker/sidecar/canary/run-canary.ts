@@ -6,6 +6,7 @@ import { describeError } from '../../../edge/platform/describe-error.js';
 import type { HttpAnswer, HttpGet, HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { Random } from '../../../edge/platform/random.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
@@ -256,11 +257,10 @@ async function arrival(
     if (isComplete()) done.abort();
   };
   seen.onChange(check);
-  const onAbort = (): void => done.abort();
-  signal.addEventListener('abort', onAbort, { once: true });
+  const leave = onAbort(signal, () => done.abort());
   check();
   await sleep(clock, BLOCKS_TIMEOUT_MS, done.signal);
-  signal.removeEventListener('abort', onAbort);
+  leave();
   seen.onChange(undefined);
 }
 

@@ -1,3 +1,4 @@
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { ProbeError, type ProbeModules } from '../../../engines/probing/probe.js';
 import { shareRound } from '../../../engines/probing/share-round.js';
 
@@ -39,15 +40,14 @@ class Slots {
 
   #wait(signal: AbortSignal, givenUp: () => Error): Promise<void> {
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiting = this.#waiting.filter((entry) => entry !== enter);
-        reject(givenUp());
-      };
       const enter = (): void => {
-        signal.removeEventListener('abort', onAbort);
+        leave();
         resolve();
       };
-      signal.addEventListener('abort', onAbort, { once: true });
+      const leave = onAbort(signal, () => {
+        this.#waiting = this.#waiting.filter((entry) => entry !== enter);
+        reject(givenUp());
+      });
       this.#waiting.push(enter);
     });
   }

@@ -1,6 +1,7 @@
 import { engineKindName } from '../../../core/contract/names.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { loadPart } from '../../../edge/platform/processes/load-part.js';
+import { withDeadline } from '../../../edge/platform/time/deadline.js';
 import type { DetectFinding, Detection, DetectOptions } from '../../../engines/catalogue/auto-detect.js';
 import type { ProbeModules, ProbeTarget } from '../../../engines/probing/probe.js';
 import { EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
@@ -90,16 +91,9 @@ export class EngineLocator {
       signal,
     });
     if (part === undefined) return { findings: [] };
-    const own = new AbortController();
-    const abort = (): void => own.abort();
-    const timer = probeModules.clock.setTimer(SEARCH_TIMEOUT_MS, abort);
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-      return await part.detectEngine(this.#options, probeModules, own.signal);
-    } finally {
-      timer.clear();
-      signal.removeEventListener('abort', abort);
-    }
+    return withDeadline({ timeoutMs: SEARCH_TIMEOUT_MS, signal }, probeModules, (bounded) =>
+      part.detectEngine(this.#options, probeModules, bounded),
+    );
   }
 
   #take({ target, findings }: Detection): void {

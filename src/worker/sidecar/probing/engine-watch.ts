@@ -4,6 +4,7 @@ import type { Fact, FactField } from '../../../core/contract/facts.js';
 import { resolveFacts } from '../../../core/contract/resolve.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import type { Random } from '../../../edge/platform/random.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { EngineProbe, ProbeModules, ProbeTarget } from '../../../engines/probing/probe.js';
 import { EngineState, type ProbeOutcome } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
@@ -165,9 +166,9 @@ export class EngineWatch {
     const waiting = new AbortController();
     const end = (): void => waiting.abort();
     this.#endWait = end;
-    signal.addEventListener('abort', end, { once: true });
+    const leave = onAbort(signal, end);
     await sleep(this.#modules.clock, delayMs, waiting.signal);
-    signal.removeEventListener('abort', end);
+    leave();
     this.#endWait = undefined;
   }
 

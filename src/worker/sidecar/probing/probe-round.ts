@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Fact } from '../../../core/contract/facts.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
+import { watchDeadline } from '../../../edge/platform/time/deadline.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import {
   type EngineProbe,
   ProbeError,
@@ -90,9 +92,7 @@ export async function runProbeRound(
   const round = new AbortController();
   // Every source listens to it; Node takes more than ten listeners for a leak.
   setMaxListeners(0, round.signal);
-  const abortRound = (): void => round.abort();
-  if (signal.aborted) abortRound();
-  signal.addEventListener('abort', abortRound, { once: true });
+  const leave = onAbort(signal, () => round.abort());
   const bounded = boundRequests(modules, round.signal, options.maxInFlight ?? MAX_REQUESTS_IN_FLIGHT);
   try {
     const results = await Promise.all(
@@ -100,7 +100,7 @@ export async function runProbeRound(
     );
     return { results, requestsSent: bounded.requestsSent() };
   } finally {
-    signal.removeEventListener('abort', abortRound);
+    leave();
     round.abort();
   }
 }
@@ -131,10 +131,13 @@ async function ask(
   });
   // Whether somebody waits for it or not, this refusal is never "unhandled".
   givenUp.catch(() => {});
-  const timer = modules.clock.setTimer(timeoutMs, () => giveUp(`no answer within ${timeoutMs} ms`));
-  const onAbort = (): void => giveUp('given up: the time of this probe round is over');
-  if (roundSignal.aborted) onAbort();
-  roundSignal.addEventListener('abort', onAbort, { once: true });
+  const stopWatching = watchDeadline({ timeoutMs, signal: roundSignal }, modules, (why) =>
+    giveUp(
+      why === 'timeout'
+        ? `no answer within ${timeoutMs} ms`
+        : 'given up: the time of this probe round is over',
+    ),
+  );
   try {
     const answer = await Promise.race([givenUp, probe.probe(target, modules, own.signal)]);
     return finish({
@@ -145,8 +148,7 @@ async function ask(
   } catch (thrown) {
     return finish(asFailure(thrown, origin));
   } finally {
-    timer.clear();
-    roundSignal.removeEventListener('abort', onAbort);
+    stopWatching();
     own.abort();
   }
 }

@@ -7,6 +7,7 @@ import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { askedUrl, type HttpAnswer, type HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
+import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { PromptRequest, TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
 import {
@@ -99,10 +100,8 @@ export class TokenProber {
     signal: AbortSignal,
   ): Promise<LearnedTokens> {
     const bounded = new AbortController();
-    const timer = this.#clock.setTimer(ATTEMPT_TIMEOUT_MS, () => bounded.abort());
-    const onAbort = (): void => bounded.abort();
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
+    const deadline = { timeoutMs: ATTEMPT_TIMEOUT_MS, signal };
+    const stopWatching = watchDeadline(deadline, { clock: this.#clock }, () => bounded.abort());
     let error = '';
     try {
       for (const form of forms) {
@@ -117,8 +116,7 @@ export class TokenProber {
     } catch (thrown) {
       error = thrown instanceof ProbeError ? thrown.message : describeError(thrown);
     } finally {
-      timer.clear();
-      signal.removeEventListener('abort', onAbort);
+      stopWatching();
     }
     const origin = originOf(forms[0], engine);
     return { facts: [], probes: [{ probe: PROBE_NAME, origin, answered: false, factCount: 0, error }] };

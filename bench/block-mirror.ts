@@ -1,5 +1,5 @@
 /**
- * What a sidecar's picture of its engine costs: bytes and nanoseconds a block
+ * What a sidecar's view of its engine's cache costs: bytes and nanoseconds a block
  * of the mirror, against a `Map` of bigints, and the time from an engine's
  * payload of 512 blocks to its changes, against decoding it with
  * `@msgpack/msgpack` alone.
@@ -117,13 +117,13 @@ function payloadOf(first: bigint): Uint8Array {
 
 const payloads = Array.from({ length: 32 }, (_, i) => payloadOf(BigInt(i * BATCH_BLOCKS)));
 const decoder = new Decoder({ useBigInt64: true });
-const picture = new RankCache({}, { hasher: new BlockHasher(), counts: new EventCounts() });
+const cache = new RankCache({}, { hasher: new BlockHasher(), counts: new EventCounts() });
 const times = { fresh: [] as number[], known: [] as number[], decoded: [] as number[] };
 for (let batch = 0; batch < BATCHES; batch += 1) {
   const payload = payloads[batch % payloads.length] ?? new Uint8Array();
-  if (batch % payloads.length === 0) picture.clear();
-  times.fresh.push(nsEach(1_000, () => picture.apply(payload)));
-  times.known.push(nsEach(1_000, () => picture.apply(payload)));
+  if (batch % payloads.length === 0) cache.clear();
+  times.fresh.push(nsEach(1_000, () => cache.apply(payload)));
+  times.known.push(nsEach(1_000, () => cache.apply(payload)));
   times.decoded.push(nsEach(1_000, () => decoder.decode(payload)));
 }
 title(`a payload of ${BATCH_BLOCKS} blocks of ${TOKENS_PER_BLOCK} tokens, ${BATCHES} times`);

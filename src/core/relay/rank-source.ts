@@ -10,7 +10,7 @@ export interface ZmqSource {
   readonly replayEndpoint?: string;
 }
 
-/** TensorRT-LLM's endpoint that loses what it answers: whoever reads it has to be the only one. */
+/** TensorRT-LLM's endpoint that loses what it answers: its reader has to be the only one. */
 export interface TrtllmDrainSource {
   readonly kind: 'trtllm-drain';
   readonly rank: number;

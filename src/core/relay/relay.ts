@@ -30,11 +30,11 @@ export interface RankStatus {
   readonly picture: CacheView;
   /** The engine's sequence number before which nothing is known; absent when that is not why. */
   readonly unknownBeforeSequence?: number;
-  /** The engine's own sequence number of the last batch in the picture; absent before the first. */
+  /** The engine's own sequence number of the last batch in the cache view; absent before the first. */
   readonly engineSequence?: number;
-  /** For an operator; empty when the picture is exact. */
+  /** For an operator; empty when the cache view is exact. */
   readonly reason: string;
-  /** Blocks in the picture, all tiers. */
+  /** Blocks in the cache view, all tiers. */
   readonly blockCount: number;
   /**
    * The KV cache groups that the events have shown, by index; absent while the rank has shown one group of full
@@ -94,7 +94,7 @@ export interface RelayPosition {
 /**
  * One reader of a relay, with a cursor of its own and nothing buffered for it:
  * it pulls at its own pace, and one that falls behind the bounded history is
- * told to start anew.
+ * sent a reset.
  */
 export interface RelayReader {
   /** The next message; undefined when there is none now. The first is always a `start`. */

@@ -172,7 +172,7 @@ export class Listener {
   }
 }
 
-/** Whether whoever asks showed a certificate that an authority of ours vouches for. */
+/** Whether the caller showed a certificate that an authority of ours vouches for. */
 export function hasVerifiedCertificate({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
   return socket instanceof TLSSocket && socket.authorized;
 }

@@ -56,7 +56,7 @@ export class ApiClient implements StreamingApi {
   readonly namespace: string;
   readonly #access: ClusterAccess;
   readonly #clock: Clock;
-  /** Made at the first request, and anew when what it was made from has changed. */
+  /** Made at the first request, and again when what it was made from has changed. */
   #pool: { readonly pool: Pool; readonly madeFrom: string } | undefined;
   readonly #leaving = new Set<Pool>();
   /** Connections that are being made. */

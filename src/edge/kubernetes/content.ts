@@ -18,7 +18,7 @@ export function placeOf(content: Content): string {
   return 'file' in content ? content.file : content.from;
 }
 
-/** The text as it is now. Files are read each time: whoever rotates them gives no notice. */
+/** The text as it is now. Files are read each time: a rotation gives no notice. */
 export async function readContent(content: Content): Promise<string> {
   if ('text' in content) return content.text;
   try {

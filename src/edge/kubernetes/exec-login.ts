@@ -33,7 +33,7 @@ const PLUGIN_TIMEOUT_MS = 30_000;
 /** Largest answer: a token and a certificate chain have some KiB. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
-/** Credentials are asked anew so long before they expire, but never before nine tenths of their life. */
+/** Credentials are asked again so long before they expire, but never before nine tenths of their life. */
 const EARLY_MS = 60_000;
 
 interface KeptCredentials {

@@ -15,7 +15,7 @@ const MAX_PAGES = 1_000;
 /** Most objects of one collection. */
 const MAX_OBJECTS = 10_000;
 
-/** How long the server is asked to keep a watch, in seconds; jittered, lest all frontends ask anew in one moment. */
+/** How long the server is asked to keep a watch, in seconds; jittered, lest all frontends ask again in one moment. */
 const WATCH_SECONDS = { min: 240, max: 300 };
 
 /**

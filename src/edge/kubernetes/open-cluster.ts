@@ -64,7 +64,7 @@ function findAccess(options: OpenClusterOptions, modules: OpenClusterModules): P
   if (kubeconfig !== undefined) return readKubeconfig([kubeconfig], context, its);
   if (files.length > 0) return readKubeconfig(files, context, its);
   const { KUBERNETES_SERVICE_HOST: host, HOME: home } = environment;
-  // A context is a kubeconfig's: whoever names one does not mean the pod's own account.
+  // A context is a kubeconfig's: an operator who names one does not mean the pod's own account.
   if (host !== undefined && host !== '' && context === undefined)
     return readServiceAccount(options, environment, host);
   const path = home === undefined ? undefined : `${home}/.kube/config`;

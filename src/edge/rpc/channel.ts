@@ -71,7 +71,7 @@ export class RpcDialer {
 }
 
 /**
- * One channel to one peer. It is closed by whoever dialled it, also after a
+ * One channel to one peer. It is closed by the part that dialled it, also after a
  * failure: to try again is to dial again, at a pace of the caller's own.
  */
 export class RpcChannel {

@@ -11,7 +11,7 @@ export type ConnectPhase = 'dialling' | 'accepted' | 'secured';
 export interface PeerCredentialsOptions {
   /** The name or IP address that the peer's certificate must have. */
   readonly expectedHost: string;
-  /** What to make TLS with, asked anew at every connection; undefined for plaintext. */
+  /** What to make TLS with, asked again at every connection; undefined for plaintext. */
   readonly secureContext: () => SecureContext | undefined;
 }
 

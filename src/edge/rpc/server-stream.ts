@@ -42,7 +42,7 @@ export class OpenStreams {
  * room, so nothing is ever buffered beyond that.
  */
 export class ServerStream<Message> {
-  /** Aborted when the stream is over, whoever ended it. */
+  /** Aborted when the stream is over, whichever side ended it. */
   readonly signal: AbortSignal;
   readonly #call: ServerWritableStream<unknown, Message>;
   readonly #options: ServerStreamOptions<Message>;

@@ -81,7 +81,7 @@ export class FollowedFiles<T> {
   }
 
   #watch(): void {
-    // All files are read anew, for one alone says nothing; what is wrong with them is found there too.
+    // All files are read again, for one alone says nothing; what is wrong with them is found there too.
     const listener = { onContent: () => void this.#reload(), onError: () => void this.#reload() };
     for (const { path } of this.#options.files) {
       // It cannot reject: the listener does not throw.

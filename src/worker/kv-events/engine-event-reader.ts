@@ -31,7 +31,7 @@ export interface EngineEventReaderModules {
   readonly onObserved: (observed: ObservedSize) => void;
   /** The publisher was restarted (its sequence went back): the engine itself probably was. */
   readonly onPublisherRestart: (rank: number) => void;
-  /** The connection to a publisher broke: the engine may have gone. Default: nobody is told. */
+  /** The connection to a publisher broke: the engine may have gone. Default: no notice. */
   readonly onPublisherDown?: () => void;
   /** Needed for sources of the kind `trtllm-drain`. */
   readonly postJson?: PostJson;
@@ -47,8 +47,8 @@ interface Loaded {
 
 interface Running {
   readonly source: RankSource;
-  readonly feed: RankReader;
-  readonly picture: RankCache;
+  readonly reader: RankReader;
+  readonly cache: RankCache;
 }
 
 /**
@@ -83,13 +83,13 @@ export class EngineEventReader implements Relay {
     this.#check = new EndpointCheck({
       clock: modules.clock,
       logger: modules.logger,
-      isWell: (rank) => this.#running.get(rank)?.feed.status.picture === 'exact',
+      isWell: (rank) => this.#running.get(rank)?.reader.status.picture === 'exact',
     });
     this.#log = new RelayLog(
       options,
       {
         ranks: () => this.ranks,
-        snapshot: (rank) => this.#running.get(rank)?.picture.snapshot(),
+        snapshot: (rank) => this.#running.get(rank)?.cache.snapshot(),
       },
       modules,
     );
@@ -97,7 +97,7 @@ export class EngineEventReader implements Relay {
 
   /**
    * The engine start that is running, as in the capability report. Another one
-   * than before drops the pictures and replays from 0, unless a restart of the
+   * than before drops the caches and replays from 0, unless a restart of the
    * publisher has done so already.
    */
   setInstance(instanceId: string): void {
@@ -106,15 +106,15 @@ export class EngineEventReader implements Relay {
     const { streamId } = this.#log;
     this.#instanceId = instanceId;
     this.#log.name(instanceId);
-    for (const { feed, source } of isFirst ? [] : this.#running.values()) {
-      if (feed.hasRestarted) {
-        feed.acceptInstance();
+    for (const { reader, source } of isFirst ? [] : this.#running.values()) {
+      if (reader.hasRestarted) {
+        reader.acceptInstance();
         continue;
       }
       this.#observed.delete(source.rank);
-      feed.beginAnew('the engine was started anew');
+      reader.startOver('the engine was restarted');
     }
-    // Who starts anew is told the name by that.
+    // Who restarts is told the name by that.
     if (this.#log.streamId === streamId) this.#log.tellName();
   }
 
@@ -137,12 +137,12 @@ export class EngineEventReader implements Relay {
   /** Blocks that fit on the device of each rank at most; undefined when it is not known. See `RankCache.setCapacity`. */
   setCapacity(blocks: number | undefined): void {
     this.#capacityBlocks = blocks;
-    for (const { picture } of this.#running.values()) picture.setCapacity(blocks);
+    for (const { cache } of this.#running.values()) cache.setCapacity(blocks);
   }
 
   get ranks(): readonly RankStatus[] {
     return this.#wanted.map(({ rank }) => {
-      const status = this.#running.get(rank)?.feed.status ?? {
+      const status = this.#running.get(rank)?.reader.status ?? {
         rank,
         picture: 'none',
         reason: this.#trouble === '' ? 'its events are not read yet' : this.#trouble,
@@ -164,7 +164,7 @@ export class EngineEventReader implements Relay {
     this.#wanted = [];
     await this.#check.close();
     await this.#arranging;
-    await Promise.all([...this.#running.values()].map(({ feed }) => feed.close()));
+    await Promise.all([...this.#running.values()].map(({ reader }) => reader.close()));
     this.#running.clear();
   }
 
@@ -174,7 +174,7 @@ export class EngineEventReader implements Relay {
     const old = [...this.#running.values()].filter(
       ({ source }) => !wanted.some((other) => isSameSource(source, other)),
     );
-    await Promise.all(old.map(({ feed }) => feed.close()));
+    await Promise.all(old.map(({ reader }) => reader.close()));
     for (const { source } of old) {
       this.#running.delete(source.rank);
       this.#told.delete(source.rank);
@@ -210,10 +210,10 @@ export class EngineEventReader implements Relay {
 
   #run(source: RankSource, loaded: Loaded): void {
     const { clock, logger, postJson } = this.#modules;
-    const picture = loaded.makeCache();
-    picture.setCapacity(this.#capacityBlocks);
-    const common = { clock, logger, picture, counts: this.streamCounts, listener: this.#listenerOf(source) };
-    const feed: RankReader =
+    const cache = loaded.makeCache();
+    cache.setCapacity(this.#capacityBlocks);
+    const common = { clock, logger, cache, counts: this.streamCounts, listener: this.#listenerOf(source) };
+    const reader: RankReader =
       source.kind === 'trtllm-drain'
         ? new TrtllmDrain(source, this.#options, { ...common, postJson })
         : new ZmqRankReader(source, this.#options, {
@@ -221,9 +221,9 @@ export class EngineEventReader implements Relay {
             sockets: loaded.sockets,
             inTurn: this.#inTurn,
           });
-    this.#running.set(source.rank, { source, feed, picture });
+    this.#running.set(source.rank, { source, reader, cache });
     this.#tellStatus(source.rank);
-    feed.start();
+    reader.start();
   }
 
   #listenerOf(source: RankSource): RankReaderListener {
@@ -269,13 +269,13 @@ export class EngineEventReader implements Relay {
     const described = this.#describe(rank);
     if (this.#told.get(rank) === described) return;
     this.#told.set(rank, described);
-    const status = this.#running.get(rank)?.feed.status;
+    const status = this.#running.get(rank)?.reader.status;
     if (status !== undefined) this.#log.rankState(status);
   }
 
   /** What of a rank's status is told when it changes: not its counts. */
   #describe(rank: number): string {
-    const status = this.#running.get(rank)?.feed.status;
+    const status = this.#running.get(rank)?.reader.status;
     const groups = JSON.stringify(status?.cacheGroups ?? []);
     return `${status?.picture} ${status?.unknownBeforeSequence} ${groups} ${status?.reason}`;
   }

@@ -6,7 +6,7 @@ const KEPT_ITEMS = 65_536;
 
 /**
  * One event as the engine says it, before any judgement. There is one of it per
- * decoder, filled anew for each event: what is in it holds until the next.
+ * decoder, filled again for each event: what is in it holds until the next.
  */
 export class EngineEvent {
   type: EngineEventType = 'ignored';

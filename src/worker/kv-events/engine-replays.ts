@@ -15,9 +15,9 @@ export type ReplayResult =
 /** What happens with what a replay gives. */
 export interface ReplayTarget {
   apply(sequence: number, digest: number, payload: Uint8Array): Promise<void>;
-  /** The picture is built anew from here; all that was in it is dropped. */
+  /** The cache view is rebuilt from here; all that was in it is dropped. */
   begin(): void;
-  /** The picture begins with this batch. */
+  /** The cache view begins with this batch. */
   beginWith(sequence: number): void;
   /**
    * The engine gives no batch. `isProved`: it gave some before, so it keeps
@@ -27,7 +27,7 @@ export interface ReplayTarget {
   onRestart(): void;
   /** Whether another publisher may have come since the last batch that is surely of this one. */
   isDoubted(): boolean;
-  /** The picture would gain from a replay that begins before this batch. */
+  /** The cache view would gain from a replay that begins before this batch. */
   knownFrom(): number;
 }
 
@@ -85,7 +85,7 @@ export class EngineReplays {
   /**
    * Asks for what came after the last batch, and a few before `anchor`, which
    * must be the ones that were applied; applies what is new. Only a batch up to
-   * `anchor`, or the first of the picture, proves that the publisher is the
+   * `anchor`, or the first of the cache view, proves that the publisher is the
    * same: those after it may be of another one.
    */
   catchUp(anchor: number | undefined): Promise<ReplayResult> {
@@ -107,7 +107,7 @@ export class EngineReplays {
     });
   }
 
-  /** Builds the picture anew; `isHeal`: only when something is won by that. */
+  /** Rebuilds the cache view; `isHeal`: only when something is won by that. */
   rebuild(isHeal: boolean): Promise<ReplayResult> {
     const { inTurn, watch } = this.#modules;
     return inTurn(async () => {
@@ -117,7 +117,7 @@ export class EngineReplays {
         const from = state.isBegun ? Math.max(0, last ?? 0) : 0;
         const { answers, hasHole, end } = await this.#rebuildOnce(from, isHeal, state);
         if (end === undefined && answers === 0 && !state.isBegun) {
-          // It publishes nothing yet; when batches of it were seen, it began anew, or keeps none.
+          // It publishes nothing yet; when batches of it were seen, it restarted, or keeps none.
           const wasHeard = last !== undefined && last >= 0;
           if (wasHeard && !this.#isAnother) return this.#keepsNothing();
           if (wasHeard) this.#target.onRestart();

@@ -61,7 +61,7 @@ export const EVENT_RESULTS = [
 /** One of `EVENT_RESULTS`. */
 export type EventResult = (typeof EVENT_RESULTS)[number];
 
-/** Counts events by type and result, for the metrics of whoever owns it. */
+/** Counts events by type and result, for the metrics of its owner. */
 export class EventCounts {
   readonly #totals = new Float64Array(EVENT_TYPES.length * EVENT_RESULTS.length);
 

@@ -6,11 +6,11 @@ import type { Frames, Sockets, Subscription } from './zmq-sockets.js';
 export interface PublisherLinkOptions {
   /** Milliseconds without a connection until the publisher counts as lost. Default 10,000. */
   readonly lostAfterMs?: number;
-  /** Milliseconds without a connection until the socket is opened anew. Default 3,000. */
+  /** Milliseconds without a connection until the socket is opened again. Default 3,000. */
   readonly reopenAfterMs?: number;
 }
 
-/** Who is told about a connection. */
+/** What is notified about a connection. */
 export interface PublisherLinkListener {
   /** There is a message to take, or the socket has to be opened again. */
   onWork(): void;

@@ -14,7 +14,7 @@ import type { CachePiece } from './relay-log.js';
 import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
-/** Blocks that a picture holds unless told otherwise: about half a GiB. */
+/** Blocks that a cache view holds unless told otherwise: about half a GiB. */
 const DEFAULT_MAX_BLOCKS = 16_777_216;
 /** Why hits are not exact in a model without full attention. */
 const GUESSED =
@@ -135,7 +135,7 @@ export class RankCache {
     this.#capacityBlocks = blocks ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Why the picture can no longer be exact; undefined when nothing speaks against it. A clear mends it. */
+  /** Why the cache view can no longer be exact; undefined when nothing speaks against it. A clear of all blocks ends that. */
   get flaw(): string | undefined {
     return this.#flaw ?? this.#lacks;
   }

@@ -11,7 +11,7 @@ type Knowledge =
     }
   | { readonly picture: 'none'; readonly reason: string };
 
-/** What one rank's picture is worth, and why not more, in words for an operator. */
+/** What one rank's cache view is worth, and why not more, in words for an operator. */
 export class RankKnowledge {
   #knowledge: Knowledge;
   #hasOrphans = false;
@@ -25,7 +25,7 @@ export class RankKnowledge {
     return this.#knowledge.picture === 'none';
   }
 
-  /** Whether every batch of the engine is in the picture, as far as was heard. */
+  /** Whether every batch of the engine is in the cache view, as far as was heard. */
   get isWhole(): boolean {
     return this.#knowledge.picture === 'exact';
   }
@@ -35,14 +35,14 @@ export class RankKnowledge {
     return this.#isBuilding;
   }
 
-  /** The picture would gain from a replay that begins before this batch. */
+  /** The cache view would gain from a replay that begins before this batch. */
   get knownFrom(): number {
     const known = this.#knowledge;
     if (known.picture === 'exact') return 1;
     return (known.picture === 'partial' ? known.unknownBefore : undefined) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The picture is empty, and nothing is known. */
+  /** The cache view is empty, and nothing is known. */
   drop(reason: string): void {
     this.#knowledge = { picture: 'none', reason };
     this.#hasOrphans = false;
@@ -58,13 +58,13 @@ export class RankKnowledge {
     this.#knowledge = { picture: 'partial', reason, awaitsFirstBatch: true };
   }
 
-  /** Every block of the engine is in the picture. */
+  /** Every block of the engine is in the cache view. */
   complete(): void {
     this.#knowledge = { picture: 'exact' };
     this.#hasOrphans = false;
   }
 
-  /** The picture begins with this batch. */
+  /** The cache view begins with this batch. */
   beginWith(sequence: number): void {
     if (sequence === 0) {
       this.#knowledge = { picture: 'exact' };
@@ -91,7 +91,7 @@ export class RankKnowledge {
 
   /**
    * `doubt`: why the engine may hold something else than was heard; it
-   * outweighs all that is known. `flaw`: what the picture itself says against
+   * outweighs all that is known. `flaw`: what the cache view itself says against
    * it. `approximation`: why a hit among its blocks cannot be predicted. Each
    * is undefined when nothing does.
    */

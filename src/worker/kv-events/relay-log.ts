@@ -7,7 +7,7 @@ import type {
 } from '../../core/relay/relay.js';
 import type { Random } from '../../edge/platform/random.js';
 
-/** A piece of what a rank holds, as its picture gives it. */
+/** A piece of what a rank holds, as its cache view gives it. */
 export interface CachePiece {
   readonly tier: (RelayMessage & { type: 'snapshot_part' })['tier'];
   readonly tokensPerBlock: number;
@@ -119,7 +119,7 @@ export class RelayLog {
     this.#append({ type: 'rank_state', status });
   }
 
-  /** Pictures were dropped: every reader starts anew. */
+  /** Cache views were dropped: every reader restarts. */
   reset(reason: string): void {
     this.#resetReason = reason;
     this.#streamId = this.#random.uniqueId();

@@ -6,7 +6,7 @@
 const KEPT_DIGESTS = 4_096;
 
 /**
- * What a batch is to the stream so far. `first`: the picture begins with it. `next`:
+ * What a batch is to the stream so far. `first`: the cache view begins with it. `next`:
  * it follows. `duplicate`: it was seen, and is the same. `gap`: batches are
  * missing before it. `past`: it is older than what is remembered. `restart`:
  * its number was given to another batch, so another publisher counts.
@@ -36,7 +36,7 @@ export class SequenceWatch {
     return this.#first;
   }
 
-  /** Whether the batches up to `last` are in the picture. */
+  /** Whether the batches up to `last` are in the cache view. */
   get isPlaced(): boolean {
     return this.#isPlaced;
   }
@@ -68,12 +68,12 @@ export class SequenceWatch {
     this.#isPlaced = true;
   }
 
-  /** The picture was dropped: any later batch may come next, and a restart is still recognised. */
+  /** The cache view was dropped: any later batch may come next, and a restart is still recognised. */
   forgetPlace(): void {
     this.#isPlaced = false;
   }
 
-  /** The picture is built from older batches: any batch may come next, and a restart is still recognised. */
+  /** The cache view is built from older batches: any batch may come next, and a restart is still recognised. */
   rewind(): void {
     this.#last = undefined;
     this.#isPlaced = false;

@@ -27,13 +27,13 @@ export const LAG_BUCKETS_MS = [1, 5, 25, 100, 500, 2_500, 10_000] as const;
 /** Longest lag that is counted: what is further away is a clock that is wrong, and would outweigh all others in the sum. */
 const MAX_LAG_MS = 3_600_000;
 
-/** What happened on one engine's streams since the process began, for the metrics of whoever owns it. */
+/** What happened on one engine's streams since the process began, for the metrics of its owner. */
 export class StreamCounts {
   /** Gaps by how they ended. */
   readonly gaps: Record<GapOutcome, number> = zeros(GAP_OUTCOMES);
   /** Messages that are no batch. */
   readonly refused: Record<RefusedFrames, number> = zeros(REFUSED_FRAMES);
-  /** Times that a publisher's sequence began anew. */
+  /** Times that a publisher's sequence restarted. */
   publisherRestarts = 0;
   /** Times that a connection to a publisher was lost. */
   disconnects = 0;
@@ -45,7 +45,7 @@ export class StreamCounts {
   duplicates = 0;
   /** Payload bytes of the batches that were applied. */
   bytes = 0;
-  /** Times that a picture was built from the oldest batch that the engine keeps, the first time included. */
+  /** Times that a cache view was built from the oldest batch that the engine keeps, the first time included. */
   rebuilds = 0;
   /** Live batches whose time of publishing is known. */
   lagCount = 0;

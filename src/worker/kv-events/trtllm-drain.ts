@@ -22,7 +22,7 @@ export type DrainedCache = Pick<RankCache, 'applyTrtllm' | 'clear' | 'size' | 'f
 export interface TrtllmDrainModules {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly picture: DrainedCache;
+  readonly cache: DrainedCache;
   readonly counts: StreamCounts;
   readonly listener: RankReaderListener;
   readonly postJson: PostJson | undefined;
@@ -30,13 +30,13 @@ export interface TrtllmDrainModules {
 
 const DRAIN_INTERVAL_MS = 500;
 
-/** Reads in a row that fail until the picture is dropped: the engine keeps few events, and others may have read them. */
+/** Reads in a row that fail until the cache view is dropped: the engine keeps few events, and others may have read them. */
 const MAX_FAILURES = 20;
 
 /**
  * Reads TensorRT-LLM's events from the endpoint that loses what it answers.
  * Each event has a number; nothing gives a lost one again, so that a gap
- * empties the picture, which is then partial until the engine starts anew.
+ * empties the cache view, which is then partial until the engine restarts.
  */
 export class TrtllmDrain implements RankReader {
   readonly #source: TrtllmDrainSource;
@@ -66,7 +66,7 @@ export class TrtllmDrain implements RankReader {
   }
 
   get status(): RankStatus {
-    const flaw = this.#picture === 'exact' ? this.#modules.picture.flaw : undefined;
+    const flaw = this.#picture === 'exact' ? this.#modules.cache.flaw : undefined;
     const doubt = this.#picture === 'none' ? undefined : this.#doubt;
     return {
       rank: this.#source.rank,
@@ -74,7 +74,7 @@ export class TrtllmDrain implements RankReader {
       ...(this.#unknownBefore === undefined ? {} : { unknownBeforeSequence: this.#unknownBefore }),
       ...(this.#last === undefined ? {} : { engineSequence: this.#last }),
       reason: doubt ?? flaw ?? this.#reason,
-      blockCount: this.#modules.picture.size,
+      blockCount: this.#modules.cache.size,
     };
   }
 
@@ -86,7 +86,7 @@ export class TrtllmDrain implements RankReader {
     this.#hasRestarted = false;
   }
 
-  beginAnew(reason: string): void {
+  startOver(reason: string): void {
     this.#hasRestarted = false;
     this.#last = undefined;
     this.#drop(reason);
@@ -126,7 +126,7 @@ export class TrtllmDrain implements RankReader {
     const reason = `cannot read ${this.#source.url}: ${describeError(error)}`;
     if (this.#failures === MAX_FAILURES) this.#drop(reason);
     else if (this.#failures < MAX_FAILURES) {
-      // The engine may be started anew meanwhile. A number that is due proves nothing; an older one shows it.
+      // The engine may be restarted meanwhile. A number that is due proves nothing; an older one shows it.
       this.#doubt ??= reason;
       this.#modules.listener.onStatus();
     }
@@ -160,7 +160,7 @@ export class TrtllmDrain implements RankReader {
     } else if (this.#last !== undefined) {
       counts.publisherRestarts += 1;
       this.#hasRestarted = true;
-      this.#drop('the engine was started anew');
+      this.#drop('the engine was restarted');
       listener.onPublisherRestart();
     }
     this.#isKnown = true;
@@ -178,9 +178,9 @@ export class TrtllmDrain implements RankReader {
 
   #apply(events: readonly unknown[]): void {
     if (events.length === 0) return;
-    const { counts, listener, logger, picture } = this.#modules;
+    const { counts, listener, logger, cache } = this.#modules;
     const { tokensPerBlock } = this.#source;
-    const applied = picture.applyTrtllm(events, tokensPerBlock === undefined ? {} : { tokensPerBlock });
+    const applied = cache.applyTrtllm(events, tokensPerBlock === undefined ? {} : { tokensPerBlock });
     counts.batches += 1;
     if (applied.problem !== undefined) {
       logger.debug(
@@ -193,9 +193,9 @@ export class TrtllmDrain implements RankReader {
   }
 
   #drop(reason: string): void {
-    const { listener, picture } = this.#modules;
+    const { listener, cache } = this.#modules;
     const hadSomething = this.#isKnown;
-    picture.clear();
+    cache.clear();
     this.#isKnown = false;
     this.#picture = 'none';
     this.#reason = reason;

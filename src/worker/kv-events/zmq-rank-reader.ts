@@ -1,38 +1,29 @@
 import { NOTHING_PUBLISHED } from '../../core/contract/cache-view.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { RankStatus } from '../../core/relay/relay.js';
-import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
+import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { readBatchMessage } from './batch-message.js';
+import { BatchWriter } from './batch-writer.js';
 import { EngineReplays } from './engine-replays.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
-import type { AppliedBatch, RankCache } from './rank-cache.js';
+import { PublisherTrust } from './publisher-trust.js';
+import type { RankCache } from './rank-cache.js';
 import { RankKnowledge } from './rank-knowledge.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
+import { RankSchedule, type RankScheduleOptions } from './rank-schedule.js';
 import type { ReplayLimits } from './replay-client.js';
-import { digestOf, type Judgement, readSequence, SequenceWatch } from './sequence-watch.js';
+import { digestOf, type Judgement, SequenceWatch } from './sequence-watch.js';
 import type { GapOutcome, StreamCounts } from './stream-counts.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
-export interface ZmqRankReaderOptions extends ReplayLimits, PublisherLinkOptions {
-  /**
-   * Milliseconds between two looks at the replay socket for batches that were
-   * lost at the end, after which nothing came. Default 30,000.
-   */
-  readonly auditIntervalMs?: number;
-  /** Milliseconds until the first such look, when a connection is new. Default 1,000. */
-  readonly firstAuditMs?: number;
-  /**
-   * Least milliseconds between two attempts to build a picture anew that lacks
-   * something. Default 30,000, doubled with each attempt up to 32 times that.
-   */
-  readonly healIntervalMs?: number;
-}
+export interface ZmqRankReaderOptions extends ReplayLimits, PublisherLinkOptions, RankScheduleOptions {}
 
 export interface ZmqRankReaderModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sockets: Sockets;
-  readonly picture: Pick<
+  readonly cache: Pick<
     RankCache,
     'applyInSteps' | 'clear' | 'size' | 'flaw' | 'approximation' | 'cacheGroups'
   >;
@@ -42,82 +33,53 @@ export interface ZmqRankReaderModules {
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-const AUDIT_INTERVAL_MS = 30_000;
-const FIRST_AUDIT_MS = 1_000;
-const HEAL_INTERVAL_MS = 30_000;
-const MAX_HEAL_DOUBLINGS = 5;
-
-/** Milliseconds between two lines of the log that tell of a restart. */
-const RESTART_TOLD_EVERY_MS = 10_000;
+/** Milliseconds between two lines of the log about restarts of publishers. */
+const RESTART_LOG_EVERY_MS = 10_000;
 
 /** Milliseconds between a fault of this program and the next attempt. */
 const RECOVERY_MS = 1_000;
 
-/** Milliseconds of work after which others get their turn. */
+/** Milliseconds of work after which other work of the process goes on. */
 const WORK_SLICE_MS = 5;
-
-/** What is left of a batch of which nothing counts. */
-const NOTHING_APPLIED: AppliedBatch = { changes: [], orphans: 0 };
-
-/** A publisher that was never heard gives no batch. Its first one proves which it is. */
 
 const TOO_OLD = 'the engine does not keep the batches that were lost any more';
 
 /**
- * Follows one rank's publisher: every batch once and in order, gaps closed by
- * replay. What cannot be closed empties the picture, which is then partial
+ * Reads one rank's publisher: every batch once and in order, gaps closed by
+ * replay. What cannot be closed empties the cache, whose view is then partial
  * until the engine's own replay or a clear of all blocks makes it exact again:
  * late is allowed, wrong is not.
  */
 export class ZmqRankReader implements RankReader {
   readonly #source: ZmqSource;
-  readonly #options: ZmqRankReaderOptions;
   readonly #modules: ZmqRankReaderModules;
   readonly #watch = new SequenceWatch();
-  readonly #standing: RankKnowledge;
+  readonly #knowledge: RankKnowledge;
+  readonly #trust: PublisherTrust;
+  readonly #schedule: RankSchedule;
+  readonly #writer: BatchWriter;
   readonly #link: PublisherLink;
   readonly #replays: EngineReplays;
   readonly #closing = new AbortController();
   #done: Promise<void> | undefined;
   #onWork: (() => void) | undefined;
   #appliedSequence: number | undefined;
-  #hadLink = false;
-  /** How often the connection came or went. */
-  #linkChanges = 0;
-  #wasLost = false;
-  /** The last batch at the moment at which the connection was lost: surely of the old publisher. */
-  #anchor: number | undefined;
-  #isCheckDue = false;
-  #isRebuildDue = false;
-  #isHealDue = false;
-  /** Why batches may have been missed, or be of another engine start, until a replay proves otherwise. */
-  #suspicion: string | undefined;
-  #healAtMs = 0;
-  #heals = 0;
   #hasRestarted = false;
-  #restartToldAtMs = Number.NEGATIVE_INFINITY;
-  #hasToldRank = false;
+  #restartLoggedAtMs = Number.NEGATIVE_INFINITY;
+  #hasLoggedRank = false;
   #busySinceMs = 0;
-  /** How often the picture was dropped: what is being applied is of the picture before then. */
-  #drops = 0;
-  /** What spoke against the picture before the batch that is being applied: readers have nothing of that batch yet. */
-  #flawBefore: string | undefined;
-  #auditTimer: Timer | undefined;
-  /** When `#auditTimer` fires, by the monotonic clock. */
-  #auditAtMs = 0;
-  #healTimer: Timer | undefined;
 
   constructor(source: ZmqSource, options: ZmqRankReaderOptions, modules: ZmqRankReaderModules) {
     this.#source = source;
-    this.#options = options;
     this.#modules = modules;
-    this.#standing = new RankKnowledge(`no connection to ${source.endpoint} yet`);
+    this.#knowledge = new RankKnowledge(`no connection to ${source.endpoint} yet`);
+    this.#trust = new PublisherTrust(source.endpoint);
     this.#link = new PublisherLink(source, options, modules, {
       onWork: () => this.#wakeUp(),
       onUp: () => this.#onUp(),
       onDown: () => this.#onDown(),
       onLost: () => {
-        this.#wasLost = true;
+        this.#trust.onLost();
         this.#drop(`the connection to ${source.endpoint} is lost`);
       },
       onUnreadable: (reason) => {
@@ -126,29 +88,36 @@ export class ZmqRankReader implements RankReader {
         this.#drop(reason);
       },
     });
-    const replayModules = {
-      ...modules,
-      watch: this.#watch,
-      rest: () => this.#rest(),
-      signal: this.#closing.signal,
-    };
-    this.#replays = new EngineReplays(source, options, replayModules, {
-      knownFrom: () => this.#standing.knownFrom,
-      apply: (sequence, digest, payload) => this.#apply(sequence, digest, payload, false),
-      begin: () => {
-        this.#standing.building(true);
-        this.#drop('the picture is built anew from the batches that the engine keeps');
-        this.#standing.drop('');
-        this.#watch.rewind();
+    const common = { ...modules, rest: () => this.#rest(), signal: this.#closing.signal };
+    this.#writer = new BatchWriter(common);
+    this.#replays = new EngineReplays(
+      source,
+      options,
+      { ...common, watch: this.#watch },
+      {
+        knownFrom: () => this.#knowledge.knownFrom,
+        apply: (sequence, digest, payload) => this.#apply(sequence, digest, payload, false),
+        begin: () => {
+          this.#knowledge.building(true);
+          this.#drop('the cache view is rebuilt from the batches that the engine keeps');
+          this.#knowledge.drop('');
+          this.#watch.rewind();
+        },
+        beginWith: (sequence) => this.#knowledge.beginWith(sequence),
+        onNothingPublished: (isProved) => {
+          this.#watch.acceptNone();
+          if (isProved) this.#knowledge.complete();
+          else this.#knowledge.awaitFirstBatch(NOTHING_PUBLISHED);
+        },
+        onRestart: () => this.#onRestart(),
+        isDoubted: () => this.#doubt !== undefined,
       },
-      beginWith: (sequence) => this.#standing.beginWith(sequence),
-      onNothingPublished: (isProved) => {
-        this.#watch.acceptNone();
-        if (isProved) this.#standing.complete();
-        else this.#standing.awaitFirstBatch(NOTHING_PUBLISHED);
-      },
-      onRestart: () => this.#onRestart(),
-      isDoubted: () => this.#doubt !== undefined,
+    );
+    this.#schedule = new RankSchedule(options, {
+      clock: modules.clock,
+      canReplay: () => this.#replays.isPossible,
+      mayCheck: () => this.#link.isUp && !this.#knowledge.isNone,
+      wakeUp: () => this.#wakeUp(),
     });
   }
 
@@ -161,20 +130,19 @@ export class ZmqRankReader implements RankReader {
   }
 
   get status(): RankStatus {
-    const { picture } = this.#modules;
+    const { cache } = this.#modules;
     return {
       rank: this.#rank,
-      ...this.#standing.describe(this.#doubt, this.#flawBefore ?? picture.flaw, picture.approximation),
+      ...this.#knowledge.describe(this.#doubt, this.#writer.flaw, cache.approximation),
       ...(this.#appliedSequence === undefined ? {} : { engineSequence: this.#appliedSequence }),
-      blockCount: picture.size,
-      ...(picture.cacheGroups.length === 0 ? {} : { cacheGroups: picture.cacheGroups }),
+      blockCount: cache.size,
+      ...(cache.cacheGroups.length === 0 ? {} : { cacheGroups: cache.cacheGroups }),
     };
   }
 
-  /** Why the engine may hold something else than is in the picture: from the moment in which the connection breaks. */
+  /** Why the engine may hold something else than was read. */
   get #doubt(): string | undefined {
-    const isBroken = this.#hadLink && !this.#link.isUp;
-    return isBroken ? `the connection to ${this.#source.endpoint} is interrupted` : this.#suspicion;
+    return this.#trust.doubt(this.#link.isUp);
   }
 
   start(): void {
@@ -185,19 +153,18 @@ export class ZmqRankReader implements RankReader {
     this.#hasRestarted = false;
   }
 
-  beginAnew(reason: string): void {
+  startOver(reason: string): void {
     this.#hasRestarted = false;
-    this.#heals = 0;
+    this.#schedule.forgetHeals();
     this.#watch.forgetPublisher();
     this.#drop(reason);
-    this.#isRebuildDue = true;
+    this.#schedule.requestRebuild();
     this.#wakeUp();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#auditTimer?.clear();
-    this.#healTimer?.clear();
+    this.#schedule.close();
     await this.#link.close();
     this.#wakeUp();
     await this.#done;
@@ -219,26 +186,26 @@ export class ZmqRankReader implements RankReader {
     }
   }
 
-  /** What an engine sends ends no process: the picture is built anew, after a pause, so that a fault that stays costs little. */
+  /** What an engine sends ends no process: the cache view is rebuilt, after a pause, so that a fault that stays costs little. */
   async #recover(error: unknown): Promise<void> {
     const { clock, counts, logger } = this.#modules;
     counts.refused.fault += 1;
     logger.error(
       { rank: this.#rank, error },
-      'The KV events of a rank met a fault of this program: its picture is built anew. Please report it.',
+      'The KV events of a rank met a fault of this program: its cache view is rebuilt. Please report it.',
     );
     this.#drop('this program failed on its KV events; its log has the error');
-    this.#isRebuildDue = true;
+    this.#schedule.requestRebuild();
     await sleep(clock, RECOVERY_MS, this.#closing.signal);
   }
 
   /** One piece of work; waits when there is none. */
   async #step(): Promise<void> {
-    const { isUp } = this.#link;
     if (this.#link.isReopenDue) return this.#link.open();
-    if (isUp && this.#isRebuildDue) return this.#rebuild();
-    if (isUp && (this.#isHealDue || this.#isCheckDue)) {
-      await (this.#isHealDue ? this.#replayAll(true) : this.#checkPublisher());
+    const due = this.#link.isUp ? this.#schedule.next : undefined;
+    if (due === 'rebuild') return this.#rebuild();
+    if (due !== undefined) {
+      await (due === 'heal' ? this.#replayAll(true) : this.#checkPublisher());
       return;
     }
     const frames = this.#link.take();
@@ -258,7 +225,7 @@ export class ZmqRankReader implements RankReader {
     this.#onWork?.();
   }
 
-  /** Lets others work when this feed did for a while. */
+  /** Lets other work go on when this reader worked for a while. */
   async #rest(): Promise<void> {
     const { clock } = this.#modules;
     if (clock.monotonicMs() - this.#busySinceMs < WORK_SLICE_MS) return;
@@ -269,65 +236,47 @@ export class ZmqRankReader implements RankReader {
   #onDown(): void {
     const { counts, listener } = this.#modules;
     counts.disconnects += 1;
-    this.#linkChanges += 1;
-    // Whoever comes back may be another one again.
+    // The publisher that comes back may be another one again.
     this.#hasRestarted = false;
-    this.#anchor ??= this.#watch.last;
+    this.#trust.onDown(this.#watch.last);
     listener.onStatus();
     listener.onPublisherDown();
   }
 
   #onUp(): void {
-    this.#linkChanges += 1;
+    const isReturn = this.#trust.hasBeenUp;
     const isUnknown = this.#watch.last === undefined;
-    // The first batches may be read before their connection is told.
-    const isLate = !this.#hadLink && this.#replays.isPossible;
-    const isOld = isUnknown || isLate || this.#wasLost || this.#standing.isNone;
-    // A number that is due proves nothing: where nobody can be asked, nothing that is held can be believed.
-    if (isOld || (this.#hadLink && !this.#replays.isPossible)) this.#isRebuildDue = true;
-    else if (this.#hadLink) this.#isCheckDue = true;
-    if (this.#hadLink) this.#suspicion ??= this.#interrupted;
-    this.#hadLink = true;
-    this.#wasLost = false;
+    // The first batches may be read before their connection is reported.
+    const isLate = !isReturn && this.#replays.isPossible;
+    const isOld = isUnknown || isLate || this.#trust.isLost || this.#knowledge.isNone;
+    // A number that is due proves nothing: where no engine can be asked, nothing that is held can be believed.
+    if (isOld || (isReturn && !this.#replays.isPossible)) this.#schedule.requestRebuild();
+    else if (isReturn) this.#schedule.requestCheck();
+    this.#trust.onUp();
     this.#modules.listener.onStatus();
-    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+    this.#schedule.auditSoon();
     this.#wakeUp();
   }
 
   /** One message of the publisher. */
   async #take(frames: Frames): Promise<void> {
+    const message = readBatchMessage(frames);
+    if (message.type === 'batch') return this.#follow(message.sequence, message.payload);
     const { counts, logger } = this.#modules;
-    const [, number, payload] = frames;
-    if (frames.length !== 3 || number === undefined || payload === undefined) {
-      counts.refused.frame_count += 1;
-      logger.debug(
-        { rank: this.#rank, frames: frames.length },
-        'A message of a publisher is no batch of KV events.',
-      );
-      return;
-    }
-    const sequence = readSequence(number);
-    if (sequence === undefined) {
-      counts.refused.sequence += 1;
-      logger.debug(
-        { rank: this.#rank },
-        'A batch of KV events has no sequence number that can be counted with.',
-      );
-      return;
-    }
-    await this.#follow(sequence, payload);
+    counts.refused[message.cause] += 1;
+    logger.debug({ rank: this.#rank, frames: frames.length }, message.reason);
   }
 
   /** A live batch: applied when it follows, and after what is missing before it otherwise. */
   async #follow(sequence: number, payload: Uint8Array): Promise<void> {
     const { counts } = this.#modules;
     const digest = digestOf(payload);
-    const linkChanges = this.#linkChanges;
+    const { changes } = this.#trust;
     let judgement = this.#watch.judge(sequence, digest);
     if (judgement === 'past') {
-      // Older than all that can be compared: the engine's buffer tells whether it is the same publisher.
+      // Older than all that can be compared: the engine's buffer shows whether it is the same publisher.
       const wasAnswered = this.#replays.isPossible && (await this.#checkPublisher());
-      // Where nobody can tell, what is held may be of a publisher that has gone.
+      // Where no replay can show it, what is held may be of a publisher that has gone.
       if (!wasAnswered && !this.#isClosed) this.#onRestart();
       judgement = this.#judgeAfterReplay(sequence, digest);
     }
@@ -346,7 +295,7 @@ export class ZmqRankReader implements RankReader {
       }
       if (isOpen) {
         this.#drop('batches of the engine were lost and could not be had again');
-        if (outcome !== 'no_replay_endpoint') this.#healLater(false);
+        if (outcome !== 'no_replay_endpoint') this.#schedule.healLater(false);
         judgement = 'first';
       }
     }
@@ -355,8 +304,8 @@ export class ZmqRankReader implements RankReader {
       return;
     }
     // It may be of the publisher before; what was missed is asked for.
-    if (this.#isClosed || linkChanges !== this.#linkChanges) return;
-    if (judgement === 'first') this.#standing.beginWith(sequence);
+    if (this.#isClosed || changes !== this.#trust.changes) return;
+    if (judgement === 'first') this.#knowledge.beginWith(sequence);
     await this.#apply(sequence, digest, payload, true);
   }
 
@@ -372,11 +321,11 @@ export class ZmqRankReader implements RankReader {
   /** Asks for what is missing before a live batch. */
   async #closeGap(): Promise<GapOutcome | 'restarted'> {
     if (!this.#replays.isPossible) return 'no_replay_endpoint';
-    const linkChanges = this.#linkChanges;
-    const result = await this.#replays.catchUp(this.#anchor);
+    const { changes } = this.#trust;
+    const result = await this.#replays.catchUp(this.#trust.anchor);
     if (result.outcome === 'failed') return result.failure;
     if (result.outcome === 'caught_up') {
-      this.#confirm(linkChanges);
+      this.#confirm(changes);
       return 'replayed';
     }
     if (result.outcome === 'restarted') this.#onRestart();
@@ -387,25 +336,25 @@ export class ZmqRankReader implements RankReader {
 
   /**
    * After a connection came back, and now and then: is it the same publisher,
-   * and did it say more than was heard? False when nobody could tell.
+   * and did it publish more than was read? False when the engine gave no answer.
    */
   async #checkPublisher(): Promise<boolean> {
-    this.#isCheckDue = false;
+    this.#schedule.beginCheck();
     const { counts } = this.#modules;
     const before = this.#watch.last;
     if (before === undefined || !this.#watch.isPlaced) return this.#replayAll();
-    const linkChanges = this.#linkChanges;
-    const result = await this.#replays.catchUp(this.#anchor);
+    const { changes } = this.#trust;
+    const result = await this.#replays.catchUp(this.#trust.anchor);
     if (this.#isClosed) return false;
     if (result.outcome === 'failed') {
       // Live batches come first; one that does not follow asks for what is missing by itself.
-      this.#isCheckDue = false;
+      this.#schedule.beginCheck();
       // A look that finds nobody proves nothing; after an interruption it leaves the question open.
-      if (this.#suspicion !== undefined) this.#suspect(result.reason);
+      if (this.#trust.suspicion !== undefined) this.#suspect(result.reason);
       return false;
     }
-    if (result.outcome === 'caught_up') this.#confirm(linkChanges);
     if (result.outcome === 'caught_up') {
+      this.#confirm(changes);
       if (this.#watch.last !== before) counts.gaps.replayed += 1;
       return true;
     }
@@ -418,73 +367,64 @@ export class ZmqRankReader implements RankReader {
     return true;
   }
 
-  /** Builds the picture from the oldest batch that the engine keeps, or from the next one. */
+  /** Builds the cache view from the oldest batch that the engine keeps, or from the next one. */
   async #rebuild(): Promise<void> {
-    this.#isRebuildDue = false;
-    this.#isCheckDue = false;
     if (this.#replays.isPossible) {
       await this.#replayAll();
       return;
     }
-    const isAgain = this.#suspicion !== undefined;
-    const reason = `${isAgain ? `${this.#interrupted}, and ` : ''}the source has no replay endpoint`;
+    this.#schedule.beginRebuild();
+    const { interruption, suspicion } = this.#trust;
+    const reason = `${suspicion === undefined ? '' : `${interruption}, and `}the source has no replay endpoint`;
     this.#drop(reason);
-    this.#standing.awaitFirstBatch(reason);
+    this.#knowledge.awaitFirstBatch(reason);
     this.#modules.listener.onStatus();
   }
 
-  /** False when the engine gave no answer from which the picture could be built. */
+  /** False when the engine gave no answer from which the cache view could be built. */
   async #replayAll(isHeal = false): Promise<boolean> {
     if (!this.#replays.isPossible) return false;
-    this.#isRebuildDue = false;
-    this.#isHealDue = false;
-    const linkChanges = this.#linkChanges;
+    this.#schedule.beginRebuild();
+    const { changes } = this.#trust;
     const result = await this.#replays.rebuild(isHeal);
     if (this.#isClosed) return false;
-    const wasBegun = this.#standing.isBuilding;
-    this.#standing.building(false);
+    const wasBegun = this.#knowledge.isBuilding;
+    this.#knowledge.building(false);
     if (result.outcome !== 'failed') {
       if (!wasBegun) return true;
       this.#modules.counts.rebuilds += 1;
-      this.#confirm(linkChanges);
+      this.#confirm(changes);
       return true;
     }
-    if (this.#standing.isNone) {
-      this.#standing.limit(result.reason);
+    if (this.#knowledge.isNone) {
+      this.#knowledge.limit(result.reason);
       this.#modules.listener.onStatus();
     } else if (wasBegun) {
       // It ended in the middle: what came after is asked for again.
       this.#suspect(result.reason);
     }
-    this.#healLater(false);
+    this.#schedule.healLater(false);
     return false;
   }
 
-  get #interrupted(): string {
-    return `the connection to ${this.#source.endpoint} was interrupted`;
-  }
-
-  /** The publisher has proved to be the same and told what was missed, unless the connection changed meanwhile. */
-  #confirm(linkChanges: number): void {
-    if (linkChanges !== this.#linkChanges) return;
-    this.#anchor = undefined;
-    this.#suspicion = undefined;
-    this.#modules.listener.onStatus();
+  /** The publisher proved to be the same and gave what was missed, unless the connection changed meanwhile. */
+  #confirm(changes: number): void {
+    if (this.#trust.confirm(changes)) this.#modules.listener.onStatus();
   }
 
   /** Batches may have been missed, and could not be asked for. */
   #suspect(reason: string): void {
-    this.#suspicion = `what may have been missed could not be asked for: ${reason}`;
+    this.#trust.suspect(reason);
     this.#modules.listener.onStatus();
-    this.#auditSoon(this.#options.firstAuditMs ?? FIRST_AUDIT_MS);
+    this.#schedule.auditSoon();
   }
 
   async #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): Promise<void> {
     const { clock, counts, listener, logger } = this.#modules;
-    const applied = await this.#applyInTurns(payload);
+    const applied = await this.#writer.write(payload);
     if (applied === undefined) return;
     // All that the publisher stored is known from its first batch on.
-    if (sequence === 0) this.#standing.beginWith(0);
+    if (sequence === 0) this.#knowledge.beginWith(0);
     this.#watch.accept(sequence, digest);
     this.#appliedSequence = sequence;
     counts.batches += 1;
@@ -497,110 +437,55 @@ export class ZmqRankReader implements RankReader {
         `A batch of KV events could not be read in full: ${applied.problem}.`,
       );
     }
-    if (applied.rank !== undefined && applied.rank !== this.#rank) this.#tellRank(applied.rank);
+    if (applied.rank !== undefined && applied.rank !== this.#rank) this.#logRank(applied.rank);
     const isCleared = applied.changes.some(({ type }) => type === 'cleared');
-    if (isCleared && applied.isRetold !== true) this.#standing.complete();
+    if (isCleared && applied.isRetold !== true) this.#knowledge.complete();
     if (applied.orphans > 0) {
-      this.#standing.orphaned();
-      if (isLive && this.#standing.isWhole) this.#healLater(true);
+      this.#knowledge.orphaned();
+      if (isLive && this.#knowledge.isWhole) this.#schedule.healLater(true);
     }
     listener.onApplied(applied);
-    this.#flawBefore = undefined;
+    this.#writer.published();
     listener.onStatus();
   }
 
-  /**
-   * Applies a batch in as many turns of the event loop as it takes. Undefined when the picture was dropped meanwhile, or
-   * this feed closed: the rest counts for nothing then.
-   */
-  async #applyInTurns(payload: Uint8Array): Promise<AppliedBatch | undefined> {
-    const { picture } = this.#modules;
-    const drops = this.#drops;
-    this.#flawBefore = picture.flaw;
-    const steps = picture.applyInSteps(payload);
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-      await this.#rest();
-      if (drops === this.#drops && !this.#isClosed) continue;
-      steps.return(NOTHING_APPLIED);
-      return undefined;
-    }
-  }
-
-  #tellRank(named: number): void {
-    if (this.#hasToldRank) return;
-    this.#hasToldRank = true;
+  #logRank(named: number): void {
+    if (this.#hasLoggedRank) return;
+    this.#hasLoggedRank = true;
     this.#modules.logger.warn(
       { rank: this.#rank, named_rank: named },
       `The batches of ${this.#source.endpoint} name rank ${named}; they count as those of rank ${this.#rank}.`,
     );
   }
 
-  /** Builds the picture anew, not at once and less and less often: it costs every reader a snapshot. */
-  #healLater(isUrgent: boolean): void {
-    if (!this.#replays.isPossible || this.#healTimer !== undefined || this.#isClosed) return;
-    const { clock } = this.#modules;
-    const nowMs = clock.monotonicMs();
-    const intervalMs = this.#options.healIntervalMs ?? HEAL_INTERVAL_MS;
-    const pauseMs = intervalMs * 2 ** Math.min(this.#heals, MAX_HEAL_DOUBLINGS);
-    const earliestMs = isUrgent && this.#heals === 0 ? nowMs : Math.max(this.#healAtMs, nowMs + intervalMs);
-    this.#heals += 1;
-    this.#healAtMs = earliestMs + pauseMs;
-    this.#healTimer = clock.setTimer(earliestMs - nowMs, () => {
-      this.#healTimer = undefined;
-      this.#isHealDue = true;
-      this.#wakeUp();
-    });
-  }
-
-  /** A look at the replay socket after `delayMs`, or before when one is due earlier: no number of causes postpones it. */
-  #auditSoon(delayMs: number): void {
-    if (!this.#replays.isPossible || this.#isClosed) return;
-    const { clock } = this.#modules;
-    const atMs = clock.monotonicMs() + delayMs;
-    if (this.#auditTimer !== undefined && this.#auditAtMs <= atMs) return;
-    this.#auditTimer?.clear();
-    this.#auditAtMs = atMs;
-    this.#auditTimer = clock.setTimer(delayMs, () => {
-      this.#auditTimer = undefined;
-      if (this.#link.isUp && !this.#standing.isNone) this.#isCheckDue = true;
-      this.#auditSoon(this.#options.auditIntervalMs ?? AUDIT_INTERVAL_MS);
-      this.#wakeUp();
-    });
-  }
-
   #onRestart(): void {
     const { clock, counts, listener, logger } = this.#modules;
     counts.publisherRestarts += 1;
-    // What is only left over of a connection that is lost tells nothing of who comes back.
+    // What is left over of a connection that is lost says nothing about the publisher that comes back.
     this.#hasRestarted = this.#link.isUp;
-    this.#heals = 0;
+    this.#schedule.forgetHeals();
     this.#watch.forgetPublisher();
     const nowMs = clock.monotonicMs();
-    // Two publishers at one address would be told as restarts without end.
-    const level = nowMs - this.#restartToldAtMs < RESTART_TOLD_EVERY_MS ? 'debug' : 'info';
-    if (level === 'info') this.#restartToldAtMs = nowMs;
+    // Two publishers at one address would be logged as restarts without end.
+    const level = nowMs - this.#restartLoggedAtMs < RESTART_LOG_EVERY_MS ? 'debug' : 'info';
+    if (level === 'info') this.#restartLoggedAtMs = nowMs;
     logger[level](
       { rank: this.#rank },
-      `The publisher of ${this.#source.endpoint} began anew: its sequence numbers stand for other batches.`,
+      `The publisher of ${this.#source.endpoint} restarted: its sequence numbers stand for other batches.`,
     );
-    this.#drop('the engine was started anew');
+    this.#drop('the engine was restarted');
     listener.onPublisherRestart();
   }
 
   #drop(reason: string): void {
-    const { listener, picture } = this.#modules;
-    const hadSomething = this.#appliedSequence !== undefined || picture.size > 0;
-    picture.clear();
-    this.#drops += 1;
-    this.#flawBefore = undefined;
+    const { cache, listener } = this.#modules;
+    const hadSomething = this.#appliedSequence !== undefined || cache.size > 0;
+    this.#writer.drop();
     this.#watch.forgetPlace();
     this.#appliedSequence = undefined;
-    this.#anchor = undefined;
     // What is built next may be of the publisher before, as long as the one that came has not been asked.
-    if (!this.#isCheckDue) this.#suspicion = undefined;
-    this.#standing.drop(reason);
+    this.#trust.drop(this.#schedule.isCheckDue);
+    this.#knowledge.drop(reason);
     if (hadSomething) listener.onDropped(reason);
     listener.onStatus();
   }

@@ -97,9 +97,9 @@ export class Sidecar {
   readonly #canary: Canary | undefined;
   /** What the events of the current instance showed. */
   #observed: readonly ObservedSize[] = [];
-  /** Of these, what was shown after a publisher began anew: it may be of an instance that no round has seen yet. */
+  /** Of these, what was shown after a publisher restarted: it may be of an instance that no round has seen yet. */
   #observedSinceRestart: readonly ObservedSize[] | undefined;
-  /** Ranks whose publishers began anew with the current instance: each does once for one engine start. */
+  /** Ranks whose publishers restarted with the current instance: each does once for one engine start. */
   #restartedRanks = new Set<number>();
   #hasLooked = false;
   #wasReady = false;
@@ -240,7 +240,7 @@ export class Sidecar {
     void this.#fingerprint(view.instanceId);
   }
 
-  /** The first rank that begins anew, or one that does so again, shows another engine start; the others follow it. */
+  /** The first rank that restarts, or one that does so again, shows another engine start; the others follow it. */
   #onPublisherRestart(rank: number): void {
     this.#observedSinceRestart ??= [];
     const isFollowing = this.#restartedRanks.size > 0 && !this.#restartedRanks.has(rank);

@@ -13,7 +13,7 @@ export interface NamedPart {
  * Makes one topology of what all readers found. Pure; the order of `parts`
  * decides where two say different things, the first wins. GPUs are the same
  * when they have one uuid, or one PCI address and not two uuids; never by
- * index, which each tool and container counts anew.
+ * index, which each tool and container restarts.
  *
  * - NUMA node and CPUs are the kernel's word (`wholeHost` parts) where it has one.
  * - A GPU cut into MIG slices is told by its slices; they take what holds for

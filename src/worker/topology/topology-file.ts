@@ -49,7 +49,7 @@ export function parseTopologyFile(text: string, path: string): Topology {
   return topology;
 }
 
-/** The reader of `--topology FILE`. The file is read anew each time, so that it can be changed. */
+/** The reader of `--topology FILE`. The file is read again each time, so that it can be changed. */
 export function topologyFileReader(
   options: { readonly path: string },
   modules: { readonly readFile: ReadText },

@@ -35,7 +35,7 @@ export function selectContainer(
     return [...gpus];
   }
   // Indices count the host's GPUs, but inside the container the ones it was
-  // given are counted anew from 0: when there are as many as were asked for,
+  // given are counted again from 0: when there are as many as were asked for,
   // the runtime has narrowed them already.
   const whole = wholeGpus(gpus);
   const indices = new Set(entries);

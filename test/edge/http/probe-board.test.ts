@@ -38,7 +38,7 @@ describe('the probe board', () => {
     expect(board.answer('livez', false).body).toBe('[-]engine says [+]all ok yes\nlivez check failed\n');
   });
 
-  test('hands out what was prepared: the same object, whoever asks', () => {
+  test('hands out what was prepared: the same object for every caller', () => {
     const board = new ProbeBoard();
     board.set('readyz', [{ name: 'gate', ok: true }]);
     expect(board.answer('readyz', true)).toBe(board.answer('readyz', true));

@@ -77,7 +77,7 @@ describe('what is asked', () => {
 });
 
 describe('a token', () => {
-  it('that was rotated is read anew when the old one is not taken', async () => {
+  it('that was rotated is read again when the old one is not taken', async () => {
     const file = server.file('token', 'old\n');
     const api = await client(server.kubeconfig(`{tokenFile: token}`));
     server.tokens = new Set(['old']);

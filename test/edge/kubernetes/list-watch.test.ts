@@ -165,7 +165,7 @@ describe('a collection', () => {
   it.each([
     ['in an event', false],
     ['as a status', true],
-  ])('is listed anew, without a word, when its place is forgotten (410 %s)', async (_how, asStatus) => {
+  ])('is listed again, without a word, when its place is forgotten (410 %s)', async (_how, asStatus) => {
     server.put(PODS, 'a');
     const following = await Following.start();
     await server.changes.until(() => server.openWatches === 1);
@@ -247,7 +247,7 @@ describe('a collection', () => {
       'the storage is broken',
     ],
     ['an object without an end', `${'x'.repeat(9 * 1024 * 1024)}`, 'bad_answer', 'more than 8388608 bytes'],
-  ])('whose watch sends %s is watched anew', async (_what, text, code, words) => {
+  ])('whose watch sends %s is watched again', async (_what, text, code, words) => {
     server.put(PODS, 'a');
     const following = await Following.start();
     await server.changes.until(() => server.openWatches === 1);

@@ -81,20 +81,20 @@ describe('groups and copies, in whatever order they come and go', () => {
   it('come to what the plainest engine holds, after every batch, for who follows and who comes late', () => {
     fc.assert(
       fc.property(fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { maxLength: 20 }), (batches) => {
-        const { picture, hasher, held } = makeCache();
+        const { cache, hasher, held } = makeCache();
         const engine = new Engine();
         const reader = new ChangeReader();
         // A first prompt shows every group, as it does with a real engine.
         const first: Step = { type: 'store', prompt: 0, kept: [[0], [0, 1, 2, 3], [0]] };
         for (const batch of [[first], ...batches]) {
-          const { changes, orphans } = picture.apply(
+          const { changes, orphans } = cache.apply(
             batchOf(...batch.flatMap((action) => engine.take(action))),
           );
           reader.apply(changes);
           expect(orphans).toBe(0);
           expect(held()).toEqual(engine.held(hasher));
           expect(reader.held()).toEqual(held());
-          expect(picture.flaw).toBeUndefined();
+          expect(cache.flaw).toBeUndefined();
         }
       }),
     );

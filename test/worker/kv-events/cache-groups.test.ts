@@ -48,7 +48,7 @@ function setUp(options: { maxBlocks?: number } = {}) {
   return {
     ...made,
     feed: (...events: readonly unknown[]) => {
-      const applied = made.picture.apply(batchOf(...events));
+      const applied = made.cache.apply(batchOf(...events));
       reader.apply(applied.changes);
       expect(reader.held()).toEqual(made.held());
       return applied;
@@ -65,10 +65,10 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
   const main = Math.max(...groups);
 
   it('comes to as many blocks in every group as the engine has, after every batch', () => {
-    const { picture, counted, held } = makeCache();
+    const { cache, counted, held } = makeCache();
     const reader = new ChangeReader();
     for (const batch of batches) {
-      const { orphans, problem, changes } = picture.apply(batch.payload);
+      const { orphans, problem, changes } = cache.apply(batch.payload);
       expect([orphans, problem]).toEqual([0, undefined]);
       reader.apply(changes);
       const all = held();
@@ -82,14 +82,14 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
     }
     expect(reader.held()).toEqual(held());
     expect(counted().filter((line) => /unknown|mismatch|refused|unlearned/.test(line))).toEqual([]);
-    expect([picture.flaw, picture.approximation]).toEqual([undefined, undefined]);
+    expect([cache.flaw, cache.approximation]).toEqual([undefined, undefined]);
   });
 
   it.skipIf(name === 'mistral-window')(
     'comes to the blocks of the prompts that the engine has, chained from their first tokens',
     () => {
-      const { picture, held } = makeCache();
-      for (const { payload } of batches) picture.apply(payload);
+      const { cache, held } = makeCache();
+      for (const { payload } of batches) cache.apply(payload);
       const hasher = new BlockHasher();
       const prompts = promptsOf(batches, main);
       const width = name === 'qwen3next' ? 544 : 32;
@@ -105,13 +105,13 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
 });
 
 describe('the recording of a model with sliding windows alone', () => {
-  it('comes to the last blocks of each prompt that begins anew, chained from its first tokens', () => {
+  it('comes to the last blocks of each prompt that restarts, chained from its first tokens', () => {
     const { batches } = readGroupRecording('mistral-window');
-    const { picture } = makeCache();
+    const { cache } = makeCache();
     const hasher = new BlockHasher();
     let checked = 0;
     for (const { payload } of batches) {
-      const { changes } = picture.apply(payload);
+      const { changes } = cache.apply(payload);
       const prompts = rootPromptsOf(payload);
       // A batch of one prompt: all that it stores belongs to it.
       if (prompts.length !== 1 || eventsIn(payload) !== 1) continue;
@@ -129,13 +129,13 @@ describe('the recording of a model with sliding windows alone', () => {
 
 describe('the groups of a rank', () => {
   it('are given with their kinds, widths and windows, and the width is that of the main one', () => {
-    const { feed, picture } = setUp();
+    const { feed, cache } = setUp();
     const { observed, hasNewGroups } = feed(store(WINDOW, [1], [10, 11]), store(FULL, [1], [10, 11]));
     const groups = [
       { index: 0, kind: 'sliding_window', tokensPerBlock: 2, windowTokens: 4, engineKind: 'sliding_window' },
       { index: 1, kind: 'full_attention', tokensPerBlock: 2, engineKind: 'full_attention' },
     ];
-    expect(picture.cacheGroups).toEqual(groups);
+    expect(cache.cacheGroups).toEqual(groups);
     expect(hasNewGroups).toBe(true);
     expect(observed).toEqual({
       tokensPerBlock: 2,
@@ -149,10 +149,10 @@ describe('the groups of a rank', () => {
   });
 
   it('are none for a model that has one of full attention', () => {
-    const { feed, picture, main } = setUp();
+    const { feed, cache, main } = setUp();
     const { observed } = feed(store(FULL, [1], [10, 11]));
-    expect([picture.cacheGroups, observed?.groups]).toEqual([[], undefined]);
-    expect(makeHeld(picture)).toEqual([main(10, 11)]);
+    expect([cache.cacheGroups, observed?.groups]).toEqual([[], undefined]);
+    expect(makeHeld(cache)).toEqual([main(10, 11)]);
   });
 
   it('without full attention have the first one as the main one, and open with its width', () => {
@@ -165,12 +165,12 @@ describe('the groups of a rank', () => {
   });
 
   it('without full attention have the last blocks of the tokens where hashes do not say which, and are approximate', () => {
-    const { feed, held, picture, main } = setUp();
+    const { feed, held, cache, main } = setUp();
     feed(store(WINDOW, [7], [10, 11, 12, 13]));
     expect(held()).toEqual([main(10, 11, 12, 13)]);
-    expect(picture.approximation).toContain('they are taken for the last ones');
+    expect(cache.approximation).toContain('they are taken for the last ones');
     feed({ type: 'AllBlocksCleared' }, store(WINDOW, [7], [10, 11]));
-    expect(picture.approximation).toBeUndefined();
+    expect(cache.approximation).toBeUndefined();
   });
 
   it('give readers everything again when full attention shows later', () => {
@@ -206,17 +206,17 @@ describe('a sparse group', () => {
   });
 
   it('leaves out blocks that the main group does not know, and is whole again when they are gone', () => {
-    const { feed, held, picture, counted } = setUp();
+    const { feed, held, cache, counted } = setUp();
     feed(store(FULL, [1], [10, 11]));
     const { orphans } = feed(store(WINDOW, [3], [10, 11, 12, 13]));
     expect(held().filter((block) => block.startsWith('group'))).toEqual([]);
-    expect([orphans, picture.flaw]).toEqual([
+    expect([orphans, cache.flaw]).toEqual([
       0,
       expect.stringContaining('whose place in their prompt is not known'),
     ]);
     expect(counted()).toContain('stored tokens_hashes_mismatch 1');
     feed(remove(0, 3));
-    expect(picture.flaw).toBeUndefined();
+    expect(cache.flaw).toBeUndefined();
   });
 
   it('is followed by its own tokens where its blocks have a width of their own', () => {
@@ -277,12 +277,12 @@ describe('a copy of a block', () => {
   });
 
   it('counts no more, nothing leaks, when there are more of them than the engine has blocks', () => {
-    const { feed, held, picture } = setUp();
-    picture.setCapacity(3);
+    const { feed, held, cache } = setUp();
+    cache.setCapacity(3);
     for (let copy = 0; copy < 3; copy += 1) feed(store(FULL, [1], [10, 11]));
-    expect(picture.flaw).toBeUndefined();
+    expect(cache.flaw).toBeUndefined();
     feed(store(FULL, [1], [10, 11]));
-    expect(picture.flaw).toContain('more copies of blocks than the 3 blocks');
+    expect(cache.flaw).toContain('more copies of blocks than the 3 blocks');
     feed(store(FULL, [1], [10, 11]), remove(1, 1));
     expect(held()).toEqual([]);
   });
@@ -324,15 +324,15 @@ describe('how hits are found is not known', () => {
       'sliding_window without a KV cache group',
     ],
   ])('with %s', (_, events, why) => {
-    const { picture } = makeCache();
-    picture.apply(batchOf(...events));
-    expect(picture.approximation).toContain(why);
-    picture.clear();
-    expect(picture.approximation).toBeUndefined();
+    const { cache } = makeCache();
+    cache.apply(batchOf(...events));
+    expect(cache.approximation).toContain(why);
+    cache.clear();
+    expect(cache.approximation).toBeUndefined();
   });
 });
 
-function makeHeld(picture: ReturnType<typeof makeCache>['picture']): string[] {
-  const piece = picture.snapshot().next();
+function makeHeld(cache: ReturnType<typeof makeCache>['cache']): string[] {
+  const piece = cache.snapshot().next();
   return piece === undefined ? [] : unpack(piece.sequenceHashes).map((hash) => `${piece.tier} 2 ${hash}`);
 }

@@ -170,14 +170,14 @@ describe('a feed of an engine that keeps its batches', () => {
   });
 });
 
-describe('a publisher that begins anew', () => {
+describe('a publisher that restarts', () => {
   it('is recognised when its sequence is lower, and replayed from 0', async () => {
     const engine = await publisher();
     await publishChain(engine, 1, 6);
     const followed = follow(engine);
     await agree(engine, followed);
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await engine.publish(batchOf(stored(900)));
     await agree(engine, followed);
     await reach(followed, { picture: 'exact', engineSequence: 0 });
@@ -191,7 +191,7 @@ describe('a publisher that begins anew', () => {
     const followed = follow(engine);
     await agree(engine, followed);
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await publishChain(engine, 101, 101);
     for (let hash = 200; hash < 212; hash += 1) await engine.publish(batchOf(stored(hash * 10)));
     await agree(engine, followed);
@@ -204,7 +204,7 @@ describe('a publisher that begins anew', () => {
     const followed = follow(engine);
     await agree(engine, followed);
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await reach(followed, { picture: 'exact', blockCount: 0 });
     expect(followed.restarts()).toBe(1);
     expect(followed.replica.blocks).toEqual([]);
@@ -219,7 +219,7 @@ describe('a publisher that begins anew', () => {
       expect(followed.feed.streamCounts.batches).toBeGreaterThan(1);
     });
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await vi.waitFor(() => expect(followed.feed.streamCounts.disconnects).toBe(1));
     await reach(followed, { reason: expect.stringContaining('was interrupted') });
     await engine.publish(batchOf(stored(900)));
@@ -234,7 +234,7 @@ describe('a publisher that begins anew', () => {
     const followed = follow(engine);
     await agree(engine, followed);
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await publishChain(engine, 1, 2);
     await vi.waitFor(() => expect(followed.restarts()).toBe(1));
     await agree(engine, followed);
@@ -257,7 +257,7 @@ describe('a publisher that begins anew', () => {
       type: 'start',
       resumed: false,
       instanceId: 'i-2',
-      reason: 'rank 0: the engine was started anew',
+      reason: 'rank 0: the engine was restarted',
     });
     expect(followed.replica.blocks).toEqual([]);
     await agree(engine, followed);
@@ -285,7 +285,7 @@ describe('a connection that is interrupted', () => {
     expect(followed.restarts()).toBe(0);
   });
 
-  it('empties the picture when it lasts', async () => {
+  it('empties the cache view when it lasts', async () => {
     const engine = await publisher();
     await publishChain(engine, 1, 3);
     const followed = follow(engine, { lostAfterMs: 50 });
@@ -301,7 +301,7 @@ describe('a connection that is interrupted', () => {
 });
 
 describe('an engine that does not keep everything', () => {
-  it('has a partial picture from its oldest batch on, until it clears all blocks', async () => {
+  it('has a partial cache view from its oldest batch on, until it clears all blocks', async () => {
     const engine = await publisher({ bufferSteps: 3 });
     for (let hash = 1; hash <= 8; hash += 1) await engine.publish(batchOf(stored(hash * 10)));
     const followed = follow(engine);
@@ -314,7 +314,7 @@ describe('an engine that does not keep everything', () => {
     expect(followed.replica.blocks).toEqual(truthOf(engine.payloads.slice(-1)));
   });
 
-  it('has the picture emptied when a gap is longer than its memory', async () => {
+  it('has the cache view emptied when a gap is longer than its memory', async () => {
     const engine = await publisher({ bufferSteps: 2 });
     const followed = follow(engine);
     await reach(followed, NOTHING_YET);

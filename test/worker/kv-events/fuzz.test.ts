@@ -16,11 +16,11 @@ const PAYLOADS = RECORDINGS.flatMap((name) => readRecording(name).map(({ payload
 
 /** Applies payloads one after the other and checks all that must hold whatever they are. */
 function survive(payloads: readonly Uint8Array[]): void {
-  const { picture, counts, held } = makeCache({ maxBlocks: 2_000 });
+  const { cache, counts, held } = makeCache({ maxBlocks: 2_000 });
   const reader = new ChangeReader();
   for (const payload of payloads) {
     const before = counts.entries().reduce((sum, { total }) => sum + total, 0);
-    const { changes, problem } = picture.apply(payload);
+    const { changes, problem } = cache.apply(payload);
     reader.apply(changes);
     const after = counts.entries().reduce((sum, { total }) => sum + total, 0);
     if (problem !== undefined || changes.length > 0) expect(after).toBeGreaterThan(before);
@@ -87,7 +87,7 @@ const anyEvent = fc.oneof(
   fc.constantFrom({ type: 'AllBlocksCleared' }, ['AllBlocksCleared'], ['Ignored'], 5),
 );
 
-describe('whatever the bytes, a picture stands', () => {
+describe('whatever the bytes, a cache view stands', () => {
   it('when they are random', () => {
     fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 5 }), survive), {
       numRuns: 500,
@@ -119,8 +119,8 @@ describe('whatever the bytes, a picture stands', () => {
   it('when they are cut off anywhere', () => {
     const [payload = new Uint8Array()] = PAYLOADS;
     for (let length = 0; length < payload.length; length++) {
-      const { picture, counts } = makeCache();
-      expect(picture.apply(payload.subarray(0, length)).problem).toBeDefined();
+      const { cache, counts } = makeCache();
+      expect(cache.apply(payload.subarray(0, length)).problem).toBeDefined();
       expect(counts.total('other', 'undecodable')).toBeGreaterThan(0);
     }
   });
@@ -157,8 +157,8 @@ describe('whatever the bytes, a picture stands', () => {
     const event = mostly(fc.record({ data: mostly(data), window_size: mostly(fc.constant(64)) }));
     fc.assert(
       fc.property(fc.oneof(anything, fc.array(event)), (events) => {
-        const { picture, counts } = makeCache({ maxBlocks: 50 });
-        picture.applyTrtllm(events);
+        const { cache, counts } = makeCache({ maxBlocks: 50 });
+        cache.applyTrtllm(events);
         expect(counts.entries().every(({ result }) => known.has(result))).toBe(true);
       }),
       { numRuns: 1_000 },
@@ -178,21 +178,21 @@ describe('memory', () => {
     ['extra keys', 'extra_keys'],
     ['media', 'block_mm_infos'],
   ])('is not taken for %s that are claimed and do not come', (_, key) => {
-    const { picture } = makeCache();
+    const { cache } = makeCache();
     const map = [0x82, ...encode('type'), ...encode('BlockStored'), ...encode(key), ...claim(0xffff_fff0)];
     const payload = Uint8Array.from([0x92, 0xc0, 0x91, ...map]);
     const before = process.memoryUsage().arrayBuffers;
-    for (let i = 0; i < 1_000; i++) expect(picture.apply(payload).problem).toBeDefined();
+    for (let i = 0; i < 1_000; i++) expect(cache.apply(payload).problem).toBeDefined();
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
   });
 
   it('is a small multiple of the payload, and is given back', () => {
-    const { picture } = makeCache({ maxBlocks: 1_000 });
+    const { cache } = makeCache({ maxBlocks: 1_000 });
     const hashes = new Array(1_000_000).fill(1);
     const payload = batchOf({ type: 'BlockRemoved', block_hashes: hashes });
-    picture.apply(payload);
+    cache.apply(payload);
     const before = process.memoryUsage().arrayBuffers;
-    picture.apply(payload);
+    cache.apply(payload);
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(12 * payload.length);
   });
 });

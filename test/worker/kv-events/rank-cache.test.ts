@@ -12,13 +12,13 @@ function remove(hashes: readonly unknown[], more: object = {}): object {
   return { type: 'BlockRemoved', block_hashes: hashes, ...more };
 }
 
-/** A picture that is fed events, and the hashes that it must come to. */
+/** A cache view that is fed events, and the hashes that it must come to. */
 function setUp(options: { maxBlocks?: number } = {}) {
   const made = makeCache(options);
-  const { picture, hasher } = made;
+  const { cache, hasher } = made;
   return {
     ...made,
-    feed: (...events: readonly unknown[]) => picture.apply(batchOf(...events)),
+    feed: (...events: readonly unknown[]) => cache.apply(batchOf(...events)),
     /** What is held when exactly these prompts are, each block of them. */
     device: (...prompts: readonly Prompt[]) =>
       [...new Set(prompts.flatMap((prompt) => hashesOf(hasher, prompt)))]
@@ -58,7 +58,7 @@ describe('what a rank holds', () => {
   });
 
   it('is read up to 131,072 events of a batch, and not known when there are more', () => {
-    const { picture, feed, held } = setUp();
+    const { cache, feed, held } = setUp();
     /** `[0, [["AllBlocksCleared"], …]]` as MessagePack. */
     const clears = (count: number): Buffer => {
       const head = Buffer.from([0x92, 0x00, 0xdd, 0, 0, 0, 0]);
@@ -67,13 +67,13 @@ describe('what a rank holds', () => {
       return Buffer.concat([head, Buffer.alloc(count * event.length, event)]);
     };
     feed(store([1], [10, 11]));
-    const full = picture.apply(clears(131_072));
+    const full = cache.apply(clears(131_072));
     expect([full.problem, full.changes]).toEqual([undefined, [{ type: 'cleared' }]]);
     feed(store([1], [10, 11]));
-    const beyond = picture.apply(clears(131_073));
+    const beyond = cache.apply(clears(131_073));
     expect(beyond.problem).toContain('a batch of 131073 events');
     expect(held()).toEqual([]);
-    expect(picture.flaw).toContain('could not be read');
+    expect(cache.flaw).toContain('could not be read');
   });
 
   it('does not change when everything is told again', () => {
@@ -146,10 +146,10 @@ describe('what a rank holds', () => {
   });
 
   it('is forgotten with all that was learned, when told to', () => {
-    const { picture, feed, counted } = setUp();
+    const { cache, feed, counted } = setUp();
     feed(store([1], [10, 11], { group_idx: 1, kv_cache_spec_kind: 'full_attention' }));
-    picture.clear();
-    expect(picture.size).toBe(0);
+    cache.clear();
+    expect(cache.size).toBe(0);
     feed(store([1], [10, 11], { group_idx: 1 }));
     expect(counted()).toContain('stored unlearned_group 1');
   });
@@ -354,72 +354,72 @@ describe('LoRA and salt', () => {
   );
 
   it('that only the engine can name keep blocks out, and their children, which are no orphans', () => {
-    const { feed, held, counted, picture } = setUp();
+    const { feed, held, counted, cache } = setUp();
     feed(store([1], [10, 11], { lora_id: 1 }));
     const { orphans } = feed(store([2], [12, 13], { lora_id: 1, parent_block_hash: 1 }));
-    expect([held(), orphans, picture.size]).toEqual([[], 0, 0]);
+    expect([held(), orphans, cache.size]).toEqual([[], 0, 0]);
     expect(counted()).toEqual(['stored hidden_parent 1', 'stored unnamed_lora 1']);
     expect(feed(remove([2, 1])).changes).toEqual([]);
     expect(feed(store([3], [14, 15], { parent_block_hash: 1 })).orphans).toBe(1);
   });
 
-  it('that are too long for any prompt keep blocks out, and the picture from being exact until they are gone', () => {
-    const { feed, held, counted, picture } = setUp();
+  it('that are too long for any prompt keep blocks out, and the cache view from being exact until they are gone', () => {
+    const { feed, held, counted, cache } = setUp();
     feed(store([1], [10, 11], { cache_salt: 'x'.repeat(MAX_NAME_BYTES + 1) }));
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored namespace_refused 1']);
-    expect(picture.flaw).toContain('longer ones, than are kept: blocks are left out');
+    expect(cache.flaw).toContain('longer ones, than are kept: blocks are left out');
     feed(remove([1]));
-    expect(picture.flaw).toBeUndefined();
+    expect(cache.flaw).toBeUndefined();
   });
 
   it.each(['x', 'ü', '漢'])('of as many %s as a prompt may have are read, wherever they stand', (letter) => {
     const salt = letter.repeat(MAX_NAME_CHARS);
     for (const form of [{ cache_salt: salt }, { extra_keys: [[salt]] }]) {
-      const { feed, held, device, picture } = setUp();
+      const { feed, held, device, cache } = setUp();
       feed(store([1], [10, 11], form));
       expect(held()).toEqual(device({ tokens: [10, 11], salt }));
-      expect(picture.flaw).toBeUndefined();
+      expect(cache.flaw).toBeUndefined();
     }
   });
 
-  it('that are more than are kept keep blocks out, and the picture from being exact until they are gone', () => {
-    const { picture, counted } = makeCache({ maxNamespaces: 2 });
+  it('that are more than are kept keep blocks out, and the cache view from being exact until they are gone', () => {
+    const { cache, counted } = makeCache({ maxNamespaces: 2 });
     const salted = (hash: number): unknown => store([hash], [10, 11], { cache_salt: `tenant-${hash}` });
-    picture.apply(batchOf(salted(1), salted(2)));
-    expect(picture.flaw).toBeUndefined();
-    picture.apply(batchOf(salted(3), salted(4)));
-    expect([picture.size, picture.flaw]).toEqual([
+    cache.apply(batchOf(salted(1), salted(2)));
+    expect(cache.flaw).toBeUndefined();
+    cache.apply(batchOf(salted(3), salted(4)));
+    expect([cache.size, cache.flaw]).toEqual([
       2,
       'has more LoRA names and cache salts, or longer ones, than are kept: blocks are left out',
     ]);
-    picture.apply(batchOf(remove([3])));
-    expect(picture.flaw).toBeDefined();
-    picture.apply(batchOf(remove([4, 1])));
-    expect(picture.flaw).toBeUndefined();
-    picture.apply(batchOf(salted(5), salted(2)));
-    expect([picture.size, picture.flaw]).toEqual([2, undefined]);
+    cache.apply(batchOf(remove([3])));
+    expect(cache.flaw).toBeDefined();
+    cache.apply(batchOf(remove([4, 1])));
+    expect(cache.flaw).toBeUndefined();
+    cache.apply(batchOf(salted(5), salted(2)));
+    expect([cache.size, cache.flaw]).toEqual([2, undefined]);
     expect(counted()).toContain('stored namespace_refused 2');
   });
 
   it('take bounded memory, however long they are', () => {
-    const { picture } = makeCache();
+    const { cache } = makeCache();
     for (let at = 0; at < 6_000; at += 1) {
       const salt = `${at}`.padEnd(MAX_NAME_CHARS, 'x');
-      picture.apply(batchOf(store([at], [10, 11], { cache_salt: salt })));
+      cache.apply(batchOf(store([at], [10, 11], { cache_salt: salt })));
     }
-    expect(picture.size).toBeLessThan(4_096);
-    expect(picture.flaw).toBeDefined();
+    expect(cache.size).toBeLessThan(4_096);
+    expect(cache.flaw).toBeDefined();
   });
 
   it('may be new with every request, without end', () => {
-    const { picture, counted } = makeCache();
+    const { cache, counted } = makeCache();
     for (let round = 0; round < 70; round++) {
       const events = Array.from({ length: 1_000 }, (_, i) => [
         store([i], [10, 11], { cache_salt: `${round}-${i}` }),
         remove([i]),
       ]);
-      picture.apply(batchOf(...events.flat()));
+      cache.apply(batchOf(...events.flat()));
     }
     expect(counted()).toEqual(['stored applied 70000', 'removed applied 70000']);
   });
@@ -464,11 +464,11 @@ describe('media', () => {
     ['media without a hash', { block_mm_infos: [null, { mm_objects: [{ offsets: [] }] }] }],
     ['media in another form', { block_mm_infos: [null, ['f00d']] }],
   ])('that cannot be told keep a block out, and all after it: %s', (_, more) => {
-    const { feed, held, device, counted, picture } = setUp();
+    const { feed, held, device, counted, cache } = setUp();
     feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15], { ...more, ...padded(more) }));
     const { orphans } = feed(store([4], [16, 17], { parent_block_hash: 3 }));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
-    expect([orphans, picture.size]).toEqual([0, 1]);
+    expect([orphans, cache.size]).toEqual([0, 1]);
     expect(counted()).toEqual([
       'stored applied 1',
       'stored media_identity_unknown 1',
@@ -540,30 +540,30 @@ describe('pairs of tokens', () => {
 });
 
 describe('the bound on blocks', () => {
-  it('leaves out what is too much, says so, and is mended by a clear', () => {
-    const { picture, feed, held, device, counted } = setUp({ maxBlocks: 2 });
+  it('leaves out what is too much, says so, and is exact again after a clear', () => {
+    const { cache, feed, held, device, counted } = setUp({ maxBlocks: 2 });
     feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13] }));
-    expect(picture.flaw).toBe('holds more than 2 blocks');
+    expect(cache.flaw).toBe('holds more than 2 blocks');
     const { orphans } = feed(store([4], [16, 17], { parent_block_hash: 3 }));
     expect(orphans).toBe(0);
     expect(counted()).toEqual(['stored applied 1', 'stored unknown_parent 1', 'stored mirror_full 1']);
     feed({ type: 'AllBlocksCleared' }, store([1], [10, 11]));
-    expect(picture.flaw).toBeUndefined();
+    expect(cache.flaw).toBeUndefined();
     expect(held()).toEqual(device({ tokens: [10, 11] }));
   });
 
   it('counts blocks that are kept out as well', () => {
-    const { picture, feed } = setUp({ maxBlocks: 1 });
+    const { cache, feed } = setUp({ maxBlocks: 1 });
     feed(store([1, 2], [10, 11, 12, 13], { lora_id: 5 }));
-    expect([picture.size, picture.flaw]).toEqual([0, 'holds more than 1 blocks']);
+    expect([cache.size, cache.flaw]).toEqual([0, 'holds more than 1 blocks']);
   });
 });
 
 describe('a payload that cannot be read', () => {
   it('is told and counted, and leaves nothing credited that it may have taken away', () => {
-    const { picture, feed, held, counted } = setUp();
-    const { problem, changes, rank } = picture.apply(
+    const { cache, feed, held, counted } = setUp();
+    const { problem, changes, rank } = cache.apply(
       encode([
         1,
         [store([1], [10, 11]), { type: 'BlockRemoved', block_hashes: 'all' }, store([2], [12, 13])],
@@ -573,11 +573,11 @@ describe('a payload that cannot be read', () => {
     expect([problem, rank]).toEqual(['no array where one belongs', 5]);
     expect(changes.map(({ type }) => type)).toEqual(['stored', 'cleared', 'stored']);
     expect(held()).toHaveLength(1);
-    expect(picture.flaw).toBe('some of its KV events could not be read: what it held before them is unknown');
+    expect(cache.flaw).toBe('some of its KV events could not be read: what it held before them is unknown');
     expect(counted()).toEqual(['stored applied 2', 'other undecodable 1']);
     // Only the engine itself can say that nothing else is left.
     feed({ type: 'AllBlocksCleared' });
-    expect(picture.flaw).toBeUndefined();
+    expect(cache.flaw).toBeUndefined();
   });
 
   it('of events that mean nothing here is counted', () => {

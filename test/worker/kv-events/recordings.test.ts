@@ -118,13 +118,13 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
     }
   });
 
-  it('gives the picture that hashing every prompt anew gives, batch by batch', () => {
+  it('gives the cache view that hashing every prompt again gives, batch by batch', () => {
     for (const ofRank of byRank(batches)) {
-      const { picture, held, counted } = makeCache();
+      const { cache, held, counted } = makeCache();
       const truth = new Truth();
       const reader = new ChangeReader();
       for (const { payload, events } of ofRank) {
-        const applied = picture.apply(payload);
+        const applied = cache.apply(payload);
         events.forEach((event) => {
           truth.apply(event);
         });
@@ -134,14 +134,14 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
         expect(held()).toEqual(truth.held());
         expect(reader.held()).toEqual(truth.held());
       }
-      expect(picture.flaw).toBeUndefined();
+      expect(cache.flaw).toBeUndefined();
       expect(counted().filter((line) => !line.includes(' applied '))).toEqual([]);
     }
   });
 
   it('tells the width of its first store', () => {
     for (const { payload, events } of batches) {
-      const { observed } = makeCache().picture.apply(payload);
+      const { observed } = makeCache().cache.apply(payload);
       const first = events.find((event) => event.type === 'BlockStored');
       expect(observed?.tokensPerBlock).toBe(numberOf(first?.block_size));
       if (first !== undefined) expect(observed?.unit).toBe('token');
@@ -152,9 +152,9 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 describe('the recordings of Dynamo’s mocker, whose block hashes are Dynamo’s sequence hashes', () => {
   it.each(RECORDINGS.filter((name) => name.startsWith('dynamo')))('%s: ours are the same', (name) => {
     for (const ofRank of byRank(readRecording(name))) {
-      const { picture } = makeCache();
+      const { cache } = makeCache();
       for (const { payload, events } of ofRank) {
-        const told = picture.apply(payload).changes.map((change) => {
+        const told = cache.apply(payload).changes.map((change) => {
           return change.type === 'cleared' ? [] : unpack(change.sequenceHashes);
         });
         const theirs = events.flatMap((event) => event.block_hashes?.map(engineHash) ?? []);
@@ -167,18 +167,18 @@ describe('the recordings of Dynamo’s mocker, whose block hashes are Dynamo’s
 describe('what the recordings show of vLLM', () => {
   it('says the first event in short', () => {
     const [first] = readRecording('vllm-0.32.0.block-32');
-    expect(makeCache().picture.apply(first?.payload ?? new Uint8Array()).observed?.raw).toBe(
+    expect(makeCache().cache.apply(first?.payload ?? new Uint8Array()).observed?.raw).toBe(
       'BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention',
     );
   });
 
   it('keeps a salted prompt apart from the same prompt without salt', () => {
     const batches = readRecording('vllm-0.32.0.byte-hashes');
-    const { picture, held } = makeCache();
+    const { cache, held } = makeCache();
     const [plain, , , salted] = batches.map(({ payload }) => payload);
-    picture.apply(plain ?? new Uint8Array());
+    cache.apply(plain ?? new Uint8Array());
     const before = held();
-    picture.apply(salted ?? new Uint8Array());
+    cache.apply(salted ?? new Uint8Array());
     expect(held()).toHaveLength(before.length + 1);
   });
 });

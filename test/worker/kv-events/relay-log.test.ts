@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../../src/core/relay/relay.js';
 import { type CachePiece, RelayLog, type RelayLogOptions } from '../../../src/worker/kv-events/relay-log.js';
 
-/** A log over one rank whose picture is a list of hashes. */
+/** A log over one rank whose cache is a list of hashes. */
 class Told {
   readonly held: bigint[] = [];
   status: RankStatus = { rank: 0, picture: 'exact', reason: '', blockCount: 0 };
@@ -124,7 +124,7 @@ describe('a relay log', () => {
     ]);
   });
 
-  it('lets a reader that fell behind its bounded history start anew', () => {
+  it('restarts a reader that fell behind its bounded history', () => {
     const told = new Told({ maxHistoryBytes: 2_000 });
     const slow = told.log.open(undefined, () => {});
     const quick = told.log.open(undefined, () => {});
@@ -142,7 +142,7 @@ describe('a relay log', () => {
     expect(inShort(readAll(slow))).toEqual(['changes 21']);
   });
 
-  it('lets a reader start anew that fell behind while it read its snapshot', () => {
+  it('restarts a reader that fell behind while it read its snapshot', () => {
     const told = new Told({ maxHistoryMessages: 2 });
     told.store(1n, 2n);
     const reader = told.log.open(undefined, () => {});
@@ -156,7 +156,7 @@ describe('a relay log', () => {
     ]);
   });
 
-  it('is another stream once pictures were dropped', () => {
+  it('is another stream once caches were dropped', () => {
     const told = new Told();
     told.store(1n);
     let readable = 0;

@@ -39,11 +39,11 @@ describe('a sequence watch', () => {
     expect(watch.judge(0, 5)).toBe('past');
   });
 
-  it('takes any later batch after its picture was dropped, and still knows another publisher', () => {
+  it('takes any later batch after its cache view was dropped, and still knows another publisher', () => {
     const watch = after(3, 4);
     watch.forgetPlace();
     expect(watch.judge(9, 109)).toBe('first');
-    // The picture would begin with what was before the drop, and lack what came after it.
+    // The cache view would begin with what was before the drop, and lack what came after it.
     expect(watch.judge(3, 103)).toBe('duplicate');
     expect(watch.judge(0, 100)).toBe('past');
     expect(watch.judge(3, 1)).toBe('restart');
@@ -52,7 +52,7 @@ describe('a sequence watch', () => {
     expect(watch.last).toBe(9);
   });
 
-  it('takes any batch when its picture is built from older ones, and still knows another publisher', () => {
+  it('takes any batch when its cache view is built from older ones, and still knows another publisher', () => {
     const watch = after(3, 4);
     watch.rewind();
     expect(watch.judge(3, 103)).toBe('first');

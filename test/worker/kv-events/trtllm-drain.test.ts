@@ -107,7 +107,7 @@ describe('the drain of TensorRT-LLM', () => {
     });
   });
 
-  it('empties the picture when events are missing, and counts the gap', async () => {
+  it('empties the cache view when events are missing, and counts the gap', async () => {
     const { feed, replica, answer } = await drain();
     await answer(list(created(0), storedEvent(1, '11')));
     await answer(list(storedEvent(2, '12'), storedEvent(5, '15')));

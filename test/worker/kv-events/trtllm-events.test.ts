@@ -83,10 +83,10 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('of one block alone are applied once the width is known, and prove none', () => {
-    const { feed, held, counted, picture } = setUp();
+    const { feed, held, counted, cache } = setUp();
     expect(feed(stored(null, [{ hash: 1, tokens: [10, 11] }])).observed).toBeUndefined();
     expect([held(), counted()]).toEqual([[], ['stored width_invalid 1']]);
-    const { observed } = picture.applyTrtllm([stored(null, [{ hash: 1, tokens: [10, 11] }])], {
+    const { observed } = cache.applyTrtllm([stored(null, [{ hash: 1, tokens: [10, 11] }])], {
       tokensPerBlock: 2,
     });
     expect([observed, held().length]).toEqual([undefined, 1]);
@@ -165,8 +165,8 @@ describe('TensorRT-LLM’s events', () => {
       );
       expect(held()).toHaveLength(1);
     }
-    const { picture, held } = setUp();
-    picture.applyTrtllm(
+    const { cache, held } = setUp();
+    cache.applyTrtllm(
       parse(
         JSON.stringify([
           stored(null, [
@@ -177,7 +177,7 @@ describe('TensorRT-LLM’s events', () => {
       ),
     );
     expect(held()).toHaveLength(2);
-    picture.applyTrtllm([removed(`${large}`)]);
+    cache.applyTrtllm([removed(`${large}`)]);
     expect(held()).toHaveLength(1);
   });
 
@@ -191,10 +191,10 @@ describe('TensorRT-LLM’s events', () => {
       'media_identity_unknown',
     ],
   ])('keep blocks out %s', (_, more, why) => {
-    const { picture, held, counted, feed } = setUp();
+    const { cache, held, counted, feed } = setUp();
     const event = stored(null, [{ hash: 2, tokens: [12, 13] }]) as { data: { blocks: object[] } };
     event.data.blocks = event.data.blocks.map((block) => ({ ...block, ...more }));
-    picture.applyTrtllm([event], { tokensPerBlock: 2 });
+    cache.applyTrtllm([event], { tokensPerBlock: 2 });
     expect(feed(stored(2, [{ hash: 3, tokens: [14, 15] }])).orphans).toBe(0);
     expect(held()).toEqual([]);
     expect(counted().sort()).toEqual(['stored hidden_parent 1', `stored ${why} 1`].sort());
@@ -256,8 +256,8 @@ describe('TensorRT-LLM’s events', () => {
       ],
     ],
   ])('that cannot be read are told and counted: %s', (_, events) => {
-    const { picture, held, counts } = setUp();
-    expect(picture.applyTrtllm(events).problem).toEqual(expect.any(String));
+    const { cache, held, counts } = setUp();
+    expect(cache.applyTrtllm(events).problem).toEqual(expect.any(String));
     expect(counts.total('other', 'undecodable')).toBe(1);
     expect(held()).toEqual([]);
   });

@@ -78,7 +78,7 @@ async function follow({
 }
 
 describe('the feed of a rank on whose batch this program fails', () => {
-  it('counts it, builds the picture again after a pause, and goes on', async () => {
+  it('counts it, builds the cache view again after a pause, and goes on', async () => {
     let faults = 1;
     const { publisher, replica, feed, advance } = await follow({
       onObserved: () => {
@@ -152,7 +152,7 @@ describe('the feed of a rank at a restart of its engine', () => {
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
   });
 
-  it('begins anew for a new engine start when there may have been two since the last one had a name', async () => {
+  it('restarts for a new engine start when there may have been two since the last one had a name', async () => {
     const { publisher, replica, feed, advance } = await follow();
     publisher.connect();
     publisher.publish(batchOf(stored(10)));
@@ -339,7 +339,7 @@ describe('the feed of a rank with a batch that takes long', () => {
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
   });
 
-  it('gives whoever begins to read in the middle what the engine holds in the end', async () => {
+  it('gives a reader that begins in the middle what the engine holds in the end', async () => {
     const { publisher, feed, advance } = await inTheMiddle();
     const late = new Replica(feed);
     await advance(500);

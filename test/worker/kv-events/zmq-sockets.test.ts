@@ -12,7 +12,7 @@ function load(logger: RecordingLogger = new RecordingLogger()): Promise<Sockets>
   return loadZmqSockets({ maxMessageBytes: 64 * 1024 }, { logger });
 }
 
-/** A server that says `greeting` to whoever connects. */
+/** A server that says `greeting` to each client that connects. */
 async function server(greeting: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const made = createServer((socket) => {

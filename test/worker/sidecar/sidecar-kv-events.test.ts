@@ -59,7 +59,7 @@ class Stream<Message> {
   }
 }
 
-/** A vLLM with a publisher, a real sidecar beside it, and whoever watches both of its services. */
+/** A vLLM with a publisher, a real sidecar beside it, and a client that watches both of its services. */
 class Pod {
   readonly engine: FakeVllm;
   readonly publisher: FakePublisher;
@@ -224,13 +224,13 @@ describe('a sidecar that asks no engine', () => {
   };
 
   it.each([4, 8])(
-    'reports another instance when the publisher began anew, with blocks of %i',
+    'reports another instance when the publisher restarted, with blocks of %i',
     async (size) => {
       const pod = await Pod.start(4, [model], 60_000, false);
       await pod.publisher.publish(batchOf(stored(1)));
       const first = await pod.proven();
       pod.publisher.stop();
-      await pod.publisher.comeBack({ anew: true });
+      await pod.publisher.comeBack({ isNewProcess: true });
       await pod.publisher.publish(batchOf(storedOf(size)));
       const second = await pod.reports.until((report) =>
         report?.instanceId !== first.instanceId && report?.contract?.tokensPerBlock === size
@@ -239,7 +239,7 @@ describe('a sidecar that asks no engine', () => {
       );
       expect(second.completeness?.reasons).toEqual([]);
       expect(second.conflicts).toEqual([]);
-      expect(pod.logger.messages('info').join()).toContain('its KV events began anew');
+      expect(pod.logger.messages('info').join()).toContain('its KV events restarted');
     },
   );
 });
@@ -323,7 +323,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     expect(report.completeness?.reasons[0]).toMatch(/differ .* 4 \(observed_event.* and 2 \(observed_event/);
   });
 
-  it('begins anew with the engine: what events of the last start proved is forgotten', async () => {
+  it('restarts with the engine: what events of the last start proved is forgotten', async () => {
     const pod = await Pod.start(8);
     await pod.publisher.publish(batchOf(stored(1)));
     const before = await pod.proven();
@@ -332,7 +332,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
 
     await pod.engine.stop();
     pod.publisher.stop();
-    await pod.publisher.comeBack({ anew: true });
+    await pod.publisher.comeBack({ isNewProcess: true });
     await pod.engine.start();
     const after = await pod.reports.until((report) =>
       report?.instanceId !== before.instanceId && report?.engine?.state === EngineState.READY

@@ -229,7 +229,7 @@ describe('a sidecar', () => {
     await expect(fetch(running.http)).rejects.toThrow();
   });
 
-  it('adds the topology as soon as it is read, and reads it anew at an engine start', async () => {
+  it('adds the topology as soon as it is read, and reads it again at an engine start', async () => {
     const engine = await reserve();
     await engine.start();
     let readings = 0;

@@ -52,7 +52,7 @@ describe('what the engine says of its GPUs', () => {
     ]);
   });
 
-  it('is read again each time: an engine that starts anew may have been given others', async () => {
+  it('is read again each time: an engine that restarts may have been given others', async () => {
     const texts = [undefined, LISTED, 'hello\n'];
     const next = (): Promise<string> => {
       const text = texts.shift();

@@ -46,7 +46,7 @@ describe('a recorded topology', () => {
     expect(parseTopologyFile(json, 'topo.json')).toEqual(topology);
   });
 
-  it('is a reader that is asked anew each time', async () => {
+  it('is a reader that is asked again each time', async () => {
     let uuid = 'GPU-a';
     const readFile = async (): Promise<string> => `{"gpus": [{"uuid": "${uuid}"}]}`;
     const reader = topologyFileReader({ path: 'topo.json' }, { readFile });

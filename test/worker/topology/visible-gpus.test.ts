@@ -91,7 +91,7 @@ describe('NVIDIA_VISIBLE_DEVICES', () => {
     ['CDI names', 'nvidia.com/gpu=2', [2]],
     ['all by CDI', 'nvidia.com/gpu=all', [0, 1, 2, 3]],
     ['the path of the volume-mount strategy', '/var/run/nvidia-container-devices', [0, 1, 2, 3]],
-    ['as many other indices as there are GPUs: the runtime has counted anew', '4,5,6,7', [0, 1, 2, 3]],
+    ['as many other indices as there are GPUs: the runtime has counted again', '4,5,6,7', [0, 1, 2, 3]],
     ['an index that is not here, beside one that is', '0,7', [0]],
   ])('%s', (_what, value, kept) => {
     expect(seen({ NVIDIA_VISIBLE_DEVICES: value })).toEqual(kept);

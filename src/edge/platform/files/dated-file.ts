@@ -4,7 +4,7 @@ import { openFilePieces } from './file-pieces.js';
 /** A file with the time of its last change. */
 export interface DatedFile {
   readonly content: Buffer;
-  /** Wall-clock milliseconds since 1970 by the clock of whoever changed it; with fractions. */
+  /** Wall-clock milliseconds since 1970 by the clock of the host that changed it; with fractions. */
   readonly modifiedAtMs: number;
 }
 

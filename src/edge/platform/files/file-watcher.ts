@@ -8,7 +8,7 @@ const DEFAULT_INTERVAL_MS = 2_000;
 
 /**
  * A change is looked at once more after so long and told only when it stands:
- * an editor that empties a file and writes it anew needs a few milliseconds,
+ * an editor that empties a file and writes it again needs a few milliseconds,
  * and half a list reads like a whole one.
  */
 const CONFIRM_MS = 100;

@@ -86,8 +86,8 @@ const EVENTS_SCHEMA: JsonSchema = {
         properties: {
           rank: { type: 'integer' },
           picture: { type: 'string', enum: [...CACHE_VIEWS] },
-          reason: { type: 'string', description: 'Why the picture is not exact; empty when it is.' },
-          blockCount: { type: 'integer', description: 'Blocks in the picture, all tiers.' },
+          reason: { type: 'string', description: 'Why the cache view is not exact; empty when it is.' },
+          blockCount: { type: 'integer', description: 'Blocks in the cache view, all tiers.' },
           engineSequence: { type: 'integer' },
           unknownBeforeSequence: { type: 'integer' },
           awaitsFirstBatch: {

@@ -17,7 +17,7 @@ export interface EventReaderModules {
   readonly logger: Logger;
   /** Called with the width of the first event of each rank of an instance. */
   readonly onObserved: (observed: ObservedSize) => void;
-  /** Called when the publisher of a rank begins to count anew: its engine may be another start. */
+  /** Called when the publisher of a rank restarts: its engine may be another start. */
   readonly onPublisherRestart: (rank: number) => void;
   /** Called when the connection to a publisher broke: its engine may have gone. */
   readonly onPublisherDown: () => void;

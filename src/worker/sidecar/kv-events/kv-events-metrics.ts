@@ -11,11 +11,11 @@ import type { KvEventsController } from './kv-events-controller.js';
  * | `kv_event_lag_seconds` | from the engine's own time of publishing to applying |
  * | `kv_gaps_total{outcome}` | gaps in an engine's stream by how they ended |
  * | `kv_messages_refused_total{reason}` | messages of a publisher that are no batch of events |
- * | `kv_publisher_restarts_total` | times that a publisher began to count anew |
+ * | `kv_publisher_restarts_total` | times that a publisher restarted its sequence |
  * | `kv_disconnects_total` | connections to publishers that were lost |
  * | `kv_picture{rank,picture}` | 1 for how much is known of the rank: `exact`, `partial`, `stale`, `none` |
  * | `kv_awaits_first_batch{rank}` | 1 while nothing but the first batch of an engine is missing |
- * | `kv_blocks{rank}` | blocks in the picture of the rank, all tiers |
+ * | `kv_blocks{rank}` | blocks in the cache view of the rank, all tiers |
  *
  * The numbers are kept where the events are read and taken over when somebody
  * asks for them: an event costs no work here. Labels come from closed lists and
@@ -69,7 +69,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
   );
   counter(
     'kv_publisher_restarts_total',
-    'Times that a publisher began to count anew.',
+    'Times that a publisher restarted its sequence.',
     undefined,
     (counts) => ({
       all: counts.publisherRestarts,
@@ -91,7 +91,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
   });
   new Gauge({
     name: 'kv_accord_kv_awaits_first_batch',
-    help: 'Whether the picture is not exact only because the engine has published nothing since it is followed.',
+    help: 'Whether the cache view is not exact only because the engine has published nothing since it is followed.',
     labelNames: ['rank'],
     registers,
     collect() {

@@ -34,7 +34,7 @@ export interface KvEventsServiceOptions {
  * `kvaccord.v1.KvEvents`: what the worker holds, then every change. A
  * subscriber is only a place in the relay's history: it is told the next
  * message when it has taken the last, and one that falls too far behind is told
- * to start anew.
+ * to restart.
  */
 export class KvEventsEndpoint {
   readonly #options: KvEventsServiceOptions;

@@ -31,7 +31,7 @@ export class KvEventsEncoder {
     this.#workerId = options.workerId;
   }
 
-  /** The same bytes for the same `changes`; anything else is written anew, for it is told to one subscriber. */
+  /** The same bytes for the same `changes`; anything else is written again, for it goes to one subscriber. */
   encode(message: RelayMessage): Buffer {
     if (message.type !== 'changes') return write(this.#payloadOf(message));
     const known = this.#written.get(message);

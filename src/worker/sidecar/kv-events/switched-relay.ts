@@ -15,8 +15,8 @@ export interface Silence {
 
 /**
  * A relay whose readers stay open whether or not anything is read: a sidecar
- * serves before its engine is up, and an engine may be started anew without its
- * events. Whenever that changes, every reader is told to start anew.
+ * serves before its engine is up, and an engine may be restarted without its
+ * events. Whenever that changes, every reader is sent a reset.
  */
 export class SwitchedRelay implements Relay {
   readonly #readers = new Set<SwitchedReader>();
@@ -115,7 +115,7 @@ class SwitchedReader implements RelayReader {
   }
 }
 
-/** Says once that nothing is known, and why; an empty snapshot, so that whoever waits for its end does not wait. */
+/** Says once that nothing is known, and why; an empty snapshot, so that a reader that waits for its end does not wait. */
 function silentRelay({ instanceId, reason }: Silence, streamId: string): Relay {
   return {
     ranks: [],

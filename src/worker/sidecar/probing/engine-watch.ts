@@ -136,14 +136,14 @@ export class EngineWatch {
       if (signal.aborted) return;
       this.#modules.onView(view);
       await this.#wait(this.#nextDelayMs(), signal);
-      // Whoever hurries may be wrong all the time; the engine is not asked more often for it than while it starts.
+      // A hint may be wrong all the time; the engine is not asked more often for it than while it starts.
       if (this.#isHurried) await sleep(clock, startedMs + FAST_INTERVAL_MS - clock.monotonicMs(), signal);
     }
   }
 
   /**
    * Begins the next round now, because something else shows that the engine may
-   * have gone or been started anew; at most one round a second. What a running round
+   * have gone or been restarted; at most one round a second. What a running round
    * finds may be of before, so another follows it.
    */
   lookNow(): void {
@@ -152,7 +152,7 @@ export class EngineWatch {
   }
 
   /**
-   * Something else shows that the engine was started anew, such as its KV
+   * Something else shows that the engine was restarted, such as its KV
    * events. It is another instance from the next round on, unless a start
    * marker of the engine itself says otherwise.
    */
@@ -211,7 +211,7 @@ export class EngineWatch {
   #unasked(): EngineView {
     const state = EngineState.UNSPECIFIED;
     // No marker can say otherwise.
-    const restart = this.#hasShownRestart ? 'its KV events began anew' : undefined;
+    const restart = this.#hasShownRestart ? 'its KV events restarted' : undefined;
     if (restart !== undefined) this.#identity = unseenInstance(this.#modules.random.uniqueId());
     this.#hasShownRestart = false;
     this.#standing = { state, trouble: [], silentRounds: 0, refusedRounds: 0 };

@@ -40,7 +40,7 @@ export interface SourceResult {
     | { readonly type: 'failed'; readonly code: ProbeErrorCode; readonly message: string };
 }
 
-/** One pass over all sources, in the order of targets and probes whoever answered first. */
+/** One pass over all sources, in the order of targets and probes, not of the answers. */
 export interface ProbeRound {
   readonly results: readonly SourceResult[];
   /** Requests that the engine saw. */

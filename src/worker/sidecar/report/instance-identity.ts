@@ -38,7 +38,7 @@ export interface InstanceSighting {
 /** An identity after a sighting, and why it is another one. */
 export interface IdentityStep {
   readonly identity: InstanceIdentity;
-  /** Why the engine must have been started anew, in words; absent when it goes on or is first seen. */
+  /** Why the engine must have been restarted, in words; absent when it goes on or is first seen. */
   readonly restart?: string;
 }
 

@@ -13,7 +13,7 @@ const WORD_HOLDS_MS = 60_000;
  * How long a worker with a complete report waits for a frontend to decide,
  * from the first time that somebody asks: frontends report nothing before. It
  * is longer than a frontend's restart takes; after it the worker counts as
- * ready, for where no gate is open nobody can be offered, and whoever starts
+ * ready, for where no gate is open no worker can be offered, and an operator who starts
  * workers one after the other would wait for ever.
  */
 const DECISION_WAIT_MS = 60_000;

@@ -30,7 +30,7 @@ export class ReportLog {
   tell(report: CapabilityReport, restart: string | undefined): void {
     const fields: LogFields = { worker_id: report.workerId, instance_id: report.instanceId };
     if (restart !== undefined) {
-      this.#logger.info(fields, `The engine was started anew: ${restart}.`);
+      this.#logger.info(fields, `The engine was restarted: ${restart}.`);
       this.#told.clear();
     }
     this.#tellState(report, fields);

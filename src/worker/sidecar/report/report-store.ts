@@ -20,7 +20,7 @@ export type ReportListener = (report: CapabilityReport, previous: CapabilityRepo
 /**
  * Holds the one current report. Its revision grows exactly when its substance
  * changes; a round that found the same only renews the time of observation,
- * and nobody is told.
+ * and no notice.
  */
 export class ReportStore {
   readonly #options: ReportStoreOptions;

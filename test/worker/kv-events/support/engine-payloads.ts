@@ -67,7 +67,7 @@ export function readRecording(name: RecordingName): RecordedBatch[] {
     });
 }
 
-/** A hash as the picture knows it: 64 bits, unsigned, the last eight bytes of a longer one. */
+/** A hash as the cache view knows it: 64 bits, unsigned, the last eight bytes of a longer one. */
 export function engineHash(value: HashValue): bigint {
   return BigInt.asUintN(64, typeof value === 'bigint' ? value : BigInt(`0x${value.bin}`));
 }
@@ -88,9 +88,9 @@ export function batchOf(...events: readonly unknown[]): Uint8Array {
   return encode([1_795_224_321.5, events, 0]);
 }
 
-/** A picture with its counts, and what applying said, in words that tests compare. */
+/** A cache view with its counts, and what applying said, in words that tests compare. */
 export function makeCache(options: RankCacheOptions = {}): {
-  readonly picture: RankCache;
+  readonly cache: RankCache;
   readonly counts: EventCounts;
   readonly hasher: BlockHasher;
   /** Counted so far as `type result total`. */
@@ -100,14 +100,14 @@ export function makeCache(options: RankCacheOptions = {}): {
 } {
   const hasher = new BlockHasher();
   const counts = new EventCounts();
-  const picture = new RankCache(options, { hasher, counts });
+  const cache = new RankCache(options, { hasher, counts });
   return {
-    picture,
+    cache,
     counts,
     hasher,
     counted: () => counts.entries().map(({ type, result, total }) => `${type} ${result} ${total}`),
     held: () => {
-      const pieces = picture.snapshot();
+      const pieces = cache.snapshot();
       const told: string[] = [];
       for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
         for (const hash of unpack(piece.sequenceHashes)) {

@@ -87,9 +87,9 @@ export class FakePublisher {
     this.#router?.close();
   }
 
-  /** Comes back at the same addresses; `anew`: as another process, that has published nothing. */
-  async comeBack({ anew = false }: { anew?: boolean } = {}): Promise<void> {
-    if (anew) {
+  /** Comes back at the same addresses; `isNewProcess`: as another process, that has published nothing. */
+  async comeBack({ isNewProcess = false }: { isNewProcess?: boolean } = {}): Promise<void> {
+    if (isNewProcess) {
       this.payloads = [];
       this.#from = 0;
     }

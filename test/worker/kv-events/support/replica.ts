@@ -106,9 +106,9 @@ const hasher = new BlockHasher();
 
 /** What an engine that published `payloads` holds, in the form of `Replica.blocks`. */
 export function truthOf(payloads: readonly Uint8Array[], rank = 0): string[] {
-  const picture = new RankCache({}, { hasher, counts: new EventCounts() });
-  for (const payload of payloads) picture.apply(payload);
-  const pieces = picture.snapshot();
+  const cache = new RankCache({}, { hasher, counts: new EventCounts() });
+  for (const payload of payloads) cache.apply(payload);
+  const pieces = cache.snapshot();
   const blocks: string[] = [];
   for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
     const { tier } = piece;

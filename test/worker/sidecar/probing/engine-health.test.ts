@@ -90,7 +90,7 @@ describe('how an engine stands', () => {
     expect(after(good, refused, silent, silent).state).toBe(EngineState.UNREACHABLE);
   });
 
-  it('counts anew after a round that was answered', () => {
+  it('restarts after a round that was answered', () => {
     expect(after(good, silent, silent, good, silent, silent).state).toBe(EngineState.READY);
     expect(after(good, refused, good, refused).state).toBe(EngineState.READY);
   });

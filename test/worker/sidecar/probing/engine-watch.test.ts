@@ -190,7 +190,7 @@ describe('an engine that goes and comes', () => {
     await bench.stop();
   });
 
-  it('keeps the same instance for a sidecar that starts anew', async () => {
+  it('keeps the same instance for a sidecar that restarts', async () => {
     const [one, two] = [new Bench(), new Bench()];
     for (const bench of [one, two]) {
       bench.up(32, startMarker('t=1'));
@@ -288,7 +288,7 @@ describe('what is there besides the engine', () => {
   });
 });
 
-describe('a hint that the engine was started anew', () => {
+describe('a hint that the engine was restarted', () => {
   it('has it asked at once, and again at the usual time', async () => {
     const bench = new Bench();
     await bench.start();

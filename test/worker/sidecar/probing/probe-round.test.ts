@@ -72,7 +72,7 @@ describe('a probe round', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('keeps the order of targets and probes, whoever answers first', async () => {
+  it('keeps the order of targets and probes, whichever answers first', async () => {
     const clock = new FakeClock();
     const probes = [
       new ScriptedProbe('slow', { does: 'answer late', afterMs: 100, facts: [] }),

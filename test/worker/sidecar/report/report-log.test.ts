@@ -79,7 +79,7 @@ describe('the log of a sidecar', () => {
       restart: 'its start marker changed (GET x)',
     };
     expect(told(readyView(), next).slice(1)).toEqual([
-      'info: The engine was started anew: its start marker changed (GET x).',
+      'info: The engine was restarted: its start marker changed (GET x).',
       'info: Engine cuts KV blocks of 64 tokens (engine_metrics: effective_attention_block_size="64")',
     ]);
   });

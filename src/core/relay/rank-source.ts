@@ -16,7 +16,7 @@ export interface TrtllmDrainSource {
   readonly rank: number;
   /** `http://HOST:PORT/kv_cache_events`. */
   readonly url: string;
-  /** The engine's block width, when another source tells it: these events name none. */
+  /** The engine's block width, when another source reports it: these events name none. */
   readonly tokensPerBlock?: number;
 }
 

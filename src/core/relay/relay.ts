@@ -38,7 +38,7 @@ export interface RankStatus {
   readonly blockCount: number;
   /**
    * The KV cache groups that the events have shown, by index; absent while the rank has shown one group of full
-   * attention alone. A change of them is told before the first block that depends on it.
+   * attention alone. A change of them is sent before the first block that depends on it.
    */
   readonly cacheGroups?: readonly CacheGroup[];
   /**
@@ -80,7 +80,7 @@ export type RelayMessage =
       readonly sequence: number;
       readonly rank: number;
       readonly changes: readonly BlockChange[];
-      /** Wall-clock milliseconds since 1970, as the engine tells them; absent when it does not. */
+      /** Wall-clock milliseconds since 1970, as the engine reports them; absent when it does not. */
       readonly publishedAtMs?: number;
     }
   | { readonly type: 'rank_state'; readonly status: RankStatus };
@@ -99,7 +99,7 @@ export interface RelayPosition {
 export interface RelayReader {
   /** The next message; undefined when there is none now. The first is always a `start`. */
   next(): RelayMessage | undefined;
-  /** Ends it; nothing more is told. */
+  /** Ends it; nothing more follows. */
   close(): void;
 }
 

@@ -24,7 +24,7 @@ export interface ApiRoute {
   handle(request: ApiRequest): unknown;
 }
 
-/** A refusal that the caller is told, with a reason from a closed list. */
+/** A refusal that the caller gets, with a reason from a closed list. */
 export class ApiError extends Error {
   /** 400 to 599. */
   readonly status: number;

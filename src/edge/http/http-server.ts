@@ -16,7 +16,7 @@ import { renderStatusPage, type StatusContent } from './status-page.js';
 export interface HttpAccess {
   /**
    * Why a caller may not ask, in words for it; undefined when it may.
-   * `authorization` is the header as it came; `hasVerifiedCertificate` tells
+   * `authorization` is the header as it came; `hasVerifiedCertificate` says
    * whether the caller showed one that an authority of ours vouches for.
    */
   findCallerProblem(authorization: string | undefined, hasVerifiedCertificate: boolean): string | undefined;
@@ -109,7 +109,7 @@ export class HttpServer {
     try {
       answer = await this.#answer(request);
     } catch (error) {
-      // The caller is not told: what went wrong inside is for the log.
+      // The caller does not see it: what went wrong inside is for the log.
       this.#modules.logger.error({ error, path: request.url }, 'An HTTP request could not be answered');
       answer = errorAnswer(500, 'internal', 'something went wrong here; the log of this process says what');
     }

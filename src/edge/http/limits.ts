@@ -17,7 +17,7 @@ export interface HttpLimits {
 }
 
 /**
- * The bounds that a server has unless it is told others:
+ * The bounds that a server has unless others are given:
  * - headers 8 KiB, 64 of them: a browser with a proxy in front sends 2 KiB;
  * - 256 connections: a kubelet, some scrapers and some people, with room;
  * - 5 s for a request: there are no bodies, so it is one packet;

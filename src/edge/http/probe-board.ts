@@ -14,7 +14,7 @@ export interface ProbeCheck {
   readonly text?: string;
 }
 
-/** Checks that one probe tells; what is more is counted in one line. Each member of a fleet may have one. */
+/** Checks that one probe lists; what is more is counted in one line. Each member of a fleet may have one. */
 const MAX_CHECKS = 100;
 /** Characters of one check's text. */
 const MAX_TEXT_LENGTH = 512;
@@ -66,7 +66,7 @@ export class ProbeBoard {
   }
 
   /**
-   * 200 or 503. A refusal always tells its reasons, a success only when asked.
+   * 200 or 503. A refusal always lists its reasons, a success only when asked.
    * `isOffered`: of `readyz`, passes only where `setOffered` says so too;
    * without meaning where that was not called.
    */

@@ -41,7 +41,7 @@ function decodePart(part: string): string {
 }
 
 /** `endpointslices (discovery.k8s.io) in the namespace inference`. */
-export function resourceWords({ group, resource, namespace, name }: AskedResource): string {
+export function describeResource({ group, resource, namespace, name }: AskedResource): string {
   const what =
     name === undefined ? resource : resource.includes('/') ? `${resource} of ${name}` : `${resource}/${name}`;
   const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;

@@ -13,9 +13,9 @@ export interface ExecPlugin {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: Environment;
-  /** What the configuration tells people who do not have the program. */
+  /** What the configuration says to people who do not have the program. */
   readonly installHint: string | undefined;
-  /** What the program is told of the cluster where it asks for that. */
+  /** What the program is given of the cluster where it asks for that. */
   readonly cluster: unknown;
   /** Where it is named, for messages. */
   readonly from: string;

@@ -2,7 +2,7 @@ import { errors } from 'undici';
 import { onOneLine } from '../../core/text/printable.js';
 import { parseJson } from '../platform/data/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
-import { readResourcePath, resourceWords, ruleFor } from './api-request-words.js';
+import { describeResource, readResourcePath, ruleFor } from './api-request-words.js';
 import { ExchangeError } from './exchange.js';
 import { KubernetesError, type KubernetesErrorCode } from './kubernetes-error.js';
 import { textAt } from './read-json.js';
@@ -35,7 +35,7 @@ export function explainStatus(status: number, body: string, asked: Asked): Kuber
         `the credentials are not taken (401). They come from ${asked.loginFrom}; they may have expired, or be another cluster's`,
       );
     case 403:
-      return refusal('forbidden', forbiddenWords(message, asked));
+      return refusal('forbidden', forbiddenMessage(message, asked));
     case 404:
       return refusal('not_found', `there is no ${whatOf(asked)} (404)${words}`);
     case 410:
@@ -45,7 +45,7 @@ export function explainStatus(status: number, body: string, asked: Asked): Kuber
   }
 }
 
-function forbiddenWords(message: string | undefined, asked: Asked): string {
+function forbiddenMessage(message: string | undefined, asked: Asked): string {
   const user = /User "([^"]{1,512})"/.exec(message ?? '')?.[1];
   const who = user === undefined ? 'the user' : `the user ${onOneLine(user)}`;
   const resource = readResourcePath(asked.path, asked.isWatch);
@@ -59,12 +59,12 @@ function forbiddenWords(message: string | undefined, asked: Asked): string {
   // Admission and quotas refuse in words of their own, which a rule would not cure.
   const isRbac = message === undefined || /cannot (?:get|list|watch) resource/.test(message);
   const more = isRbac ? '' : ` The server says: ${onOneLine(message, MAX_WORDS_CHARS)}`;
-  return `${who} may not ${resource.verb} ${resourceWords(resource)} (403). Add to ${role} that is bound to it: ${ruleFor(resource)}.${anonymous}${more}`;
+  return `${who} may not ${resource.verb} ${describeResource(resource)} (403). Add to ${role} that is bound to it: ${ruleFor(resource)}.${anonymous}${more}`;
 }
 
 function whatOf({ path, isWatch }: Asked): string {
   const resource = readResourcePath(path, isWatch);
-  return resource === undefined ? path : resourceWords(resource);
+  return resource === undefined ? path : describeResource(resource);
 }
 
 /** The message of a `Status` object; undefined where the body is none. */

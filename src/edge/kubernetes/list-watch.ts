@@ -34,11 +34,11 @@ const CHECK_TIMEOUT_MS = 10_000;
  */
 const SILENT_AFTER_MS = 90_000;
 
-/** Changes that come together are told together: a rolling update has many in one moment. */
+/** Changes that come together are reported together: a rolling update has many in one moment. */
 const GATHER_MS = 50;
 
-/** After a trouble that was told, the end of it is to be told soon, also when nothing changes. */
-const CHECK_AFTER_TROUBLE_MS = 1_000;
+/** After a problem was reported, the end of it is to be reported soon, also when nothing changes. */
+const CHECK_AFTER_PROBLEM_MS = 1_000;
 
 /** Lists in a row that the server has forgotten before they were complete. */
 const MAX_SILENT_EXPIRIES = 3;
@@ -66,11 +66,11 @@ export interface ListWatchModules {
 }
 
 export interface ListWatchListener<T> {
-  /** The full set as it is now: after the first complete list, at every change, and when a trouble is over. */
+  /** The full set as it is now: after the first complete list, at every change, and when a problem is over. */
   onSet(objects: readonly T[]): void;
-  /** Why the set may be old, told when it is new. It stays as it is, and everything is tried again. */
+  /** Why the set may be old, reported when it is new. It stays as it is, and everything is tried again. */
   onError(error: KubernetesError): void;
-  /** What was told to `onError` is over. */
+  /** What was reported to `onError` is over. */
   onWell?(): void;
 }
 
@@ -86,8 +86,8 @@ export class ListWatch<T> {
   #objects = new Map<string, T>();
   /** Where to go on watching; undefined when a list is due. */
   #resourceVersion: string | undefined;
-  /** What was told and holds still; undefined while all is well. */
-  #toldTrouble: string | undefined;
+  /** What was reported and holds still; undefined while all is well. */
+  #reportedProblem: string | undefined;
   #gathering: Timer | undefined;
   #pageSize = PAGE_SIZE;
   /** Why a silent watch was left last. */
@@ -117,7 +117,7 @@ export class ListWatch<T> {
         if (this.#resourceVersion === undefined) {
           await this.#list(signal);
           this.#isWell(listener);
-          this.#tell(listener);
+          this.#report(listener);
         }
         watchedSinceMs = clock.monotonicMs();
         const hasHeard = await this.#watch(signal, listener);
@@ -132,15 +132,15 @@ export class ListWatch<T> {
         if (error.code === 'expired') {
           this.#resourceVersion = undefined;
           expiries = hasWatched() ? 1 : expiries + 1;
-          // A forgotten place is nothing to tell and nothing to wait for, unless each one is forgotten at once.
+          // A forgotten place is nothing to report and nothing to wait for, unless each one is forgotten immediately.
           if (expiries <= MAX_SILENT_EXPIRIES) continue;
         }
-        // Load balancers cut long connections: a watch that can be resumed at once is nothing to tell.
+        // Load balancers cut long connections: a watch that can be resumed immediately is nothing to report.
         const isCut = error.code === 'unreachable' && watchedSinceMs !== undefined && failures === 1;
         // A server that has just come back refuses what it allows until it has read its own roles.
         refusals = error.code === 'forbidden' ? refusals + 1 : 0;
         const isJustBack = refusals === 1 && failures > 1;
-        if (!(isCut || isJustBack) || error === this.#silenceFault) this.#isTroubled(error, listener);
+        if (!(isCut || isJustBack) || error === this.#silenceFault) this.#reportProblem(error, listener);
       }
       if (failures > 0 || isShort) await sleep(clock, backoffMs(Math.max(1, failures), random), signal);
     }
@@ -218,13 +218,13 @@ export class ListWatch<T> {
         },
         signal: either,
       });
-      silence.start(this.#toldTrouble === undefined ? CHECK_AFTER_MS : CHECK_AFTER_TROUBLE_MS);
+      silence.start(this.#reportedProblem === undefined ? CHECK_AFTER_MS : CHECK_AFTER_PROBLEM_MS);
       for await (const event of events) {
         silence.heard();
         hasHeard = true;
         const isChange = this.#apply(event);
         this.#isWell(listener);
-        if (isChange) this.#gathering ??= clock.setTimer(GATHER_MS, () => this.#tell(listener));
+        if (isChange) this.#gathering ??= clock.setTimer(GATHER_MS, () => this.#report(listener));
       }
       return hasHeard;
     } catch (error) {
@@ -280,24 +280,24 @@ export class ListWatch<T> {
     else objects.set(key, kept);
   }
 
-  #tell(listener: ListWatchListener<T>): void {
+  #report(listener: ListWatchListener<T>): void {
     this.#gathering?.clear();
     this.#gathering = undefined;
     listener.onSet([...this.#objects.values()]);
   }
 
-  #isTroubled(error: KubernetesError, listener: ListWatchListener<T>): void {
-    if (this.#toldTrouble === error.message) return;
-    this.#toldTrouble = error.message;
+  #reportProblem(error: KubernetesError, listener: ListWatchListener<T>): void {
+    if (this.#reportedProblem === error.message) return;
+    this.#reportedProblem = error.message;
     listener.onError(error);
   }
 
-  /** A trouble that was told is over: said by the set, also when it is the same. */
+  /** A problem that was reported is over: said by the set, also when it is the same. */
   #isWell(listener: ListWatchListener<T>): void {
-    if (this.#toldTrouble === undefined) return;
-    this.#toldTrouble = undefined;
+    if (this.#reportedProblem === undefined) return;
+    this.#reportedProblem = undefined;
     listener.onWell?.();
-    this.#gathering ??= this.#modules.clock.setTimer(GATHER_MS, () => this.#tell(listener));
+    this.#gathering ??= this.#modules.clock.setTimer(GATHER_MS, () => this.#report(listener));
   }
 
   #selection(): Readonly<Record<string, string>> {

@@ -1,4 +1,4 @@
-/** Causes of causes that one line tells; more would bury the first. */
+/** Causes of causes that one line names; more would bury the first. */
 const MAX_CAUSES = 4;
 
 /**

@@ -9,9 +9,9 @@ import { errorOutput } from './streams/standard-streams.js';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Where every part of the product tells what it does. The levels mean:
+ * Where every part of the product logs what it does. The levels mean:
  * `error` a person must act, `warn` a person should look, `info` a change
- * that matters to operators (told once), `debug` everything else. What comes
+ * that matters to operators (logged once), `debug` everything else. What comes
  * from the network in bulk stays at debug.
  */
 export interface Logger {

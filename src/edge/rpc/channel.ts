@@ -189,14 +189,14 @@ export class RpcChannel {
   }
 
   /**
-   * A channel in TRANSIENT_FAILURE keeps the reason to itself, and tells it to
+   * A channel in TRANSIENT_FAILURE keeps the reason to itself, and gives it to
    * the calls that it refuses: so one is made. It goes nowhere.
    */
-  #readLastError(tell: (details: string) => void): void {
+  #readLastError(onReason: (details: string) => void): void {
     const client = new Client(this.address.text, this.#credentials, { channelOverride: this.channel });
     const none = (): Buffer => Buffer.alloc(0);
     client.makeUnaryRequest('/grpc.health.v1.Health/Check', none, none, {}, new Metadata(), {}, (error) =>
-      tell(error?.details ?? 'the connection failed'),
+      onReason(error?.details ?? 'the connection failed'),
     );
   }
 

@@ -22,7 +22,7 @@ export class Connections {
   readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
   readonly #byPeer = new Map<string, Connection>();
-  /** Peers on a Unix socket have no address to tell them apart: they share one account. */
+  /** Peers on a Unix socket have no address to distinguish them: they share one account. */
   readonly #unnamed: Connection;
   /** Who waits until the last socket has closed. */
   #waiting: (() => void)[] = [];

@@ -25,7 +25,7 @@ const MAX_SERVICES = 100;
 /**
  * grpc.health.v1: `Check`, `Watch` and `List`. The name `""` stands for the
  * whole process and is SERVING from the start. Open to callers without token,
- * for kubelets carry none: it tells no more than which service is up.
+ * for kubelets carry none: it reports no more than which service is up.
  */
 export class Health {
   readonly #statuses = new Map<string, ServiceHealth>([['', 'SERVING']]);
@@ -33,19 +33,19 @@ export class Health {
   #watcherCount = 0;
   #isShutDown = false;
 
-  /** Sets what is told of `service`; after `shutDown` nothing changes any more. */
+  /** Sets what is reported of `service`; after `shutDown` nothing changes any more. */
   setStatus(service: string, status: ServiceHealth): void {
     if (this.#isShutDown || this.#statuses.get(service) === status) return;
     if (!this.#statuses.has(service) && this.#statuses.size >= MAX_SERVICES) {
       throw new RangeError(`more than ${MAX_SERVICES} health services, the last is ${service}`);
     }
     this.#statuses.set(service, status);
-    this.#tell(service);
+    this.#report(service);
   }
 
   /** Forgets `service`: it is unknown from now on. */
   removeService(service: string): void {
-    if (service !== '' && this.#statuses.delete(service)) this.#tell(service);
+    if (service !== '' && this.#statuses.delete(service)) this.#report(service);
   }
 
   /** Says NOT_SERVING of everything, for good. */
@@ -108,7 +108,7 @@ export class Health {
     return { status: status === undefined ? ServingStatus.SERVICE_UNKNOWN : ServingStatus[status] };
   }
 
-  #tell(service: string): void {
+  #report(service: string): void {
     for (const stream of this.#watchers.get(service) ?? []) stream.send(this.#describe(service));
   }
 }

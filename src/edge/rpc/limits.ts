@@ -14,11 +14,11 @@ export interface RpcLimits {
   readonly maxCallsPerSecondPerConnection: number;
 }
 
-/** Largest message: gRPC's own default for receiving, which no peer has to be told. */
+/** Largest message: gRPC's own default for receiving, which no peer has to be sent. */
 export const MAX_MESSAGE_BYTES: number = 4 * 1024 * 1024;
 
 /**
- * The bounds that a server has unless it is told others:
+ * The bounds that a server has unless others are given:
  * - metadata 16 KiB: what C-core takes at most by default;
  * - 8,192 connections: twice the largest fleet that is measured, at about 100 KB each;
  * - 100 open calls per connection: what HTTP/2 recommends as the least (RFC 9113, 6.5.2);

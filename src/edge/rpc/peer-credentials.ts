@@ -20,7 +20,7 @@ export interface PeerCredentialsOptions {
  * whose TLS or HTTP/2 handshake never ends: closing the channel leaves it open
  * for ever, and no option bounds the handshake (grpc-node#2785). The connector
  * is the one place where grpc-js hands the socket out, so it is kept here: to
- * tell a peer that accepted from one that did not, and to cut it in the end.
+ * distinguish a peer that accepted from one that did not, and to cut it in the end.
  * It also makes the TLS connection itself: each one with the newest
  * certificates, and with no server name for IP addresses (RFC 6066, 3).
  */

@@ -14,7 +14,7 @@ const MAX_REQUESTS_PER_STREAM = 1_000;
 
 /**
  * Server reflection from the compiler's own descriptors, so that maps,
- * `optional` and names are told exactly as they were written. Only the
+ * `optional` and names are sent exactly as they were written. Only the
  * services that this server really has are listed.
  */
 export class Reflection {

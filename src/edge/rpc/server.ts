@@ -43,7 +43,7 @@ export interface RpcServerModules {
 /**
  * Pings that find a peer whose cable was pulled: without them its streams
  * would be kept for the kernel's quarter of an hour. Servers may ping as they
- * like; only clients are told off for it.
+ * like; only clients are refused for it.
  */
 const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
@@ -60,7 +60,7 @@ const FLUSH_MS = 200;
  * is taken is one clear error and connections can be counted and limited.
  */
 export class RpcServer {
-  /** What is told of the services by grpc.health.v1. */
+  /** What is reported of the services by grpc.health.v1. */
   readonly health: Health = new Health();
   /** What `wrapUnary` and `wrapServerStream` need. */
   readonly edge: RpcEdge;
@@ -206,11 +206,11 @@ export class RpcServer {
   }
 
   #logDrops(): void {
-    let isTold = false;
+    let isReported = false;
     this.#listener.on('drop', () => {
       // Once: a flood of connections must not become a flood of lines.
-      if (isTold) return;
-      isTold = true;
+      if (isReported) return;
+      isReported = true;
       this.#modules.logger.warn(
         { max_connections: this.#limits.maxConnections, listen: this.#options.listen.text },
         'More gRPC connections than allowed: further ones are closed at once',

@@ -55,7 +55,7 @@ function findTokenProblem(token: string): string | undefined {
 }
 
 /**
- * Whether `presented` is one of `accepted`. The time that it takes tells
+ * Whether `presented` is one of `accepted`. The time that it takes shows
  * nothing of how much was right: digests of equal length are compared, each
  * with every token.
  */

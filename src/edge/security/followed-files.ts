@@ -46,7 +46,7 @@ export class FollowedFiles<T> {
   #value: T;
   #isReloading = false;
   #mustReloadAgain = false;
-  #toldProblem: string | undefined;
+  #loggedProblem: string | undefined;
 
   private constructor(
     options: FollowedFilesOptions<T>,
@@ -100,7 +100,7 @@ export class FollowedFiles<T> {
       while (problem !== undefined && !this.#end.signal.aborted) {
         await sleep(this.#modules.clock, RETRY_MS, this.#end.signal);
         problem = await this.#tryReload();
-        if (problem !== undefined) this.#tellProblem(problem);
+        if (problem !== undefined) this.#logProblem(problem);
       }
     }
     this.#isReloading = false;
@@ -114,13 +114,13 @@ export class FollowedFiles<T> {
       const texts = await readAll(files, this.#modules);
       if (this.#end.signal.aborted) return undefined;
       if (texts.every((text, at) => text === this.#texts[at])) {
-        this.#toldProblem = undefined;
+        this.#loggedProblem = undefined;
         return undefined;
       }
       const value = parse(texts);
       this.#value = value;
       this.#texts = texts;
-      this.#toldProblem = undefined;
+      this.#loggedProblem = undefined;
       onChange?.(value);
       logger.info({ files: files.map(({ path }) => path) }, `Took up new ${what}`);
       return undefined;
@@ -130,11 +130,11 @@ export class FollowedFiles<T> {
     }
   }
 
-  #tellProblem(error: SecurityError): void {
+  #logProblem(error: SecurityError): void {
     // Not by the message, in which the time of day may stand.
     const problem = `${error.field} ${error.code}`;
-    if (problem === this.#toldProblem || this.#end.signal.aborted) return;
-    this.#toldProblem = problem;
+    if (problem === this.#loggedProblem || this.#end.signal.aborted) return;
+    this.#loggedProblem = problem;
     this.#modules.logger.error(
       { error },
       `The ${this.#options.what} in the files cannot be used; those before stay`,

@@ -93,7 +93,7 @@ export class CacheGroupTable {
       if (event.type === 'stored') this.#widen(learned, event);
       return learned.kind === 'other' ? 'unknown_attention_kind' : undefined;
     }
-    // An engine too old to tell the kind tells it with the window: full attention has none.
+    // An engine too old to name the kind shows it by the window: full attention has none.
     if (slidingWindow > 0 && groupIndex !== undefined) {
       return this.#learn(groupIndex, 'sliding_window', '', event);
     }
@@ -145,7 +145,7 @@ export class CacheGroupTable {
       if (known !== undefined) {
         this.#doubtGroup(
           `changed ${index}`,
-          `KV cache group ${index} first as ${wordsOf(known)} and then as ${engineKind}`,
+          `KV cache group ${index} first as ${describeLearned(known)} and then as ${engineKind}`,
         );
       }
       this.#doubts.delete(`unlearned ${index}`);
@@ -218,6 +218,6 @@ function isOnDevice({ medium }: EngineEvent): boolean {
   return tierOfMedium(medium) === 'device';
 }
 
-function wordsOf({ engineKind, windowTokens }: Learned): string {
+function describeLearned({ engineKind, windowTokens }: Learned): string {
   return windowTokens > 0 ? `${engineKind} of ${windowTokens} tokens` : engineKind;
 }

@@ -6,7 +6,7 @@ const MAX_HASHES = 65_536;
 
 /**
  * Gathers changes block by block. Blocks in a row that go the same way make
- * one change: vLLM tells each removal in an event of its own.
+ * one change: vLLM publishes each removal in an event of its own.
  */
 export class ChangeWriter {
   #buffer = new DataView(new ArrayBuffer(8 * 512));
@@ -41,7 +41,7 @@ export class ChangeWriter {
     return changes;
   }
 
-  /** Blocks that are held already, in other words: what readers are told after a `cleared`. */
+  /** Blocks that are held already, in other words: what readers get after a `cleared`. */
   piece(piece: Omit<Extract<BlockChange, { type: 'stored' }>, 'type'>): void {
     this.#flush();
     this.#changes.push({ type: 'stored', ...piece });

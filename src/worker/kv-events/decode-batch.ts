@@ -7,7 +7,7 @@ const MAX_PAYLOAD_BYTES = 67_108_864;
 /** Longest of the words that come from short lists: tags, media, kinds, localities, keys. */
 const MAX_WORD_BYTES = 256;
 /**
- * Events of one batch that are read: twice what an engine that evicts a million tokens in one step tells, each block in
+ * Events of one batch that are read: twice what an engine that evicts a million tokens in one step publishes, each block in
  * an event of its own.
  */
 const MAX_EVENTS = 131_072;
@@ -393,7 +393,7 @@ export class BatchDecoder {
    * What follows the positions that have always been there. Engines agree on
    * an order (`group_idx, kv_cache_spec_kind, kv_cache_spec_sliding_window,
    * locality, source_kind`, with `block_mm_infos` in front or not), but older
-   * ones left out what was null, so that only the types tell what is what.
+   * ones left out what was null, so that only the types show what is what.
    */
   #readTail(items: number): void {
     const { reader } = this;

@@ -31,7 +31,7 @@ export interface EndpointCheckModules {
 export class EndpointCheck {
   readonly #modules: EndpointCheckModules;
   readonly #findings = new Map<number, string>();
-  /** Found once; an engine that restarts is away for a moment, so it is told when found again. */
+  /** Found once; an engine that restarts is away for a moment, so it is reported when found again. */
   readonly #suspected = new Map<number, string>();
   #watching: AbortController | undefined;
   #done: Promise<void> = Promise.resolve();

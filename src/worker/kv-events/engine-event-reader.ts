@@ -64,9 +64,9 @@ export class EngineEventReader implements Relay {
   readonly #log: RelayLog;
   readonly #check: EndpointCheck;
   readonly #running = new Map<number, Running>();
-  /** What was told last of each rank, without what changes with every batch. */
-  readonly #told = new Map<number, string>();
-  /** The width that was told last of each rank. */
+  /** What readers were last sent of each rank, without what changes with every batch. */
+  readonly #sent = new Map<number, string>();
+  /** The block size that was last reported of each rank. */
   readonly #observed = new Map<number, string>();
   #wanted: readonly RankSource[] = [];
   #instanceId = '';
@@ -74,7 +74,7 @@ export class EngineEventReader implements Relay {
   #loading: Promise<Loaded> | undefined;
   #arranging: Promise<void> = Promise.resolve();
   #turn: Promise<unknown> = Promise.resolve();
-  #trouble = '';
+  #problem = '';
   #isClosed = false;
 
   constructor(options: EngineEventReaderOptions, modules: EngineEventReaderModules) {
@@ -114,8 +114,8 @@ export class EngineEventReader implements Relay {
       this.#observed.delete(source.rank);
       reader.startOver('the engine was restarted');
     }
-    // Who restarts is told the name by that.
-    if (this.#log.streamId === streamId) this.#log.tellName();
+    // A restart has sent the name already.
+    if (this.#log.streamId === streamId) this.#log.sendName();
   }
 
   /** Idempotent; may be called with the same list at every probe round. The first source of a rank counts. */
@@ -145,7 +145,7 @@ export class EngineEventReader implements Relay {
       const status = this.#running.get(rank)?.reader.status ?? {
         rank,
         picture: 'none',
-        reason: this.#trouble === '' ? 'its events are not read yet' : this.#trouble,
+        reason: this.#problem === '' ? 'its events are not read yet' : this.#problem,
         blockCount: 0,
       };
       // Why an endpoint is silent says more than that it is.
@@ -177,10 +177,10 @@ export class EngineEventReader implements Relay {
     await Promise.all(old.map(({ reader }) => reader.close()));
     for (const { source } of old) {
       this.#running.delete(source.rank);
-      this.#told.delete(source.rank);
+      this.#sent.delete(source.rank);
       this.#observed.delete(source.rank);
     }
-    if (old.length > 0) this.#log.reset('the engine tells its events elsewhere now');
+    if (old.length > 0) this.#log.reset('the engine publishes its events elsewhere now');
     if (this.#isClosed || wanted.length === 0) return;
     try {
       this.#loading ??= this.#load();
@@ -190,7 +190,7 @@ export class EngineEventReader implements Relay {
       }
     } catch (error) {
       this.#loading = undefined;
-      this.#trouble = `KV events cannot be read on this machine: ${describeError(error)}`;
+      this.#problem = `KV events cannot be read on this machine: ${describeError(error)}`;
       this.#modules.logger.error({ error }, 'KV events cannot be read on this machine.');
     }
   }
@@ -222,7 +222,7 @@ export class EngineEventReader implements Relay {
             inTurn: this.#inTurn,
           });
     this.#running.set(source.rank, { source, reader, cache });
-    this.#tellStatus(source.rank);
+    this.#sendStatus(source.rank);
     reader.start();
   }
 
@@ -231,10 +231,10 @@ export class EngineEventReader implements Relay {
     return {
       onApplied: (applied) => this.#onApplied(source, applied),
       onDropped: (reason) => {
-        this.#told.set(rank, this.#describe(rank));
+        this.#sent.set(rank, this.#describe(rank));
         this.#log.reset(`rank ${rank}: ${reason}`);
       },
-      onStatus: () => this.#tellStatus(rank),
+      onStatus: () => this.#sendStatus(rank),
       onPublisherRestart: () => {
         this.#observed.delete(rank);
         this.#modules.onPublisherRestart(rank);
@@ -246,7 +246,7 @@ export class EngineEventReader implements Relay {
   #onApplied(source: RankSource, applied: AppliedBatch): void {
     const { rank } = source;
     // What a change of another group means, readers must know before it.
-    if (applied.hasNewGroups === true) this.#tellStatus(rank);
+    if (applied.hasNewGroups === true) this.#sendStatus(rank);
     const parts = cutChanges(applied.changes);
     for (const [at, part] of parts.entries()) {
       // Its place in a cache view is complete with the last part.
@@ -265,15 +265,15 @@ export class EngineEventReader implements Relay {
     });
   }
 
-  #tellStatus(rank: number): void {
+  #sendStatus(rank: number): void {
     const described = this.#describe(rank);
-    if (this.#told.get(rank) === described) return;
-    this.#told.set(rank, described);
+    if (this.#sent.get(rank) === described) return;
+    this.#sent.set(rank, described);
     const status = this.#running.get(rank)?.reader.status;
     if (status !== undefined) this.#log.rankState(status);
   }
 
-  /** What of a rank's status is told when it changes: not its counts. */
+  /** What of a rank's status readers get when it changes: not its counts. */
   #describe(rank: number): string {
     const status = this.#running.get(rank)?.reader.status;
     const groups = JSON.stringify(status?.cacheGroups ?? []);

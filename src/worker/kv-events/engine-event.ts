@@ -40,11 +40,11 @@ export class EngineEvent {
   /** Where `extra_keys` and `block_mm_infos` start in the payload; -1 when they are not there or null. */
   extraKeysAt = -1;
   mediaInfosAt = -1;
-  /** First block whose identity the event does not tell in full, apart from its extra keys. */
+  /** First block whose identity the event does not give in full, apart from its extra keys. */
   unidentifiedFrom: number = Number.POSITIVE_INFINITY;
   /** A removal that names no tier, from an engine that has several. */
   everyTier = false;
-  /** The event in short, where its fields do not tell it. */
+  /** The event in short, where its fields do not show it. */
   words: string | undefined;
   /** The width is not in the event: it proves nothing. */
   widthAssumed = false;

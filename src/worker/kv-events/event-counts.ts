@@ -27,13 +27,13 @@ export const EVENT_RESULTS = [
   'non_main_attention',
   /** Its `kv_cache_spec_kind` is not in the list: how its blocks are found again is not known. */
   'unknown_attention_kind',
-  /** It names a cache group other than 0 whose kind no store has told. */
+  /** It names a cache group other than 0 whose kind no store has named. */
   'unlearned_group',
   /** Its block lies elsewhere: `locality` is not `LOCAL`. */
   'remote_locality',
   /** Its `medium` is not in the list, so that there is no tier for it. */
   'unknown_medium',
-  /** A block depends on media or other extra keys that the event does not tell in full; kept out, and what follows it. */
+  /** A block depends on media or other extra keys that the event does not give in full; kept out, and what follows it. */
   'media_identity_unknown',
   /** It follows a block that is kept out, and is kept out therefore. */
   'hidden_parent',

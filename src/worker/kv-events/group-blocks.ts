@@ -369,7 +369,7 @@ export class GroupBlocks {
       mirror.tokensPerBlock(at) !== plan.tokensPerBlock &&
       (mirror.tiers(at) & tierBit('device')) === 0;
     if (!yields) return false;
-    this.#tellGone(at);
+    this.#reportGone(at);
     mirror.remove(at);
     return true;
   }
@@ -392,7 +392,7 @@ export class GroupBlocks {
     return same ? undefined : 'ambiguous_salt';
   }
 
-  /** Keeps the blocks of an event from the given one on out of all that is told, but remembers them. */
+  /** Keeps the blocks of an event from the given one on out of all that is reported, but remembers them. */
   #hideFrom(start: number, event: EngineEvent, tier: Tier, why: EventResult): void {
     const { hashes, hashCount, tokensPerBlock } = event;
     const mirror = this.#mirror;
@@ -404,7 +404,7 @@ export class GroupBlocks {
       const hi = hashes[2 * i + 1] ?? 0;
       const at = mirror.find(lo, hi);
       if (at >= 0) {
-        this.#tellGone(at);
+        this.#reportGone(at);
         mirror.hide(at);
         this.#addTier(at, tier, countable(event));
       } else if (!mirror.add(lo, hi, 0, 0, 0, traits)) {
@@ -447,7 +447,7 @@ export class GroupBlocks {
         results.add('copy_left');
         continue;
       }
-      this.#tellGone(at, gone);
+      this.#reportGone(at, gone);
       const left = mirror.tiers(at) & ~gone;
       if (left === 0) mirror.remove(at);
       else mirror.setTiers(at, left);
@@ -455,8 +455,8 @@ export class GroupBlocks {
     }
   }
 
-  /** Tells that a block is gone from tiers, from all it is in unless told which. */
-  #tellGone(at: number, tiers: number = this.#mirror.tiers(at)): void {
+  /** Reports that a block is gone from tiers: from all it is in unless some are named. */
+  #reportGone(at: number, tiers: number = this.#mirror.tiers(at)): void {
     if (this.#mirror.hidden(at)) return;
     for (const tier of TIERS) {
       if ((tiers & tierBit(tier)) === 0) continue;
@@ -484,7 +484,7 @@ const EVERY_TIER = (1 << TIERS.length) - 1;
 
 /**
  * Whether the tokens are those of the hashes: all of each block, and at most
- * the start of one more. vLLM's sparse groups tell the tokens of blocks that
+ * the start of one more. vLLM's sparse groups name the tokens of blocks that
  * they leave out as well, so that nobody knows which hash is whose.
  */
 function tokensMatch(event: EngineEvent): boolean {

@@ -3,7 +3,7 @@ import type { HashWords } from '../../core/blocks/packed-hashes.js';
 import type { EngineEvent } from './engine-event.js';
 import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
 
-/** What Dynamo's workers put in front of a salt, so that it is told apart from other extra keys. */
+/** What Dynamo's workers put in front of a salt, to distinguish it from other extra keys. */
 const SALT_PREFIX = 'dynamo-cache-salt:';
 /** What Dynamo's workers make of a media hash: its sixteen digits and zeros up to the length of vLLM's own. */
 const MEDIA_MARKER = /^[0-9a-fA-F]{16}0{48}$/;
@@ -14,7 +14,7 @@ const MAX_PER_BLOCK = 256;
 
 /** What the extra keys of a store come to. */
 export interface BlockExtras {
-  /** Cache salt that only the extra keys tell; undefined when they tell none. */
+  /** Cache salt that only the extra keys have; undefined when they have none. */
   readonly cacheSalt: string | undefined;
   /** Per block the hashes of its media; undefined when no block has any. */
   readonly media: readonly (readonly HashWords[])[] | undefined;
@@ -53,7 +53,7 @@ export function readExtras(
   const media = event.mediaInfosAt < 0 ? [] : readMediaInfos(reader, event);
   let unknownFrom = media?.indexOf(undefined) ?? 0;
   if (unknownFrom < 0) unknownFrom = Number.POSITIVE_INFINITY;
-  const told = (media ?? []).map((hashes) => hashes ?? []);
+  const given = (media ?? []).map((hashes) => hashes ?? []);
 
   let cacheSalt: string | undefined;
   if (event.extraKeysAt >= 0) {
@@ -72,13 +72,13 @@ export function readExtras(
         salt = cacheSalt ?? '';
       }
       const unattributed = keys.words.filter((word) => withoutPrefix(word) !== salt).length;
-      const hashes = told[block] ?? [];
-      if (hashes.length === 0 && keys.media.length > 0) told[block] = [...keys.media];
+      const hashes = given[block] ?? [];
+      if (hashes.length === 0 && keys.media.length > 0) given[block] = [...keys.media];
       if (unattributed + keys.others > hashes.length) unknownFrom = block;
     }
   }
-  const some = told.some((hashes) => hashes !== undefined && hashes.length > 0);
-  const filled = some ? Array.from({ length: event.hashCount }, (_, block) => told[block] ?? []) : undefined;
+  const some = given.some((hashes) => hashes !== undefined && hashes.length > 0);
+  const filled = some ? Array.from({ length: event.hashCount }, (_, block) => given[block] ?? []) : undefined;
   return { cacheSalt, media: filled, unknownFrom };
 }
 

@@ -35,7 +35,7 @@ for (const [head, size] of [
  * A cursor over one MessagePack payload (msgpack.org, spec of 2013). It builds
  * no values but those asked for, never reads past the end, and takes no claimed
  * length that the remaining bytes could not hold. Whatever is wrong with the
- * bytes is told by an `UnreadableError`.
+ * bytes throws an `UnreadableError`.
  */
 export class MsgpackReader {
   /** Index of the next byte. */
@@ -205,7 +205,7 @@ export class MsgpackReader {
     for (; i < count; i++) target[i] = this.readUint32();
   }
 
-  /** Goes over one value, whatever it is, and tells nothing of it. */
+  /** Goes over one value, whatever it is, and returns nothing of it. */
   skip(): void {
     this.#skip(0);
   }

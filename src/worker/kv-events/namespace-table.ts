@@ -1,7 +1,7 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
 import type { HashWords } from '../../core/blocks/packed-hashes.js';
 
-/** Namespaces at a time unless told otherwise. A salt may be new with every request. */
+/** Namespaces at a time by default. A salt may be new with every request. */
 const MAX_NAMESPACES = 65_536;
 /** Characters of all their names: 256 for each on average, which take 64 MiB as keys and values at two bytes each. */
 const MAX_CHARS = 256 * MAX_NAMESPACES;
@@ -28,7 +28,7 @@ export class NamespaceTable {
   /** New namespaces until the next sweep may be, so that a full table is not swept for each that it refuses. */
   #pause = 0;
 
-  /** `isUsed` tells whether any block is still in a namespace; `maxNamespaces` are held at a time, default 65,536. */
+  /** `isUsed` says whether any block is still in a namespace; `maxNamespaces` are held at a time, default 65,536. */
   constructor(
     options: { readonly maxNamespaces?: number },
     modules: { readonly hasher: BlockHasher; readonly isUsed: (id: number) => boolean },

@@ -41,7 +41,7 @@ export class PublisherLink {
   #subscription: Subscription | undefined;
   #receiving: Promise<void> = Promise.resolve();
   #onRoom: (() => void) | undefined;
-  /** Of the socket: what an older one tells late does not count. */
+  /** Of the socket: what an older one reports late does not count. */
   #generation = 0;
   /** A socket that binds may have several publishers. */
   #linksUp = 0;

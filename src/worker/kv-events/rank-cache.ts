@@ -14,18 +14,18 @@ import type { CachePiece } from './relay-log.js';
 import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
-/** Blocks that a cache view holds unless told otherwise: about half a GiB. */
+/** Blocks that a cache view holds by default: about half a GiB. */
 const DEFAULT_MAX_BLOCKS = 16_777_216;
 /** Why hits are not exact in a model without full attention. */
 const GUESSED =
   'it has no full attention, and its events do not say which blocks of a prompt it keeps, nor do its hashes: they are taken for the last ones';
-/** Hashes of a snapshot piece unless told otherwise: 64 KiB. */
+/** Hashes of a snapshot piece by default: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
 export interface RankCacheOptions {
   /** Blocks that are held at most, those that are kept out included; default 16,777,216. */
   readonly maxBlocks?: number;
-  /** Different pairs of LoRA name and cache salt whose blocks are told at a time; default 65,536. */
+  /** Different pairs of LoRA name and cache salt whose blocks are tracked at a time; default 65,536. */
   readonly maxNamespaces?: number;
 }
 
@@ -34,7 +34,7 @@ export interface RankCacheModules {
   readonly counts: EventCounts;
 }
 
-/** A block size as an engine's own event tells it. */
+/** A block size as an engine's own event has it. */
 export interface ObservedWidth {
   readonly tokensPerBlock: number;
   readonly unit: 'token' | 'bigram';
@@ -58,14 +58,14 @@ export interface AppliedBatch {
   readonly orphans: number;
   /** Why the payload, or a part of it, could not be read; absent when it could. */
   readonly problem?: string;
-  /** The KV cache groups are others than before: readers are told before the changes. */
+  /** The KV cache groups are others than before: readers get them before the changes. */
   readonly hasNewGroups?: true;
   /** Another group is the main one now: the changes clear readers and give them everything again. */
-  readonly isRetold?: true;
+  readonly isRepeated?: true;
 }
 
 /**
- * What one data-parallel rank of an engine holds, by its own events. It tells
+ * What one data-parallel rank of an engine holds, by its own events. It reports
  * no block that the rank may not hold, or may hold for another identity than
  * tokens, LoRA, salt and media say.
  */
@@ -84,7 +84,7 @@ export class RankCache {
   #settled: readonly CacheGroup[] = [];
   #hasDeferred = false;
   #hasNewGroups = false;
-  #isRetold = false;
+  #isRepeated = false;
   #isGuessed = false;
   /** Blocks of the engine on its device, all groups; Infinity when it is not known. */
   #capacityBlocks = Number.POSITIVE_INFINITY;
@@ -112,7 +112,7 @@ export class RankCache {
     this.#main = this.#makeBlocks();
   }
 
-  /** Blocks that are told, all groups; one in several tiers, or copies of one, count once. */
+  /** Blocks that readers know of, all groups; one in several tiers, or copies of one, count once. */
   get size(): number {
     return this.#sum((blocks) => blocks.size - blocks.hiddenCount);
   }
@@ -211,19 +211,19 @@ export class RankCache {
     this.#checkCopies();
     const observed = this.#observed;
     const orphans = this.#orphans;
-    const isRetold = this.#isRetold;
+    const isRepeated = this.#isRepeated;
     const hasNewGroups = this.#hasNewGroups;
     this.#observed = undefined;
     this.#orphans = 0;
     this.#hasDeferred = false;
-    this.#isRetold = false;
+    this.#isRepeated = false;
     this.#hasNewGroups = false;
     return {
       changes: this.#writer.take(),
       orphans,
       ...(observed === undefined ? {} : { observed: this.#withGroups(observed) }),
       ...(hasNewGroups ? { hasNewGroups } : {}),
-      ...(isRetold ? { isRetold } : {}),
+      ...(isRepeated ? { isRepeated } : {}),
     };
   }
 
@@ -255,7 +255,7 @@ export class RankCache {
   }
 
   #retell(): void {
-    this.#isRetold = true;
+    this.#isRepeated = true;
     this.#writer.cleared();
     const pieces = this.snapshot();
     for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) this.#writer.piece(piece);
@@ -449,8 +449,8 @@ function inShort(event: EngineEvent): string {
     ['group_idx', event.groupIndex],
     ['kv_cache_spec_kind', event.attentionKind],
   ];
-  const told = fields.filter(([, value]) => value !== undefined);
-  return ['BlockStored', ...told.map(([name, value]) => `${name}=${value}`)].join(' ');
+  const named = fields.filter(([, value]) => value !== undefined);
+  return ['BlockStored', ...named.map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
 /** `group_idx=0 kv_cache_spec_kind=sliding_window kv_cache_spec_sliding_window=128 block_size=32; …`. */

@@ -84,7 +84,7 @@ export class RankKnowledge {
     this.#isBuilding = isBuilding;
   }
 
-  /** Blocks were told whose parents are not known. */
+  /** Blocks were stored whose parents are not known. */
   orphaned(): void {
     this.#hasOrphans = true;
   }
@@ -116,7 +116,7 @@ export class RankKnowledge {
     const reason = this.#isBuilding
       ? 'it is being built from the batches that the engine keeps'
       : this.#hasOrphans
-        ? 'blocks were told that follow one that is not known'
+        ? 'blocks were stored that follow one that is not known'
         : flaw;
     if (approximation !== undefined) return { picture: 'approximate', reason: approximation };
     return reason === undefined ? { picture: 'exact', reason: '' } : { picture: 'partial', reason };

@@ -137,7 +137,7 @@ export class RelayLog {
   }
 
   /** Tells every reader the name of the engine start; what it holds stays. */
-  tellName(): void {
+  sendName(): void {
     this.#append(this.start(true, ''));
   }
 
@@ -247,7 +247,7 @@ class LogReader implements RelayReader {
   #streamId = '';
   /** The next message of the history. */
   #place = 0;
-  /** Rank states before this place are older than what the last `start` told. */
+  /** Rank states before this place are older than what the last `start` said. */
   #statesFrom = 0;
   #resumeFrom: RelayPosition | undefined;
   #snapshot: Iterator<RelayMessage, void, void> | undefined;

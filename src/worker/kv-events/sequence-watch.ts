@@ -1,7 +1,7 @@
 /**
  * Batches whose digests are kept, newest last. A replay overlaps what is known
  * by one batch at least, and live batches that waited behind a replay are
- * recognised as told already.
+ * recognised as read already.
  */
 const KEPT_DIGESTS = 4_096;
 
@@ -15,7 +15,7 @@ export type Judgement = 'first' | 'next' | 'duplicate' | 'gap' | 'past' | 'resta
 
 /**
  * Follows the sequence numbers of one publisher, which grow by one and start
- * again when the engine does; no frame tells that it did. So the digests of
+ * again when the engine does; no frame says that it did. So the digests of
  * the last batches are kept: a number that comes again with other bytes is a
  * restart, with the same bytes a repetition.
  */

@@ -41,7 +41,7 @@ export class StreamCounts {
   batches = 0;
   /** Of these, the ones that a replay gave. */
   replayedBatches = 0;
-  /** Batches that were told again and changed nothing. */
+  /** Batches that came again and changed nothing. */
   duplicates = 0;
   /** Payload bytes of the batches that were applied. */
   bytes = 0;

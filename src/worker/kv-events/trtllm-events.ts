@@ -26,9 +26,9 @@ type Fields = Readonly<Record<string, unknown>>;
 /**
  * Reads the events that TensorRT-LLM's `/kv_cache_events` gives: a JSON array,
  * whose 64-bit numbers may be numbers, decimal strings, bigints or objects
- * with their digits as `value`. They tell no block size, so a block counts as whole
+ * with their digits as `value`. They have no block size, so a block counts as whole
  * when another follows it in the same store, or when it is as wide as those;
- * partial blocks at the end of a prompt are told as well, and left out.
+ * partial blocks at the end of a prompt are published as well, and left out.
  */
 export class TrtllmReader {
   readonly #event = new EngineEvent();
@@ -64,7 +64,7 @@ export class TrtllmReader {
         if (named !== undefined && named !== this.#rank) {
           // What the other rank holds is not known here, and this one holds what it holds.
           problem ??= `events of rank ${named} come with those of rank ${this.#rank}, and only the first rank is read`;
-          this.#tell('ignored', onEvent);
+          this.#emit('ignored', onEvent);
           continue;
         }
         this.#readEvent(fields, onEvent);
@@ -85,7 +85,7 @@ export class TrtllmReader {
     const window = optionalInteger(fields['window_size']);
     if (window === undefined || window === this.#largestWindow) return true;
     if (window < this.#largestWindow) return false;
-    if (this.#largestWindow > 0) this.#tell('cleared', onEvent);
+    if (this.#largestWindow > 0) this.#emit('cleared', onEvent);
     this.#largestWindow = window;
     return true;
   }
@@ -97,10 +97,10 @@ export class TrtllmReader {
     if (type === 'stored') this.#readStored(data, main, onEvent);
     else if (type === 'removed') this.#readRemoved(data, main, onEvent);
     else if (type === 'updated') this.#readUpdated(data, main, onEvent);
-    else this.#tell('ignored', onEvent);
+    else this.#emit('ignored', onEvent);
   }
 
-  #tell(type: EngineEventType, onEvent: (event: EngineEvent) => void): void {
+  #emit(type: EngineEventType, onEvent: (event: EngineEvent) => void): void {
     this.#event.reset(type);
     onEvent(this.#event);
   }
@@ -183,14 +183,14 @@ export class TrtllmReader {
   /** A block that moves between levels is stored in the one and removed from the other. */
   #readUpdated(data: Fields, main: boolean, onEvent: (event: EngineEvent) => void): void {
     if (data['cache_level'] == null) {
-      this.#tell('ignored', onEvent);
+      this.#emit('ignored', onEvent);
       return;
     }
     const levels = fieldsOf(data['cache_level']);
     const from = integerOf(levels['old_value']);
     const to = integerOf(levels['new_value']);
     if (from === to) {
-      this.#tell('ignored', onEvent);
+      this.#emit('ignored', onEvent);
       return;
     }
     for (const [type, level] of [

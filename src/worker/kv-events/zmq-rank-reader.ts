@@ -439,7 +439,7 @@ export class ZmqRankReader implements RankReader {
     }
     if (applied.rank !== undefined && applied.rank !== this.#rank) this.#logRank(applied.rank);
     const isCleared = applied.changes.some(({ type }) => type === 'cleared');
-    if (isCleared && applied.isRetold !== true) this.#knowledge.complete();
+    if (isCleared && applied.isRepeated !== true) this.#knowledge.complete();
     if (applied.orphans > 0) {
       this.#knowledge.orphaned();
       if (isLive && this.#knowledge.isWhole) this.#schedule.healLater(true);

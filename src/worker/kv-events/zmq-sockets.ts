@@ -28,7 +28,7 @@ export interface Sockets {
 export interface ZmqSocketsOptions {
   /**
    * Largest message in bytes; a publisher that announces more is disconnected.
-   * Default 32 MiB: a batch tells the tokens of one engine step, some hundred
+   * Default 32 MiB: a batch has the tokens of one engine step, some hundred
    * KiB at most.
    */
   readonly maxMessageBytes?: number;

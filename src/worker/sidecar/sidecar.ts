@@ -37,7 +37,7 @@ import { type FingerprintModules, fingerprintTokenizer } from './tokens/tokenize
 const DRAIN_MARGIN_MS = 500;
 
 export interface SidecarOptions extends EngineWatchOptions {
-  /** The product's version, told in every report. */
+  /** The product's version, part of every report. */
   readonly version: string;
   /** Where gRPC is served; port 0 picks a free one. */
   readonly listen: Address;
@@ -71,11 +71,11 @@ export interface SidecarAddresses {
   readonly http: Address;
 }
 
-/** Name under which gRPC health tells of the engine itself. */
+/** Name under which gRPC health reports the engine itself. */
 const ENGINE_HEALTH = 'engine';
-/** Name under which gRPC health tells of the reports. */
+/** Name under which gRPC health reports the reports. */
 const CAPABILITIES_HEALTH = 'kvaccord.v1.Capabilities';
-/** Name under which gRPC health tells whether KV events are read. */
+/** Name under which gRPC health reports whether KV events are read. */
 const KV_EVENTS_HEALTH = 'kvaccord.v1.KvEvents';
 
 /**
@@ -142,7 +142,7 @@ export class Sidecar {
       store: this.#store,
       endpoint,
       events,
-      intake: this.#events,
+      kvEvents: this.#events,
       ...(this.#canary === undefined ? {} : { canary: this.#canary }),
     });
     this.#server = new RpcServer({ listen: options.listen }, { clock, logger, random, security });
@@ -164,7 +164,7 @@ export class Sidecar {
       },
     );
     // Every change, also those that no round brings: topology, the drain.
-    this.#store.subscribe(() => this.#tellProbes());
+    this.#store.subscribe(() => this.#setProbes());
     this.#probes.setOffered(() => this.#offers.check());
   }
 
@@ -173,7 +173,7 @@ export class Sidecar {
     const grpc = await this.#server.start();
     try {
       const http = await this.#http.start();
-      this.#tellProbes();
+      this.#setProbes();
       return { grpc, http };
     } catch (error) {
       await this.#server.stop(0);
@@ -189,7 +189,7 @@ export class Sidecar {
     await this.#drain();
   }
 
-  #tellProbes(): void {
+  #setProbes(): void {
     const { instanceId, completeness } = this.#store.current;
     this.#offers.setReport({
       instanceId,
@@ -200,14 +200,17 @@ export class Sidecar {
 
   async #drain(): Promise<void> {
     const timeoutMs = this.#options.drainTimeoutMs ?? 10_000;
-    this.#modules.logger.info({ drain_timeout_ms: timeoutMs }, 'Draining: watchers are told, then it ends.');
+    this.#modules.logger.info(
+      { drain_timeout_ms: timeoutMs },
+      'Draining: watchers get a last report, then it ends.',
+    );
     // Streams that are ended still send what waits, so every reader that keeps up sees this report.
     this.#store.drain();
     const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
     // It may wait a minute for an answer that nobody needs any more.
     await this.#canary?.close();
     await this.#server.stop(graceMs);
-    // After its readers, so that none is told that nothing is read any more.
+    // After its readers, so that none is sent that nothing is read any more.
     await this.#events.close();
     // Last, so that a platform can ask until the end why this is not ready any more.
     await this.#http.stop(Math.min(graceMs, DRAIN_MARGIN_MS));
@@ -230,7 +233,7 @@ export class Sidecar {
     );
     const isReady = view.state === EngineState.READY;
     this.#server.health.setStatus(ENGINE_HEALTH, isReady ? 'SERVING' : 'NOT_SERVING');
-    this.#log.tell(this.#store.current, view.restart);
+    this.#log.log(this.#store.current, view.restart);
     // Not before the first look at the engine: reading starts other programs, and the gate waits for the engine's answer.
     // Again when the engine is ready for the first time: its container may say only then which GPUs it has.
     const isFirstReady = isReady && !this.#wasReady;
@@ -258,7 +261,7 @@ export class Sidecar {
     if (all === this.#observed) return;
     this.#observed = all;
     this.#store.setObservedFacts(observedFacts(all));
-    this.#log.tell(this.#store.current, undefined);
+    this.#log.log(this.#store.current, undefined);
   }
 
   #makeCanary(): Canary | undefined {
@@ -272,7 +275,7 @@ export class Sidecar {
       events: this.#events,
       onReport: (report) => {
         this.#store.setCanary(report);
-        this.#log.tell(this.#store.current, undefined);
+        this.#log.log(this.#store.current, undefined);
       },
       onFault: (fault, reason) => {
         if (fault === 'source') this.#distrustEvents(reason);

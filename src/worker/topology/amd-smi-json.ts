@@ -92,7 +92,7 @@ function linksOf(
         notes.add(`amd-smi topology: unknown link ${plainText(type, 32)} is left out`);
         continue;
       }
-      // Both directions are told; one is kept.
+      // Both directions are listed; one is kept.
       if (!links.has(`${b} ${a}`)) links.set(`${a} ${b}`, GpuLink.create({ a, b, kind }));
     }
   }

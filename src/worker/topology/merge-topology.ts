@@ -16,7 +16,7 @@ export interface NamedPart {
  * index, which each tool and container restarts.
  *
  * - NUMA node and CPUs are the kernel's word (`wholeHost` parts) where it has one.
- * - A GPU cut into MIG slices is told by its slices; they take what holds for
+ * - A GPU cut into MIG slices is reported as its slices; they take what holds for
  *   the whole GPU from it, and its links stay under its uuid.
  * - Lists past their limit are cut, with a note.
  */
@@ -114,13 +114,13 @@ function takeLocality(gpu: Gpu, kernel: Gpu, reader: string, notes: string[]): v
  * GH200, GB200 and MI300A). Then the node that holds its first CPU is meant.
  */
 function correctNumaNode(gpu: Gpu, numaNodes: readonly NumaNode[], notes: string[]): void {
-  const told = numaNodes.find((node) => node.index === gpu.numaNode);
+  const node = numaNodes.find((node) => node.index === gpu.numaNode);
   const firstCpu = firstOfKernelList(gpu.cpuAffinity ?? '');
-  if (told === undefined || told.cpus !== '' || firstCpu === undefined) return;
+  if (node === undefined || node.cpus !== '' || firstCpu === undefined) return;
   const holder = numaNodes.find((node) => kernelListHas(node.cpus, firstCpu));
   if (holder === undefined) return;
   notes.push(
-    `${gpu.uuid || gpu.pciBusId}: NUMA node ${told.index} has no CPUs; ${holder.index}, which holds its CPU ${firstCpu}, is kept`,
+    `${gpu.uuid || gpu.pciBusId}: NUMA node ${node.index} has no CPUs; ${holder.index}, which holds its CPU ${firstCpu}, is kept`,
   );
   gpu.numaNode = holder.index;
 }

@@ -70,7 +70,7 @@ export const nvidiaSmiListReader: TopologyReader = {
   name: 'nvidia-smi-list',
   async read(host: Host, signal: AbortSignal): Promise<TopologyPart> {
     const output = await host.run('nvidia-smi', ['-L'], signal);
-    // That nvidia-smi is not here, or fails, is told once, by nvidia-smi-query.
+    // That nvidia-smi is not here, or fails, is noted once, by nvidia-smi-query.
     if (output === undefined || output.exitCode !== 0) return { topology: Topology.create() };
     const listed = parseNvidiaSmiList(output.stdout);
     if (listed.length === 0 && output.stdout.trim() !== '')

@@ -141,7 +141,7 @@ function linesUp(matrix: Matrix, device: string, fields: readonly string[]): boo
 
 /**
  * The values behind the links. With tabs there is an empty field before the
- * last one, so they are told apart by position from both ends; with spaces only
+ * last one, so they are distinguished by position from both ends; with spaces only
  * by their number.
  */
 function affinityOf(

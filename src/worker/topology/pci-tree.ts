@@ -11,7 +11,7 @@ const HOST_BRIDGE = /^pci[0-9a-f]{4,8}:[0-9a-f]{2}$/i;
 const PCI_DEVICE = /^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/i;
 
 /**
- * The place that a link in `/sys/bus/pci/devices` tells:
+ * The place that a link in `/sys/bus/pci/devices` shows:
  * `../../../devices/pci0000:15/0000:15:01.0/0000:16:00.0`. On ARM the host
  * bridge may stand behind other folders. Undefined when there is none.
  */

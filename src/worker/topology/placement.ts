@@ -38,7 +38,7 @@ export function parseLabels(text: string): Map<string, string> {
 }
 
 /**
- * Node, zone, rack and other topology domains. Sources, the first that tells
+ * Node, zone, rack and other topology domains. Sources, the first that has a value
  * wins: `KV_ACCORD_ZONE`, `KV_ACCORD_RACK`, `KV_ACCORD_NODE_NAME`; the folder
  * `DYN_TOPOLOGY_MOUNT_PATH` (one file for each domain, its name the domain and
  * its text the value, hidden files left out); pod labels

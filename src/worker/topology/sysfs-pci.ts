@@ -18,9 +18,9 @@ const GPU_CLASS = /^0x(?:03|12)[0-9a-f]{4}$/i;
  * NUMA node and CPUs of each GPU, address and NUMA node of each RDMA adapter,
  * and how GPUs hang together and with adapters over PCIe, from sysfs. It shows
  * all GPUs of the host also inside a container, so these only add to GPUs that
- * another reader found, and NVLink or XGMI told there stands above PCIe
+ * another reader found, and NVLink or XGMI found there stands above PCIe
  * (`merge-topology.ts`).
- * The kernel's `numa_node` is -1 where the firmware does not tell, as in many
+ * The kernel's `numa_node` is -1 where the firmware does not set it, as in many
  * virtual machines.
  */
 export const sysfsPciReader: TopologyReader = {

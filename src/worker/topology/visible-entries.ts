@@ -14,7 +14,7 @@ const OLD_MIG_FORM = /^mig-(gpu-[0-9a-f-]+)\/\d+\/\d+$/i;
 
 /**
  * The GPUs that `NVIDIA_VISIBLE_DEVICES` gives to the container. Unset, empty,
- * `void` and `all` tell nothing: with CDI and volume mounts the runtime itself
+ * `void` and `all` say nothing: with CDI and volume mounts the runtime itself
  * sets `void`, and what the container has is what the tools show. `none` is
  * no GPU. Else indices, UUIDs, MIG devices as `0:1` or by UUID, and CDI names
  * such as `nvidia.com/gpu=0`; an entry that names nothing here is noted.
@@ -95,7 +95,7 @@ function selectInOrder(
     }
     if (found.length > 1 && OLD_MIG_FORM.test(entry))
       notes.push(
-        `${variable.name}: ${plainText(entry, 80)} is one of the ${found.length} slices of its GPU; which one cannot be told, so all are kept`,
+        `${variable.name}: ${plainText(entry, 80)} is one of the ${found.length} slices of its GPU; which one is not known, so all are kept`,
       );
     for (const gpu of found) kept.add(gpu);
   }

@@ -9,7 +9,7 @@ import { selectAmd, selectContainer, selectCuda } from './visible-entries.js';
  * `ROCR_VISIBLE_DEVICES`, and then `HIP_VISIBLE_DEVICES` or, where that is not
  * set, `CUDA_VISIBLE_DEVICES`. Links and NICs that touch no GPU that is left,
  * and NUMA nodes that hold none, go too. Whatever an environment variable
- * hides or cannot tell is said in the notes.
+ * hides or does not know is said in the notes.
  */
 export function visibleGpus(
   topology: Topology,
@@ -57,7 +57,7 @@ function withoutTheRest(topology: Topology, foundCount: number): Topology {
   const linked = new Set(links.flatMap(({ a, b }) => [a, b]));
   const nodes = new Set(topology.gpus.flatMap((gpu) => gpu.numaNode ?? []));
   // On a host without any GPU the nodes describe the worker's own CPUs, and
-  // where no GPU tells its node nothing says which ones to leave out.
+  // where no GPU reports its node nothing says which ones to leave out.
   const keepsNodes = foundCount === 0 || (topology.gpus.length > 0 && nodes.size === 0);
   return Topology.create({
     ...topology,

@@ -177,8 +177,8 @@ describe('the groups of a rank', () => {
     const { feed, held, main, window } = setUp();
     feed(store(WINDOW, [1], [10, 11]));
     expect(held()).toEqual([main(10, 11)]);
-    const { isRetold } = feed(store(FULL, [1], [10, 11]), store(FULL, [9], [1, 2]));
-    expect(isRetold).toBe(true);
+    const { isRepeated } = feed(store(FULL, [1], [10, 11]), store(FULL, [9], [1, 2]));
+    expect(isRepeated).toBe(true);
     expect(held()).toEqual([main(10, 11), main(1, 2), window(10, 11)].sort());
   });
 });

@@ -425,7 +425,7 @@ describe('a publisher that misbehaves', () => {
     expect(engine.asked.filter((from) => from === 0).length).toBeLessThanOrEqual(asked + 2);
     await reach(followed, {
       picture: 'partial',
-      reason: 'blocks were told that follow one that is not known',
+      reason: 'blocks were stored that follow one that is not known',
     });
     await agree(engine, followed);
   });

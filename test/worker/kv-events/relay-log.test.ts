@@ -194,7 +194,7 @@ describe('a relay log', () => {
     const reader = told.log.open(undefined, () => {});
     readAll(reader);
     told.log.name('i-2');
-    told.log.tellName();
+    told.log.sendName();
     expect(inShort(readAll(reader))).toEqual(['start i-2 stream-1 resumed']);
     expect(inShort(readAll(told.log.open(undefined, () => {})))).toEqual([
       'start i-2 stream-1',

@@ -133,7 +133,7 @@ describe('MIG slices', () => {
     const environment = { CUDA_VISIBLE_DEVICES: `MIG-${parent}/3/0` };
     expect(seen(environment, cutUp)).toEqual([0, 1]);
     expect(visibleGpus(cutUp, environment).notes).toEqual([
-      `CUDA_VISIBLE_DEVICES: MIG-${parent}/3/0 is one of the 2 slices of its GPU; which one cannot be told, so all are kept`,
+      `CUDA_VISIBLE_DEVICES: MIG-${parent}/3/0 is one of the 2 slices of its GPU; which one is not known, so all are kept`,
     ]);
     const one = Topology.create({ gpus: [slice(1)] });
     expect(visibleGpus(one, environment)).toMatchObject({ gpus: [{ index: 1 }], notes: [] });

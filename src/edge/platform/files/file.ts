@@ -36,12 +36,12 @@ export function findPathProblem(path: string, expected: 'file' | 'folder'): stri
 
 /** Everyday words for the system's error codes, of reading; else the message itself. Follows "it". */
 export function explainSystemError(error: unknown): string {
-  return wordsOf(error, { ENOENT: 'does not exist', ...NOT_PERMITTED('read') });
+  return messageOf(error, { ENOENT: 'does not exist', ...NOT_PERMITTED('read') });
 }
 
 /** The same of writing a file or making a folder. */
 export function explainWriteError(error: unknown): string {
-  return wordsOf(error, {
+  return messageOf(error, {
     ENOENT: 'is in a folder that does not exist',
     EEXIST: 'is there already',
     EROFS: 'is on a file system that is mounted read-only',
@@ -69,7 +69,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EIO: 'is on a device that fails (EIO)',
 };
 
-function wordsOf(error: unknown, words: Readonly<Record<string, string>>): string {
+function messageOf(error: unknown, words: Readonly<Record<string, string>>): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return words[code] ?? WORDS[code] ?? (error instanceof Error ? error.message : String(error));
 }

@@ -21,7 +21,7 @@ export async function replaceTextFile(path: string, text: string): Promise<void>
     }
     await rename(draft, target);
   } catch (error) {
-    // The first error is the one to tell: what fails here fails by it.
+    // The first error is the one to report: what fails here fails by it.
     await rm(draft, { force: true }).catch(() => undefined);
     throw error;
   }

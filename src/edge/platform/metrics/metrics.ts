@@ -6,7 +6,7 @@ import { maxDescriptors } from '../streams/descriptor-watch.js';
 import { droppedLogLines } from '../streams/standard-streams.js';
 
 /**
- * The process's registry, with what every process tells of itself under the
+ * The process's registry, with what every process reports of itself under the
  * names that Prometheus' own libraries use.
  *
  * prom-client could collect these itself, but its histogram of the event loop
@@ -25,7 +25,7 @@ export function createRegistry(about: { readonly version: string }): Registry {
   gauge('nodejs_heap_size_used_bytes', 'Heap in use.', () => process.memoryUsage().heapUsed);
   gauge(
     'process_open_fds',
-    'Open file descriptors; no series where the system does not tell.',
+    'Open file descriptors; no series where the system does not report it.',
     countOpenFiles,
   );
   gauge(
@@ -46,7 +46,7 @@ export function createRegistry(about: { readonly version: string }): Registry {
   );
   new Gauge({
     name: 'kv_accord_build_info',
-    help: 'Always 1; the labels tell what is running.',
+    help: 'Always 1; the labels say what is running.',
     labelNames: ['version', 'node_version'],
     registers,
   }).set({ version: about.version, node_version: process.version }, 1);
@@ -84,7 +84,7 @@ function countOpenFiles(): number | undefined {
     // Less the one that the reading of the folder itself opens.
     return readdirSync('/proc/self/fd').length - 1;
   } catch {
-    // Not Linux: nothing is told rather than something wrong.
+    // Not Linux: nothing is reported rather than something wrong.
     return undefined;
   }
 }

@@ -37,7 +37,7 @@ export class HandshakeWatch {
   }
 }
 
-/** What tells one connection of a server from another; undefined on a Unix socket. */
+/** What distinguishes one connection of a server from another; undefined on a Unix socket. */
 export function peerName({
   remoteAddress,
   remotePort,

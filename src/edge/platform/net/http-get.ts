@@ -8,7 +8,7 @@ import { explainTlsFailure } from './explain-tls-failure.js';
 /** A body that an engine answered, already bounded in size and time. */
 export interface HttpAnswer {
   readonly status: number;
-  /** Lower case, without parameters: `application/json`. Empty when not told. */
+  /** Lower case, without parameters: `application/json`. Empty when not sent. */
   readonly contentType: string;
   readonly body: string;
 }

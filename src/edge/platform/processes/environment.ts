@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 /** Environment variables: name to value. Absent names are undefined. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Set for processes that this program starts of itself (`startSecondaryProcess`): what the first one has told is not told again. */
+/** Set for processes that this program starts of itself (`startSecondaryProcess`): what the first one has logged is not logged again. */
 export const SECONDARY_PROCESS_VARIABLE = 'KVACCORD_SECONDARY_PROCESS';
 
 /** A copy of this process's environment, so that later changes do not show. */

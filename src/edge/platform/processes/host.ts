@@ -67,7 +67,7 @@ export class HostError extends Error {
 export interface HostOptions {
   /** Folder that all paths are below. Default `/`, the machine itself. */
   readonly rootFolder?: string;
-  /** What `Host.environment` tells. */
+  /** What `Host.environment` returns. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Default 20,000, at least 1. */
   readonly commandTimeoutMs?: number;

@@ -47,14 +47,14 @@ export async function loadPart<Part>(
   load: () => Promise<Part>,
   { clock, logger, signal, hasRoom = hasDescriptorRoom }: LoadPartModules,
 ): Promise<Part | undefined> {
-  let hasTold = false;
+  let hasReported = false;
   while (!hasRoom()) {
-    if (!hasTold)
+    if (!hasReported)
       logger.error(
         {},
         `A part of the program waits until ${ROOM} more files can be opened: raise the limit of open files (ulimit -n).`,
       );
-    hasTold = true;
+    hasReported = true;
     await sleep(clock, LOOK_MS, signal);
     if (signal.aborted) return undefined;
   }

@@ -13,10 +13,10 @@ export interface SecondaryProcess extends ProcessLink {
   kill(): void;
 }
 
-/** What is told of a member. */
+/** What is reported of a process. */
 export interface SecondaryProcessEvents {
   readonly onMessage: (message: unknown) => void;
-  /** It is gone, and all that it said has been told; the words are for a log. Called once, and last. */
+  /** It is gone, and all that it sent has been delivered; `how` is for a log. Called once, and last. */
   readonly onEnd: (how: string) => void;
 }
 
@@ -37,27 +37,27 @@ export function startSecondaryProcess({ onMessage, onEnd }: SecondaryProcessEven
   const worker = cluster.fork({ [SECONDARY_PROCESS_VARIABLE]: '1' });
   let how: string | undefined;
   let isDisconnected = false;
-  let isTold = false;
-  const tellEnd = (): void => {
-    if (isTold || how === undefined || !isDisconnected) return;
-    isTold = true;
+  let isReported = false;
+  const reportEnd = (): void => {
+    if (isReported || how === undefined || !isDisconnected) return;
+    isReported = true;
     onEnd(how);
   };
   worker.on('message', onMessage);
   worker.once('disconnect', () => {
     isDisconnected = true;
-    tellEnd();
+    reportEnd();
   });
   worker.once('exit', (code: number | null, signal: string | null) => {
     how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
-    tellEnd();
+    reportEnd();
   });
   worker.on('error', (error: Error) => {
-    // Other errors are those of a channel whose end is told in a moment.
+    // Other errors are those of a channel whose end is reported in a moment.
     if (worker.process.pid !== undefined) return;
     how = `could not be started: ${error.message}`;
     isDisconnected = true;
-    tellEnd();
+    reportEnd();
   });
   return {
     send: (message, onWritten) => {

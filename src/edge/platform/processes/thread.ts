@@ -8,7 +8,7 @@ export interface Thread {
   stop(): Promise<void>;
 }
 
-/** What is told of a thread. */
+/** What is reported of a thread. */
 export interface ThreadEvents {
   readonly onMessage: (message: unknown) => void;
   /** It is gone, of itself or stopped; the reason is for a log. Called once, and last. */

@@ -56,7 +56,7 @@ export class BoundedOutput {
   #retry: Timer | undefined;
   #droppedLines = 0;
   #untold: LostLines | undefined;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #loggedMs = Number.NEGATIVE_INFINITY;
   #onLost: ((lost: LostLines) => void) | undefined;
   readonly #onEmpty: (() => void)[] = [];
 
@@ -136,7 +136,7 @@ export class BoundedOutput {
     }
     if (this.#waiting.length > 0) return;
     for (const resolve of this.#onEmpty.splice(0)) resolve();
-    this.#tellLost();
+    this.#logLost();
   }
 
   #setApart(piece: Piece): void {
@@ -159,7 +159,7 @@ export class BoundedOutput {
       return;
     }
     if (error !== undefined) {
-      // Nothing else can be done about it: where it would be told is what fails.
+      // Nothing else can be done about it: where it would be logged is what fails.
       this.#isCut = this.#offset > 0 || piece.bytes[0] === LINE_FEED[0];
       this.#drop(piece, error.message);
     }
@@ -174,12 +174,12 @@ export class BoundedOutput {
   }
 
   /** Only when the reader has caught up, so that the notice is not lost as well. */
-  #tellLost(): void {
+  #logLost(): void {
     const lost = this.#untold;
     if (lost === undefined || lost.count === 0 || !this.#isTaken || this.#onLost === undefined) return;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#toldMs < NOTICE_INTERVAL_MS) return;
-    this.#toldMs = nowMs;
+    if (nowMs - this.#loggedMs < NOTICE_INTERVAL_MS) return;
+    this.#loggedMs = nowMs;
     this.#untold = undefined;
     this.#onLost(lost);
   }

@@ -23,18 +23,18 @@ export function watchDescriptors(modules: {
   readonly tryDescriptor?: TryDescriptor;
 }): () => void {
   const { clock, logger, tryDescriptor = openNull } = modules;
-  let toldMs: number | undefined;
+  let loggedMs: number | undefined;
   let timer: Timer;
   const check = (): void => {
     const code = tryDescriptor();
     const nowMs = clock.monotonicMs();
-    if (code === undefined && toldMs !== undefined) {
-      toldMs = undefined;
+    if (code === undefined && loggedMs !== undefined) {
+      loggedMs = undefined;
       logger.info({}, 'Files can be opened again; connections are accepted.');
     }
-    if (code !== undefined && (toldMs === undefined || nowMs - toldMs >= REPEAT_MS)) {
-      toldMs = nowMs;
-      logger.error({ code }, wordsOf(code));
+    if (code !== undefined && (loggedMs === undefined || nowMs - loggedMs >= REPEAT_MS)) {
+      loggedMs = nowMs;
+      logger.error({ code }, messageOf(code));
     }
     timer = clock.setTimer(CHECK_MS, check);
   };
@@ -56,7 +56,7 @@ export function maxDescriptors(): number | undefined {
 /** Read early: when it matters, no file can be opened. Node raises it to the hard limit by itself. */
 const LIMIT: number | undefined = maxDescriptors();
 
-function wordsOf(code: string): string {
+function messageOf(code: string): string {
   if (code === 'ENFILE')
     return 'New connections are closed: this machine has as many files open as it may (sysctl fs.file-max).';
   const limit = LIMIT === undefined ? 'as many files open as it may' : `all of its ${LIMIT} files open`;

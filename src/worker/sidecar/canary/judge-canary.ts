@@ -12,7 +12,7 @@ export interface CanaryTrial {
   readonly counts: CanaryCounts;
   /** Why its KV events cannot be looked at; empty when they are read. */
   readonly eventsReason: string;
-  /** The width of the blocks that were seen, else of those that the report tells; undefined while neither is known. */
+  /** The width of the blocks that were seen, else of those that the report has; undefined while neither is known. */
   readonly tokensPerBlock: number | undefined;
   /** Blocks under the prompt's own hashes on its rank, and blocks on this rank that are not the prompt's. */
   readonly ownBlocks: number;
@@ -114,7 +114,7 @@ function find(trial: CanaryTrial, predicted: number | undefined, promptBlocks: n
 /** Whether the blocks of the prompt came by the events that are read; undefined when they did. */
 function findBlocks(trial: CanaryTrial, promptBlocks: number): Finding | undefined {
   const { door, ownBlocks, otherBlocks, strayRank, counts, eventSource, promptTokens = 0 } = trial;
-  // Of a prompt that ends with a block, some engines tell the last one with the next token only.
+  // Of a prompt that ends with a block, some engines publish the last one with the next token only.
   const least = Math.min(promptBlocks, Math.floor((promptTokens - 1) / (trial.tokensPerBlock ?? 1)));
   if (ownBlocks >= least) return undefined;
   if (strayRank !== undefined) {

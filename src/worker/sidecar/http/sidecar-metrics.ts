@@ -16,7 +16,7 @@ export interface SidecarMetricsModules {
   readonly store: ReportStore;
   readonly endpoint: CapabilitiesEndpoint;
   readonly events: KvEventsEndpoint;
-  readonly intake: KvEventsController;
+  readonly kvEvents: KvEventsController;
   /** Absent where none is sent; then it has no series. */
   readonly canary?: Canary;
 }
@@ -41,7 +41,7 @@ export interface SidecarMetricsModules {
  * | `canary_requests_total{path}` | prompts of the canary that the engine was sent |
  *
  * Labels come from closed lists: the names of the probes and of their failures.
- * What the KV events tell is in `kv-events-metrics.ts`.
+ * What the KV events give is in `kv-events-metrics.ts`.
  */
 export class SidecarMetrics {
   readonly #rounds: Counter;
@@ -49,7 +49,7 @@ export class SidecarMetrics {
   readonly #results: Counter<'probe' | 'result'>;
   readonly #durations: Histogram<'probe'>;
 
-  constructor({ registry, store, endpoint, events, intake, canary }: SidecarMetricsModules) {
+  constructor({ registry, store, endpoint, events, kvEvents, canary }: SidecarMetricsModules) {
     const registers = [registry];
     this.#rounds = new Counter({
       name: 'kv_accord_probe_rounds_total',
@@ -102,7 +102,7 @@ export class SidecarMetrics {
     gauge('report_conflicts', 'Values that differ between sources.', () => report().conflicts.length);
     gauge('watchers', 'Open WatchCapabilities streams.', () => endpoint.watchers);
     gauge('kv_event_subscribers', 'Open KvEvents streams.', () => events.subscribers);
-    registerEventMetrics(registry, intake);
+    registerEventMetrics(registry, kvEvents);
     if (canary !== undefined) registerCanaryMetrics(registry, canary);
   }
 

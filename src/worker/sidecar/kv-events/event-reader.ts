@@ -15,6 +15,6 @@ export interface EventReader extends Relay {
   readonly counts: Pick<EventCounts, 'entries'>;
   /** What happened on the streams since the start. */
   readonly streamCounts: StreamCounts;
-  /** Ends every connection. Readers are told nothing more. */
+  /** Ends every connection. Readers get nothing more. */
   close(): Promise<void>;
 }

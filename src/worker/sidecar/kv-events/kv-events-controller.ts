@@ -10,7 +10,7 @@ import type { EventReader } from './event-reader.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
 import { SwitchedRelay } from './switched-relay.js';
 
-/** What a feed is given by the sidecar. */
+/** What the sidecar gives a reader of events. */
 export interface EventReaderModules {
   readonly clock: Clock;
   readonly random: Random;
@@ -26,7 +26,7 @@ export interface EventReaderModules {
 /** How KV events are read. */
 export interface EventReading {
   readonly settings: EventSettings;
-  /** Makes the feed. Asked when there is something to read, for it brings ZeroMQ along. */
+  /** Makes the reader. Asked when there is something to read, for it brings ZeroMQ along. */
   readonly loadReader: (modules: EventReaderModules) => Promise<EventReader>;
 }
 
@@ -39,7 +39,7 @@ interface Wanted {
 }
 
 /**
- * Has the KV events of the engine read that the reports tell of: which sources,
+ * Has the KV events of the engine read that the reports name: which sources,
  * and of which of its starts. An engine that misses a few rounds is read on; its
  * sockets show by themselves when it goes.
  */
@@ -51,9 +51,9 @@ export class KvEventsController {
   #reason: string;
   #instanceId: string;
   #capacityBlocks: number | undefined;
-  #feed: EventReader | undefined;
+  #reader: EventReader | undefined;
   #loading: Promise<void> | undefined;
-  /** Why there can be no feed. */
+  /** Why there can be no reader. */
   #failure: string | undefined;
   #isClosed = false;
   /** Sources that were found to be of another engine, and how. */
@@ -82,9 +82,9 @@ export class KvEventsController {
     return this.#relay;
   }
 
-  /** The feed; undefined before the first source. */
-  get feed(): EventReader | undefined {
-    return this.#feed;
+  /** The reader; undefined before the first source. */
+  get reader(): EventReader | undefined {
+    return this.#reader;
   }
 
   /** What is read now. */
@@ -113,7 +113,7 @@ export class KvEventsController {
     }
     const { totalKvBlocks } = report.capacity ?? {};
     this.#capacityBlocks = totalKvBlocks === undefined ? undefined : Number(totalKvBlocks);
-    this.#feed?.setCapacity(this.#capacityBlocks);
+    this.#reader?.setCapacity(this.#capacityBlocks);
     const plan = planEvents(this.#reading.settings, report);
     if (plan.type === 'read' && this.#failure !== undefined) this.#readNothing(instanceId, this.#failure);
     else if (plan.type === 'read')
@@ -121,7 +121,7 @@ export class KvEventsController {
     else if (plan.type === 'nothing' || !isKnown) this.#readNothing(instanceId, plan.reason);
   }
 
-  /** The sources that are read are another engine's: nothing of them is told any more, until the engine or they change. */
+  /** The sources that are read are another engine's: nothing of them is relayed any more, until the engine or they change. */
   distrust(reason: string): void {
     if (this.#wanted === undefined) return;
     this.#distrusted = { wanted: JSON.stringify(this.#wanted), reason };
@@ -137,7 +137,7 @@ export class KvEventsController {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#loading;
-    await this.#feed?.close();
+    await this.#reader?.close();
   }
 
   #read(wanted: Wanted, loadReader: EventReading['loadReader']): void {
@@ -149,7 +149,7 @@ export class KvEventsController {
     const isSame = key === JSON.stringify(this.#wanted);
     this.#wanted = wanted;
     if (isSame) return;
-    if (this.#feed !== undefined) this.#apply(this.#feed, wanted);
+    if (this.#reader !== undefined) this.#apply(this.#reader, wanted);
     else this.#loading ??= this.#load(loadReader);
   }
 
@@ -160,20 +160,20 @@ export class KvEventsController {
     this.#reason = reason;
     if (isSame) return;
     this.#relay.fallSilent({ instanceId, reason });
-    this.#feed?.setSources([]);
+    this.#reader?.setSources([]);
   }
 
-  #apply(feed: EventReader, { instanceId, sources }: Wanted): void {
-    feed.setInstance(instanceId);
-    feed.setCapacity(this.#capacityBlocks);
-    feed.setSources(sources);
-    this.#relay.follow(feed);
+  #apply(reader: EventReader, { instanceId, sources }: Wanted): void {
+    reader.setInstance(instanceId);
+    reader.setCapacity(this.#capacityBlocks);
+    reader.setSources(sources);
+    this.#relay.follow(reader);
   }
 
   async #load(loadReader: EventReading['loadReader']): Promise<void> {
     const { logger } = this.#modules;
     try {
-      this.#feed = await loadReader(this.#modules);
+      this.#reader = await loadReader(this.#modules);
     } catch (error) {
       // Such as a platform that ZeroMQ has no build for: nothing that another attempt would change.
       this.#failure = `KV events cannot be read: ${describeError(error)}`;
@@ -181,6 +181,6 @@ export class KvEventsController {
       if (this.#wanted !== undefined) this.#readNothing(this.#wanted.instanceId, this.#failure);
       return;
     }
-    if (this.#wanted !== undefined && !this.#isClosed) this.#apply(this.#feed, this.#wanted);
+    if (this.#wanted !== undefined && !this.#isClosed) this.#apply(this.#reader, this.#wanted);
   }
 }

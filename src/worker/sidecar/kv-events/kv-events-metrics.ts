@@ -21,7 +21,7 @@ import type { KvEventsController } from './kv-events-controller.js';
  * asks for them: an event costs no work here. Labels come from closed lists and
  * from the ranks that are read now.
  */
-export function registerEventMetrics(registry: Registry, intake: KvEventsController): void {
+export function registerEventMetrics(registry: Registry, controller: KvEventsController): void {
   const registers = [registry];
   const counter = (
     name: string,
@@ -36,7 +36,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
       registers,
       collect() {
         this.reset();
-        const totals = intake.feed === undefined ? {} : read(intake.feed.streamCounts);
+        const totals = controller.reader === undefined ? {} : read(controller.reader.streamCounts);
         for (const [value, total] of Object.entries(totals)) {
           this.inc(label === undefined ? {} : { [label]: value }, total);
         }
@@ -50,7 +50,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
     registers,
     collect() {
       this.reset();
-      for (const { type, result, total } of intake.feed?.counts.entries() ?? []) {
+      for (const { type, result, total } of controller.reader?.counts.entries() ?? []) {
         this.inc({ type, result }, total);
       }
     },
@@ -78,15 +78,15 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
   counter('kv_disconnects_total', 'Connections to publishers that were lost.', undefined, (counts) => ({
     all: counts.disconnects,
   }));
-  new LagHistogram(registry, () => intake.feed?.streamCounts);
+  new LagHistogram(registry, () => controller.reader?.streamCounts);
   new Gauge({
     name: 'kv_accord_kv_picture',
-    help: 'Always 1; the label tells how much is known of what the rank holds.',
+    help: 'Always 1; the label says how much is known of what the rank holds.',
     labelNames: ['rank', 'picture'],
     registers,
     collect() {
       this.reset();
-      for (const { rank, picture } of intake.relay.ranks) this.set({ rank, picture }, 1);
+      for (const { rank, picture } of controller.relay.ranks) this.set({ rank, picture }, 1);
     },
   });
   new Gauge({
@@ -96,7 +96,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
     registers,
     collect() {
       this.reset();
-      for (const { rank, awaitsFirstBatch } of intake.relay.ranks) {
+      for (const { rank, awaitsFirstBatch } of controller.relay.ranks) {
         this.set({ rank }, awaitsFirstBatch === true ? 1 : 0);
       }
     },
@@ -108,7 +108,7 @@ export function registerEventMetrics(registry: Registry, intake: KvEventsControl
     registers,
     collect() {
       this.reset();
-      for (const { rank, blockCount } of intake.relay.ranks) this.set({ rank }, blockCount);
+      for (const { rank, blockCount } of controller.relay.ranks) this.set({ rank }, blockCount);
     },
   });
 }
@@ -126,7 +126,7 @@ class LagHistogram extends Histogram {
     this.#read = read;
   }
 
-  /** What prom-client makes every answer of, although its types do not tell. */
+  /** What prom-client makes every answer of, although its types do not show it. */
   async getForPromString(): Promise<object> {
     const { lagBuckets = [], lagCount = 0, lagSumMs = 0 } = this.#read() ?? {};
     let below = 0;

@@ -17,7 +17,7 @@ const MAX_SUBSCRIBERS = 128;
 /** Longest `resume_stream_id` that is read; ours have 32 characters. */
 const MAX_STREAM_ID_CHARS = 512;
 
-/** The service with messages that are bytes already, so that what many are told is written once. */
+/** The service with messages that are bytes already, so that what many are sent is written once. */
 export const ENCODED_KV_EVENTS_SERVICE: ServiceDefinition = {
   subscribe: { ...KvEventsService.subscribe, responseSerialize: (bytes: Buffer) => bytes },
 };
@@ -32,8 +32,8 @@ export interface KvEventsServiceOptions {
 
 /**
  * `kvaccord.v1.KvEvents`: what the worker holds, then every change. A
- * subscriber is only a place in the relay's history: it is told the next
- * message when it has taken the last, and one that falls too far behind is told
+ * subscriber is only a place in the relay's history: it is sent the next
+ * message when it has taken the last, and one that falls too far behind is sent
  * to restart.
  */
 export class KvEventsEndpoint {

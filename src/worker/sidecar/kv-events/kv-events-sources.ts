@@ -8,7 +8,7 @@ import { isEventEndpoint } from './event-endpoint.js';
 
 /** Where a sidecar is to read KV events. */
 export type EventSettings =
-  /** Where the engine says that it tells them. */
+  /** Where the engine says that it publishes them. */
   | {
       readonly from: 'engine';
       /** Whether a TensorRT-LLM that publishes nothing may be read by its draining endpoint. Default false. */
@@ -45,7 +45,10 @@ export function planEvents(settings: EventSettings, report: CapabilityReport): E
   if (unreadable !== undefined) {
     const { transport, endpoint } = unreadable;
     const named = onOneLine(`${transport} ${endpoint}`, MAX_NAMED_CHARS);
-    return { type: 'nothing', reason: `the engine tells its KV events on ${named}, which cannot be read` };
+    return {
+      type: 'nothing',
+      reason: `the engine publishes its KV events on ${named}, which cannot be read`,
+    };
   }
   const reason = `the engine names no source of KV events; ${howToPublish}`;
   const wasSaid = report.evidence.some(({ field }) => field === 'kv_event_sources');
@@ -64,9 +67,9 @@ function cachelessMessage(engine: EngineDescriptor | undefined): string {
 }
 
 /** The sources that can be read; of several for one rank the first. */
-function sourcesOf(told: readonly KvEventSource[]): RankSource[] {
+function sourcesOf(stated: readonly KvEventSource[]): RankSource[] {
   const byRank = new Map<number, RankSource>();
-  for (const { dataParallelRank: rank, transport, endpoint, topic, replayEndpoint } of told) {
+  for (const { dataParallelRank: rank, transport, endpoint, topic, replayEndpoint } of stated) {
     if (byRank.has(rank) || (transport !== 'zmq' && transport !== '') || !isEventEndpoint(endpoint)) continue;
     byRank.set(rank, {
       kind: 'zmq',

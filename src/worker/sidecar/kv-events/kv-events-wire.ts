@@ -12,11 +12,11 @@ const TIERS: Readonly<Record<TierName, Tier>> = {
   external: Tier.EXTERNAL,
 };
 
-/** Last instant that a Timestamp can tell: the end of the year 9999. */
+/** Last instant that a Timestamp can hold: the end of the year 9999. */
 const MAX_TIMESTAMP_MS = 253_402_300_799_999;
 
 /**
- * Changes that are kept as they were written. Subscribers that keep up are told
+ * Changes that are kept as they were written. Subscribers that keep up are sent
  * the same within a moment; to keep more would double what the history takes.
  */
 const KEPT_CHANGES = 64;
@@ -24,7 +24,7 @@ const KEPT_CHANGES = 64;
 /** Writes what a relay says as the bytes of a `SubscribeResponse`, for one worker. */
 export class KvEventsEncoder {
   readonly #workerId: string;
-  /** The last changes, oldest first: every subscriber is told the same, written once. */
+  /** The last changes, oldest first: every subscriber is sent the same, written once. */
   readonly #written = new Map<RelayMessage, Buffer>();
 
   constructor(options: { readonly workerId: string }) {

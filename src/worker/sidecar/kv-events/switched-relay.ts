@@ -34,11 +34,11 @@ export class SwitchedRelay implements Relay {
     return this.#target.ranks.map((status) => withCaveat(status, this.#caveat));
   }
 
-  /** From now on nothing that is `exact` is told as more than `approximate`, for this reason; an empty one ends that. */
+  /** From now on nothing that is `exact` is reported as more than `approximate`, for this reason; an empty one ends that. */
   setCaveat(reason: string): void {
     if (reason === this.#caveat) return;
     this.#caveat = reason;
-    // Readers are told again where each rank stands.
+    // Readers are sent the status of each rank again.
     this.#switchTo(this.#target);
   }
 

@@ -19,7 +19,7 @@ const MAX_REFUSED_ROUNDS = 2;
 export interface EngineHealth {
   readonly state: EngineState;
   /** Why it is not ready, in words that name the address; empty when it is. */
-  readonly trouble: readonly string[];
+  readonly problems: readonly string[];
   /** Rounds in a row in which nothing answered. */
   readonly silentRounds: number;
   /** The same, of which every source was refused. */
@@ -29,7 +29,7 @@ export interface EngineHealth {
 /** Before anything was asked. */
 export const NOT_YET_ASKED: EngineHealth = {
   state: EngineState.STARTING,
-  trouble: ['the engine has not been asked yet'],
+  problems: ['the engine has not been asked yet'],
   silentRounds: 0,
   refusedRounds: 0,
 };
@@ -65,8 +65,8 @@ function sampleOf(messages: readonly string[]): string {
 
 /**
  * Judges a round. The engine is
- * - ready when it told facts and said nothing to the contrary, or when files
- *   alone were to be asked and told facts; a single round
+ * - ready when it gave facts and said nothing to the contrary, or when files
+ *   alone were to be asked and gave facts; a single round
  *   in which nothing answered does not change that (see the two limits above);
  * - starting while something answers at its address that gives no facts yet,
  *   or that says itself that it is not ready;
@@ -84,7 +84,7 @@ export function judgeRound(
   const stated = statedProblem(answered);
   if (stated !== undefined) return answers(EngineState.STARTING, [notReady(stated, address)]);
   if (answered.some(isLive)) return answers(EngineState.READY, []);
-  // Only files were named, and all of them told: there is nobody who could say more, or no.
+  // Only files were named, and all of them answered: no other source could say more, or no.
   if (answered.length > 0 && failures.length === 0) return answers(EngineState.READY, []);
 
   const notReadyYet = failures.filter(({ code }) => code === 'not_ready');
@@ -107,18 +107,18 @@ export function judgeRound(
     previous.state === EngineState.READY &&
     silentRounds < MAX_SILENT_ROUNDS &&
     refusedRounds < MAX_REFUSED_ROUNDS;
-  if (blip) return { state: previous.state, trouble: [], silentRounds, refusedRounds };
+  if (blip) return { state: previous.state, problems: [], silentRounds, refusedRounds };
   const said = sampleOf(silent.map(({ message }) => message));
   return {
     state: EngineState.UNREACHABLE,
-    trouble: [`cannot reach the engine at ${address}: ${said}`],
+    problems: [`cannot reach the engine at ${address}: ${said}`],
     silentRounds,
     refusedRounds,
   };
 }
 
-function answers(state: EngineState, trouble: readonly string[]): EngineHealth {
-  return { state, trouble, silentRounds: 0, refusedRounds: 0 };
+function answers(state: EngineState, problems: readonly string[]): EngineHealth {
+  return { state, problems, silentRounds: 0, refusedRounds: 0 };
 }
 
 function notReady(stated: FieldFact, address: string): string {

@@ -35,7 +35,7 @@ export interface EngineView {
   readonly instanceId: string;
   readonly state: EngineState;
   /** Why it is not ready; empty when it is. */
-  readonly trouble: readonly string[];
+  readonly problems: readonly string[];
   readonly facts: readonly Fact[];
   readonly warnings: readonly string[];
   readonly probes: readonly ProbeOutcome[];
@@ -101,7 +101,7 @@ const NOTHING_KNOWN: Pick<EngineView, 'facts' | 'warnings'> = { facts: [], warni
 export class EngineWatch {
   readonly #options: EngineWatchOptions;
   readonly #modules: EngineWatchModules;
-  #standing: EngineHealth = NOT_YET_ASKED;
+  #health: EngineHealth = NOT_YET_ASKED;
   #identity: InstanceIdentity;
   #memory: SourceMemory = EMPTY_MEMORY;
   #known: Pick<EngineView, 'facts' | 'warnings'> = NOTHING_KNOWN;
@@ -175,7 +175,7 @@ export class EngineWatch {
   /** One round: asks everything once and gives the view after it. */
   async round(signal: AbortSignal): Promise<EngineView> {
     const { locate, probeModules, onRound } = this.#modules;
-    const location = await locate(this.#standing.state, signal);
+    const location = await locate(this.#health.state, signal);
     if (location.type === 'none') return this.#unasked();
     if (location.type === 'nowhere') return this.#lookAt([], location.reason);
     const probes = await this.#modules.loadProbes();
@@ -214,7 +214,7 @@ export class EngineWatch {
     const restart = this.#hasShownRestart ? 'its KV events restarted' : undefined;
     if (restart !== undefined) this.#identity = unseenInstance(this.#modules.random.uniqueId());
     this.#hasShownRestart = false;
-    this.#standing = { state, trouble: [], silentRounds: 0, refusedRounds: 0 };
+    this.#health = { state, problems: [], silentRounds: 0, refusedRounds: 0 };
     this.#known = {
       facts: [],
       warnings: ['no engine is asked (--engine none): every value here is declared'],
@@ -223,22 +223,22 @@ export class EngineWatch {
   }
 
   #lookAt(results: readonly SourceResult[], nowhere: string | undefined, address = ''): EngineView {
-    this.#standing =
+    this.#health =
       nowhere === undefined
-        ? judgeRound(this.#standing, results, address)
+        ? judgeRound(this.#health, results, address)
         : {
             state: EngineState.UNREACHABLE,
-            trouble: [nowhere],
+            problems: [nowhere],
             silentRounds: 0,
             refusedRounds: 0,
           };
     const fresh = results.flatMap(({ outcome }) => (outcome.type === 'answered' ? outcome.facts : []));
-    if (this.#standing.state !== EngineState.READY) {
+    if (this.#health.state !== EngineState.READY) {
       this.#wasDown = true;
       this.#memory = EMPTY_MEMORY;
-      const told = new Set(fresh.map((fact) => (fact.type === 'field' ? fact.field : undefined)));
+      const reported = new Set(fresh.map((fact) => (fact.type === 'field' ? fact.field : undefined)));
       const kept = this.#known.facts.filter(
-        (fact) => fact.type === 'field' && DESCRIPTIVE_FIELDS.has(fact.field) && !told.has(fact.field),
+        (fact) => fact.type === 'field' && DESCRIPTIVE_FIELDS.has(fact.field) && !reported.has(fact.field),
       );
       this.#known = { facts: [...fresh, ...kept], warnings: [] };
       this.#fastRoundsWhenReady = 0;
@@ -274,7 +274,7 @@ export class EngineWatch {
         revision: 0n,
         observedAtMs: 0,
         sidecarVersion: '',
-        engineState: this.#standing.state,
+        engineState: this.#health.state,
         engineTrouble: [],
         facts: [...facts, ...this.#options.declaredFacts],
         warnings: [],
@@ -287,8 +287,8 @@ export class EngineWatch {
   #view(probes: readonly ProbeOutcome[], restart: string | undefined): EngineView {
     return {
       instanceId: this.#identity.instanceId,
-      state: this.#standing.state,
-      trouble: this.#standing.trouble,
+      state: this.#health.state,
+      problems: this.#health.problems,
       facts: [...this.#known.facts, ...this.#options.declaredFacts],
       warnings: this.#known.warnings,
       probes,
@@ -297,7 +297,7 @@ export class EngineWatch {
   }
 
   #isCalm(): boolean {
-    const { state, silentRounds } = this.#standing;
+    const { state, silentRounds } = this.#health;
     if (state === EngineState.UNSPECIFIED) return true;
     if (state !== EngineState.READY || silentRounds > 0) return false;
     return this.#knowsBlockSize || this.#fastRoundsWhenReady > MAX_FAST_ROUNDS_WHEN_READY;

@@ -15,7 +15,7 @@ import type { ReportStore } from './report-store.js';
 
 /**
  * Milliseconds without anything else to say after which a watcher gets a
- * heartbeat, so that it can tell a dead sidecar from a quiet one.
+ * heartbeat, so that it can distinguish a dead sidecar from a quiet one.
  */
 const HEARTBEAT_INTERVAL_MS = 5_000;
 /**
@@ -117,7 +117,7 @@ export class CapabilitiesEndpoint {
       { once: true },
     );
     const { instanceId, revision } = this.#store.current;
-    // A caller that has exactly this report is told at least that the stream stands.
+    // A caller that has exactly this report learns at least that the stream stands.
     const isUpToDate = lastInstanceId === instanceId && lastRevision === revision;
     stream.send(isUpToDate ? this.#heartbeat(edge) : this.#report());
   }

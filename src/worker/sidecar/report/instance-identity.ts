@@ -18,9 +18,9 @@ interface StartMarker {
 export interface InstanceIdentity {
   /** New at every engine start. */
   readonly instanceId: string;
-  /** The source whose start marker tells this start from the next; absent while none gives one. */
+  /** The source whose start marker distinguishes this start from the next; absent while none gives one. */
   readonly follows?: StartMarker;
-  /** The contract as far as this instance has told it. */
+  /** The contract as far as this instance has reported it. */
   readonly values: ContractValues;
   /** False until the engine was ready for the first time. */
   readonly wasReady: boolean;
@@ -28,7 +28,7 @@ export interface InstanceIdentity {
 
 /** What a round showed of an engine that is ready. */
 export interface InstanceSighting {
-  /** What was told in this very round, without anything kept from before. */
+  /** What was reported in this very round, without anything kept from before. */
   readonly facts: readonly Fact[];
   readonly values: ContractValues;
   /** Whether it counted as down since it was last ready. */
@@ -77,7 +77,7 @@ function derivedId(workerId: string, { origin, marker }: StartMarker, salt = '')
     .slice(0, 32);
 }
 
-/** Whether the followed source shows another start: what was told before is then of no use. */
+/** Whether the followed source shows another start: what was reported before is then of no use. */
 export function startMarkerChanged(previous: InstanceIdentity, facts: readonly Fact[]): boolean {
   const { follows } = previous;
   if (follows === undefined) return false;
@@ -93,7 +93,7 @@ export function startMarkerChanged(previous: InstanceIdentity, facts: readonly F
  * that a restarted sidecar names the same instance. One source of markers is
  * chosen when the engine is first ready and kept: different sources have
  * different markers for the same start. Without a marker an identity lasts
- * until the engine was down in between or tells another contract, and a
+ * until the engine was down in between or reports another contract, and a
  * restarted sidecar has to begin a new one.
  *
  * `makeRandomId` gives an identity that no other start has.
@@ -139,7 +139,7 @@ export function identify(
       restart: 'it was down in between',
     };
   }
-  // The same start. What it tells more than before belongs to it as well; a
+  // The same start. What it reports more than before belongs to it as well; a
   // marker that appears only now is followed from here on.
   const values = mergeContracts(sighting.values, previous.values);
   const follows = followed ?? previous.follows ?? marker;

@@ -9,8 +9,8 @@ import {
 } from '../../../gen/kvaccord/v1/capabilities.js';
 
 const TOKENS_PER_BLOCK = 'contract.tokens_per_block';
-/** Sentences that were told once and are not told again; more than a sidecar ever has. */
-const MAX_TOLD = 1_000;
+/** Sentences that were logged once and are not logged again; more than a sidecar ever has. */
+const MAX_LOGGED = 1_000;
 
 /**
  * Tells the log what changed from one report to the next: each change once,
@@ -18,7 +18,7 @@ const MAX_TOLD = 1_000;
  */
 export class ReportLog {
   readonly #logger: Logger;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   #truth = '';
   #state: EngineState | undefined;
 
@@ -27,14 +27,14 @@ export class ReportLog {
   }
 
   /** `restart` says why this is another engine start than before; absent when it is not. */
-  tell(report: CapabilityReport, restart: string | undefined): void {
+  log(report: CapabilityReport, restart: string | undefined): void {
     const fields: LogFields = { worker_id: report.workerId, instance_id: report.instanceId };
     if (restart !== undefined) {
       this.#logger.info(fields, `The engine was restarted: ${restart}.`);
-      this.#told.clear();
+      this.#logged.clear();
     }
-    this.#tellState(report, fields);
-    this.#tellTruth(report, fields);
+    this.#logState(report, fields);
+    this.#logTruth(report, fields);
     for (const conflict of report.conflicts) {
       // What the engine's own events contradict has a warning with the cure in the report itself.
       if (isOfEvents(conflict) || conflict.field === EVENT_SOURCES_FIELD) continue;
@@ -43,7 +43,7 @@ export class ReportLog {
     for (const warning of report.warnings) this.#warnOnce(fields, `${warning}.`);
   }
 
-  #tellState(report: CapabilityReport, fields: LogFields): void {
+  #logState(report: CapabilityReport, fields: LogFields): void {
     const state = report.engine?.state ?? EngineState.UNSPECIFIED;
     if (state === this.#state) return;
     const wasReady = this.#state === EngineState.READY;
@@ -55,7 +55,7 @@ export class ReportLog {
     else this.#logger.info(fields, `Waiting for the engine: ${reason}.`);
   }
 
-  #tellTruth(report: CapabilityReport, fields: LogFields): void {
+  #logTruth(report: CapabilityReport, fields: LogFields): void {
     const state = report.engine?.state ?? EngineState.UNSPECIFIED;
     const settled = state === EngineState.READY || state === EngineState.UNSPECIFIED;
     if (!settled) return;
@@ -72,9 +72,9 @@ export class ReportLog {
   }
 
   #warnOnce(fields: LogFields, sentence: string): void {
-    if (this.#told.has(sentence)) return;
-    if (this.#told.size >= MAX_TOLD) this.#told.clear();
-    this.#told.add(sentence);
+    if (this.#logged.has(sentence)) return;
+    if (this.#logged.size >= MAX_LOGGED) this.#logged.clear();
+    this.#logged.add(sentence);
     this.#logger.warn(fields, sentence);
   }
 }

@@ -108,11 +108,11 @@ export class TokenProber {
         const probes = await this.#askAll(form, engine, bounded.signal);
         if (probes === undefined) continue;
         this.#isDone = true;
-        return this.#told(form, engine, probes);
+        return this.#learnedOf(form, engine, probes);
       }
       // It stays so until the engine restarts.
       this.#isDone = true;
-      error = 'the engine has no endpoint that tells tokens, or it is switched off';
+      error = 'the engine has no endpoint that returns tokens, or it is switched off';
     } catch (thrown) {
       error = thrown instanceof ProbeError ? thrown.message : describeError(thrown);
     } finally {
@@ -165,7 +165,7 @@ export class TokenProber {
     return probes;
   }
 
-  /** The text behind token ids; undefined where the engine does not tell. */
+  /** The text behind token ids; undefined where the engine does not say. */
   async #textOf(
     { detokenize }: TokenEndpoint,
     { httpBaseUrl, model }: ProbedEngine,
@@ -183,7 +183,7 @@ export class TokenProber {
     return this.#postJson(url, body, { signal, timeoutMs: ATTEMPT_TIMEOUT_MS });
   }
 
-  #told(form: TokenEndpoint, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
+  #learnedOf(form: TokenEndpoint, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
     const origin = originOf(form, engine);
     const raw = probes.map(
       ({ name, isRefused, tokenCount }) => `${name} ${isRefused ? 'refused' : tokenCount}`,

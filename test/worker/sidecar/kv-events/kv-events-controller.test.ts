@@ -210,9 +210,9 @@ describe('reading the KV events of an engine', () => {
     const on = open();
     await on.ready('i-1', ONE);
     await on.intake.close();
-    expect(on.feed.isClosed).toBe(true);
+    expect(on.reader.isClosed).toBe(true);
     await on.ready('i-2', ONE);
-    expect(on.feed.instanceId).toBe('i-1');
+    expect(on.reader.instanceId).toBe('i-1');
   });
 });
 

@@ -17,7 +17,7 @@ interface Told {
   readonly replayEndpoint?: string;
 }
 
-function plan(told: readonly Told[], settings: Parameters<typeof planEvents>[0] = AUTO): EventPlan {
+function plan(stated: readonly Told[], settings: Parameters<typeof planEvents>[0] = AUTO): EventPlan {
   const kvEventSources = told.map(({ rank = 0, endpoint = 'tcp://127.0.0.1:5557', ...rest }) => ({
     dataParallelRank: rank,
     endpoint,

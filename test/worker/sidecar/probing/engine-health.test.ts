@@ -32,7 +32,7 @@ const silent = [failed('timeout', 'GET x: no answer within 5000 ms')];
 
 describe('how an engine stands', () => {
   it('is ready when a source of the running engine told facts', () => {
-    expect(after(good)).toMatchObject({ state: EngineState.READY, trouble: [] });
+    expect(after(good)).toMatchObject({ state: EngineState.READY, problems: [] });
   });
 
   it('is ready when only one of several sources answered', () => {
@@ -42,13 +42,13 @@ describe('how an engine stands', () => {
   it('is unreachable when nothing answers, and says where and why', () => {
     const standing = after(refused);
     expect(standing.state).toBe(EngineState.UNREACHABLE);
-    expect(standing.trouble).toEqual(['cannot reach the engine at http://e:1: GET x: connect ECONNREFUSED']);
+    expect(standing.problems).toEqual(['cannot reach the engine at http://e:1: GET x: connect ECONNREFUSED']);
   });
 
   it('is ready when files alone were to be asked, and they told facts', () => {
     expect(after([answered(declared(blockSize(32)))])).toMatchObject({
       state: EngineState.READY,
-      trouble: [],
+      problems: [],
     });
   });
 
@@ -59,13 +59,13 @@ describe('how an engine stands', () => {
   it('is starting while it answers that it is not ready', () => {
     const standing = after([failed('not_ready', 'GET x: status 503'), failed('timeout')]);
     expect(standing.state).toBe(EngineState.STARTING);
-    expect(standing.trouble[0]).toContain('not ready yet: GET x: status 503');
+    expect(standing.problems[0]).toContain('not ready yet: GET x: status 503');
   });
 
   it('is starting while it says so itself, whatever else it tells', () => {
     const standing = after([answered(blockSize(32), statedState(EngineState.STARTING))]);
     expect(standing.state).toBe(EngineState.STARTING);
-    expect(standing.trouble[0]).toContain('GET health');
+    expect(standing.problems[0]).toContain('GET health');
   });
 
   it('is ready when it says so itself', () => {
@@ -74,14 +74,14 @@ describe('how an engine stands', () => {
 
   it('says that something else answers there when no source knows it', () => {
     const standing = after([failed('bad_answer', 'GET x: HTML')]);
-    expect(standing.trouble).toEqual([
+    expect(standing.problems).toEqual([
       'nothing at http://e:1 answers like an engine that kv-accord knows: GET x: HTML',
     ]);
   });
 
   it('stays ready through one refused and through two silent rounds', () => {
-    expect(after(good, refused)).toMatchObject({ state: EngineState.READY, trouble: [] });
-    expect(after(good, silent, silent)).toMatchObject({ state: EngineState.READY, trouble: [] });
+    expect(after(good, refused)).toMatchObject({ state: EngineState.READY, problems: [] });
+    expect(after(good, silent, silent)).toMatchObject({ state: EngineState.READY, problems: [] });
   });
 
   it('is unreachable after two refused or three silent rounds', () => {

@@ -270,7 +270,7 @@ describe('what is there besides the engine', () => {
     await bench.start();
     expect(bench.last).toMatchObject({
       state: EngineState.UNREACHABLE,
-      trouble: ['no engine on the usual ports'],
+      problems: ['no engine on the usual ports'],
     });
     await bench.stop();
   });

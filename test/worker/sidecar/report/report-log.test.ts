@@ -22,7 +22,7 @@ function reportOf(view: EngineView): CapabilityReport {
     observedAtMs: 0,
     sidecarVersion: '',
     engineState: view.state,
-    engineTrouble: view.trouble,
+    engineTrouble: view.problems,
     facts: view.facts,
     warnings: view.warnings,
     topology: undefined,
@@ -50,7 +50,7 @@ const vllm = [
 function told(...views: readonly EngineView[]): string[] {
   const logger = new RecordingLogger();
   const log = new ReportLog({ logger });
-  for (const view of views) log.tell(reportOf(view), view.restart);
+  for (const view of views) log.log(reportOf(view), view.restart);
   return logger.lines.map((line) => `${line.level}: ${line.message}`);
 }
 

@@ -8,7 +8,7 @@ export function readyView(facts: readonly Fact[] = [blockSize(32), servedModel()
   return {
     instanceId: 'i-1',
     state: EngineState.READY,
-    trouble: [],
+    problems: [],
     facts,
     warnings: [],
     probes: [],
@@ -20,6 +20,6 @@ export function downView(): EngineView {
   return {
     ...readyView([]),
     state: EngineState.UNREACHABLE,
-    trouble: ['cannot reach the engine at http://e:1: connection refused'],
+    problems: ['cannot reach the engine at http://e:1: connection refused'],
   };
 }

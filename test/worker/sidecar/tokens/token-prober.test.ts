@@ -143,7 +143,7 @@ describe('the probes of a tokenizer', () => {
     expect(learned.facts).toEqual([]);
     expect(learned.probes[0]).toMatchObject({
       answered: false,
-      error: 'the engine has no endpoint that tells tokens, or it is switched off',
+      error: 'the engine has no endpoint that returns tokens, or it is switched off',
     });
     const count = bench.asked.length;
     await bench.clock.advanceMs(3_600_000);

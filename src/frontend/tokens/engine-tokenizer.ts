@@ -7,6 +7,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import { withDeadline } from '../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
+import { readTokenAnswer } from '../../engines/descriptor/token-answer.js';
 import { type TokenEndpoint, whatMatters } from '../../engines/descriptor/token-endpoint.js';
 import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
@@ -16,7 +17,7 @@ import { parseLightJson } from '../gateway/light-json.js';
 import { EngineHttp } from './engine-http.js';
 import { EngineStanding } from './engine-standing.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
-import { isRecord, readTokenIds, type TextPrompt } from './read-prompt.js';
+import { isRecord, type TextPrompt } from './read-prompt.js';
 
 /** Bounds of asking engines. */
 export interface EngineTokenizerOptions {
@@ -215,11 +216,11 @@ export class EngineTokenizer {
     }
     if (LACKING.has(status)) {
       standing.lacks(endpoint);
-      this.#logger.debug({ worker: target, url: url.href, status }, 'A worker does not tell tokens there.');
+      this.#logger.debug({ worker: target, url: url.href, status }, 'A worker returns no tokens there.');
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const tokens = tokensOfAnswer(parse(body, endpoint.tokenField), endpoint, this.#maxTokens);
+    const tokens = readTokenAnswer(parse(body, endpoint.tokenField), endpoint.tokenField, this.#maxTokens);
     if (tokens === undefined) {
       if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
       standing.lacks(endpoint);
@@ -280,20 +281,6 @@ function parse(body: Buffer, tokenField = ''): unknown {
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const TOO_MUCH = { value: undefined, isCut: true };
-
-/** Reads the tokens out of an answer; undefined when there are none, or more than `maxTokens`. */
-function tokensOfAnswer(
-  answer: unknown,
-  { tokenField }: TokenEndpoint,
-  maxTokens: number,
-): Uint32Array | undefined {
-  const one: unknown = Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
-  if (!isRecord(one)) return undefined;
-  const tokens = one[tokenField];
-  const isList = tokens instanceof Uint32Array || Array.isArray(tokens);
-  if (!isList || tokens.length > maxTokens) return undefined;
-  return Array.isArray(tokens) ? readTokenIds(tokens) : tokens;
-}
 
 /** Whether 404 is said of the model, not of the address. */
 function isOfModel(body: Buffer): boolean {

@@ -1,5 +1,7 @@
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
+import { readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
+import type { TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
 import type { EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** Value of `user` in every request of the canary, by which an operator finds it in an engine's log. */
@@ -19,17 +21,21 @@ export function canaryBody(
   return path.body(prompt, model, CANARY_USER);
 }
 
+/** A request whose answer has the tokens of a chat message. */
+interface Rendering {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly tokenField: TokenEndpoint['tokenField'];
+}
+
 /** Where an engine says which tokens a chat message becomes, in the order in which they are tried. */
-export function renderAsks(
-  engineKind: EngineKind,
-  text: string,
-  model: string,
-): readonly { readonly path: string; readonly body: Readonly<Record<string, unknown>> }[] {
+export function renderAsks(engineKind: EngineKind, text: string, model: string): readonly Rendering[] {
   const messages = [{ role: 'user', content: text }];
   const request = { kind: 'chat', messages, body: { messages }, isPlain: true } as const;
   return (engineOfKind(engineKind)?.tokenEndpoints ?? []).map((endpoint) => ({
     path: endpoint.path('chat'),
     body: endpoint.body(request, model),
+    tokenField: endpoint.tokenField,
   }));
 }
 
@@ -52,17 +58,13 @@ export function readCounts(body: string): CanaryCounts {
 }
 
 /** Reads the tokens of a rendering; undefined when there are none, or more than `maxTokens`. */
-export function readTokens(body: string, maxTokens: number): readonly number[] | undefined {
-  const parsed: unknown = tryParse(body);
-  const answer = recordOf(Array.isArray(parsed) ? parsed[0] : parsed);
-  const tokens: unknown = answer['token_ids'] ?? answer['tokens'];
-  if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > maxTokens) return undefined;
-  const ids = tokens.filter(isTokenId);
-  return ids.length === tokens.length ? ids : undefined;
-}
-
-function isTokenId(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
+export function readTokens(
+  body: string,
+  field: TokenEndpoint['tokenField'],
+  maxTokens: number,
+): readonly number[] | undefined {
+  const tokens = readTokenAnswer(tryParse(body), field, maxTokens);
+  return tokens === undefined || tokens.length === 0 ? undefined : [...tokens];
 }
 
 function parse(body: string): Record<string, unknown> {

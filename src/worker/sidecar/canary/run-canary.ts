@@ -271,9 +271,10 @@ async function render(
   { post }: CanaryModules,
   signal: AbortSignal,
 ): Promise<readonly number[] | undefined> {
-  for (const { path, body } of renderAsks(engineKind, text, model)) {
+  for (const { path, body, tokenField } of renderAsks(engineKind, text, model)) {
     const answer = await post(`${baseUrl}${path}`, body, { signal, timeoutMs: ANSWER_TIMEOUT_MS });
-    const tokens = answer.status === 200 ? readTokens(answer.body, MAX_TOKENS_OF_WORDS) : undefined;
+    const tokens =
+      answer.status === 200 ? readTokens(answer.body, tokenField, MAX_TOKENS_OF_WORDS) : undefined;
     if (tokens !== undefined) return tokens;
   }
   return undefined;

@@ -9,6 +9,7 @@ import { askedUrl, type HttpAnswer, type HttpPostJson } from '../../../edge/plat
 import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
 import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
+import { readAnswerField, readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
 import type { PromptRequest, TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
 import {
   type EngineKind,
@@ -24,8 +25,6 @@ const ATTEMPT_TIMEOUT_MS = 5_000;
 const RETRY_MS = 30_000;
 /** Attempts for one engine start; after that its tokens stay unknown until it restarts. */
 const MAX_ATTEMPTS = 5;
-/** Highest token id that fits the wire. */
-const MAX_TOKEN_ID = 2 ** 32 - 1;
 
 /** No such address, not allowed, or switched off: it stays so as long as the engine runs. */
 const LACKING: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
@@ -144,7 +143,7 @@ export class TokenProber {
         failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `status ${answer.status}`);
         continue;
       }
-      const ids = tokensIn(parse(answer), form.tokenField);
+      const ids = readTokenAnswer(parse(answer), form.tokenField);
       if (ids === undefined) {
         if (form.mayDiffer) return undefined;
         failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `no tokens in ${excerpt(answer.body)}`);
@@ -175,7 +174,7 @@ export class TokenProber {
     if (detokenize === undefined) return undefined;
     const body = { model, tokens: [...ids], skip_special_tokens: false };
     const answer = await this.#post(`${httpBaseUrl}${detokenize.path}`, body, signal);
-    const text = answer.status === 200 ? fieldOf(parse(answer), detokenize.textField) : undefined;
+    const text = answer.status === 200 ? readAnswerField(parse(answer), detokenize.textField) : undefined;
     return typeof text === 'string' ? text : undefined;
   }
 
@@ -241,19 +240,4 @@ function parse({ body }: HttpAnswer): unknown {
   } catch {
     return undefined;
   }
-}
-
-function fieldOf(answer: unknown, field: string): unknown {
-  // vLLM renders a completion as a list, with one member for each prompt.
-  const one: unknown = Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
-  if (typeof one !== 'object' || one === null || !Object.hasOwn(one, field)) return undefined;
-  return (one as Readonly<Record<string, unknown>>)[field];
-}
-
-function tokensIn(answer: unknown, field: string): Uint32Array | undefined {
-  const tokens = fieldOf(answer, field);
-  if (!Array.isArray(tokens)) return undefined;
-  const isId = (value: unknown): boolean =>
-    Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKEN_ID;
-  return tokens.every(isId) ? Uint32Array.from(tokens as number[]) : undefined;
 }

@@ -9,7 +9,7 @@ import { type EventPlan, planEvents } from '../../../../src/worker/sidecar/kv-ev
 
 const AUTO = { from: 'engine' } as const;
 
-interface Told {
+interface Stated {
   readonly rank?: number;
   readonly endpoint?: string;
   readonly transport?: string;
@@ -17,8 +17,8 @@ interface Told {
   readonly replayEndpoint?: string;
 }
 
-function plan(stated: readonly Told[], settings: Parameters<typeof planEvents>[0] = AUTO): EventPlan {
-  const kvEventSources = told.map(({ rank = 0, endpoint = 'tcp://127.0.0.1:5557', ...rest }) => ({
+function plan(stated: readonly Stated[], settings: Parameters<typeof planEvents>[0] = AUTO): EventPlan {
+  const kvEventSources = stated.map(({ rank = 0, endpoint = 'tcp://127.0.0.1:5557', ...rest }) => ({
     dataParallelRank: rank,
     endpoint,
     transport: 'zmq',

@@ -76,7 +76,7 @@ describe('metrics.md', () => {
       store: none,
       endpoint: none,
       events: none,
-      intake: none,
+      kvEvents: none,
       canary: none,
     });
     // Some have the same name in both, with other labels.

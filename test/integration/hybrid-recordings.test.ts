@@ -63,7 +63,7 @@ describe.each([
   const { batches } = recording;
 
   it('comes to the hits that the blocks of the engine allow, prompt by prompt', () => {
-    const { picture } = makeCache();
+    const { cache } = makeCache();
     const index = new FleetIndex(
       { tokensPerBlock },
       {
@@ -78,13 +78,13 @@ describe.each([
       picture: 'exact',
       reason: '',
       blockCount: 0,
-      ...(picture.cacheGroups.length === 0 ? {} : { cacheGroups: picture.cacheGroups }),
+      ...(cache.cacheGroups.length === 0 ? {} : { cacheGroups: cache.cacheGroups }),
     });
     const start = { type: 'start', instanceId: 'i', streamId: 's', resumed: false, reason: '' } as const;
     expect(index.apply('w-1', { ...start, ranks: [status()] })).toBeUndefined();
     expect(index.apply('w-1', { type: 'snapshot_end', sequence: 0 })).toBeUndefined();
     for (const [at, { payload }] of batches.entries()) {
-      const { changes, hasNewGroups } = picture.apply(payload);
+      const { changes, hasNewGroups } = cache.apply(payload);
       // As a relay does: groups before the first block that depends on them.
       if (hasNewGroups) index.apply('w-1', { type: 'rank_state', status: status() });
       expect(index.apply('w-1', { type: 'changes', sequence: at + 1, rank: 0, changes })).toBeUndefined();
@@ -92,7 +92,7 @@ describe.each([
     expect(index.cacheViewOfRank('w-1', 0)).toBe('exact');
     const asker = new PromptHashes();
     const contract = { tokensPerBlock, hashUnit: 'token', otherWidths: index.otherWidths } as const;
-    const hits = expectedHits(recording, picture.cacheGroups, tokensPerBlock);
+    const hits = expectedHits(recording, cache.cacheGroups, tokensPerBlock);
     for (const { prompt, blocks } of hits) {
       const [match] = index.find(asker.hash({ tokens: prompt, loraName: '', cacheSalt: '' }, contract));
       expect(match?.blocks[0] ?? 0).toBe(blocks);
@@ -119,11 +119,11 @@ describe.each([
     const harness = await open.aggregator([], {}, { indexing: { directWorkers } });
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
     expect(harness.aggregator.fleet.runner.view.groups[0]?.values?.tokens_per_block).toBe(tokensPerBlock);
-    const { picture } = makeCache();
-    for (const { payload } of batches) picture.apply(payload);
+    const { cache } = makeCache();
+    for (const { payload } of batches) cache.apply(payload);
     const indexer = indexerOf(open, harness);
     const router = routerOf(open, harness);
-    const hits = expectedHits(recording, picture.cacheGroups, tokensPerBlock);
+    const hits = expectedHits(recording, cache.cacheGroups, tokensPerBlock);
     for (const { prompt, blocks } of hits.slice(-ASKED_BY_CALL)) {
       const expected = blocks === 0 ? [] : [`w-0/0 ${blocks},${blocks},${blocks},${blocks} 1`];
       expect(await matches(indexer, tokens(prompt))).toEqual(expected);

@@ -78,7 +78,7 @@ describe('engines without a sidecar', () => {
     await untilCacheView(2);
     const before = harness.aggregator.fleet.runner.view.groups[0]?.members[0]?.instanceId;
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await engine.publish(batchOf(stored(50)));
     const indexer = indexerOf(open, harness);
     await expect

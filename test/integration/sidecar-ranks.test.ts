@@ -128,7 +128,7 @@ describe('ranks that only the operator names, beside an engine that nobody asks'
     await reserve(tokens([50, 51, 52, 53, 54]));
     expect(await active(harness)).toBe('2');
     for (const each of ranks) each.stop();
-    for (const each of ranks) await each.comeBack({ anew: true });
+    for (const each of ranks) await each.comeBack({ isNewProcess: true });
     await ranks[0].publish(batchOf(stored(10)));
     await ranks[1].publish(batchOf(stored(70)));
     expect(await isExact(harness, first)).not.toBe(first);

@@ -77,7 +77,7 @@ describe('an engine that is read here, and of which discovery tells', () => {
     await engine.publish(batchOf(stored(10)));
     await until('1a 4 declared 16');
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     worker.setDiscovered(discoveredWith(4, '2b'));
     await until('2b 4');
     expect(evidence(worker)).not.toContain('BlockStored');
@@ -90,7 +90,7 @@ describe('an engine that is read here, and of which discovery tells', () => {
     await until('1a 4 declared 16');
     const { revision } = worker.report;
     engine.stop();
-    await engine.comeBack({ anew: true });
+    await engine.comeBack({ isNewProcess: true });
     await engine.publish(batchOf(stored(30)));
     // Its publisher counts anew: another engine, of which discovery has not told yet.
     await expect

@@ -83,7 +83,7 @@ export class SocketWorld {
     this.#start += 1;
     for (const [rank, engine] of this.engines.entries()) {
       engine.restart();
-      await this.#publishers[rank]?.comeBack({ anew: true });
+      await this.#publishers[rank]?.comeBack({ isNewProcess: true });
     }
     this.#sidecar.feed.setInstance(`i-${this.#start}`);
     this.#index.forget(TARGET, old);

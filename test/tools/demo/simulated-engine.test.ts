@@ -238,14 +238,14 @@ describe('the KV events of a simulated engine', () => {
   it.each(recordings)('of %s are read as what its cache holds', async (_name, surface) => {
     const engine = await simulate(surface, { publishesKvEvents: true, totalBlocks: 8 });
     engine.start();
-    const { picture, held, counted } = makeCache();
+    const { cache, held, counted } = makeCache();
     const prompts = [tokens(1, 100), tokens(500, 200), tokens(1, 150), tokens(1, 400), tokens(500, 64)];
     let size = 0;
     for (const prompt of prompts) {
       const { stored, evicted } = engine.prompt(prompt);
       size += stored.length - evicted.length;
     }
-    for (const batch of await batchesOf(engine)) picture.apply(batch);
+    for (const batch of await batchesOf(engine)) cache.apply(batch);
     expect(held()).toHaveLength(size);
     expect(held().every((block) => block.startsWith('device 32 '))).toBe(true);
     expect(counted().every((line) => / (applied|duplicate) /.test(line))).toBe(true);

@@ -42,7 +42,7 @@ function setUp() {
   const made = makeCache();
   return {
     ...made,
-    feed: (...events: readonly unknown[]) => made.picture.applyTrtllm(events),
+    feed: (...events: readonly unknown[]) => made.cache.applyTrtllm(events),
     hashes: (...tokens: readonly number[]) => {
       const options = { tokensPerBlock: 2, unit: 'token', seed: made.hasher.seedOf('', '') } as const;
       return unpack(made.hasher.hashTokens(Uint32Array.from(tokens), options).sequenceHashes);

@@ -98,13 +98,13 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
       const registry = new Registry();
       const store = new ReportStore({ workerId: 'w', sidecarVersion: '0' }, { clock, view: readyView([]) });
       const endpoint = new CapabilitiesEndpoint({}, { store, offers: new OfferBoard({ clock }) });
-      const intake = { feed: undefined, sources: [], reason: '', relay: { ranks: [] } };
+      const kvEvents = { reader: undefined, sources: [], reason: '', relay: { ranks: [] } };
       const metrics = new SidecarMetrics({
         registry,
         store,
         endpoint,
         events: { subscribers: 0 } as unknown as KvEventsEndpoint,
-        intake: intake as unknown as KvEventsController,
+        kvEvents: kvEvents as unknown as KvEventsController,
       });
       metrics.countRound(round);
       const facts = round.results.flatMap(({ outcome }) =>

@@ -27,24 +27,24 @@ function reportOf(instanceId: string, endpoints: readonly string[] | undefined):
 const ONE = ['tcp://127.0.0.1:5557'];
 
 function open(options: Partial<EventReading> | 'off' = {}): {
-  intake: KvEventsController;
-  feed: FakeEventReader;
+  controller: KvEventsController;
+  reader: FakeEventReader;
   logger: RecordingLogger;
   loads: () => number;
   ready(instanceId: string, endpoints: readonly string[] | undefined): Promise<void>;
 } {
-  const feed = new FakeEventReader();
+  const reader = new FakeEventReader();
   const logger = new RecordingLogger();
   let loads = 0;
   const reading: EventReading = {
     settings: { from: 'engine' },
     loadReader: async () => {
       loads += 1;
-      return feed;
+      return reader;
     },
     ...(options === 'off' ? {} : options),
   };
-  const intake = new KvEventsController(
+  const controller = new KvEventsController(
     { reading: options === 'off' ? undefined : reading, instanceId: 'unseen' },
     {
       clock: new FakeClock(),
@@ -56,19 +56,19 @@ function open(options: Partial<EventReading> | 'off' = {}): {
     },
   );
   const ready = async (instanceId: string, endpoints: readonly string[] | undefined): Promise<void> => {
-    intake.follow(reportOf(instanceId, endpoints), EngineState.READY);
+    controller.follow(reportOf(instanceId, endpoints), EngineState.READY);
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { intake, feed, logger, loads: () => loads, ready };
+  return { controller, reader, logger, loads: () => loads, ready };
 }
 
 /** A reader that takes everything that there is, whenever there is something. */
-function follow(intake: KvEventsController): RelayMessage[] {
+function follow(controller: KvEventsController): RelayMessage[] {
   const got: RelayMessage[] = [];
   const take = (): void => {
     for (let next = reader.next(); next !== undefined; next = reader.next()) got.push(next);
   };
-  const reader = intake.relay.open(undefined, () => take());
+  const reader = controller.relay.open(undefined, () => take());
   take();
   return got;
 }
@@ -80,112 +80,112 @@ const startsOf = (messages: readonly RelayMessage[]): { reason: string; ranks: n
 
 describe('what a canary found out of the events', () => {
   it('says how many blocks the engine has, before the first source and whenever that changes', async () => {
-    const { intake, feed } = open();
+    const { controller, reader } = open();
     const report = (totalKvBlocks: bigint): CapabilityReport => {
       const base = reportOf('i-1', ONE);
       return { ...base, capacity: { kvTiers: [], totalKvBlocks } };
     };
-    intake.follow(report(200n), EngineState.READY);
+    controller.follow(report(200n), EngineState.READY);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(feed.capacityBlocks).toBe(200);
-    intake.follow(report(300n), EngineState.READY);
-    expect(feed.capacityBlocks).toBe(300);
-    intake.follow(reportOf('i-1', ONE), EngineState.READY);
-    expect(feed.capacityBlocks).toBeUndefined();
+    expect(reader.capacityBlocks).toBe(200);
+    controller.follow(report(300n), EngineState.READY);
+    expect(reader.capacityBlocks).toBe(300);
+    controller.follow(reportOf('i-1', ONE), EngineState.READY);
+    expect(reader.capacityBlocks).toBeUndefined();
   });
 
   it('passes nothing on of a source of another engine, until the engine or the source is another', async () => {
-    const { intake, feed, ready } = open();
+    const { controller, reader, ready } = open();
     await ready('i-1', ONE);
-    const got = follow(intake);
-    intake.distrust("it is not this engine's");
+    const got = follow(controller);
+    controller.distrust("it is not this engine's");
     expect(startsOf(got).at(-1)).toEqual({ reason: "it is not this engine's", ranks: 0 });
     await ready('i-1', ONE);
-    expect(intake.reason).toBe("it is not this engine's");
-    expect(feed.told.at(-1)).toBe('sources ');
-    expect(intake.sources).toEqual([]);
+    expect(controller.reason).toBe("it is not this engine's");
+    expect(reader.calls.at(-1)).toBe('sources ');
+    expect(controller.sources).toEqual([]);
     await ready('i-1', ['tcp://127.0.0.1:6000']);
-    expect(feed.told.at(-1)).toBe('sources tcp://127.0.0.1:6000');
-    intake.distrust('again');
+    expect(reader.calls.at(-1)).toBe('sources tcp://127.0.0.1:6000');
+    controller.distrust('again');
     await ready('i-2', ['tcp://127.0.0.1:6000']);
-    expect(intake.reason).toBe('');
+    expect(controller.reason).toBe('');
   });
 
-  it('calls nothing exact while something speaks against it, and tells readers when that ends', async () => {
-    const { intake, feed, ready } = open();
+  it('calls nothing exact while something speaks against it, and says so to subscribers when that ends', async () => {
+    const { controller, reader, ready } = open();
     await ready('i-1', ONE);
-    feed.ranks = [exactRank(0)];
-    const got = follow(intake);
-    intake.setCaveat('the canary failed');
-    expect(intake.relay.ranks[0]).toMatchObject({ picture: 'approximate', reason: 'the canary failed' });
+    reader.ranks = [exactRank(0)];
+    const got = follow(controller);
+    controller.setCaveat('the canary failed');
+    expect(controller.relay.ranks[0]).toMatchObject({ picture: 'approximate', reason: 'the canary failed' });
     const pictures = (): (string | undefined)[] =>
       got.flatMap((each) => (each.type === 'start' ? [each.ranks[0]?.picture] : []));
     expect(pictures().at(-1)).toBe('approximate');
-    intake.setCaveat('');
-    expect(intake.relay.ranks[0]?.picture).toBe('exact');
+    controller.setCaveat('');
+    expect(controller.relay.ranks[0]?.picture).toBe('exact');
     expect(pictures().at(-1)).toBe('exact');
   });
 });
 
 describe('reading the KV events of an engine', () => {
   it('loads nothing before there is something to read, and says why nothing is read', async () => {
-    const { intake, loads, ready } = open();
-    expect(intake.reason).toContain('not been asked yet');
-    intake.follow(reportOf('unseen', undefined), EngineState.STARTING);
-    expect(intake.reason).toContain('not ready');
+    const { controller, loads, ready } = open();
+    expect(controller.reason).toContain('not been asked yet');
+    controller.follow(reportOf('unseen', undefined), EngineState.STARTING);
+    expect(controller.reason).toContain('not ready');
     await ready('i-1', []);
-    expect(intake.reason).toContain('names no source of KV events');
+    expect(controller.reason).toContain('names no source of KV events');
     expect(loads()).toBe(0);
   });
 
   it('names the instance before its sources, and each of them once', async () => {
-    const { intake, feed, loads, ready } = open();
+    const { controller, reader, loads, ready } = open();
     await ready('i-1', ONE);
     await ready('i-1', ONE);
-    expect(feed.told).toEqual(['instance i-1', 'sources tcp://127.0.0.1:5557']);
-    expect(intake.sources).toHaveLength(1);
-    expect(intake.reason).toBe('');
+    expect(reader.calls).toEqual(['instance i-1', 'sources tcp://127.0.0.1:5557']);
+    expect(controller.sources).toHaveLength(1);
+    expect(controller.reason).toBe('');
     expect(loads()).toBe(1);
   });
 
-  it('takes the newest of what was found while the feed was being loaded', async () => {
-    const { intake, feed } = open();
-    intake.follow(reportOf('i-1', ONE), EngineState.READY);
-    intake.follow(reportOf('i-2', ['tcp://127.0.0.1:6000']), EngineState.READY);
+  it('takes the newest of what was found while the reader was being loaded', async () => {
+    const { controller, reader } = open();
+    controller.follow(reportOf('i-1', ONE), EngineState.READY);
+    controller.follow(reportOf('i-2', ['tcp://127.0.0.1:6000']), EngineState.READY);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(feed.told).toEqual(['instance i-2', 'sources tcp://127.0.0.1:6000']);
+    expect(reader.calls).toEqual(['instance i-2', 'sources tcp://127.0.0.1:6000']);
   });
 
   it('reads on while the engine misses rounds, or says nothing of its events for a while', async () => {
-    const { intake, feed, ready } = open();
+    const { controller, reader, ready } = open();
     await ready('i-1', ONE);
-    intake.follow(reportOf('i-1', undefined), EngineState.UNREACHABLE);
+    controller.follow(reportOf('i-1', undefined), EngineState.UNREACHABLE);
     await ready('i-1', undefined);
-    expect(feed.told).toHaveLength(2);
-    expect(intake.sources).toHaveLength(1);
+    expect(reader.calls).toHaveLength(2);
+    expect(controller.sources).toHaveLength(1);
   });
 
   it('follows the engine to its next start', async () => {
-    const { intake, feed, ready } = open();
+    const { controller, reader, ready } = open();
     await ready('i-1', ONE);
     await ready('i-2', ONE);
-    expect(feed.told.slice(2)).toEqual(['instance i-2', 'sources tcp://127.0.0.1:5557']);
+    expect(reader.calls.slice(2)).toEqual(['instance i-2', 'sources tcp://127.0.0.1:5557']);
     await ready('i-3', undefined);
-    expect(feed.told.at(-1)).toBe('sources ');
-    expect(intake.sources).toEqual([]);
+    expect(reader.calls.at(-1)).toBe('sources ');
+    expect(controller.sources).toEqual([]);
   });
 
   it('reads what the operator names of an engine that nobody asks', async () => {
     const sources = [{ kind: 'zmq', rank: 0, endpoint: 'tcp://e:1', topic: '' }] as const;
-    const { intake, feed } = open({ settings: { from: 'operator', sources } });
-    intake.follow(reportOf('unseen', undefined), EngineState.UNSPECIFIED);
+    const { controller, reader } = open({ settings: { from: 'operator', sources } });
+    controller.follow(reportOf('unseen', undefined), EngineState.UNSPECIFIED);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(feed.sources).toEqual(sources);
+    expect(reader.sources).toEqual(sources);
   });
 
-  it('says why where the feed cannot be had, once, and goes on without', async () => {
+  it('says why where the reader cannot be had, once, and goes on without', async () => {
     let loads = 0;
-    const { intake, logger, ready } = open({
+    const { controller, logger, ready } = open({
       loadReader: () => {
         loads += 1;
         return Promise.reject(new Error('no build of ZeroMQ for this platform'));
@@ -194,22 +194,22 @@ describe('reading the KV events of an engine', () => {
     await ready('i-1', ONE);
     await ready('i-1', ONE);
     await ready('i-2', ONE);
-    expect(intake.reason).toBe('KV events cannot be read: no build of ZeroMQ for this platform');
-    expect(intake.sources).toEqual([]);
+    expect(controller.reason).toBe('KV events cannot be read: no build of ZeroMQ for this platform');
+    expect(controller.sources).toEqual([]);
     expect(logger.messages('error')).toHaveLength(1);
     expect(loads).toBe(1);
-    await intake.close();
+    await controller.close();
   });
 
   it('reads nothing when it is switched off, and closes what it opened', async () => {
     const off = open('off');
     await off.ready('i-1', ONE);
-    expect(off.intake.reason).toContain('--kv-event-sources off');
+    expect(off.controller.reason).toContain('--kv-event-sources off');
     expect(off.loads()).toBe(0);
-    await off.intake.close();
+    await off.controller.close();
     const on = open();
     await on.ready('i-1', ONE);
-    await on.intake.close();
+    await on.controller.close();
     expect(on.reader.isClosed).toBe(true);
     await on.ready('i-2', ONE);
     expect(on.reader.instanceId).toBe('i-1');
@@ -218,12 +218,12 @@ describe('reading the KV events of an engine', () => {
 
 describe('a reader of what is known', () => {
   it('is told why nothing is, then everything as soon as there is something, then why not again', async () => {
-    const { intake, feed, ready } = open();
-    feed.ranks = [exactRank()];
-    const got = follow(intake);
+    const { controller, reader, ready } = open();
+    reader.ranks = [exactRank()];
+    const got = follow(controller);
     expect(got.map(({ type }) => type)).toEqual(['start', 'snapshot_end']);
     await ready('i-1', ONE);
-    feed.change(stored(1));
+    reader.change(stored(1));
     expect(got.at(-1)).toMatchObject({ type: 'changes', sequence: 1 });
     await ready('i-1', []);
     expect(startsOf(got)).toEqual([
@@ -232,32 +232,32 @@ describe('a reader of what is known', () => {
       { reason: expect.stringContaining('names no source'), ranks: 0 },
     ]);
     expect(new Set(got.flatMap((each) => (each.type === 'start' ? [each.streamId] : []))).size).toBe(3);
-    expect(feed.openReaders).toBe(0);
-    expect(intake.relay.ranks).toEqual([]);
+    expect(reader.openReaders).toBe(0);
+    expect(controller.relay.ranks).toEqual([]);
   });
 
   it('is told nothing by a round that found the same', async () => {
-    const { intake, ready } = open();
+    const { controller, ready } = open();
     await ready('i-1', []);
-    const got = follow(intake);
+    const got = follow(controller);
     await ready('i-1', []);
     expect(got).toHaveLength(2);
   });
 
-  it('goes on where it left off when the feed is there, and is told nothing after it closed', async () => {
-    const { intake, feed, ready } = open();
+  it('goes on where it left off when the reader is there, and gets nothing after it closed', async () => {
+    const { controller, reader, ready } = open();
     await ready('i-1', ONE);
-    feed.change(stored(1));
-    feed.change(stored(2));
+    reader.change(stored(1));
+    reader.change(stored(2));
     let calls = 0;
-    const reader = intake.relay.open({ streamId: 'stream-1', sequence: 1 }, () => {
+    const subscriber = controller.relay.open({ streamId: 'stream-1', sequence: 1 }, () => {
       calls += 1;
     });
-    expect(reader.next()).toMatchObject({ type: 'start', resumed: true });
-    expect(reader.next()).toMatchObject({ type: 'changes', sequence: 2 });
-    reader.close();
+    expect(subscriber.next()).toMatchObject({ type: 'start', resumed: true });
+    expect(subscriber.next()).toMatchObject({ type: 'changes', sequence: 2 });
+    subscriber.close();
     await ready('i-2', []);
     expect(calls).toBe(0);
-    expect(feed.openReaders).toBe(0);
+    expect(reader.openReaders).toBe(0);
   });
 });

@@ -137,7 +137,7 @@ describe('an engine that goes and comes', () => {
     expect(bench.last.state).toBe(EngineState.READY);
     await bench.clock.advanceMs(1_000);
     expect(bench.last.state).toBe(EngineState.UNREACHABLE);
-    expect(bench.last.trouble[0]).toContain('http://e:1');
+    expect(bench.last.problems[0]).toContain('http://e:1');
     await bench.stop();
   });
 

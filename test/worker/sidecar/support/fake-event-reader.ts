@@ -39,10 +39,10 @@ export class FakeEventReader implements EventReader {
   isClosed = false;
   capacityBlocks: number | undefined;
   /** What was set, in order. */
-  readonly told: string[] = [];
+  readonly calls: string[] = [];
   /** Positions with which readers came. */
   readonly positions: (RelayPosition | undefined)[] = [];
-  /** What a new reader is told between `start` and `snapshot_end`. */
+  /** What a new subscriber is sent between `start` and `snapshot_end`. */
   snapshot: readonly RelayMessage[] = [];
   readonly #history: RelayMessage[] = [];
   readonly #readers = new Set<() => void>();
@@ -55,7 +55,7 @@ export class FakeEventReader implements EventReader {
 
   setInstance(instanceId: string): void {
     this.instanceId = instanceId;
-    this.told.push(`instance ${instanceId}`);
+    this.calls.push(`instance ${instanceId}`);
   }
 
   setCapacity(blocks: number | undefined): void {
@@ -64,7 +64,7 @@ export class FakeEventReader implements EventReader {
 
   setSources(sources: readonly RankSource[]): void {
     this.sources = sources;
-    this.told.push(
+    this.calls.push(
       `sources ${sources.map((each) => (each.kind === 'trtllm-drain' ? each.url : each.endpoint)).join(' ')}`,
     );
   }

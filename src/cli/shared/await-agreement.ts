@@ -1,7 +1,7 @@
 import { onOneLine } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
+import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
 import { judgeAgreements, type Question } from '../../fleet/aggregator/verdict.js';
 import type { LiveLine } from './live-line.js';
 

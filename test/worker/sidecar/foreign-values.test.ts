@@ -118,7 +118,7 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
       }
       expect(await registry.metrics()).not.toMatch(/ (?:NaN|undefined)$/m);
       JSON.stringify(CapabilityReport.toJSON(store.current));
-      sidecarStatus(store, intake as unknown as KvEventsController);
+      sidecarStatus(store, kvEvents as unknown as KvEventsController);
     }),
     { numRuns: 60 },
   );

@@ -5,12 +5,12 @@ import {
   type WaitOutcome,
 } from '../../../src/cli/shared/await-agreement.js';
 import { Agreement, AgreementState } from '../../../src/gen/kvaccord/v1/fleet.js';
+import { FakeAgreementSource } from '../../support/fake-agreement-source.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { FakeEventReader } from '../../support/fake-feed.js';
 
 class Stage {
   readonly clock = new FakeClock();
-  readonly feed = new FakeEventReader();
+  readonly feed = new FakeAgreementSource();
   outcome: WaitOutcome | undefined;
 
   begin(options: Partial<WaitOptions> = {}): void {
@@ -78,7 +78,7 @@ describe('a conflict', () => {
 
 it('says every five seconds whom it waits for, and nothing more once it has its answer', async () => {
   const clock = new FakeClock();
-  const feed = new FakeEventReader();
+  const feed = new FakeAgreementSource();
   const said: string[] = [];
   const { signal } = new AbortController();
   const options: WaitOptions = { timeoutMs: 12_000, group: undefined, frontendUses: 'observed' };

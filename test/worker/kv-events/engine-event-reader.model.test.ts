@@ -148,7 +148,7 @@ async function play(
   }
 }
 
-describe('a feed, whatever happens to its engine', () => {
+describe('a reader of events, whatever happens to its engine', () => {
   it('is exact in the end where the engine keeps every batch', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(...withReplay), { maxLength: 60 }), async (steps) => {

@@ -90,7 +90,7 @@ async function publishChain(engine: FakePublisher, from: number, to: number): Pr
   }
 }
 
-describe('a feed of an engine that keeps its batches', () => {
+describe('a reader of an engine that keeps its batches', () => {
   it.each(['two-frames', 'three-frames', 'mocker'] as const)(
     'is exact although it starts late (%s), and follows live',
     async (replay) => {
@@ -431,7 +431,7 @@ describe('a publisher that misbehaves', () => {
   });
 });
 
-describe('a feed', () => {
+describe('a reader of events', () => {
   it('takes a burst of 10,000 batches, lets others work meanwhile, and is exact', async () => {
     const engine = await publisher();
     const followed = follow(engine);

@@ -77,7 +77,7 @@ async function follow({
   };
 }
 
-describe('the feed of a rank on whose batch this program fails', () => {
+describe('the reader of a rank on whose batch this program fails', () => {
   it('counts it, builds the cache view again after a pause, and goes on', async () => {
     let faults = 1;
     const { publisher, replica, feed, advance } = await follow({
@@ -103,7 +103,7 @@ describe('the feed of a rank on whose batch this program fails', () => {
   });
 });
 
-describe('the feed of a rank at a restart of its engine', () => {
+describe('the reader of a rank at a restart of its engine', () => {
   it('does not apply a batch of the old engine that arrives after the new one has been replayed', async () => {
     const { publisher, replica, feed, advance, arrive } = await follow();
     publisher.connect();
@@ -189,7 +189,7 @@ describe('the feed of a rank at a restart of its engine', () => {
   });
 });
 
-describe('the feed of a rank whose connection broke', () => {
+describe('the reader of a rank whose connection broke', () => {
   it('is stale from the break on, and exact as soon as the same publisher has given what was missed', async () => {
     const { publisher, replica, feed, advance } = await follow();
     publisher.connect();
@@ -306,7 +306,7 @@ class WorkingClock extends FakeClock {
   }
 }
 
-describe('the feed of a rank with a batch that takes long', () => {
+describe('the reader of a rank with a batch that takes long', () => {
   const clears = Array.from({ length: 20_000 }, () => ['AllBlocksCleared']);
 
   /** A feed that holds a block and is in the middle of a batch that clears, stores and removes. */
@@ -383,7 +383,7 @@ describe('the feed of a rank with a batch that takes long', () => {
   });
 });
 
-describe('the feed of a rank whose connection comes and goes faster than it looks at the replay socket', () => {
+describe('the reader of a rank whose connection comes and goes faster than it looks at the replay socket', () => {
   it('looks all the same', async () => {
     const { publisher, advance } = await follow();
     publisher.connect();
@@ -402,7 +402,7 @@ describe('the feed of a rank whose connection comes and goes faster than it look
   });
 });
 
-describe('the feed of a rank that has heard nothing', () => {
+describe('the reader of a rank that has heard nothing', () => {
   it.each([true, false])(
     'says that only a first batch is missing (a replay endpoint: %s)',
     async (hasReplay) => {

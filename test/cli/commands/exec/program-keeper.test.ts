@@ -5,8 +5,8 @@ import type { Child, StartChild } from '../../../../src/edge/platform/processes/
 import { SpawnError } from '../../../../src/edge/platform/processes/child-process.js';
 import { exitCodeOfSignal } from '../../../../src/edge/platform/processes/process-signals.js';
 import { Agreement, AgreementState } from '../../../../src/gen/kvaccord/v1/fleet.js';
+import { FakeAgreementSource } from '../../../support/fake-agreement-source.js';
 import { FakeClock } from '../../../support/fake-clock.js';
-import { FakeEventReader } from '../../../support/fake-feed.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 
 /** A program that ends when the test says so. */
@@ -45,7 +45,7 @@ class FakeChild implements Child {
 class Stage {
   readonly clock = new FakeClock();
   readonly logger = new RecordingLogger();
-  readonly feed = new FakeEventReader();
+  readonly feed = new FakeAgreementSource();
   readonly children: FakeChild[] = [];
   /** By which signals programs end. */
   endsBy: readonly NodeJS.Signals[] = ['SIGTERM'];

@@ -2,7 +2,7 @@ import type { AgreementSource } from '../../src/fleet/aggregator/agreement-sourc
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 
 /** A feed that says what the test says. */
-export class FakeEventReader implements AgreementSource {
+export class FakeAgreementSource implements AgreementSource {
   agreements: readonly Agreement[] = [];
   readonly trouble: undefined = undefined;
   readonly refusal: undefined = undefined;

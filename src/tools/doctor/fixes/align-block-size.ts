@@ -1,6 +1,7 @@
 import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
 import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
+import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SettingName, Side, SizeSighting } from '../evidence.js';
 import type { Picture } from '../picture.js';
@@ -138,42 +139,36 @@ function workerFixes(picture: Picture, engines: number): readonly ProposedFix[] 
 }
 
 function registration(backend: string | undefined, engines: number): readonly [string, readonly string[]] {
-  switch (backend) {
-    case 'trtllm':
-      return [
-        `Write ${engines} down on both sides of the worker: --kv-block-size ${engines} and tokens_per_block: ${engines}`,
-        [
-          argumentsOf(
-            'dynamo.trtllm',
-            `--kv-block-size ${engines}`,
-            'what goes into the card up to 1.3; 32 by default, not read from the engine',
-          ),
-          engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
-        ],
-      ];
-    case 'vllm':
-      return [
-        `Start the workers with --block-size ${engines}, and let the worker register the engine's number`,
-        [argumentsOf('dynamo.vllm', `--block-size ${engines}`)],
-      ];
-    case 'sglang':
-      return [
-        `Start the workers with --page-size ${engines}, and let the worker register the engine's number`,
-        [argumentsOf('dynamo.sglang', `--page-size ${engines}`)],
-      ];
-    default:
-      return [
-        `Let the workers register ${engines}, as their engines cut it`,
-        [
-          argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
-          argumentsOf(
-            'register_model',
-            `kv_cache_block_size=${engines}`,
-            'in a worker of your own, and kv_block_size of its KvEventPublisher',
-          ),
-        ],
-      ];
-  }
+  if (backend === TRTLLM.word)
+    return [
+      `Write ${engines} down on both sides of the worker: --kv-block-size ${engines} and tokens_per_block: ${engines}`,
+      [
+        argumentsOf(
+          'dynamo.trtllm',
+          `--kv-block-size ${engines}`,
+          'what goes into the card up to 1.3; 32 by default, not read from the engine',
+        ),
+        engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
+      ],
+    ];
+  const { sizeFlags = [], dynamoModule = '' } = engineOfWord(backend)?.launch ?? {};
+  const [flag] = sizeFlags;
+  if (flag !== undefined)
+    return [
+      `Start the workers with ${flag} ${engines}, and let the worker register the engine's number`,
+      [argumentsOf(dynamoModule, `${flag} ${engines}`)],
+    ];
+  return [
+    `Let the workers register ${engines}, as their engines cut it`,
+    [
+      argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
+      argumentsOf(
+        'register_model',
+        `kv_cache_block_size=${engines}`,
+        'in a worker of your own, and kv_block_size of its KvEventPublisher',
+      ),
+    ],
+  ];
 }
 
 function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] {

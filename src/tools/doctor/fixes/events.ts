@@ -1,9 +1,12 @@
+import { ENGINES } from '../../../engines/catalogue/engines.js';
+import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { isAtLeast } from '../../manifests/lint/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Picture } from '../picture.js';
 import { STORE_CHECKS } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml } from './lines.js';
+import { lineOf } from './tuning.js';
 
 const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
 
@@ -32,34 +35,30 @@ function publishFlags({ dynamo: { backend, version } }: Picture): readonly strin
     version !== undefined && !isAtLeast(version, 1, 3)
       ? '--publish-events-and-metrics'
       : '--publish-kv-events';
-  const flags = [
-    ['vllm', argumentsOf('vLLM', `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ}}'`)],
-    ['sglang', argumentsOf('SGLang', `--kv-events-config '{${ZMQ}}'`)],
-    [
-      'trtllm',
-      argumentsOf(
-        'dynamo.trtllm',
-        trtllm,
-        version === undefined ? '--publish-events-and-metrics before 1.3' : '',
-      ),
-    ],
-  ] as const;
-  return flags.filter(([name]) => backend === undefined || backend === name).map(([, flag]) => flag);
+  const published = ENGINES.flatMap(({ word, displayName, launch }) =>
+    launch?.kvEvents === undefined || (backend !== undefined && backend !== word)
+      ? []
+      : [argumentsOf(displayName, `${launch.kvEvents.flag} '${launch.kvEvents.example}'`)],
+  );
+  // Dynamo's wrapper around TensorRT-LLM publishes for it.
+  const isWrapped = backend === undefined || backend === TRTLLM.word;
+  const note = version === undefined ? '--publish-events-and-metrics before 1.3' : '';
+  return isWrapped ? [...published, argumentsOf('dynamo.trtllm', trtllm, note)] : published;
 }
 
 /** Prefix caching that was switched off. */
 export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
-  const lines = [
-    ['vllm', argumentsOf('vLLM', '--enable-prefix-caching', 'take --no-enable-prefix-caching out')],
-    ['sglang', argumentsOf('SGLang', 'without --disable-radix-cache')],
-    ['trtllm', engineYaml('kv_cache_config: { enable_block_reuse: true }')],
-  ] as const;
+  const commands = ENGINES.flatMap((engine) =>
+    engine.launch === undefined || (backend !== undefined && backend !== engine.word)
+      ? []
+      : [lineOf(engine, engine.launch.tuning.prefixCaching)],
+  );
   return {
     says: 'Switch prefix caching on in the engines',
     why: 'An engine that keeps no blocks for later requests has nothing to tell and nothing to reuse. If that is meant, let the router go by load.',
     disturbs: 'one_worker_at_a_time',
     files: [],
-    commands: lines.filter(([name]) => backend === undefined || backend === name).map(([, line]) => line),
+    commands,
     verify: STORE_CHECKS,
   };
 }

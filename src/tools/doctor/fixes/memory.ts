@@ -2,7 +2,8 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import type { Picture } from '../picture.js';
 import { confirmingTest } from './confirm.js';
-import { argumentsOf, engineYaml } from './lines.js';
+import { argumentsOf } from './lines.js';
+import { settingLine, tuningOf } from './tuning.js';
 
 const CHECKS: readonly string[] = [
   'curl -s http://ENGINE:8000/metrics | grep -E "preemptions|kv_cache_usage|token_usage"    # preemptions stand still, usage leaves room',
@@ -39,12 +40,7 @@ function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | 
   const batch = memory?.largestBatch;
   const isKnown = batch !== undefined && batch >= 1;
   const value = isKnown ? String(Math.floor(batch)) : 'N';
-  const flag =
-    backend === 'trtllm'
-      ? `--max-batch-size ${value}`
-      : backend === 'sglang'
-        ? `--max-running-requests ${value}`
-        : `--max-num-seqs ${value}`;
+  const flag = `${tuningOf(backend).maxSequencesFlag} ${value}`;
   return {
     says: isKnown
       ? `Run at most ${value} sequences at a time on each worker (${flag.split(' ')[0]})`
@@ -58,20 +54,12 @@ function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | 
 }
 
 function moreMemory(picture: Picture, backend: string | undefined): readonly ProposedFix[] {
-  const isTrtllm = backend === 'trtllm';
-  const [setting] = picture.settings(isTrtllm ? 'free_gpu_memory_fraction' : 'gpu_memory_utilization');
+  const { memory } = tuningOf(backend);
+  const [setting] = picture.settings(memory.setting);
   const present = setting === undefined ? undefined : Number(setting.value);
   // Above this, what engines need beside the cache no longer fits.
   const isFull = present !== undefined && present >= 0.95;
   if (isFull) return [];
-  const line = isTrtllm
-    ? engineYaml(
-        'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',
-        'a share of what is free after the weights',
-      )
-    : backend === 'sglang'
-      ? argumentsOf('SGLang', '--mem-fraction-static 0.90', 'weights and cache together')
-      : argumentsOf('vLLM', '--gpu-memory-utilization 0.95', 'of the whole GPU, weights included');
   const now =
     present === undefined || !Number.isFinite(present)
       ? ''
@@ -82,36 +70,14 @@ function moreMemory(picture: Picture, backend: string | undefined): readonly Pro
       why: 'More blocks, and prefixes stay longer. Leave room for activations and graphs: too much of it ends in an out-of-memory error as the engine starts or under its longest prompts.',
       disturbs: 'one_worker_at_a_time',
       files: [],
-      commands: [line],
+      commands: [settingLine(backend, memory.more)],
       verify: CHECKS,
     },
   ];
 }
 
 function moreRetention(backend: string | undefined): ProposedFix {
-  const commands =
-    backend === 'trtllm'
-      ? [
-          engineYaml(
-            'kv_cache_config: { host_cache_size: 34359738368 }',
-            '32 GiB of host memory for blocks that leave the GPU',
-          ),
-        ]
-      : backend === 'sglang'
-        ? [
-            argumentsOf(
-              'SGLang',
-              '--enable-hierarchical-cache --hicache-ratio 2',
-              'host memory for what leaves the GPU',
-            ),
-          ]
-        : [
-            argumentsOf(
-              'vLLM',
-              '--kv-cache-dtype fp8',
-              'half of the bytes per token, where the model allows it',
-            ),
-          ];
+  const commands = [settingLine(backend, tuningOf(backend).retention)];
   return {
     says: 'Keep more for the same memory: a host cache, or a smaller KV dtype',
     why: 'Blocks that leave the GPU can come back without being computed anew, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',

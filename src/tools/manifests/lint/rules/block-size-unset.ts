@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import type { Finding, Fix, Rule } from '../finding.js';
 import { addArguments, addVariable } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
@@ -105,12 +106,6 @@ function fixOf(
 }
 
 function commentOf(workers: readonly WorkerFacts[]): string {
-  switch (workers[0]?.launch.backend) {
-    case 'trtllm':
-      return 'Must match TRT-LLM tokens_per_block (default: 32)';
-    case 'sglang':
-      return 'Must match SGLang --page-size';
-    default:
-      return "Must match the workers' --block-size";
-  }
+  const name = engineOfWord(workers[0]?.launch.backend)?.launch?.sizeSettingName;
+  return `Must match ${name ?? "the workers' --block-size"}`;
 }

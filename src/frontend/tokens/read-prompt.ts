@@ -57,7 +57,7 @@ export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
 }
 
 /** Token ids as they came; undefined when one is none. */
-export function readTokenIds(values: readonly unknown[]): Uint32Array | undefined {
+function readTokenIds(values: readonly unknown[]): Uint32Array | undefined {
   const tokens = new Uint32Array(values.length);
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i];

@@ -11,7 +11,7 @@ const open = new OpenThings();
 afterEach(() => open.close());
 
 const pem = (name: string): string =>
-  readFileSync(fileURLToPath(new URL(`../http/certificates/${name}`, import.meta.url)), 'utf8');
+  readFileSync(fileURLToPath(new URL(`../../http/certificates/${name}`, import.meta.url)), 'utf8');
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

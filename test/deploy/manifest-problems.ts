@@ -2,7 +2,7 @@ import { commands } from '../../src/cli/commands.js';
 import { EXIT_OK } from '../../src/cli/exit-codes.js';
 import { tableOf } from '../../src/cli/program.js';
 import { runCli } from '../../src/cli/run.js';
-import { parseDuration, parseSize } from '../../src/cli/settings/parse-value.js';
+import { parseDuration, parseSize } from '../../src/cli/settings/parse-amount.js';
 import { warnOfUnknownEnvironment } from '../../src/cli/settings/unknown-environment.js';
 import { parseTargets } from '../../src/fleet/discovery/parse-target.js';
 import { FakeClock } from '../support/fake-clock.js';

@@ -1,4 +1,4 @@
-import { formatValue } from './parse-value.js';
+import { formatValue } from './format-value.js';
 import type { ResolvedEntry } from './resolve.js';
 import { environmentName } from './setting.js';
 import { describeOrigin } from './wrong-value.js';

@@ -1,7 +1,8 @@
 import { SettingError } from '../../app/setting-error.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { ConfigEntry, ConfigFile } from './config-file.js';
-import { type FindPathProblem, parseValue, type SettingValue } from './parse-value.js';
+import { type FindPathProblem, parseValue } from './parse-value.js';
+import type { SettingValue } from './parsed-value.js';
 import {
   environmentName,
   propertyName,

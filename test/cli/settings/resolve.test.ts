@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { SettingError } from '../../../src/app/setting-error.js';
 import { parseConfigFile } from '../../../src/cli/settings/config-file.js';
-import { type FindPathProblem, parseDuration, parseSize } from '../../../src/cli/settings/parse-value.js';
+import { parseDuration, parseSize } from '../../../src/cli/settings/parse-amount.js';
+import type { FindPathProblem } from '../../../src/cli/settings/parse-value.js';
 import { type Resolved, resolve } from '../../../src/cli/settings/resolve.js';
 import type { SettingsTable } from '../../../src/cli/settings/setting.js';
 import type { Address } from '../../../src/edge/platform/address.js';
@@ -211,7 +212,7 @@ describe('the values of a table', () => {
   });
 });
 
-describe('a wrong value is told in one line, with field, value, source and what is allowed', () => {
+describe('a wrong value is reported in one line, with field, value, source and what is allowed', () => {
   test.each<[Given, string]>([
     [
       { flags: { 'probe-interval': ['10'] } },

@@ -1,25 +1,19 @@
 import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
-import {
-  engineKindName,
-  engineRoleName,
-  engineStateName,
-  evidenceSourceName,
-} from '../../../core/contract/names.js';
-import { UNKNOWN_SHARE } from '../../../core/contract/unknown-share.js';
+import { evidenceSourceName } from '../../../core/contract/names.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { cutToWidth, textWidth } from '../../../core/text/text-width.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
-import type { CapabilityReport, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
-  Canary_State,
-  EngineKind,
-  EngineRole,
-  EngineState,
-  EvidenceSource,
-} from '../../../gen/kvaccord/v1/capabilities.js';
-import type { Agreement, Worker } from '../../../gen/kvaccord/v1/fleet.js';
-import { AgreementState, MemberOffer, MemberState } from '../../../gen/kvaccord/v1/fleet.js';
+  type Agreement,
+  AgreementState,
+  MemberOffer,
+  MemberState,
+  type Worker,
+} from '../../../gen/kvaccord/v1/fleet.js';
 import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
+import { engineOf, gpusOf, isSplit, roleOf } from './report-cells.js';
+import { renderReport } from './report-table.js';
 
 const STATES: Readonly<Record<number, string>> = {
   [MemberState.DISCOVERED]: 'discovered',
@@ -59,7 +53,7 @@ const GAP = 2;
 /** Before a reason that stands below its worker. */
 const INDENT = '    ';
 
-/** How much is known of a worker's cache; a fleet without an index tells nothing. */
+/** How much is known of a worker's cache; a fleet without an index knows nothing. */
 const PICTURES: Readonly<Record<number, string>> = {
   [Picture.UNSPECIFIED]: '-',
   [Picture.NONE]: 'none',
@@ -192,6 +186,10 @@ function reasonOf(worker: Worker | undefined): string {
   return worker?.member?.reason || worker?.member?.pictureReason || '';
 }
 
+function sourceOf(source: EvidenceSource | undefined): string {
+  return source === undefined || source === EvidenceSource.UNSPECIFIED ? '-' : evidenceSourceName(source);
+}
+
 /** Wraps a line at spaces, with the same indent for what follows; a word that is too long is split. */
 function wrapLine(line: string, columns: number): string {
   const indent = /^ */.exec(line)?.[0] ?? '';
@@ -205,109 +203,4 @@ function wrapLine(line: string, columns: number): string {
     rest = indent + rest.slice(end).trimStart();
   }
   return [...lines, rest].join('\n');
-}
-
-function renderReport(report: CapabilityReport): string {
-  const { contract, model, parallelism } = report;
-  const table = plainTable(['FIELD', 'VALUE']);
-  const state = report.engine?.state ?? EngineState.UNSPECIFIED;
-  const because = report.evidence.find(({ field }) => field === 'contract.tokens_per_block');
-  const rows: [string, string][] = [
-    ['worker', report.workerId],
-    ['instance', `${report.instanceId}, revision ${report.revision}`],
-    ['engine', report.engine === undefined ? 'not told' : `${engineOf(report)}, ${engineStateName(state)}`],
-    ...(isSplit(report) ? ([['role', roleOf(report)]] satisfies [string, string][]) : []),
-    ['model', (model?.servedNames ?? []).join(', ')],
-    [
-      'tokens per block',
-      contract?.tokensPerBlock === undefined ? 'unknown' : String(contract.tokensPerBlock),
-    ],
-    [
-      'evidence',
-      because === undefined
-        ? 'none'
-        : `${evidenceSourceName(because.source)}, ${because.origin}: ${because.raw}`,
-    ],
-    ['hash algorithm', contract?.hashAlgorithm ?? 'not told'],
-    ['parallelism', parallelismOf(parallelism)],
-    ['GPUs', gpusOf(report.topology)],
-    ['digest', report.digest === '' ? '-' : report.digest],
-    ...canaryRows(report),
-  ];
-  for (const row of rows) pushRow(table, row);
-  const notes = [
-    ...(report.completeness?.reasons ?? []).map((reason) => `incomplete: ${reason}`),
-    ...report.conflicts.map(
-      ({ field, keptValue, keptSource, otherValue, otherSource }) =>
-        `conflict: ${field} is ${keptValue} (${evidenceSourceName(keptSource)}), but ${evidenceSourceName(otherSource)} says ${otherValue}`,
-    ),
-    ...report.warnings.map((warning) => `warning: ${warning}`),
-    ...(report.topology?.notes ?? []).map((note) => `topology: ${note}`),
-  ].map((note) => onOneLine(note));
-  return `${[table.toString(), ...notes].join('\n')}\n`;
-}
-
-/** What came of the canary, and of each path that was asked. */
-function canaryRows({ canary }: CapabilityReport): [string, string][] {
-  if (canary === undefined) return [];
-  const word = (state: Canary_State): string => CANARY_WORDS[state] ?? 'unknown';
-  return [
-    ['canary', `${word(canary.state)}${canary.reason === '' ? '' : `: ${canary.reason}`}`],
-    ...canary.results
-      .slice(0, MAX_CANARY_ROWS)
-      .map(({ path, dataParallelRank, state, reason }): [string, string] => [
-        'canary',
-        `${path}${dataParallelRank === 0 ? '' : `, rank ${dataParallelRank}`}: ${word(state)}, ${reason}`,
-      ]),
-  ].map(([field, value]): [string, string] => [field ?? '', onOneLine(value ?? '')]);
-}
-
-/** As many as a report may have. */
-const MAX_CANARY_ROWS = 16;
-
-const CANARY_WORDS: Readonly<Record<number, string>> = {
-  [Canary_State.WAITING]: 'waiting',
-  [Canary_State.SKIPPED]: 'skipped',
-  [Canary_State.PASSED]: 'passed',
-  [Canary_State.INCONCLUSIVE]: 'inconclusive',
-  [Canary_State.FAILED]: 'failed',
-};
-
-function sourceOf(source: EvidenceSource | undefined): string {
-  return source === undefined || source === EvidenceSource.UNSPECIFIED ? '-' : evidenceSourceName(source);
-}
-
-function engineOf(report: CapabilityReport | undefined): string {
-  const engine = report?.engine;
-  if (engine === undefined || engine.kind === EngineKind.UNSPECIFIED) return '-';
-  return `${engineKindName(engine.kind)} ${engine.version}`.trim();
-}
-
-/** Whether it computes only a part of each request. */
-function isSplit(report: CapabilityReport | undefined): boolean {
-  const role = report?.engine?.role ?? EngineRole.UNSPECIFIED;
-  return role !== EngineRole.UNSPECIFIED && role !== EngineRole.AGGREGATED;
-}
-
-function roleOf(report: CapabilityReport | undefined): string {
-  const role = report?.engine?.role;
-  return role === undefined || role === EngineRole.UNSPECIFIED ? '-' : engineRoleName(role);
-}
-
-function parallelismOf(parallelism: CapabilityReport['parallelism']): string {
-  const sizes: [string, number | undefined][] = [
-    ['TP', parallelism?.tensorParallelSize],
-    ['PP', parallelism?.pipelineParallelSize],
-    ['DP', parallelism?.dataParallelSize],
-  ];
-  const known = sizes.flatMap(([name, size]) => (size === undefined ? [] : [`${name} ${size}`]));
-  return known.length === 0 ? 'not told' : known.join(', ');
-}
-
-function gpusOf(topology: Topology | undefined): string {
-  const gpus = topology?.gpus ?? [];
-  if (gpus.length === 0) return '-';
-  const names = [...new Set(gpus.map(({ productName }) => productName))].join(', ');
-  const isUnknown = topology?.notes.some((note) => note.startsWith(UNKNOWN_SHARE)) === true;
-  return `${isUnknown ? 'some of ' : ''}${gpus.length} x ${names}`;
 }

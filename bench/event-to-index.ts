@@ -1,6 +1,6 @@
 /**
  * How old a change is when it is in the index, and how late the aggregator's
- * event loop comes to anything. Twice: the whole way, with engines, sidecars
+ * event loop runs anything. Twice: the whole way, with engines, sidecars
  * and the aggregator as three processes on this machine and real ZeroMQ and
  * gRPC between them; and from the sidecars' wire on, at rates for which two
  * hundred sidecars would need more cores than this machine has.

@@ -1,5 +1,5 @@
 /**
- * One change of a worker (its engine is started anew), seen by 1,000 frontends
+ * One change of a worker (its engine is restarted), seen by 1,000 frontends
  * that watch the agreement, against a plain grpc-js server that writes the same message to as many
  * streams: from the report of the change until the last frontend knows.
  */
@@ -42,8 +42,8 @@ async function measure(start: (port: number) => Promise<{ part: Part; address: s
       const start = change + 2;
       await frontends.ask('arm', { instance: `worker-0-${start}` });
       const changedMs = await sidecar.ask<number>('restart', { start });
-      const toldMs = await frontends.ask<number>('told');
-      if (change >= WARM_UP) lastMs.push(toldMs - changedMs);
+      const seenMs = await frontends.ask<number>('seen');
+      if (change >= WARM_UP) lastMs.push(seenMs - changedMs);
     }
     const cpuMs = ((await part.cpuMs()) - beforeCpuMs) / CHANGES;
     const sample = await frontends.ask<string>('sample');
@@ -57,14 +57,14 @@ const ours: Measured[] = [];
 const bare: Measured[] = [];
 let sample = '';
 for (let round = 0; round < ROUNDS; round += 1) {
-  const told = await measure(async (port) => {
+  const measured = await measure(async (port) => {
     const part = new Part('aggregator');
     const address = await part.ask<string>('start', { ports: [port], count: 1 });
     await part.ask('opened');
     return { part, address };
   });
-  ours.push(told);
-  sample = told.sample;
+  ours.push(measured);
+  sample = measured.sample;
   const plain = await measure(async (port) => {
     const part = new Part('bare-fan-out');
     return { part, address: await part.ask<string>('start', { port, sample }) };

@@ -103,7 +103,7 @@ async function compare(
   );
 }
 
-function tell(found: ReadonlyMap<string, Window>, isStream: boolean): void {
+function print(found: ReadonlyMap<string, Window>, isStream: boolean): void {
   const direct = found.get('direct') as Window;
   const bare = found.get('bare proxy') as Window;
   const smg = found.get('smg');
@@ -132,7 +132,7 @@ try {
   const workers = await engines.ask<HttpWorker[]>('start', { count: WORKERS });
   const urls = workers.map(({ url }) => url);
   const smg = findSmg(IS_QUICK);
-  title(`Gateways over ${WORKERS} engines that answer at once; ${smg.says}`);
+  title(`Gateways over ${WORKERS} engines that answer immediately; ${smg.says}`);
   sides.push({
     name: 'direct',
     port: portOf(urls[0] as string),
@@ -149,11 +149,11 @@ try {
   for (const connections of CONNECTIONS) {
     title(`${connections} connection${connections === 1 ? '' : 's'}, bodies of 2 KB, answers of 250 bytes`);
     const options = { connections, durationMs: WINDOW_MS, isStream: false };
-    tell(await compare(load, sides, options), false);
+    print(await compare(load, sides, options), false);
   }
   title(`${STREAM_CONNECTIONS} connections, streams of 100 events, each in a packet of its own`);
   const options = { connections: STREAM_CONNECTIONS, durationMs: WINDOW_MS, isStream: true };
-  tell(await compare(load, sides, options), true);
+  print(await compare(load, sides, options), true);
 } finally {
   for (const side of sides) await side.stop();
   await load.stop();

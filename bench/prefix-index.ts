@@ -16,7 +16,7 @@ const HOLDERS = [4, 64, 1_000];
 const PEER = findRustPeer();
 const PEERS = ['crtc', 'radix'] as const;
 
-/** The workloads of which memory is told: nearly every block held by one worker, and all by all. */
+/** The workloads of which memory is shown: nearly every block held by one worker, and all by all. */
 const MEMORIES: readonly { what: string; workload: WorkloadOptions; args: readonly string[] }[] = [
   { what: 'most blocks held by one', workload: WORKLOAD, args: [] },
   {

@@ -218,7 +218,7 @@ class Measured {
       );
       const before = process.cpuUsage();
       const reservation = timed('reserving', () => this.#reserve(tokens));
-      // Of the whole process: while others want the core too, the clock tells of them more than of this.
+      // Of the whole process: while others want the core too, the clock measures them more than this.
       const { user, system } = process.cpuUsage(before);
       times['processor']?.push(user + system);
       reservation.prefillDone();

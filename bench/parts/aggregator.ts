@@ -48,7 +48,7 @@ servePart({
       },
     );
     const { runner } = aggregator.fleet;
-    // When everybody who asks is told that it is open, and not when the agreement came to it.
+    // When every answer says that it is open, and not when the agreement decided it.
     opened = new Promise((resolve) => {
       runner.listen({ onView: ({ groups }) => groups[0]?.gateOpen === true && resolve(sharedNowMs()) });
     });

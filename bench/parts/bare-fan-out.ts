@@ -14,7 +14,7 @@ type Watch = ServerWritableStream<WatchAgreementRequest, WatchAgreementResponse>
 const watches = new Set<Watch>();
 
 servePart({
-  /** Follows one sidecar, and tells `sample` with its engine start to everybody who watches. */
+  /** Follows one sidecar, and sends `sample` with its engine start to every watcher. */
   start({ port, sample }: { port: number; sample: string }) {
     const message = Agreement.decode(Buffer.from(sample, 'base64'));
     let current: WatchAgreementResponse | undefined;

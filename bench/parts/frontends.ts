@@ -7,7 +7,7 @@ import { servePart, sharedNowMs } from '../support/part.js';
 const known: string[] = [];
 let newest: Agreement | undefined;
 let awaited: { readonly instance: string; readonly resolve: (atMs: number) => void } | undefined;
-let told: Promise<number> | undefined;
+let seen: Promise<number> | undefined;
 
 function look(): void {
   if (awaited === undefined || known.some((instance) => instance !== awaited?.instance)) return;
@@ -47,12 +47,12 @@ servePart({
   },
   /** Prepares to see when every frontend knows of `instance`. */
   arm({ instance }: { instance: string }) {
-    told = new Promise((resolve) => {
+    seen = new Promise((resolve) => {
       awaited = { instance, resolve };
     });
   },
   /** When every frontend knew it. */
-  told: () => told,
+  seen: () => seen,
   /** The newest message, as base64. */
   sample: () => Buffer.from(Agreement.encode(newest ?? Agreement.create()).finish()).toString('base64'),
 });

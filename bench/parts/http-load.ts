@@ -43,7 +43,7 @@ class Connection {
   #startNs = 0n;
   #firstNs = 0n;
   #head: Buffer | undefined = Buffer.alloc(0);
-  /** Bytes of the body that are still to come; undefined where chunks tell. */
+  /** Bytes of the body that are still to come; undefined where chunks say. */
   #missing: number | undefined;
   #tail: Buffer = Buffer.alloc(0);
   #finish: (error?: Error) => void = () => {};

@@ -1,7 +1,7 @@
 /**
  * Many sidecars in one process: a plain grpc-js server on which every stream
  * is another worker. It sends each its report and then heartbeats, as sidecars
- * do, and holds the last worker's report back until it is told.
+ * do, and holds the last worker's report back until `release`.
  */
 import { Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
 import {
@@ -69,7 +69,7 @@ servePart({
     held?.();
     return sharedNowMs();
   },
-  /** Every worker's engine is started anew, for the `start`-th time; when that was. */
+  /** Every worker's engine is restarted, for the `start`-th time; when that was. */
   restart({ start }: { start: number }) {
     const nowMs = sharedNowMs();
     for (const [index, watch] of watches.entries()) {

@@ -11,7 +11,7 @@ interface Request {
 type Reply = { readonly id: number } & ({ readonly value: unknown } | { readonly error: string });
 
 /** The longest that anything here takes is connecting 4,000 streams on a busy machine: some ten seconds. */
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /** A process of a bench: a bench measures each side in one of its own, so that memory and processor time compare. */
 export class Part {
@@ -41,8 +41,8 @@ export class Part {
     const request: Request = { id: this.#requests, name, values };
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(
-        () => reject(new Error(`"${name}" took more than ${PATIENCE_MS / 1_000} s`)),
-        PATIENCE_MS,
+        () => reject(new Error(`"${name}" took more than ${TIMEOUT_MS / 1_000} s`)),
+        TIMEOUT_MS,
       );
       const finish = (settle: () => void): void => {
         clearTimeout(timer);
@@ -66,7 +66,7 @@ export class Part {
     return this.ask<number>('cpu');
   }
 
-  /** Ends it at once. */
+  /** Kills it. */
   stop(): Promise<void> {
     return new Promise((resolve) => {
       this.#child.once('exit', () => resolve());

@@ -28,7 +28,7 @@ const SOURCES = fileURLToPath(new URL('../../../../bench/peers/dynamo-kv-router'
 /**
  * Finds the peer: the program that `KV_ACCORD_INDEX_PEER` names, or one that was
  * built from these sources before. Otherwise builds it with cargo, which takes
- * minutes and tells of it on stderr, unless only a short run was asked for.
+ * minutes and says so on stderr, unless only a short run was asked for.
  */
 export function findRustPeer(): RustPeer {
   const named = process.env['KV_ACCORD_INDEX_PEER'] ?? '';
@@ -60,7 +60,7 @@ function noPeer(why: string): RustPeer {
   return { says: `${NAME} not run: ${why}`, ask: () => [] };
 }
 
-/** One for each state of the sources, so that another state is built anew and the same one never. */
+/** One for each state of the sources, so that each state is built once. */
 function targetFolder(): string {
   const files = [
     'Cargo.lock',

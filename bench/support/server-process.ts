@@ -40,7 +40,7 @@ export class ServerProcess {
     throw new Error(`${this.#child.spawnfile} is not ready: ${this.#said}`);
   }
 
-  /** Ends it at once. */
+  /** Kills it. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = new Promise((resolve) => this.#child.once('exit', resolve));

@@ -28,7 +28,7 @@ export async function startSmg(
     ...['--host', '127.0.0.1', '--port', String(port)],
     ...['--worker-urls', ...urls],
     ...['--policy', 'round_robin', '--backend', 'vllm', '--log-level', 'warn'],
-    // It listens everywhere unless it is told.
+    // It listens everywhere by default.
     ...['--prometheus-host', '127.0.0.1', '--prometheus-port', String(metricsPort)],
   ]);
   await started.ready(`http://127.0.0.1:${port}/workers`, (body) => {

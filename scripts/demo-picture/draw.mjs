@@ -50,8 +50,8 @@ export function linesOfScene(transcript, title) {
   const lines = transcript.split('\n').map((line) => line.trimEnd());
   const from = lines.indexOf(title);
   if (from === -1) throw new Error(`the transcript has no scene "${title}"`);
-  const end = lines.findIndex((line, at) => at > from && line.startsWith('The scene came out as told'));
-  if (end === -1) throw new Error(`the scene "${title}" did not come out as told:\n${transcript}`);
+  const end = lines.findIndex((line, at) => at > from && line.startsWith('The scene went as expected'));
+  if (end === -1) throw new Error(`the scene "${title}" did not go as expected:\n${transcript}`);
   // The line below the title is drawn by the title's style.
   return [title, ...lines.slice(from + 2, end)].join('\n').trim().split('\n');
 }

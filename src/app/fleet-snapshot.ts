@@ -38,7 +38,7 @@ export class SnapshotError extends Error {
 }
 
 /**
- * Asks whoever listens behind `channel`, an aggregator or a sidecar. Rejects
+ * Asks the process behind `channel`, an aggregator or a sidecar. Rejects
  * with a `ConnectError`, a `SnapshotError`, or `signal.reason`.
  */
 export async function takeSnapshot(channel: RpcChannel, options: SnapshotOptions): Promise<FleetSnapshot> {

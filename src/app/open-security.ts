@@ -5,7 +5,7 @@ import type { Security } from '../edge/security/security.js';
 import { SecurityError } from '../edge/security/security-error.js';
 import { SettingError } from './setting-error.js';
 
-/** Reads certificates and tokens; what cannot be used is the fault of a setting, told before anything is started. */
+/** Reads certificates and tokens; a file that cannot be used rejects with a `SettingError`, before anything is started. */
 export async function openSecurity(
   settings: SecurityOptions,
   modules: { readonly clock: Clock; readonly logger: Logger },

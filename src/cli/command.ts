@@ -45,7 +45,7 @@ export interface CommandContext<Table extends SettingsTable> {
 
 /**
  * What one command does. Resolves with the process's exit code (`exit-codes.ts`)
- * when everything that it started has ended. An error that it throws is told in
+ * when everything that it started has ended. An error that it throws is printed in
  * one line and ends the process with code 1, a `SettingError` with code 2.
  */
 export type CommandBody<Table extends SettingsTable> = (

@@ -9,7 +9,7 @@
 export const EXIT_OK = 0;
 /** A fault of the program itself, or of the machine below it. */
 export const EXIT_FAULT = 1;
-/** `lint` found faults; `inject` would change files and was not told to. */
+/** `lint` found faults; `inject` would change files and `--write` was not given. */
 export const EXIT_FINDINGS = 1;
 /** Wrong flag, value or configuration: nothing was started. */
 export const EXIT_USAGE = 2;
@@ -19,5 +19,5 @@ export const EXIT_TIMEOUT = 3;
 export const EXIT_CONFLICT = 4;
 /** The fleet could not be reached, or discovery failed; `doctor` could read nothing. */
 export const EXIT_TRANSPORT = 5;
-/** `doctor` read something, and it is not enough to tell. */
+/** `doctor` read something, and it is not enough for a verdict. */
 export const EXIT_UNKNOWN = 6;

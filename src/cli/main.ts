@@ -28,14 +28,14 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
 }
 
 async function main(): Promise<void> {
-  const [{ commands }, { runCli, tellFault }] = await Promise.all([
+  const [{ commands }, { runCli, faultReporter }] = await Promise.all([
     import('./commands.js'),
     import('./run.js'),
   ]);
   // The one place that can end everything: each part of the program gets this signal or one that follows it.
   const controller = new AbortController();
   const takeOverSignals = abortOnStopSignals(controller);
-  let report = tellFault(standardError);
+  let report = faultReporter(standardError);
   exitOnFault(EXIT_FAULT, (error) => report(error));
   const code = await runCli(argv, {
     commands,
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
     readTextFile,
     findPathProblem,
     onLogger: (logger) => {
-      report = tellFault(standardError, logger);
+      report = faultReporter(standardError, logger);
     },
     onServer: () => {
       isServer = true;

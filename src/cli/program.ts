@@ -51,11 +51,11 @@ function buildProgram(
     .helpCommand('help [command]', 'Print the help of a command')
     .enablePositionalOptions()
     .exitOverride()
-    // The words that a value can be are told in our own text; commander would add them once more.
+    // Our own text lists the choices; commander would add them once more.
     .configureHelp({ optionDescription: (option) => option.description, subcommandTerm: termOf, formatItem })
     .configureOutput({
       writeOut: modules.write,
-      // Errors are told once, in our own words.
+      // Errors are printed once, by our own messages.
       writeErr: () => {},
       ...(modules.columns === undefined ? {} : { getOutHelpWidth: () => modules.columns ?? 80 }),
     });
@@ -69,7 +69,7 @@ function buildProgram(
       .allowExcessArguments()
       .passThroughOptions(description.operands?.passesThrough === true);
     const { operands } = description;
-    // Optional here: what is missing is told later, when it is known that the command is to run.
+    // Optional here: what is missing is reported later, when it is known that the command is to run.
     if (operands !== undefined) sub.argument(operands.syntax.replace(/^<(.*)>$/, '[$1]'), operands.help);
     // Only for the commands that are named: making every flag of all of them would be felt at each start.
     if (argv.includes(description.name)) addFlags(sub, tableOf(command));
@@ -178,7 +178,7 @@ function isCommanderError(error: unknown): error is CommanderError {
 
 /** Puts commander's refusal into our own one line, with the nearest known name. */
 function explain(error: CommanderError, argv: readonly string[], commands: readonly Command[]): SettingError {
-  // commander tells what it met in the message alone, between quotes.
+  // commander says what it met in the message alone, between quotes.
   const met = /'(.*)'/s.exec(error.message)?.[1] ?? '';
   const command = commands.find((candidate) => nameOf(candidate) === argv[0]);
   switch (error.code) {

@@ -36,7 +36,7 @@ export interface CliModules {
   readonly findPathProblem: FindPathProblem;
   /** Where the log goes; default is the process's own standard error. */
   readonly logDestination?: { write(line: string): void };
-  /** Told as soon as there is one, so that faults from outside the command can be logged. */
+  /** Called as soon as there is one, so that faults from outside the command can be logged. */
   readonly onLogger?: (logger: Logger) => void;
   /** Called when the command is a server, which goes on when the reader of its output leaves. */
   readonly onServer?: () => void;
@@ -47,7 +47,7 @@ const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
 /**
  * Does what a command line (without the program's own name) asks. Resolves
- * with the exit code and never rejects: whatever goes wrong is told in one line.
+ * with the exit code and never rejects: any error is printed in one line.
  */
 export async function runCli(argv: readonly string[], modules: CliModules): Promise<number> {
   let name = 'kv-accord';
@@ -79,16 +79,20 @@ export async function runCli(argv: readonly string[], modules: CliModules): Prom
     if (signal.aborted && signal.reason instanceof StoppedBySignal && error === signal.reason) {
       return exitCodeOfSignal(signal.reason.signal);
     }
-    tellFault(modules.stderr, logger, name)(error);
+    faultReporter(modules.stderr, logger, name)(error);
     return EXIT_FAULT;
   }
 }
 
 /**
- * Makes what tells an error that nobody expected: in one line, through the log
+ * Makes what reports an unexpected error: in one line, through the log
  * once there is one; the stack follows at debug level.
  */
-export function tellFault(stderr: TextOutput, logger?: Logger, name = 'kv-accord'): (error: unknown) => void {
+export function faultReporter(
+  stderr: TextOutput,
+  logger?: Logger,
+  name = 'kv-accord',
+): (error: unknown) => void {
   return (error) => {
     const line = `${name}: ${oneLine(describeError(error))}`;
     if (logger === undefined) stderr.write(`${line}\n`);

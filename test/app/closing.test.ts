@@ -15,7 +15,7 @@ describe('what was opened', () => {
     );
   });
 
-  it('is closed whole when one of it cannot be, and the first problem is told', async () => {
+  it('is closed whole when one of it cannot be, and the first problem is thrown', async () => {
     const closed: string[] = [];
     const closing = [
       () => closed.push('first'),

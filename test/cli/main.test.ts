@@ -59,7 +59,7 @@ const endOf = (child: ChildProcess): Promise<readonly [number | null, NodeJS.Sig
   new Promise((resolve) => child.once('close', (code, signal) => resolve([code, signal])));
 
 describe('the program', () => {
-  test('tells its version, and its help', () => {
+  test('prints its version, and its help', () => {
     const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'));
     for (const flag of ['--version', '-V']) {
       expect(run([flag])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
@@ -105,11 +105,11 @@ describe('signals', () => {
     console.log('up');
   `;
 
-  test('the first one aborts, the second one ends the process at once', async () => {
+  test('the first one aborts, the second one ends the process immediately', async () => {
     const child = await startCode(WAITS);
-    const told = new Promise((resolve) => child.stdout?.once('data', (text) => resolve(String(text))));
+    const printed = new Promise((resolve) => child.stdout?.once('data', (text) => resolve(String(text))));
     child.kill('SIGTERM');
-    expect(await told).toBe('stopped by SIGTERM\n');
+    expect(await printed).toBe('stopped by SIGTERM\n');
     const end = endOf(child);
     child.kill('SIGINT');
     expect(await end).toEqual([130, null]);
@@ -121,10 +121,10 @@ test.each([
   ['rejected', "void Promise.reject(new Error('lost\\nstraw'))"],
 ])('an error that nobody caught, %s, is one line and code 1', async (_, fault) => {
   const child = await startCode(`
-    import { tellFault } from './src/cli/run.js';
+    import { faultReporter } from './src/cli/run.js';
     import { exitOnFault } from './src/edge/platform/processes/process-faults.js';
     import { standardError } from './src/edge/platform/streams/standard-streams.js';
-    exitOnFault(1, tellFault(standardError));
+    exitOnFault(1, faultReporter(standardError));
     console.log('up');
     ${fault};
   `);

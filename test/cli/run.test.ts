@@ -171,7 +171,7 @@ describe('a command', () => {
   });
 });
 
-describe('what is wrong is told in one line with code 2', () => {
+describe('what is wrong is printed in one line with code 2', () => {
   test.each([
     [[], 'kv-accord: a command must be given: try, one, run, picky (kv-accord --help)'],
     [
@@ -259,7 +259,7 @@ describe('what is wrong is told in one line with code 2', () => {
     );
   });
 
-  test('is told before anything is started where workers are to be found in a cluster', async () => {
+  test('is printed before anything is started where workers are to be found in a cluster', async () => {
     const refused = async (...argv: string[]): Promise<string> => {
       const given = ['wait', '--insecure', ...argv];
       const { code, stderr } = await cli(given, { commands: realCommands, files: { f: '', k: '' } });
@@ -336,7 +336,7 @@ describe('help', () => {
     expect(loads).toBe(0);
   });
 
-  test('tells the version', async () => {
+  test('prints the version', async () => {
     expect(await cli(['-V'])).toEqual({ code: 0, stdout: '9.8.7\n', stderr: '' });
   });
 });
@@ -345,7 +345,7 @@ describe('--print-config', () => {
   const environment = { KV_ACCORD_PROBE_INTERVAL: '1m30s' };
   const files = { 'kv.yaml': '# mine\nlog-level: debug\n' };
 
-  test('tells each value with where it came from, and starts nothing', async () => {
+  test('prints each value with where it came from, and starts nothing', async () => {
     const { code, stdout } = await cli(['try', '--print-config', '--mode', 'wait', '--config', 'kv.yaml'], {
       environment,
       files,

@@ -85,7 +85,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(await routerBlockSize(frontend)).toBe(16);
     });
 
-    it('is followed when the old ones leave: a request in flight ends whole, and then the frontend is started anew', async () => {
+    it('is followed when the old ones leave: a request in flight ends whole, and then the frontend is restarted', async () => {
       const sentMs = performance.now();
       const answer = await fetch(`${frontend.url}/v1/chat/completions`, {
         method: 'POST',
@@ -98,7 +98,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       await until('the old worker to leave', () => cardsIn(fileKv) === 2, { pollMs: 20 });
       list(sidecars.slice(1));
       const told =
-        'The fleet changed its KV block size from 16 to 32 while the program runs: it is started anew';
+        'The fleet changed its KV block size from 16 to 32 while the program runs: it is restarted';
       await until('exec to follow', () => messagesOf('warn').includes(told), {
         needs: [frontend.program],
         pollMs: 20,
@@ -112,13 +112,13 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(text).toMatch(/\ndata: \[DONE\]\n+$/);
       expect(text.match(/"content":" ?w\d+"/g)).toHaveLength(TOKENS);
       expect(endedMs).toBeGreaterThan(toldMs + 5_000);
-      await until('the frontend to be started anew', () => startsOf(frontend).length > 1, {
+      await until('the frontend to be restarted', () => startsOf(frontend).length > 1, {
         needs: [frontend.program],
         pollMs: 20,
       });
       console.log(
         `told to end after ${Math.round(toldMs)} ms, answered the request after ${Math.round(endedMs)} ms, ` +
-          `and was started anew after ${Math.round(performance.now() - sentMs)} ms`,
+          `and was restarted after ${Math.round(performance.now() - sentMs)} ms`,
       );
       expect(await gone).toBe(0);
     });
@@ -174,10 +174,10 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       await old[0]?.program.stop();
       await old[1]?.program.kill();
       const killedMs = performance.now();
-      await until('the frontend to be started anew', () => startsOf(frontend).length > 1, {
+      await until('the frontend to be restarted', () => startsOf(frontend).length > 1, {
         needs: [frontend.program],
       });
-      console.log(`started anew ${Math.round(performance.now() - killedMs)} ms after a worker was killed`);
+      console.log(`restarted ${Math.round(performance.now() - killedMs)} ms after a worker was killed`);
       expect(performance.now() - killedMs).toBeGreaterThan(5_000);
       expect(startsOf(frontend)).toEqual([16, 32]);
       await expectEveryHit(frontend);

@@ -73,7 +73,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
 
   it('whose cards are wrong is found out by an aggregator that reads the events, and exec tells of it', async () => {
     await restartAll({ model, registered: 16, engine: 32, fileKv });
-    // Workers are named by their system ports, which they keep when they are started anew.
+    // Workers are named by their system ports, which they keep when they are restarted.
     const sources = workers.map(({ ports, kvEvents }) => `127.0.0.1:${ports.system}=${kvEvents}`).join(',');
     aggregator = await startAggregatorWith('aggregator', [...flags, '--kv-event-sources', sources]);
     frontend = await execDynamoFrontend('exec', fileKv, ['--aggregator', addressOf(aggregator)]);

@@ -322,6 +322,6 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
   it('plays its whole demonstration, KV events over ZeroMQ and all', async () => {
     const { program } = startContainer('demo', ['demo']);
     expect(await program.ended).toBe(0);
-    expect(program.log).toMatch(/All \d+ scenes came out as told/);
+    expect(program.log).toMatch(/All \d+ scenes went as expected/);
   });
 });

@@ -10,7 +10,7 @@ import { TestFleet } from '../support/fleet.js';
 /**
  * Transcripts of the agreement. Lines that start with `>` are commands, the
  * lines below each are what it must give. `UPDATE_SCENARIOS=1 npx vitest run
- * test/scenarios` writes them anew; the diff is the review.
+ * test/scenarios` writes them again; the diff is the review.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
@@ -44,17 +44,17 @@ const KINDS: Readonly<Record<string, EngineKind>> = {
 /** `a 32 model=tiny instance=a-2 rev=3 unusable=starting draining=true declares=16 source=observed kind=dynamo`. */
 function report(fleet: TestFleet, words: readonly string[]): void {
   const [target = '', size = '32', ...rest] = words;
-  const told = Object.fromEntries(rest.map((word) => word.split('=') as [string, string]));
+  const given = Object.fromEntries(rest.map((word) => word.split('=') as [string, string]));
   fleet.report(target, {
     size: Number(size),
-    ...(told['model'] === undefined ? {} : { model: told['model'] }),
-    ...(told['instance'] === undefined ? {} : { instance: told['instance'] }),
-    ...(told['rev'] === undefined ? {} : { revision: Number(told['rev']) }),
-    ...(told['unusable'] === undefined ? {} : { unusable: told['unusable'] }),
-    ...(told['draining'] === undefined ? {} : { draining: true }),
-    ...(told['declares'] === undefined ? {} : { declares: Number(told['declares']) }),
-    ...optional('source', SOURCES[told['source'] ?? '']),
-    ...optional('kind', KINDS[told['kind'] ?? '']),
+    ...(given['model'] === undefined ? {} : { model: given['model'] }),
+    ...(given['instance'] === undefined ? {} : { instance: given['instance'] }),
+    ...(given['rev'] === undefined ? {} : { revision: Number(given['rev']) }),
+    ...(given['unusable'] === undefined ? {} : { unusable: given['unusable'] }),
+    ...(given['draining'] === undefined ? {} : { draining: true }),
+    ...(given['declares'] === undefined ? {} : { declares: Number(given['declares']) }),
+    ...optional('source', SOURCES[given['source'] ?? '']),
+    ...optional('kind', KINDS[given['kind'] ?? '']),
   });
 }
 

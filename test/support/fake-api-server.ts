@@ -135,7 +135,7 @@ current-context: x
       .sort();
   }
 
-  /** Forgets all that has happened: who goes on from before it is told 410. */
+  /** Forgets all that has happened: a watch that goes on from before it gets 410. */
   compact(): void {
     this.#forgottenUpTo = this.#version;
     this.#history = [];

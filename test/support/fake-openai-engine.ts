@@ -10,7 +10,7 @@ export interface EngineRequest {
   readonly body: string;
 }
 
-/** An engine's OpenAI server, as far as a frontend needs one: a token per character, and an answer at once. */
+/** An engine's OpenAI server, as far as a frontend needs one: a token per character, and an immediate answer. */
 export class FakeOpenAiEngine {
   readonly requests: EngineRequest[] = [];
   /** The `Authorization` of everybody who asked for tokens. */

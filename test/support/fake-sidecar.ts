@@ -20,7 +20,7 @@ import { makeWireReport } from './reports.js';
  * How a fake sidecar treats those who connect.
  * - `serve`: as a sidecar does;
  * - `black_hole`: TCP is accepted, then nothing ever comes back; `release` serves what waits;
- * - `hang_up`: TCP is accepted and closed at once;
+ * - `hang_up`: TCP is accepted and closed immediately;
  * - `silent`: gRPC is served and calls are taken, but nothing is ever said;
  * - `refuse`: calls end with `refusal`.
  */
@@ -33,7 +33,7 @@ export interface FakeSidecarOptions {
   readonly port?: number;
   readonly mode?: FakeSidecarMode;
   /**
-   * What a subscriber to KV events is told first, in answer to its request;
+   * What a subscriber to KV events gets first, in answer to its request;
    * without it the service is not there, as in a sidecar of an older version.
    */
   readonly kvEvents?: (request: SubscribeRequest) => readonly SubscribeResponse[];
@@ -177,7 +177,7 @@ export class FakeSidecar {
     this.#parked.clear();
   }
 
-  /** Closes every connection at once, as a killed process does; it goes on listening. */
+  /** Closes every connection immediately, as a killed process does; it goes on listening. */
   cutConnections(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
@@ -188,7 +188,7 @@ export class FakeSidecar {
     this.#listener.close();
     this.#grpc.forceShutdown();
     for (const socket of this.#sockets) socket.destroy();
-    // A server that is shut down by force does not tell its calls.
+    // A server that is shut down by force does not end its calls.
     this.#watches.clear();
     this.#subscriptions.clear();
     await closed;

@@ -6,7 +6,7 @@ import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/i
 import { FleetIndex, type RankHolding, type RankMatch } from '../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
 
-/** An index that somebody fills by hand, without workers that tell what they hold. */
+/** An index that a test fills, without workers that report what they hold. */
 export class FilledIndex implements AskedIndex {
   readonly epoch = 1;
   readonly hashUnit: HashUnitName = 'token';

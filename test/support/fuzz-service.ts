@@ -41,7 +41,7 @@ export async function fuzzService(
   }
 }
 
-/** Resolves with the first that a call comes to: a message, or its status. */
+/** Resolves with the first result of a call: a message, or its status. */
 function callOnce(
   client: Client,
   method: MethodDefinition<unknown, unknown>,

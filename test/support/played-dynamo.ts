@@ -1,8 +1,8 @@
 /** What a played fleet does, and what is wrong with it. */
 export interface PlayedFleetOptions {
-  /** Tokens per block that the frontend's router cuts by, default 32. */
+  /** Block size of the frontend's router, in tokens, default 32. */
   readonly routerTokens?: number;
-  /** Those that engines cut by, default 32. */
+  /** Block size of the engines, in tokens, default 32. */
   readonly engineTokens?: number;
   /** Those that a worker's publisher wants; blocks of another size leave it empty. Default the engine's. */
   readonly publisherTokens?: number;
@@ -24,7 +24,7 @@ export interface PlayedFleetOptions {
   readonly losesEvery?: number;
   /** Whether the router gets lost events from the worker's own index; default false. */
   readonly recovers?: boolean;
-  /** The turn, of all generations, before which nobody told the router anything; default 0. */
+  /** The turn, of all generations, before which no events reached the router; default 0. */
   readonly routerBeginsAtTurn?: number;
   /** Whether events name blocks as requests do; false with an adapter that has two names. */
   readonly hasOneNamespace?: boolean;
@@ -57,7 +57,7 @@ const REQUEST_MS = 1_000;
 
 /**
  * Plays a frontend of Dynamo and two workers without time or sockets: engines that keep the blocks of prompts and drop
- * the oldest, publishers that convert what engines tell, a router that indexes what arrives and goes by it. What it
+ * the oldest, publishers that convert what engines publish, a router that indexes what arrives and goes by it. What it
  * writes has the form of what Dynamo 1.6.1 writes, as recorded.
  */
 export function playDynamo(options: PlayedFleetOptions = {}): PlayedFleet {
@@ -122,7 +122,7 @@ class Play {
     };
   }
 
-  /** A frontend that begins anew knows nothing, and its log begins with it. */
+  /** A frontend that is restarted knows nothing, and its log begins with it. */
   #begin(turn: number): void {
     this.#isListening = turn === this.#options.routerBeginsAtTurn;
     if (!this.#isListening) return;
@@ -169,7 +169,7 @@ class Play {
     return worker;
   }
 
-  /** Computes what is not cached, tells of it, and makes room. */
+  /** Computes what is not cached, publishes it, and makes room. */
   #prefill(worker: PlayedWorker, text: string, length: number): number {
     const { engineTokens, blocks } = this.#options;
     const keys = blocksOf(text, engineTokens, length);

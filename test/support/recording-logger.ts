@@ -7,9 +7,9 @@ export interface RecordedLine {
   readonly message: string;
 }
 
-/** A logger that keeps what it is told, at every level, for tests to read. */
+/** A logger that keeps every line, at every level, for tests to read. */
 export class RecordingLogger implements Logger {
-  /** Everything that this logger and its children were told, in order. */
+  /** Everything that this logger and its children logged, in order. */
   readonly lines: RecordedLine[];
   readonly #fields: LogFields;
 

@@ -3,7 +3,7 @@ import type { SessionListener } from '../../src/fleet/aggregator/session-listene
 import type { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Changes } from './changes.js';
 
-/** Keeps what sessions tell, and lets tests wait for it. */
+/** Keeps what sessions report, and lets tests wait for it. */
 export class SessionRecorder implements SessionListener {
   readonly changes: Changes = new Changes();
   /** `report w-1 32`, `alive w-1`, `broken w-1: reason`, in order. */
@@ -29,7 +29,7 @@ export class SessionRecorder implements SessionListener {
     return this.events.filter((event) => event.startsWith(prefix)).length;
   }
 
-  /** Reasons that were told for `target`, in order. */
+  /** Reasons that were given for `target`, in order. */
   brokenReasons(target: string): string[] {
     const prefix = `broken ${target}: `;
     return this.events.flatMap((event) => (event.startsWith(prefix) ? [event.slice(prefix.length)] : []));

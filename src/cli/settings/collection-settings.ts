@@ -29,21 +29,21 @@ const ownSettings = {
     words: ['auto'],
     default: 1,
     group: 'Fleet',
-    help: 'Nothing is agreed before so many workers have reported; auto: as many as the Kubernetes workloads behind them are to have.',
+    help: 'Number of workers that must have reported before anything is agreed; auto: as many as the Kubernetes workloads behind them should have.',
   },
   'on-missing': {
     kind: 'enum',
     choices: ['quorum', 'wait', 'proceed'],
     default: 'quorum',
     group: 'Fleet',
-    help: 'Whether to open without workers that do not report: once at least half have, never, or with any number.',
+    help: 'Whether to open the gate without workers that do not report: quorum once at least half have, wait never, proceed with any number.',
   },
   'collect-timeout': {
     kind: 'duration',
     default: '60s',
     min: '1s',
     group: 'Fleet',
-    help: 'How long the missing are waited for: quorum counts from the last worker that joined, proceed from the first that was listed.',
+    help: 'How long to wait for missing workers: quorum counts from the last worker that joined, proceed from the first that was listed.',
   },
   settle: {
     kind: 'duration',
@@ -57,7 +57,7 @@ const ownSettings = {
     default: '30s',
     max: '1h',
     group: 'Fleet',
-    help: 'How long a lost worker still counts as one that may return.',
+    help: 'How long a lost worker keeps its place, because it may return.',
   },
   'kv-cache-block-size': {
     kind: 'integer',
@@ -65,21 +65,21 @@ const ownSettings = {
     max: 1_048_576,
     dynamo: ['DYN_KV_CACHE_BLOCK_SIZE'],
     group: 'Agreement',
-    help: 'Use this size whatever the workers report. Leave it out to take theirs.',
+    help: 'Use this block size whatever the workers report. Leave it out to use theirs.',
   },
   'token-probes': {
     kind: 'enum',
     choices: ['require', 'ignore'],
     default: 'require',
     group: 'Agreement',
-    help: 'Workers that make other tokens of the same prompts (another tokenizer or chat template): keep them out as dissenting, or ignore it with a warning and without exact predictions.',
+    help: 'Workers that make different tokens from the same prompts (another tokenizer or chat template): keep them out as dissenting, or ignore the difference with a warning and without exact predictions.',
   },
   'mismatched-workers': {
     kind: 'enum',
     choices: ['quarantine', 'load-only'],
     defaultHelp: 'quarantine; load-only with --kv-cache-block-size',
     group: 'Agreement',
-    help: 'Whether workers that differ get no requests, or requests without cache knowledge.',
+    help: 'Whether workers that differ get no requests, or requests that are routed without knowledge of their cache.',
   },
   topology: {
     kind: 'enum',
@@ -90,19 +90,19 @@ const ownSettings = {
   },
 } as const;
 
-/** How a fleet is found and how it comes to agree: the same for every command that collects. */
+/** How a fleet is found and how it agrees: the same for every command that collects reports. */
 export const collectionSettings: typeof ownSettings & typeof kubeSettings = {
   ...ownSettings,
   ...kubeSettings,
 };
 
-/** What a command has beside them that waits for one answer, from the fleet itself or from an aggregator. */
+/** What a command that waits for one answer has beside them; the answer comes from the fleet itself or from an aggregator. */
 export const answerSettings = {
   aggregator: {
     kind: 'address',
     use: 'dial',
     group: 'Fleet',
-    help: 'Ask this running aggregator in place of the workers.',
+    help: 'Ask this running aggregator instead of the workers.',
   },
   group: {
     kind: 'string',
@@ -114,7 +114,7 @@ export const answerSettings = {
     kind: 'duration',
     default: '10m',
     group: 'Waiting',
-    help: 'End with code 3 (code 5 when nobody can be reached) when nothing is agreed by then; 0 waits for ever.',
+    help: 'End with code 3 (code 5 when no worker can be reached) when nothing is agreed by then; 0 waits forever.',
   },
 } as const;
 
@@ -131,7 +131,7 @@ interface FleetSettings {
 type FleetSetting = 'workers' | 'workers-file' | 'dynamo-graph';
 type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 
-/** Looks whether there is exactly one way to the fleet, and whether it may be gone. */
+/** Checks that there is exactly one way to the fleet, and that it is allowed. */
 export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>): void {
   const hasList = settings.workers.length > 0;
   const hasFile = settings.workersFile !== undefined;
@@ -148,9 +148,9 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
         : '--workers-file or --dynamo-graph';
     throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
   }
-  if (needsNoSaying(settings)) return;
+  if (isSecured(settings)) return;
   for (const text of settings.workers) {
-    // What stands behind a name is known only later, and told then.
+    // What is behind a name is known only later, and checked then.
     const address = parseAddress(text);
     if (address !== undefined && !isLoopback(address)) throw reject('workers', LOOPBACK_OR_TLS, text);
   }
@@ -160,14 +160,14 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
 export function checkAnswer(settings: FleetSettings, reject: Reject<FleetSetting | 'aggregator'>): void {
   checkFleet(settings, reject);
   const { aggregator } = settings;
-  if (aggregator === undefined || isLoopback(aggregator) || needsNoSaying(settings)) return;
+  if (aggregator === undefined || isLoopback(aggregator) || isSecured(settings)) return;
   throw reject('aggregator', LOOPBACK_OR_TLS);
 }
 
 const LOOPBACK_OR_TLS =
   'on this machine, unless there is --tls-ca (and --tls-cert with --tls-key, where they are asked for), or --insecure for plaintext';
 
-/** Plaintext beyond this machine has to be said; TLS need not be. */
-function needsNoSaying({ tlsCert, tlsCa, insecure }: FleetSettings): boolean {
+/** Plaintext beyond this machine must be asked for; TLS need not be. */
+function isSecured({ tlsCert, tlsCa, insecure }: FleetSettings): boolean {
   return tlsCert !== undefined || tlsCa !== undefined || insecure;
 }

@@ -27,7 +27,7 @@ export const commonSettings = {
     choices: ['debug', 'info', 'warn', 'error'],
     default: 'info',
     group: 'Log',
-    help: 'What is below this level is left out.',
+    help: 'Lines below this level are left out.',
   },
   'log-format': {
     kind: 'enum',
@@ -52,13 +52,13 @@ export const commonSettings = {
     kind: 'file',
     mustBe: 'file',
     group: 'Security',
-    help: "Authorities that the other side's certificate must come from, PEM.",
+    help: "Certificate authorities that must have signed the other side's certificate, PEM.",
   },
   'tls-server-name': {
     kind: 'string',
     maxLength: 253,
     group: 'Security',
-    help: "The name that servers' certificates must have, where servers are dialled by addresses that change.",
+    help: "The name that servers' certificates must have, where servers are dialled by changing addresses.",
     defaultHelp: 'the host that is dialled',
   },
   'tls-client-auth': {
@@ -66,7 +66,7 @@ export const commonSettings = {
     choices: ['none', 'request', 'require'],
     default: 'none',
     group: 'Security',
-    help: 'Whether callers must show a certificate that --tls-ca vouches for.',
+    help: 'Whether callers must show a certificate that an authority of --tls-ca signed.',
   },
   'token-file': {
     kind: 'file',
@@ -78,14 +78,14 @@ export const commonSettings = {
   insecure: {
     kind: 'boolean',
     group: 'Security',
-    help: 'Allow plaintext beyond this machine. Everybody on the network can then read and pretend.',
+    help: 'Allow plaintext beyond this machine. Anybody on the network can then read it and impersonate either side.',
   },
 } as const;
 
 type Common = SettingsOf<typeof commonSettings>;
 type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 
-/** Looks whether the TLS settings make sense together. */
+/** Checks that the TLS settings make sense together. */
 export function checkTls(settings: Common, reject: Reject<keyof typeof commonSettings>): void {
   const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsServerName, insecure } = settings;
   if (tlsCert !== undefined && tlsKey === undefined)
@@ -102,14 +102,14 @@ export function checkTls(settings: Common, reject: Reject<keyof typeof commonSet
     throw reject('tls-client-auth', 'none while there is no --tls-ca to judge callers by');
 }
 
-/** What a command that listens has beside the common settings. */
+/** What a command that listens has in addition to the common settings. */
 interface Listening extends Common {
   readonly listen: Address;
   readonly httpListen: Address;
 }
 
 /**
- * Looks whether what a process serves is safe where it serves it: beyond this
+ * Checks that what a process serves is safe where it serves it: beyond this
  * machine only with TLS, or when the operator says that it may be plaintext.
  */
 export function checkListen(settings: Listening, reject: Reject<'listen' | 'http-listen'>): void {

@@ -12,14 +12,14 @@ export const directSettings = {
     item: 'target',
     placeholder: 'WORKER=URL,…',
     group: 'Fleet',
-    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. WORKER may be one that --workers finds by its Dynamo model card, by its name there, its instance id or HOST:PORT of its system port: what card and events say is then compared. Others need --model. An engine that says nothing is told from one that is not there only when it caches the first block of a prompt.',
+    help: 'Engines without a sidecar, whose KV events this process reads itself: WORKER=tcp://HOST:PORT, one URL for each data-parallel rank, in order; an @ in front of the URL binds. WORKER may be one that --workers finds by its Dynamo model card, by its name there, its instance id or HOST:PORT of its system port: its card and its events are then compared. Others need --model. A silent engine and one that is not there look the same until the engine caches the first block of a prompt.',
   },
   'kv-replay-sources': {
     kind: 'list',
     item: 'target',
     placeholder: 'WORKER=URL,…',
     group: 'Fleet',
-    help: 'Where these engines give old KV events again, in the same form and order.',
+    help: 'Where these engines replay old KV events, in the same form and order.',
   },
   model: {
     kind: 'string',
@@ -33,11 +33,11 @@ interface DirectSettings extends WorkerPlaces, DirectEngines {
 }
 
 /** Whether workers that are found there come with the name of their model. */
-function tellsModels(target: string): boolean {
+function namesModels(target: string): boolean {
   return /^dynamo-(file|k8s):/i.test(target);
 }
 
-/** Looks whether the engines that are read directly are named as they must be. */
+/** Checks that the engines that are read directly are named as they must be. */
 export function checkDirect(
   settings: DirectSettings,
   reject: (name: keyof typeof directSettings, allowed: string, value?: string) => SettingError,
@@ -59,7 +59,7 @@ export function checkDirect(
   if (sources.size === 0) return;
   if (settings.aggregator !== undefined)
     throw reject('kv-event-sources', 'left out when --aggregator is asked: give them to the aggregator');
-  if (model === undefined && !settings.workers.some(tellsModels))
+  if (model === undefined && !settings.workers.some(namesModels))
     throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
 }
 

@@ -7,7 +7,7 @@ export const routerSettings = {
     default: 'kv',
     dynamo: ['DYN_ROUTER_MODE'],
     group: 'Router',
-    help: 'How a worker is chosen: by what its cache and its load make the request cost, in turn, by lot, or where the fewest requests are active.',
+    help: 'How a worker is chosen: kv by what the request costs with its cache and load, round-robin in turn, random by chance, least-loaded by the fewest active requests.',
   },
   'router-temperature': {
     kind: 'number',
@@ -31,7 +31,7 @@ export const routerSettings = {
       'DYN_KV_OVERLAP_SCORE_WEIGHT',
     ],
     group: 'Router',
-    help: 'With --router-mode kv: what a block that is still to be computed counts, against 1 for a block that is active. More favours the first token, less an even load.',
+    help: 'With --router-mode kv: the weight of a block that is still to be computed, against 1 for an active block. A higher weight gives a faster first token, a lower one a more even load.',
   },
   'router-host-cache-hit-weight': {
     kind: 'number',
@@ -55,7 +55,7 @@ export const routerSettings = {
     kind: 'boolean',
     default: true,
     group: 'Router',
-    help: 'With --router-mode kv: expect the blocks of a prompt where it is on its way, until KV events confirm them. --no-router-predict-on-route expects what events say alone.',
+    help: 'With --router-mode kv: expect the blocks of a prompt at the worker that it was sent to, until KV events confirm them. --no-router-predict-on-route counts only blocks that events reported.',
   },
   'router-seed': {
     kind: 'integer',
@@ -63,6 +63,6 @@ export const routerSettings = {
     max: 4_294_967_295,
     group: 'Router',
     defaultHelp: 'not repeatable',
-    help: 'Makes choices repeatable where they are drawn: the same requests in the same order go to the same workers.',
+    help: 'Makes random choices repeatable: the same requests in the same order go to the same workers.',
   },
 } as const;

@@ -81,8 +81,8 @@ export interface ListSetting extends Described {
  * checked by discovery, which knows the schemes. `env-name`: a name that an
  * environment variable can have. `zmq`: `tcp://HOST:PORT` or `ipc://PATH`, with
  * an `@` in front where the socket is to be bound. `object-name`: a Kubernetes
- * object or, behind a slash, a part of it. `source`: a path or a URL, which whoever
- * reads it looks at. `model`: the name of a served model, any text without a comma.
+ * object or, behind a slash, a part of it. `source`: a path or a URL, which its reader
+ * checks. `model`: the name of a served model, any text without a comma.
  */
 export type ListItem = 'url' | 'target' | 'env-name' | 'zmq' | 'object-name' | 'source' | 'model';
 

@@ -12,13 +12,13 @@ import { nearest, quote } from './wrong-value.js';
 const SERVICE_LINK =
   /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
 
-/** Warnings told at once; a wrong template would otherwise fill the log. */
+/** Most warnings; a wrong template would otherwise fill the log. */
 const MAX_WARNINGS = 20;
 
 /**
  * One sentence for every `KV_ACCORD_…` variable that no command knows: most
  * likely a typing error, and yet no reason to stop a process, since
- * environments are shared. Values are never told.
+ * environments are shared. Values are never shown.
  */
 export function warnOfUnknownEnvironment(environment: Environment, knownNames: Iterable<string>): string[] {
   const known = [...[...new Set(knownNames)].map(environmentName), ...Object.values(PLACEMENT_VARIABLES)];

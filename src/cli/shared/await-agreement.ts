@@ -7,12 +7,12 @@ import type { LiveLine } from './live-line.js';
 
 /**
  * How long a conflict has to stand before it is the outcome, in milliseconds.
- * Reports and first events come within moments of each other, and whoever has
- * to mend workers wants all of them named at once.
+ * Reports and first events come within moments of each other, and the person
+ * who fixes the workers wants all of them named together.
  */
 const GATHER_MS = 1_000;
 
-/** How often it is said whom is waited for, in milliseconds. */
+/** How often the log names the workers that are waited for, in milliseconds. */
 const REMIND_MS = 5_000;
 
 /** How waiting for an agreement ended. */
@@ -21,7 +21,7 @@ export type WaitOutcome =
   | { readonly type: 'conflict'; readonly text: string }
   /** Time is up while workers are still missing. */
   | { readonly type: 'timed_out'; readonly text: string }
-  /** Time is up and nobody could be reached at all. */
+  /** Time is up and no worker could be reached. */
   | { readonly type: 'unreachable'; readonly text: string }
   /** The question is wrong; waiting cannot help. */
   | { readonly type: 'refused'; readonly text: string };
@@ -36,11 +36,11 @@ export interface WaitModules {
   readonly signal: AbortSignal;
   /** Where a person watches; undefined shows nothing on the way. */
   readonly progress: LiveLine | undefined;
-  /** Called every 5 s with whom is waited for and why; left out, nothing is said. */
+  /** Called every 5 s with the workers that are waited for, and why. Default: nothing is called. */
   readonly onWaiting?: (text: string) => void;
 }
 
-/** Waits until the feed's agreements come to one answer. Rejects with `signal.reason` when it aborts. */
+/** Waits until the source's agreements are one answer. Rejects with `signal.reason` when it aborts. */
 export function awaitAgreement(
   feed: AgreementSource,
   options: WaitOptions,
@@ -51,7 +51,7 @@ export function awaitAgreement(
     let timer: Timer | undefined;
     let gathering: Timer | undefined;
     let reminder: Timer | undefined;
-    /** As it was last told while it is gathered. */
+    /** As it was last seen while it is gathered. */
     let conflict: WaitOutcome;
     const leave = feed.watch(() => look());
     const finish = (settle: () => void): void => {
@@ -93,7 +93,7 @@ export function awaitAgreement(
       timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
     }
     const remind = (): void => {
-      const text = waitingWords(feed, options);
+      const text = waitingMessage(feed, options);
       if (text !== '') onWaiting?.(text);
       reminder = clock.setTimer(REMIND_MS, remind);
     };
@@ -102,8 +102,8 @@ export function awaitAgreement(
   });
 }
 
-/** Whom is waited for, on one line; empty where that is about to be an outcome. */
-function waitingWords(feed: AgreementSource, options: WaitOptions): string {
+/** Which workers are waited for, on one line; empty where that is about to be an outcome. */
+function waitingMessage(feed: AgreementSource, options: WaitOptions): string {
   if (feed.trouble !== undefined) return onOneLine(feed.trouble);
   const verdict = judgeAgreements(feed.agreements, options);
   return verdict.type === 'pending' ? onOneLine(verdict.text) : '';

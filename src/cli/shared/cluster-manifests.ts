@@ -39,7 +39,7 @@ interface ObjectList {
  * The workloads and ConfigMaps of a namespace as texts, each named
  * `cluster:KIND/NAMESPACE/NAME`. What a controller made is left out: its owner
  * says the same. Kinds that the cluster does not know are left out, kinds that
- * may not be read are told to `onRefused`; when none may be read, the first
+ * may not be read are passed to `onRefused`; when none may be read, the first
  * refusal is thrown, and so is a namespace that is not there.
  */
 export async function readClusterManifests(
@@ -75,10 +75,10 @@ export async function readClusterManifests(
   if (first !== undefined && !hasRead) throw first;
   if (files.size === 0) await expectNamespace(api, namespace, signal);
   // Two versions of one kind are refused in the same words.
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const refusal of refusals) {
-    if (!told.has(refusal.message)) onRefused(refusal);
-    told.add(refusal.message);
+    if (!reported.has(refusal.message)) onRefused(refusal);
+    reported.add(refusal.message);
   }
   return [...files.values()];
 }

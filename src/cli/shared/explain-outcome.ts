@@ -1,7 +1,7 @@
 import { EXIT_CONFLICT, EXIT_OK, EXIT_TIMEOUT, EXIT_TRANSPORT, EXIT_USAGE } from '../exit-codes.js';
 import type { WaitOutcome } from './await-agreement.js';
 
-/** The exit code of an outcome and the words for whoever reads it. */
+/** The exit code of an outcome and its message. */
 export function explainOutcome(
   outcome: WaitOutcome,
   timeoutMs: number,
@@ -15,7 +15,7 @@ export function explainOutcome(
     case 'timed_out':
       return { exitCode: EXIT_TIMEOUT, text: `timed out ${waited}: ${outcome.text}` };
     case 'unreachable':
-      return { exitCode: EXIT_TRANSPORT, text: `nobody could be reached ${waited}: ${outcome.text}` };
+      return { exitCode: EXIT_TRANSPORT, text: `no worker could be reached ${waited}: ${outcome.text}` };
     case 'refused':
       return { exitCode: EXIT_USAGE, text: outcome.text };
   }

@@ -21,7 +21,7 @@ export class LiveLine {
     this.#output = output;
   }
 
-  /** Shows where the feed stands, in one line of the terminal's width. */
+  /** Shows the state of the agreement in one line of the terminal's width. */
   show(feed: AgreementSource): void {
     this.showText(summarise(feed));
   }

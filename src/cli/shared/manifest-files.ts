@@ -76,7 +76,7 @@ export async function readManifestFiles(
   return files;
 }
 
-/** Replaces a file's text, at once and whole. Throws a `SettingError` that names the file, and why it stays as it is. */
+/** Replaces a file's text in one step. Throws a `SettingError` that names the file, and why it stays as it is. */
 export async function writeManifestFile(file: string, text: string): Promise<void> {
   try {
     await replaceTextFile(file, text);

@@ -36,7 +36,7 @@ const DOCUMENT_WORDS = 260;
 const QUESTION_WORDS = 40;
 const ANSWER_WORDS = 16;
 
-/** Several people talk at once, each about a text of their own. Rejects with `signal.reason` when that aborts. */
+/** Several people talk at the same time, each about a text of their own. Rejects with `signal.reason` when that aborts. */
 export async function holdConversations(
   { url, model, people }: Conversations,
   modules: { readonly clock: Clock; readonly signal: AbortSignal; readonly onTurn: (turn: Turn) => void },

@@ -32,7 +32,7 @@ export function describeGate(view: FleetView): GateSentence {
 function describeReason({ code, text }: Reason, members: readonly MemberView[]): string {
   switch (code) {
     case 'conflict':
-      // The ERROR that came with it has told the rest.
+      // The ERROR that came with it says the rest.
       return 'the workers disagree';
     case 'waiting_for_workers': {
       const [count = ''] = text.split(':', 1);

@@ -6,9 +6,9 @@ import type { Packable } from './msgpack.js';
 export interface EngineSetup {
   /** The served model name. */
   readonly model: string;
-  /** The size that the engine runs with: the width of the KV blocks that it really cuts. */
+  /** The size that the engine runs with: the number of tokens in its KV blocks. */
   readonly tokensPerBlock: number;
-  /** What its configuration or its model card says, where the engine tells that apart. Default `tokensPerBlock`. */
+  /** What its configuration or its model card says, where the engine reports that separately. Default `tokensPerBlock`. */
   readonly configuredTokensPerBlock?: number;
   /** KV blocks on the device. Default 65,536. */
   readonly totalBlocks?: number;
@@ -41,7 +41,7 @@ export interface EngineSurface {
   readonly name: string;
   /** What a running engine answers, by path without query; every other path is 404. */
   pages(run: EngineRun): Readonly<Record<string, EnginePage>>;
-  /** Whether it answers prompts over OpenAI's API, as vLLM does. Default false: it tells of itself alone. */
+  /** Whether it answers prompts over OpenAI's API, as vLLM does. Default false: it only reports about itself. */
   readonly servesOpenAi?: boolean;
   /** How it words its KV events; absent when it publishes none. */
   readonly kvEvents?: KvEventStyle;
@@ -61,7 +61,7 @@ export interface KvEventStyle {
 
 /** The files of a worker in the folder of Dynamo's file discovery. */
 export interface DiscoveryStyle {
-  /** The folder's root, as the sidecar is told it. Nothing is written to the disk: it is simulated like the rest. */
+  /** The folder's root, as the sidecar's settings name it. Nothing is written to the disk: it is simulated like the rest. */
   readonly folder: string;
   /** Texts by path. */
   files(run: EngineRun): Readonly<Record<string, string>>;

@@ -34,7 +34,7 @@ export async function readHeldBlocks(channel: RpcChannel, signal: AbortSignal): 
   }
 }
 
-/** What a router that cuts a prompt every `tokensPerBlock` tokens finds of it. */
+/** What a router with a block size of `tokensPerBlock` finds of a prompt. */
 export interface FoundBlocks {
   /** Whole blocks that it looks for. */
   readonly blockCount: number;

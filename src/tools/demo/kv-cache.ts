@@ -38,7 +38,7 @@ export class KvCache {
 
   /** Computes a prompt. What does not fill a block, or does not fit into the whole cache, is not kept. */
   compute(tokenIds: readonly number[]): ComputedPrompt {
-    const prompt = this.#cut(tokenIds);
+    const prompt = this.#blocksOf(tokenIds);
     const stored = prompt.filter(({ hash }) => !this.#held.has(hash));
     // What the prompt itself needs is not evicted for it.
     for (const { hash } of prompt) this.#held.delete(hash);
@@ -52,7 +52,7 @@ export class KvCache {
     return { reusedBlocks: prompt.length - stored.length, stored, evicted };
   }
 
-  #cut(tokenIds: readonly number[]): KvBlock[] {
+  #blocksOf(tokenIds: readonly number[]): KvBlock[] {
     const width = this.#tokensPerBlock;
     const count = Math.min(Math.floor(tokenIds.length / width), this.#totalBlocks);
     const blocks: KvBlock[] = [];
@@ -65,7 +65,7 @@ export class KvCache {
   }
 }
 
-/** No two engines need the same hash, and nobody else can compute it: only the tokens tell who holds what. */
+/** No two engines need the same hash, and nobody else can compute it: only the tokens show who holds what. */
 function hashOf(tokenIds: readonly number[], parentHash: bigint | undefined): bigint {
   return createHash('sha256')
     .update(`${parentHash ?? 'first'} ${tokenIds.join(' ')}`)

@@ -1,6 +1,6 @@
 import type { Publisher, Router } from 'zeromq';
 
-/** Batches that a replay gives again, as vLLM's and SGLang's `buffer_steps` has it. */
+/** Batches that a replay sends, as vLLM's and SGLang's `buffer_steps` has it. */
 const BUFFER_STEPS = 10_000;
 
 /** Messages that wait for one peer before it loses some: vLLM's `hwm`. */
@@ -9,7 +9,7 @@ const MAX_WAITING = 100_000;
 /** Where it binds: any free port of the loopback. */
 const ANY_PORT = 'tcp://127.0.0.1:0';
 
-/** What the engines are usually told to put in front of each batch. */
+/** The topic that engines are usually set to put in front of each batch. */
 export const KV_EVENTS_TOPIC = 'kv-events';
 
 /** Eight bytes ff in place of a sequence number: a replay ends. */
@@ -19,13 +19,13 @@ const END = Buffer.alloc(8, 0xff);
 export interface KvEventPorts {
   /** Of the PUB socket. */
   readonly live: number;
-  /** Of the ROUTER socket that gives old batches again. */
+  /** Of the ROUTER socket that replays old batches. */
   readonly replay: number;
 }
 
 /**
  * What vLLM and SGLang publish KV events with: a PUB socket, and a ROUTER socket
- * that gives what was missed. Both stay bound while their engine is down, as its
+ * that replays what was missed. Both stay bound while their engine is down, as its
  * HTTP port does.
  */
 export class KvPublisher {
@@ -46,7 +46,7 @@ export class KvPublisher {
     this.#serving = this.#serveReplays();
   }
 
-  /** Takes two ports. ZeroMQ is loaded here: whoever simulates no events does not need it. */
+  /** Takes two ports. ZeroMQ is loaded here: an engine without events does not need it. */
   static async open(): Promise<KvPublisher> {
     const zmq = await import('zeromq');
     const publisher = new zmq.Publisher({ linger: 0, sendHighWaterMark: MAX_WAITING });
@@ -62,7 +62,7 @@ export class KvPublisher {
     }
   }
 
-  /** Sends a batch to whoever listens, and keeps it for replays. */
+  /** Sends a batch to all subscribers, and keeps it for replays. */
   publish(batch: Uint8Array): void {
     const sequence = this.#oldest + this.#batches.push(batch) - 1;
     if (this.#batches.length > BUFFER_STEPS) {
@@ -75,7 +75,7 @@ export class KvPublisher {
   }
 
   /** Another engine start: it counts from 0, and knows nothing of what was before. */
-  startAnew(): void {
+  restart(): void {
     this.#batches = [];
     this.#oldest = 0;
   }

@@ -4,7 +4,7 @@ import type { GateSentence } from './describe-gate.js';
 import { cutLines, hang, readingWidth, wrap } from './layout.js';
 import type { ProcessLine } from './process-log.js';
 
-/** Tells the story as it happens. `atMs` is since the scene began. */
+/** Shows the story as it happens. `atMs` is since the scene began. */
 export interface Narrator {
   /** A scene begins. */
   title(text: string): void;
@@ -22,9 +22,9 @@ export interface Narrator {
   table(text: string): void;
   /** What a command printed. */
   output(command: string, text: string): void;
-  /** What somebody who asked over gRPC was told. */
+  /** The answer to a question over gRPC. */
   answer(question: string, text: string): void;
-  /** Something came out as told. */
+  /** Something went as expected. */
   passed(expected: string): void;
   /** Something did not. */
   failed(expected: string, seen: string): void;

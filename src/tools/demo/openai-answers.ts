@@ -43,8 +43,8 @@ export class OpenAiAnswers {
 
   /** The events behind the last token. */
   end(usage: EngineUsage): string {
-    const told = this.#includesUsage ? this.#event({ choices: [], usage: usageOf(usage) }) : '';
-    return `${told}data: [DONE]\n\n`;
+    const usageEvent = this.#includesUsage ? this.#event({ choices: [], usage: usageOf(usage) }) : '';
+    return `${usageEvent}data: [DONE]\n\n`;
   }
 
   #event(fields: Readonly<Record<string, unknown>>): string {
@@ -53,7 +53,7 @@ export class OpenAiAnswers {
   }
 }
 
-/** As vLLM tells it with `--enable-prompt-tokens-details`. */
+/** As vLLM reports it with `--enable-prompt-tokens-details`. */
 function usageOf({ promptTokens, cachedTokens, completionTokens }: EngineUsage): unknown {
   return {
     prompt_tokens: promptTokens,

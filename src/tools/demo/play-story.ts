@@ -14,7 +14,7 @@ import {
 } from './scene.js';
 import { Stage, type StageOptions } from './stage.js';
 
-/** How one scene came out. */
+/** How one scene went. */
 export interface SceneResult {
   readonly scene: string;
   readonly ok: boolean;
@@ -43,16 +43,16 @@ export interface StoryModules {
   readonly onLine: (line: ProcessLine) => void;
 }
 
-/** A story that was told. */
+/** A story that was played. */
 export interface Story {
   readonly results: readonly SceneResult[];
-  /** The last scene's fleet under `keep`; whoever gets it closes it. */
+  /** The last scene's fleet under `keep`; the caller closes it. */
   readonly kept: Stage | undefined;
 }
 
 /**
  * Plays scenes one after the other, each on a stage of its own. A scene that
- * does not come out as told is in the results, and the others are played all
+ * does not go as expected is in the results, and the others are played all
  * the same. Rejects with `signal.reason` when that aborts; nothing is left
  * open then.
  */

@@ -21,19 +21,19 @@ export class ProcessLog implements Logger {
   }
 
   error(fields: LogFields, message: string): void {
-    this.#tell('error', fields, message);
+    this.#report('error', fields, message);
   }
 
   warn(fields: LogFields, message: string): void {
-    this.#tell('warn', fields, message);
+    this.#report('warn', fields, message);
   }
 
   info(fields: LogFields, message: string): void {
-    this.#tell('info', fields, message);
+    this.#report('info', fields, message);
   }
 
   debug(fields: LogFields, message: string): void {
-    this.#tell('debug', fields, message);
+    this.#report('debug', fields, message);
   }
 
   /** The fields are for programs that read logs; people read the sentence. */
@@ -41,7 +41,7 @@ export class ProcessLog implements Logger {
     return this;
   }
 
-  #tell(level: LogLevel, { code }: LogFields, message: string): void {
+  #report(level: LogLevel, { code }: LogFields, message: string): void {
     this.#onLine({ from: this.#from, level, message, ...(typeof code === 'string' ? { code } : {}) });
   }
 }

@@ -21,7 +21,7 @@ export interface Scene {
   readonly title: string;
   /** The value that an operator insists on; absent where the workers decide. */
   readonly overrideTokensPerBlock?: number;
-  /** Whether it is about what is known of caches: then it tells when the routing becomes exact. Default false. */
+  /** Whether it is about what is known of caches: then the log line of exact routing is shown. Default false. */
   readonly isAboutCaches?: boolean;
   play(run: SceneRun): Promise<void>;
 }
@@ -30,14 +30,14 @@ export interface Scene {
 export interface Check {
   readonly expected: string;
   readonly ok: boolean;
-  /** What was there instead; absent when it came out as told. */
+  /** What was there instead; absent when it went as expected. */
   readonly seen?: string;
 }
 
-/** A scene that did not come out as told. */
+/** A scene that did not go as expected. */
 export class SceneFailure extends Error {
   constructor(expected: string) {
-    super(`did not come out as told: ${expected}`);
+    super(`did not go as expected: ${expected}`);
     this.name = 'SceneFailure';
   }
 }
@@ -46,24 +46,24 @@ export class SceneFailure extends Error {
 export type RenderTable = (head: readonly string[], rows: readonly (readonly string[])[]) => string;
 
 /** Everything in the demo happens within a few seconds; a machine that is very busy gets this long. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** What a table of the fleet waits for, where the index has just begun to ask: a moment as a rule. */
-const PICTURES_MS = 1_000;
+const CACHE_VIEWS_MS = 1_000;
 
-/** Between two questions whose answer is not yet as told. */
+/** Between two questions whose answer is not yet the expected one. */
 const ASK_INTERVAL_MS = 50;
 
 /** Lines of the log that are named when something did not happen. */
 const LINES_SHOWN = 3;
 
 export interface SceneRunOptions {
-  /** Milliseconds for a person to read before the next thing happens; 0 goes on at once. */
+  /** Milliseconds for a person to read before the next thing happens; 0 goes on immediately. */
   readonly pauseMs: number;
   /** Milliseconds that an engine takes to load its model. */
   readonly loadingMs: number;
-  /** How long something that was told may take. Default 20,000. */
-  readonly patienceMs?: number;
+  /** How long something that is expected may take. Default 20,000. */
+  readonly timeoutMs?: number;
 }
 
 /** What an aggregator is asked. */
@@ -75,14 +75,14 @@ export interface MatchesQuestion {
   readonly of?: DemoAggregator;
 }
 
-/** What a router that cuts by itself looks for. */
+/** What a router with a block size of its own looks for. */
 export interface FindQuestion {
   readonly worker: DemoWorker;
   readonly tokenIds: readonly number[];
   readonly tokensPerBlock: number;
 }
 
-/** An answer, for a person, and whether it is the one that was told. */
+/** An answer, for a person, and whether it is the expected one. */
 interface Answer {
   readonly ok: boolean;
   readonly question: string;
@@ -102,7 +102,7 @@ export interface SceneRunModules {
   readonly signal: AbortSignal;
 }
 
-/** What a scene plays with: it tells, does, and checks. Whatever waits rejects with `signal.reason` when that aborts. */
+/** What a scene plays with: it explains, does, and checks. Each wait rejects with `signal.reason` when that aborts. */
 export class SceneRun {
   readonly stage: Stage;
   readonly checks: Check[] = [];
@@ -135,11 +135,11 @@ export class SceneRun {
   /** For the stage: a process logged something. */
   onLine(line: ProcessLine): void {
     const isFromAggregator = !line.from.startsWith('sidecar ');
-    // Of the sidecars what changed is told. What they warn of concerns engines that only pretend.
-    const isTold = isFromAggregator ? line.level !== 'debug' : line.level === 'info';
-    if (isFromAggregator && isTold) this.log.push(line);
+    // Of the sidecars, changes are shown; their warnings concern engines that are only simulated.
+    const isShown = isFromAggregator ? line.level !== 'debug' : line.level === 'info';
+    if (isFromAggregator && isShown) this.log.push(line);
     const isQuiet = this.#isMuted || (line.code === 'routing_mode' && !this.#isAboutRouting(line));
-    if (isTold && !isQuiet) this.#modules.narrator.line(line, this.elapsedMs);
+    if (isShown && !isQuiet) this.#modules.narrator.line(line, this.elapsedMs);
     this.#look();
   }
 
@@ -152,7 +152,7 @@ export class SceneRun {
     this.#look();
   }
 
-  /** Nothing more is told of the processes: the end of a stage is no part of the story. */
+  /** Shows nothing more of the processes: the end of a stage is no part of the story. */
   mute(): void {
     this.#isMuted = true;
   }
@@ -176,7 +176,7 @@ export class SceneRun {
     signal.throwIfAborted();
   }
 
-  /** Waits until the fleet is as `holds` says; throws a `SceneFailure` when it does not come to that. */
+  /** Waits until the fleet is as `holds` says; throws a `SceneFailure` when it never is. */
   async expectView(
     expected: string,
     holds: (group: GroupView | undefined, view: FleetView) => boolean,
@@ -228,7 +228,7 @@ export class SceneRun {
     });
   }
 
-  /** Cuts a prompt as a router would, and looks its blocks up in what a worker holds, until `found` are found. */
+  /** Splits a prompt into blocks as a router would, and looks them up in what a worker holds, until `found` are found. */
   async expectFound(
     expected: string,
     { worker, tokenIds, tokensPerBlock }: FindQuestion,
@@ -240,7 +240,7 @@ export class SceneRun {
       return {
         ok: held.size > 0 && answer.found === found,
         question: `KvEvents.Subscribe: ${worker.name} holds ${held.size} blocks`,
-        text: `cut every ${tokensPerBlock}, the prompt is ${answer.blockCount} blocks: ${answer.found} found`,
+        text: `with a block size of ${tokensPerBlock}, the prompt is ${answer.blockCount} blocks: ${answer.found} found`,
       };
     });
   }
@@ -260,7 +260,7 @@ export class SceneRun {
     });
   }
 
-  /** Lets people talk to a model through a frontend, and tells each of their turns. */
+  /** Lets people talk to a model through a frontend, and shows each of their turns. */
   async converse({ url }: DemoFrontend, model: string, people: readonly string[]): Promise<readonly Turn[]> {
     const { clock, narrator, signal } = this.#modules;
     const onTurn = ({ person, number, answer }: Turn): void => {
@@ -286,17 +286,17 @@ export class SceneRun {
   /** Shows the fleet as `kv-accord status` does, which asks over gRPC. */
   async showStatus(): Promise<void> {
     const { narrator, renderStatus, signal } = this.#modules;
-    await this.#until(() => this.#arePicturesTaken(), PICTURES_MS);
+    await this.#until(() => this.#areCachesKnown(), CACHE_VIEWS_MS);
     const address = this.stage.addresses?.grpc.text ?? '';
     const table = await renderStatus(address);
     signal.throwIfAborted();
     narrator.output(`kv-accord status ${address}`, table);
   }
 
-  /** Asks until the answer is as told. What the asking itself fails with is an answer like another. */
+  /** Asks until the answer is the expected one. What the asking itself fails with is an answer like another. */
   async #expectAnswer(expected: string, ask: (signal: AbortSignal) => Promise<Answer>): Promise<void> {
     const { clock, narrator, signal } = this.#modules;
-    const deadlineMs = clock.monotonicMs() + (this.#options.patienceMs ?? PATIENCE_MS);
+    const deadlineMs = clock.monotonicMs() + (this.#options.timeoutMs ?? TIMEOUT_MS);
     for (;;) {
       const answer = await ask(signal).catch((error: unknown) => {
         signal.throwIfAborted();
@@ -316,7 +316,7 @@ export class SceneRun {
   }
 
   /** Whether the index knows all that it can know of those that are in use. */
-  #arePicturesTaken(): boolean {
+  #areCachesKnown(): boolean {
     const members = this.stage.view.groups.flatMap((group) => group.members);
     return members.every(({ offer, picture }) => offer !== 'full' || picture === 'exact');
   }
@@ -339,10 +339,7 @@ export class SceneRun {
   }
 
   /** Whether `holds` came true in time. */
-  #until(
-    holds: () => boolean,
-    patienceMs: number = this.#options.patienceMs ?? PATIENCE_MS,
-  ): Promise<boolean> {
+  #until(holds: () => boolean, timeoutMs: number = this.#options.timeoutMs ?? TIMEOUT_MS): Promise<boolean> {
     const { clock, signal } = this.#modules;
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
@@ -358,7 +355,7 @@ export class SceneRun {
       };
       if (signal.aborted) return stop();
       const leave = onAbort(signal, stop);
-      timer = clock.setTimer(patienceMs, () => finish(() => resolve(false)));
+      timer = clock.setTimer(timeoutMs, () => finish(() => resolve(false)));
       this.#waiting.add(look);
       look();
     });

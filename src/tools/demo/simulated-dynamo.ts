@@ -13,7 +13,7 @@ import { VLLM_KV_EVENTS } from './simulated-vllm.js';
 const FOLDER = '/kv';
 
 /**
- * A worker of NVIDIA Dynamo 1.6.1 with vLLM inside. Its system port tells no
+ * A worker of NVIDIA Dynamo 1.6.1 with vLLM inside. Its system port reports no
  * block size: the only word on it is the model card that it registers with,
  * and that says what was configured.
  */

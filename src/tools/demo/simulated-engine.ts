@@ -24,7 +24,7 @@ interface Serving {
 
 /** How an engine stands. */
 type State =
-  /** Its process is not there. Its port is kept, and whoever connects is hung up on. */
+  /** Its process is not there. Its port is kept, and every connection is closed. */
   | { readonly type: 'down' }
   /** It loads its model: every answer is 503. */
   | { readonly type: 'loading'; readonly timer: Timer }
@@ -107,7 +107,7 @@ export class SimulatedEngine {
   }
 
   /**
-   * Starts it, or starts it anew: with `changes` to its setup, and after
+   * Starts or restarts it: with `changes` to its setup, and after
    * `loadingMs` (default 0) in which it answers 503.
    */
   start(changes: Partial<EngineSetup> = {}, loadingMs = 0): void {
@@ -118,8 +118,8 @@ export class SimulatedEngine {
   }
 
   /**
-   * Computes a prompt: what is not in its KV cache yet is kept there, and told
-   * by KV events. Throws when it is not up.
+   * Computes a prompt: what is not in its KV cache yet is kept there, and published
+   * as KV events. Throws when it is not up.
    */
   prompt(tokenIds: readonly number[]): ComputedPrompt {
     if (this.#state.type !== 'serving') throw new Error('an engine that is not up computes no prompt');
@@ -165,11 +165,11 @@ export class SimulatedEngine {
       files: this.#surface.discovery?.files(run) ?? {},
       cache: new KvCache(run),
     });
-    this.#publisher?.startAnew();
+    this.#publisher?.restart();
     this.#publish((style) => style.atStart);
   }
 
-  /** One batch, as an engine makes one of each of its steps; none where there is nothing to tell. */
+  /** One batch, as an engine makes one of each of its steps; none where nothing changed. */
   #publish(eventsOf: (style: KvEventStyle) => readonly Packable[]): void {
     const events = this.#kvEvents === undefined ? [] : eventsOf(this.#kvEvents);
     if (events.length > 0) this.#publisher?.publish(packBatch(this.#clock.wallMs() / 1_000, events, 0));

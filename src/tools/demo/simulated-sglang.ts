@@ -75,7 +75,7 @@ function model(run: EngineRun): unknown {
   };
 }
 
-/** The fields of some hundred that say how the cache is cut, shared and published. */
+/** The fields of some hundred that say how the cache is divided, shared and published. */
 function serverInfo(run: EngineRun): unknown {
   const shape = {
     model_path: run.model,

@@ -9,7 +9,7 @@ export class StageSource implements DiscoverySource {
   #endpoints: readonly Endpoint[] = [];
   #onList: ((endpoints: readonly Endpoint[]) => void) | undefined;
 
-  /** Gives the full list anew. */
+  /** Gives the full list again. */
   list(endpoints: readonly Endpoint[]): void {
     this.#endpoints = endpoints;
     this.#onList?.(endpoints);

@@ -29,7 +29,7 @@ export interface StageModules {
   readonly random: Random;
   /** Gets every line that a process of this stage logs. */
   readonly onLine: (line: ProcessLine) => void;
-  /** Told whenever the aggregator's answers are new. */
+  /** Called whenever the aggregator's answers are new. */
   readonly onView: (view: FleetView) => void;
 }
 
@@ -140,7 +140,7 @@ export class Stage {
   /** Ends everything; when it resolves, no port is taken any more. */
   async close(): Promise<void> {
     await Promise.all(this.#frontends.map((frontend) => frontend.close()));
-    // The aggregators before the sidecars: that sidecars end is then nothing that they would have to tell.
+    // The aggregators before the sidecars: they would otherwise log that sidecars are gone.
     await Promise.all([this.#aggregator, ...this.#others].map((aggregator) => aggregator.close()));
     await Promise.all(this.workers.map((worker) => worker.close()));
     this.#security.close();

@@ -3,7 +3,7 @@ import { warnOfUnknownEnvironment } from '../../../src/cli/settings/unknown-envi
 
 const known = ['listen', 'min-workers', 'workers', 'aggregator'];
 
-test('an unknown variable is told with the nearest name, and without its value', () => {
+test('an unknown variable is named with the nearest name, and without its value', () => {
   expect(
     warnOfUnknownEnvironment({ KV_ACCORD_MIN_WORKER: 's3cret', KV_ACCORD_LISTEN: 'x', PATH: 'y' }, known),
   ).toEqual([
@@ -11,7 +11,7 @@ test('an unknown variable is told with the nearest name, and without its value',
   ]);
 });
 
-test('what Kubernetes sets for a Service of that name is not told', () => {
+test('what Kubernetes sets for a Service of that name gives no warning', () => {
   const environment = {
     KV_ACCORD_PORT: 'tcp://10.0.0.1:50060',
     KV_ACCORD_SERVICE_HOST: '10.0.0.1',

@@ -45,7 +45,7 @@ describe('a conflict', () => {
     stage.expectNothingLeft();
   });
 
-  it('has to stand for a second anew after it seemed to be over', async () => {
+  it('has to stand for a second again after it seemed to be over', async () => {
     const stage = new Stage();
     stage.begin();
     stage.feed.contradict('w-1');

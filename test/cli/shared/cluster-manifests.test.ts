@@ -88,7 +88,7 @@ describe("a cluster's workloads as manifests", () => {
     });
   });
 
-  it('are read as far as they may be, and what may not be read is told', async () => {
+  it('are read as far as they may be, and what may not be read is reported', async () => {
     const { files, refused } = await read({
       [PODS]: refuse('pods'),
       [DEPLOYMENTS]: { items: [{ metadata: { name: 'vllm' } }] },
@@ -97,7 +97,7 @@ describe("a cluster's workloads as manifests", () => {
     expect(refused).toEqual(['may not list pods']);
   });
 
-  it('are told of once where two versions of a kind may not be read', async () => {
+  it('are reported once where two versions of a kind may not be read', async () => {
     const { refused } = await read({
       [GRAPHS]: refuse('graphs'),
       [GRAPHS.replace('beta', 'alpha')]: refuse('graphs'),

@@ -37,7 +37,7 @@ describe('readManifestFiles', () => {
     expect(file).toEqual({ file: join(folder, 'a.yaml'), text: '\ufeffkind: Pod\r\n# end' });
   });
 
-  it('leaves out the templates of charts below a folder, and tells of each chart', async () => {
+  it('leaves out the templates of charts below a folder, and names each chart', async () => {
     write({
       'chart/Chart.yaml': '',
       'chart/values.yaml': '',

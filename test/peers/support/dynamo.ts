@@ -51,7 +51,7 @@ export interface DynamoWorker {
   readonly kvEvents: string;
 }
 
-/** The ports of a worker, which it keeps when it is started anew. */
+/** The ports of a worker, which it keeps when it is restarted. */
 interface DynamoWorkerPorts {
   readonly system: number;
   readonly kvEvents: number;

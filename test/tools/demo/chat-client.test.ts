@@ -55,7 +55,7 @@ describe('somebody who asks', () => {
     });
   });
 
-  it('is told what there is instead of an answer', async () => {
+  it('learns what there is instead of an answer', async () => {
     const url = await serve((response) => response.writeHead(503).end('the gate is shut'));
     await expect(ask(url)).rejects.toThrow(`${url} answered 503: the gate is shut`);
   });

@@ -21,17 +21,17 @@ async function talk(
   { url }: SimulatedEngine,
   people: readonly string[],
   signal = new AbortController().signal,
-): Promise<{ readonly turns: readonly Turn[]; readonly told: readonly Turn[] }> {
-  const told: Turn[] = [];
-  const onTurn = (turn: Turn): void => void told.push(turn);
+): Promise<{ readonly turns: readonly Turn[]; readonly shown: readonly Turn[] }> {
+  const shown: Turn[] = [];
+  const onTurn = (turn: Turn): void => void shown.push(turn);
   const conversations = { url, model: 'tiny', people };
-  return { turns: await holdConversations(conversations, { clock: systemClock, signal, onTurn }), told };
+  return { turns: await holdConversations(conversations, { clock: systemClock, signal, onTurn }), shown };
 }
 
 describe('conversations', () => {
   it('go on where they were: with one engine all but the last block and what is new is cached', async () => {
-    const { turns, told } = await talk(await engineWith(1_000), ['Ann', 'Ben', 'Cleo']);
-    expect(told).toEqual(turns);
+    const { turns, shown } = await talk(await engineWith(1_000), ['Ann', 'Ben', 'Cleo']);
+    expect(shown).toEqual(turns);
     const names = turns.map(({ person, number }) => `${person} ${number}`).sort();
     expect(names).toEqual(
       ['Ann', 'Ben', 'Cleo'].flatMap((person) => [1, 2, 3].map((number) => `${person} ${number}`)),

@@ -33,14 +33,14 @@ function runDemo(args: readonly string[], changes: Partial<CliModules> = {}): Ru
 }
 
 describe('kv-accord demo', () => {
-  it('tells one scene with the table of kv-accord status, and ends with 0', async () => {
+  it('shows one scene with the table of kv-accord status, and ends with 0', async () => {
     const { exitCode, stdout, log } = runDemo(['--scenario', 'override']);
     expect(await exitCode).toBe(0);
     expect(stdout.text).toContain('the KV blocks');
     expect(stdout.text).toContain('An operator insists');
     expect(stdout.text).toMatch(/WORKER +STATE +TOKENS\/BLOCK/);
     expect(stdout.text).toMatch(/worker-b {2}dissenting {2}32 .*load only/);
-    expect(stdout.text).toMatch(/The scene came out as told: \d+ checks/);
+    expect(stdout.text).toMatch(/The scene went as expected: \d+ checks/);
     expect(stdout.text).not.toContain('A fleet that does not agree');
     // What the processes log is in the story; the demo's own log has nothing to say.
     expect(log).toEqual([]);

@@ -24,7 +24,7 @@ describe('the blocks that a router finds', () => {
     expect(findHeldBlocks(new Set(held.slice(1)), PROMPT, 16)).toEqual({ blockCount: 4, found: 0 });
   });
 
-  it('are none where it cuts by another width', () => {
+  it('are none where it uses another block size', () => {
     expect(findHeldBlocks(new Set(hashesOf(PROMPT, 32)), PROMPT, 16)).toEqual({ blockCount: 4, found: 0 });
   });
 

@@ -44,21 +44,21 @@ describe('the KV cache of a simulated engine', () => {
     expect(cache.compute([1, 2, 3, 4, 5]).stored).toEqual([]);
   });
 
-  it('never holds more than it has room for, nor a block without the one before it, and tells every change', () => {
+  it('never holds more than it has room for, nor a block without the one before it, and reports every change', () => {
     const prompts = fc.array(fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 8 }), { maxLength: 30 });
     fc.assert(
       fc.property(prompts, fc.integer({ min: 1, max: 9 }), (all, totalBlocks) => {
         const cache = new KvCache({ tokensPerBlock: 1, totalBlocks });
-        const told = new Map<bigint, bigint | undefined>();
+        const known = new Map<bigint, bigint | undefined>();
         for (const prompt of all) {
           const { stored, evicted } = cache.compute(prompt);
-          for (const { hash } of evicted) expect(told.delete(hash)).toBe(true);
+          for (const { hash } of evicted) expect(known.delete(hash)).toBe(true);
           for (const { hash, parentHash } of stored) {
-            expect(told.has(hash)).toBe(false);
-            told.set(hash, parentHash);
+            expect(known.has(hash)).toBe(false);
+            known.set(hash, parentHash);
           }
-          for (const parent of told.values()) expect(parent === undefined || told.has(parent)).toBe(true);
-          expect(told.size).toBe(cache.size);
+          for (const parent of known.values()) expect(parent === undefined || known.has(parent)).toBe(true);
+          expect(known.size).toBe(cache.size);
           expect(cache.size).toBeLessThanOrEqual(totalBlocks);
         }
       }),

@@ -45,7 +45,7 @@ function publishUntilStopped(publisher: KvPublisher): () => void {
   return stop;
 }
 
-it('sends each batch with its number to whoever listens', async () => {
+it('sends each batch with its number to every subscriber', async () => {
   const publisher = await open();
   const source = { rank: 0, endpoint: `tcp://127.0.0.1:${publisher.ports.live}`, topic: 'kv-' };
   const subscription = await (await loadSockets()).subscribe({ kind: 'zmq', ...source }, () => {});
@@ -69,7 +69,7 @@ it('gives old batches again, and those of another engine start never', async () 
   expect(await replayed(publisher, 0)).toEqual(['0 a', '1 b', '2 c']);
   expect(await replayed(publisher, 2)).toEqual(['2 c']);
   expect(await replayed(publisher, 7)).toEqual([]);
-  publisher.startAnew();
+  publisher.restart();
   publisher.publish(Buffer.from('d'));
   expect(await replayed(publisher, 0)).toEqual(['0 d']);
 });

@@ -17,18 +17,18 @@ function usageRead(answer: string, isStream: boolean): unknown {
 }
 
 describe('the answers of a simulated engine', () => {
-  it.each(['chat', 'completion'] as const)('tell the frontend what was cached: %s', (kind) => {
+  it.each(['chat', 'completion'] as const)('say to the frontend what was cached: %s', (kind) => {
     const answers = makeAnswers(kind);
-    const told = { promptTokens: 70, cachedTokens: 64 };
-    expect(usageRead(answers.whole('Hello there', USAGE), false)).toMatchObject(told);
+    const counted = { promptTokens: 70, cachedTokens: 64 };
+    expect(usageRead(answers.whole('Hello there', USAGE), false)).toMatchObject(counted);
     const stream =
       answers.token('Hello', true, false) + answers.token(' there', false, true) + answers.end(USAGE);
-    expect(usageRead(stream, true)).toMatchObject(told);
+    expect(usageRead(stream, true)).toMatchObject(counted);
     expect(stream.split('\n\n')).toHaveLength(5);
     expect(stream).toMatch(/data: \[DONE\]\n\n$/);
   });
 
-  it('tell it in a stream only to who wants it', () => {
+  it('say it in a stream only to a client that wants it', () => {
     expect(makeAnswers('chat', false).end(USAGE)).toBe('data: [DONE]\n\n');
   });
 

@@ -59,7 +59,7 @@ const alone = (play: Scene['play']): Scene[] => [{ name: 'test', title: 'A test'
 
 describe('the story', () => {
   it.each(SCENES.map((scene) => [scene.name, scene] as const))(
-    '%s comes out as told, with real sidecars and a real aggregator',
+    '%s goes as expected, with real sidecars and a real aggregator',
     async (name, scene) => {
       const { results } = await play({ scenes: [scene] });
       expect(results).toMatchObject([{ scene: name, ok: true }]);
@@ -73,7 +73,7 @@ describe('the story', () => {
     expect(['all', ...SCENES.map(({ name }) => name)]).toEqual(demoSettings.scenario.choices);
   });
 
-  it('is told in plain lines that never move the cursor, with the words of the processes', async () => {
+  it('is shown in plain lines that never move the cursor, with the words of the processes', async () => {
     const output = new TextRecorder();
     const lines: ProcessLine[] = [];
     const narrator = new TextNarrator({ hasColours: false }, { output });
@@ -97,7 +97,7 @@ describe('the story', () => {
 describe('people who talk through a frontend', () => {
   const PEOPLE = ['Ann', 'Ben', 'Cleo'];
 
-  it('are told turn by turn, and what came of it in a table', async () => {
+  it('are shown turn by turn, and the results in a table', async () => {
     const output = new TextRecorder();
     const narrator = new TextNarrator({ hasColours: false }, { output });
     const scenes = alone(async (run) => {
@@ -118,7 +118,7 @@ describe('people who talk through a frontend', () => {
     expect(output.text).toContain('\n\n  TURNS\n  9\n\n');
   });
 
-  it('find little of what they said where no cache is looked at, and a scene that told otherwise fails', async () => {
+  it('find little of what they said where no cache is looked at, and a scene that expects otherwise fails', async () => {
     const scenes = alone(async (run) => {
       await run.stage.addWorkers(
         ['worker-a', 'worker-b', 'worker-c'].map((name) => running(planWorker(name, 32))),
@@ -136,7 +136,7 @@ describe('people who talk through a frontend', () => {
     ]);
   });
 
-  it('do not come out as told with a router that looks at no cache, nor with one that always does', async () => {
+  it('do not go as expected with a router that looks at no cache, nor with one that always does', async () => {
     const noKv: Scene = {
       ...routingScene,
       play: async (run) => {
@@ -164,9 +164,9 @@ describe('people who talk through a frontend', () => {
     ]);
   });
 
-  it('are told why when nothing is served, and when an answer does not come', async () => {
+  it('get a reason when nothing is served, and when an answer does not come', async () => {
     const { results } = await play({
-      patienceMs: 50,
+      timeoutMs: 50,
       scenes: [
         ...alone(async (run) => run.expectServing('it serves', await run.stage.addFrontend())),
         ...alone(async (run) => {
@@ -179,7 +179,7 @@ describe('people who talk through a frontend', () => {
   });
 });
 
-describe('a scene that does not come out as told', () => {
+describe('a scene that does not go as expected', () => {
   it('says what was expected and what was seen, and the next one is played all the same', async () => {
     const output = new TextRecorder();
     const narrator = new TextNarrator({ hasColours: false }, { output });
@@ -189,7 +189,7 @@ describe('a scene that does not come out as told', () => {
       await run.expectView('it is open', (group) => group?.gateOpen === true);
       await run.expectView('it is open with 16', (group) => group?.values?.tokens_per_block === 16);
     });
-    const { results } = await play({ scenes: [...scenes, ...scenes], patienceMs: 1_000 }, { narrator });
+    const { results } = await play({ scenes: [...scenes, ...scenes], timeoutMs: 1_000 }, { narrator });
     expect(results.map(({ ok }) => ok)).toEqual([false, false]);
     expect(results[0]?.checks).toEqual([
       { expected: 'it is open', ok: true },
@@ -204,7 +204,7 @@ describe('a scene that does not come out as told', () => {
 
   it('names the last lines when a line of the log is missing, and the answer when HTTP says another thing', async () => {
     const { results } = await play({
-      patienceMs: 50,
+      timeoutMs: 50,
       scenes: [
         ...alone((run) => run.expectLog('an ERROR', 'error', 'disagree')),
         ...alone((run) => run.expectHttp('it is ready', '/readyz', ({ status }) => status === 200)),
@@ -214,13 +214,13 @@ describe('a scene that does not come out as told', () => {
     expect(results[1]?.checks[0]?.seen).toMatch(/^GET \/readyz answers 503: /);
   });
 
-  it('names the answer when somebody who asks is told another thing', async () => {
+  it('names the answer when a question has another answer', async () => {
     const output = new TextRecorder();
     const narrator = new TextNarrator({ hasColours: false }, { output });
     const tokenIds = Array.from({ length: 70 }, (_, index) => index);
     const { results } = await play(
       {
-        patienceMs: 2_000,
+        timeoutMs: 2_000,
         scenes: alone(async (run) => {
           await run.stage.addWorkers([running(planWorker('worker-a', 16))]);
           const worker = run.stage.worker('worker-a');
@@ -243,19 +243,19 @@ describe('a scene that does not come out as told', () => {
       '\n  ? Indexer.FindMatches: it, 70 tokens are 4 blocks of 16\n    worker-a holds the first 4\n  ✓ four',
     );
     expect(output.text).toContain(
-      '\n  ? KvEvents.Subscribe: worker-a holds 4 blocks\n    cut every 32, the prompt is 2 blocks: 0 found\n  ✓ none',
+      '\n  ? KvEvents.Subscribe: worker-a holds 4 blocks\n    with a block size of 32, the prompt is 2 blocks: 0 found\n  ✓ none',
     );
   });
 
   it('says why when nobody could be asked', async () => {
     const { results } = await play({
-      patienceMs: 50,
+      timeoutMs: 50,
       scenes: alone((run) => run.expectMatches('one', { about: 'it', tokenIds: [1] }, {})),
     });
     expect(results[0]?.checks[0]?.seen).toContain('discovery lists no workers');
   });
 
-  it('is told apart from one that broke', async () => {
+  it('is not mistaken for one that broke', async () => {
     const { results } = await play({
       scenes: alone(async (run) => {
         run.stage.worker('nobody');
@@ -270,7 +270,7 @@ describe('a scene that does not come out as told', () => {
 });
 
 describe('the end', () => {
-  it('comes at once when it is asked for in the middle, and nothing stays open', async () => {
+  it('comes immediately when it is asked for in the middle, and nothing stays open', async () => {
     const controller = new AbortController();
     const urls: string[] = [];
     const story = play(

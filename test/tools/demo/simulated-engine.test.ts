@@ -39,8 +39,8 @@ async function readBy(url: string): Promise<Record<string, unknown>> {
     if (probe.origin({ httpBaseUrl: url }) === undefined) continue;
     const answer = await runProbe(probe, { httpBaseUrl: url }).catch(() => undefined);
     if (answer === undefined) continue;
-    const told = { facts: answer.facts.map(plain), warnings: answer.warnings };
-    answers[probe.name] = JSON.parse(JSON.stringify(told).replaceAll(url, 'URL'));
+    const reported = { facts: answer.facts.map(plain), warnings: answer.warnings };
+    answers[probe.name] = JSON.parse(JSON.stringify(reported).replaceAll(url, 'URL'));
   }
   return answers;
 }
@@ -251,7 +251,7 @@ describe('the KV events of a simulated engine', () => {
     expect(counted().every((line) => / (applied|duplicate) /.test(line))).toBe(true);
   });
 
-  it('begin with a clear, where the engine is SGLang, at every start anew', async () => {
+  it('begin with a clear, where the engine is SGLang, at every start', async () => {
     const engine = await simulate(simulatedSglang, { publishesKvEvents: true });
     for (let start = 0; start < 2; start += 1) {
       engine.start();
@@ -261,7 +261,7 @@ describe('the KV events of a simulated engine', () => {
     }
   });
 
-  it('are none where a prompt changes nothing, and none of an engine that was not told to publish', async () => {
+  it('are none where a prompt changes nothing, and none of an engine that is not set to publish', async () => {
     const engine = await simulate(simulatedVllm, { publishesKvEvents: true });
     engine.start();
     engine.prompt(tokens(1, 64));
@@ -281,7 +281,7 @@ describe('the KV events of a simulated engine', () => {
 });
 
 describe('a simulated worker of Dynamo', () => {
-  it('declares by its model card what was configured, whatever its engine cuts', async () => {
+  it('declares by its model card what was configured, whatever size its engine uses', async () => {
     const engine = await simulate(simulatedDynamo, { tokensPerBlock: 32, configuredTokensPerBlock: 16 });
     engine.start();
     const modules = probeModules({

@@ -114,7 +114,7 @@ describe("OpenAI's API of a simulated vLLM", () => {
     expect(engine.prompt(tokensOfText(words('a', 64))).reusedBlocks).toBe(0);
   });
 
-  it('tells the tokens that its prompts have', async () => {
+  it('returns the tokens that its prompts have', async () => {
     const engine = await simulate();
     const messages = [{ role: 'user', content: 'Hello there' }];
     const chat = await post(engine, '/tokenize', { model: 'tiny', messages });

@@ -11,14 +11,14 @@ const ownSettings = {
     choices: ['new-epoch', 'wait-all', 'refuse'],
     default: 'new-epoch',
     group: 'Agreement',
-    help: 'When a majority comes to another value: follow it, wait until no worker holds the old one, or end with code 4.',
+    help: 'When a majority of workers changes to another value: follow it, wait until no worker has the old one, or end with code 4.',
   },
   'frontend-uses': {
     kind: 'enum',
     choices: ['observed', 'declared'],
     default: 'observed',
     group: 'Agreement',
-    help: 'Whether the frontend goes by what engines do or by what workers declare.',
+    help: 'Whether the frontend uses the block size that engines are seen to use, or the one that workers declare.',
   },
   'kv-events': {
     kind: 'boolean',
@@ -33,7 +33,7 @@ const ownSettings = {
     min: '16MiB',
     max: '4GiB',
     group: 'Index',
-    help: 'Most memory for the index of one model, taken as it is needed. A block that one worker holds takes about 24 bytes, one that many share hardly more.',
+    help: 'Most memory for the index of one model, allocated as needed. A block that one worker holds takes about 24 bytes; one that many share takes hardly more.',
   },
   'router-ttl-secs': {
     // Dynamo writes it as a float: 120.0.
@@ -52,7 +52,7 @@ const ownSettings = {
     default: 1_048_576,
     dynamo: ['DYN_ROUTER_MAX_TREE_SIZE'],
     group: 'Index',
-    help: 'With --no-kv-events: blocks that are expected somewhere; beyond it the oldest go.',
+    help: 'With --no-kv-events: most blocks that are expected somewhere; beyond it the oldest are dropped.',
   },
   'router-prune-target-ratio': {
     kind: 'number',
@@ -63,7 +63,7 @@ const ownSettings = {
     placeholder: 'RATIO',
     dynamo: ['DYN_ROUTER_PRUNE_TARGET_RATIO'],
     group: 'Index',
-    help: 'With --no-kv-events: the part of --router-max-tree-size that is left when the oldest go.',
+    help: 'With --no-kv-events: the part of --router-max-tree-size that is kept when the oldest are dropped.',
   },
   'expected-models': {
     kind: 'list',
@@ -101,9 +101,9 @@ export const aggregatorSettings: typeof collectionSettings &
 /** `kv-accord aggregator`. */
 export const aggregatorDescription: CommandDescription<typeof aggregatorSettings> = {
   name: 'aggregator',
-  summary: 'Beside a frontend: collect reports, open the gate when all agree',
+  summary: 'Beside a frontend: collect reports, and open the gate when all workers agree',
   description:
-    'Watches the sidecars of a fleet, opens the gate when all workers agree on one KV block size, and says who differs when they do not.',
+    'Watches the sidecars of a fleet, opens the gate when all workers agree on one KV block size, and names the workers that differ when they do not.',
   settings: aggregatorSettings,
   isServer: true,
   examples: [

@@ -31,7 +31,7 @@ const INTRODUCTION_PAUSES = 3;
 /** How long the aggregator may take to answer the demo's own question. */
 const STATUS_TIMEOUT_MS = 5_000;
 
-/** Runs `kv-accord demo`: 0 when every scene came out as told, 1 when one did not. */
+/** Runs `kv-accord demo`: 0 when every scene went as expected, 1 when one did not. */
 export const runDemo: CommandBody<typeof demoSettings> = async (settings, context) => {
   const { clock, logger, signal, stdout, environment, version } = context;
   const { scenario, keep, json } = settings;
@@ -63,7 +63,7 @@ export const runDemo: CommandBody<typeof demoSettings> = async (settings, contex
   try {
     const isOk = story.results.every(({ ok }) => ok);
     if (json) stdout.write(`${jsonText(toJson(story, isOk))}\n`);
-    else tellEnd(story, narrator);
+    else sayEnd(story, narrator);
     if (story.kept !== undefined) await untilAborted(signal);
     return isOk ? EXIT_OK : EXIT_FAULT;
   } finally {
@@ -90,15 +90,15 @@ const renderTable: RenderTable = (head, rows) => {
   return table.toString();
 };
 
-function tellEnd({ results, kept }: Story, narrator: Narrator): void {
+function sayEnd({ results, kept }: Story, narrator: Narrator): void {
   const failed = results.filter(({ ok }) => !ok).map(({ scene }) => scene);
   const checks = results.reduce((sum, result) => sum + result.checks.length, 0);
   const seconds = Math.ceil(results.reduce((sum, result) => sum + result.seconds, 0));
   const many = results.length === 1 ? 'The scene' : `All ${results.length} scenes`;
   narrator.say(
     failed.length === 0
-      ? `${many} came out as told: ${checks} checks in ${seconds} s.`
-      : `Not as told: ${failed.join(', ')}.`,
+      ? `${many} went as expected: ${checks} checks in ${seconds} s.`
+      : `Not as expected: ${failed.join(', ')}.`,
   );
   if (kept === undefined) return;
   const lines = inviteTo(kept).map(({ says, line }) => `  # ${says}\n  ${line}`);

@@ -120,7 +120,7 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
   name: 'doctor',
   summary: 'Why KV-aware routing does not work, with the evidence and the cure',
   description:
-    'Looks at logs, metrics, manifests and a live fleet, and says what is wrong, how sure that is, and what would mend it. It only reads: nothing is changed, restarted or applied. Exit codes: 0 healthy, 1 findings, 2 bad usage, 5 nothing could be read, 6 not enough was read to tell.',
+    'Looks at logs, metrics, manifests and a live fleet, and says what is wrong, how sure that is, and what would fix it. It only reads: nothing is changed, restarted or applied. Exit codes: 0 healthy, 1 findings, 2 bad usage, 5 nothing could be read, 6 not enough was read for a verdict.',
   operands: {
     syntax: '[HOST:PORT|URL...]',
     help: 'a kv-accord aggregator or sidecar (HOST:PORT), an engine or a frontend (URL). When nothing at all is named: what runs on this machine, on the usual ports',

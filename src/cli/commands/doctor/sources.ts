@@ -82,7 +82,7 @@ export async function gatherEvidence(
     const cluster = kube === undefined ? undefined : await gatherNamespace(kube, settings, context);
     const read = manifests.length === 0 ? undefined : await readManifests(manifests);
     const files = [...(read?.files ?? []), ...(cluster?.files ?? [])];
-    // All manifests are one view of a deployment, whoever told them.
+    // All manifests are one view of a deployment, wherever they came from.
     const name = [...manifests, ...(kube === undefined ? [] : [`namespace ${kube}`])].join(', ');
     const deployed = files.length === 0 ? [] : [manifestsPart(name, files)];
     signal.throwIfAborted();

@@ -81,7 +81,7 @@ export class ProgramKeeper {
         // The fleet may have moved on while the program took its time to end.
         const verdict = this.#verdict();
         if (verdict.type === 'conflict') {
-          this.#tellOfRefusal(verdict.text);
+          this.#logRefusal(verdict.text);
           return EXIT_CONFLICT;
         }
         size = verdict.type === 'agreed' ? verdict.tokensPerBlock : ended.size;
@@ -123,20 +123,20 @@ export class ProgramKeeper {
   #nextChange(size: number): { readonly happened: Promise<{ readonly size: number }>; cancel(): void } {
     const { feed } = this.#modules;
     let cancel = (): void => undefined;
-    let told = size;
+    let followed = size;
     let isInConflict = false;
     const happened = new Promise<{ size: number }>((resolve) => {
       const look = (): void => {
         if (this.#isStopping) return;
         const verdict = this.#verdict();
-        if (verdict.type === 'conflict' && !isInConflict) this.#tellOfConflict(size, verdict.text);
-        if (verdict.type === 'agreed' && isInConflict) this.#tellOfPeace(verdict.tokensPerBlock);
+        if (verdict.type === 'conflict' && !isInConflict) this.#logConflict(size, verdict.text);
+        if (verdict.type === 'agreed' && isInConflict) this.#logConflictEnd(verdict.tokensPerBlock);
         // While workers are missing it is not known whether it is over.
         if (verdict.type !== 'pending') isInConflict = verdict.type === 'conflict';
-        if (verdict.type !== 'agreed' || verdict.tokensPerBlock === told) return;
+        if (verdict.type !== 'agreed' || verdict.tokensPerBlock === followed) return;
         const agreed = verdict.tokensPerBlock;
-        told = agreed;
-        this.#tellOfChange(size, agreed);
+        followed = agreed;
+        this.#logChange(size, agreed);
         if (this.#options.onChange !== 'ignore') resolve({ size: agreed });
       };
       cancel = feed.watch(look);
@@ -147,30 +147,30 @@ export class ProgramKeeper {
   }
 
   /** A program that runs is not ended for it: it serves, if without knowledge of some caches. */
-  #tellOfConflict(size: number, text: string): void {
-    const consequence = `it goes on with KV block size ${size}, and KV-aware routing will not work for all workers until this is mended`;
+  #logConflict(size: number, text: string): void {
+    const consequence = `it goes on with KV block size ${size}, and KV-aware routing will not work for all workers until this is fixed`;
     this.#modules.logger.error(
       { tokens_per_block: size },
       `The workers came into conflict while the program runs: ${consequence}.\n${text}`,
     );
   }
 
-  /** A program that is started anew is started by the same rule as at first. */
-  #tellOfRefusal(text: string): void {
+  /** A program is restarted by the same rule by which it was first started. */
+  #logRefusal(text: string): void {
     this.#modules.logger.error(
       {},
-      `The workers came into conflict while the program ended: it is not started anew.\n${text}`,
+      `The workers came into conflict while the program ended: it is not restarted.\n${text}`,
     );
   }
 
-  #tellOfPeace(agreed: number): void {
+  #logConflictEnd(agreed: number): void {
     this.#modules.logger.info(
       { tokens_per_block: agreed },
       `The conflict is over: the workers agree on KV block size ${agreed}`,
     );
   }
 
-  #tellOfChange(from: number, to: number): void {
+  #logChange(from: number, to: number): void {
     const { logger } = this.#modules;
     const fields = { from, to };
     if (from === to) {
@@ -178,7 +178,7 @@ export class ProgramKeeper {
       return;
     }
     const fate = {
-      restart: 'it is started anew',
+      restart: 'it is restarted',
       exit: 'it is ended (--on-change exit)',
       ignore:
         'it goes on with the old value (--on-change ignore), and KV-aware routing will not work unless it follows its workers by itself',

@@ -15,14 +15,14 @@ const ownSettings = {
     choices: ['restart', 'exit', 'ignore'],
     default: 'restart',
     group: 'Program',
-    help: 'When the fleet comes to agree on another value: start CMD anew, end it and exit with code 4, or let it be.',
+    help: 'When the fleet agrees on another value: restart CMD, end it and exit with code 4, or leave it as it is.',
   },
   'child-grace': {
     kind: 'duration',
     default: '30s',
     max: '1h',
     group: 'Program',
-    help: 'How long CMD may take to end after SIGTERM, when it is to be started anew or ended, before it is killed.',
+    help: 'How long CMD may take to end after SIGTERM, when it is restarted or ended, before it is killed.',
   },
   env: {
     kind: 'list',

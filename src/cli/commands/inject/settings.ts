@@ -37,7 +37,7 @@ export const injectSettings = {
     choices: ['wait', 'exec', 'none'],
     default: 'wait',
     group: 'What is added',
-    help: 'What holds frontends back until workers agree: an init container; or kv-accord exec around their program, which also gives it the size and starts it anew when the fleet changes.',
+    help: 'What holds frontends back until workers agree: an init container; or kv-accord exec around their program, which also gives it the size and restarts it when the fleet changes.',
   },
   workers: {
     kind: 'list',

@@ -60,7 +60,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   );
   if (findings.length === 0 && startsNothingKnown(texts))
     stderr.write(
-      'kv-accord lint: no engine, router or frontend was recognised here, so nothing was held against anything\n',
+      'kv-accord lint: no engine, router or frontend was recognised here, so nothing was compared\n',
     );
   const threshold = SEVERITIES.indexOf(settings.failOn);
   return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;
@@ -71,7 +71,7 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
     throw new SettingError('a file, a folder or - must be given, or --cluster; see kv-accord lint --help');
   const onChart = (chart: string): void =>
     stderr.write(
-      `kv-accord lint: left out: templates of the chart ${withoutControls(chart)}; look at what they come to: helm template ${withoutControls(chart)} | kv-accord lint -\n`,
+      `kv-accord lint: left out: templates of the chart ${withoutControls(chart)}; check the manifests that they make: helm template ${withoutControls(chart)} | kv-accord lint -\n`,
     );
   return readManifestFiles(
     operands,

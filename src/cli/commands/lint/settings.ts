@@ -56,7 +56,7 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
   settings: lintSettings,
   examples: [
     { says: 'What is in a folder, with the changes as patches', line: 'kv-accord lint deploy/' },
-    { says: 'What a chart comes to', line: 'helm template my-chart | kv-accord lint -' },
+    { says: 'The manifests that a chart makes', line: 'helm template my-chart | kv-accord lint -' },
     { says: 'Mend what needs no decision', line: 'kv-accord lint --fix deploy/' },
     { says: 'Documentation', line: 'kv-accord lint --docs docs/' },
     { says: 'A running cluster', line: 'kv-accord lint --cluster --namespace inference' },

@@ -10,7 +10,7 @@ export const sidecarSettings = {
     words: ['auto', 'none'],
     default: ['auto'],
     group: 'Engine',
-    help: "Base URL of the engine's HTTP. auto looks at the usual local ports; none asks no HTTP: only declared values and what else is named here count.",
+    help: "Base URL of the engine's HTTP. auto tries the usual local ports; none asks no HTTP: only declared values and the other sources named here count.",
   },
   'engine-kind': {
     kind: 'enum',
@@ -63,7 +63,7 @@ export const sidecarSettings = {
     min: '100ms',
     max: '1h',
     group: 'Engine',
-    help: 'Time between two looks at the engine; 1s until it is ready.',
+    help: 'Time between two probes of the engine; 1s until it is ready.',
   },
   'kv-event-sources': {
     kind: 'list',
@@ -71,32 +71,32 @@ export const sidecarSettings = {
     words: ['auto', 'off'],
     default: ['auto'],
     group: 'KV events',
-    help: 'Where the engine publishes its KV events, one for each data-parallel rank, in order; an @ in front binds. auto takes what the engine says; off reads none, and then nothing proves the block size.',
+    help: 'Where the engine publishes its KV events, one for each data-parallel rank, in order; an @ in front binds. auto uses the endpoints that the engine reports; off reads none, and then nothing proves the block size.',
   },
   'kv-replay-sources': {
     kind: 'list',
     item: 'zmq',
     group: 'KV events',
-    help: 'Where the engine gives old KV events again, one for each of --kv-event-sources, in the same order.',
+    help: 'Where the engine replays old KV events, one for each of --kv-event-sources, in the same order.',
   },
   'trtllm-drain-events': {
     kind: 'boolean',
     group: 'KV events',
-    help: 'Read a TensorRT-LLM that publishes no KV events by its draining endpoint. This process must then be the only one that reads it: what one reader gets is gone for every other.',
+    help: 'Read a TensorRT-LLM that publishes no KV events by its draining endpoint. This process must then be the only one that reads it: an event that one reader gets is lost to every other.',
   },
   'worker-id': {
     kind: 'string',
     maxLength: 253,
     defaultHelp: 'pod UID, else host name',
     group: 'Declared values',
-    help: 'Name of this worker that stays over restarts.',
+    help: 'Name of this worker, the same after restarts.',
   },
   'tokens-per-block': {
     kind: 'integer',
     min: 1,
     max: 1_048_576,
     group: 'Declared values',
-    help: 'What the engine should have. Every live source outranks it.',
+    help: 'The block size that the engine should have. Every live source outranks it.',
   },
   model: {
     kind: 'string',
@@ -179,14 +179,14 @@ export const sidecarSettings = {
     default: '10s',
     max: '1h',
     group: 'Serving',
-    help: 'Longest time between SIGTERM and the end.',
+    help: 'Longest time between SIGTERM and the end of the process.',
   },
 } as const;
 
 type Settings = SettingsOf<WithCommon<typeof sidecarSettings>>;
 type Reject = CommandContext<typeof sidecarSettings>['reject'];
 
-/** Looks whether the settings of KV events make sense together. */
+/** Checks that the settings of KV events make sense together. */
 function checkEvents(settings: Settings, reject: Reject): void {
   const { kvEventSources, kvReplaySources, trtllmDrainEvents } = settings;
   const [word] = kvEventSources;
@@ -229,7 +229,7 @@ function checkAdvertised({ advertiseEngine }: Settings, reject: Reject): void {
 /** `kv-accord sidecar`. */
 export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
   name: 'sidecar',
-  summary: 'Beside a worker: read the running engine and tell what it really uses',
+  summary: 'Beside a worker: read the running engine and report what it really uses',
   description:
     'Asks the engine beside it what it really uses (tokens per KV block, model, parallelism, GPUs) and serves that over gRPC with the evidence for each value.',
   settings: sidecarSettings,

@@ -34,8 +34,8 @@ const DEFAULT_COLUMNS = 80;
 /** Narrowest terminal that a table is fitted to, in characters. */
 const MIN_COLUMNS = 40;
 
-/** What one look at the fleet came to. */
-type Look = { readonly answer: string } | { readonly trouble: string };
+/** What one look at the fleet gave. */
+type Look = { readonly answer: string } | { readonly problem: string };
 
 /** Runs `kv-accord status`. */
 export const runStatus: CommandBody<typeof statusSettings> = async (settings, context) => {
@@ -52,8 +52,8 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
   try {
     if (settings.index) return await showIndex();
     let look: Look = await ask();
-    if ('trouble' in look) {
-      stderr.write(`kv-accord status: ${look.trouble}\n`);
+    if ('problem' in look) {
+      stderr.write(`kv-accord status: ${look.problem}\n`);
       return EXIT_TRANSPORT;
     }
     const isLive = watch && stdout.isTerminal;
@@ -132,12 +132,12 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       channel?.close();
       channel = undefined;
       if (!isTrouble(error)) throw error;
-      return { trouble: withoutControls(error.message) };
+      return { problem: withoutControls(error.message) };
     }
   }
 };
 
-/** What an operator is told in one line. */
+/** What an operator reads, in one line. */
 function isTrouble(error: unknown): error is SnapshotError | ConnectError {
   return error instanceof SnapshotError || error instanceof ConnectError;
 }
@@ -147,7 +147,7 @@ function screenOf({ columns, rows }: TextOutput): Screen {
   return { columns: columns || DEFAULT_COLUMNS, rows: rows || Number.POSITIVE_INFINITY };
 }
 
-/** Another one asks for another picture of the same. */
+/** Another one shows the same in another form. */
 function shapeOf({ columns, rows }: TextOutput): string {
   return `${columns} x ${rows}`;
 }
@@ -163,7 +163,7 @@ function fitRows(text: string, rows: number | undefined): string {
 }
 
 function textOf(look: Look): string {
-  return 'answer' in look ? look.answer : `kv-accord status: ${look.trouble}\n`;
+  return 'answer' in look ? look.answer : `kv-accord status: ${look.problem}\n`;
 }
 
 function readAddress(text: string): Address {

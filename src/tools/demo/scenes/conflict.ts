@@ -2,15 +2,15 @@ import type { Scene } from '../scene.js';
 import { simulatedSglang } from '../simulated-sglang.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
-/** A fleet that never agreed, and what mends it. */
+/** A fleet that never agreed, and what fixes it. */
 export const conflictScene: Scene = {
   name: 'conflict',
   title: 'A fleet that does not agree',
   async play(run) {
     const { stage } = run;
     await run.say(
-      'This fleet is new, and nothing was agreed before: two workers with vLLM cut every 16 tokens, one with SGLang ' +
-        "every 32. Whichever the router took, somebody's cache would be useless, so it takes none and says so.",
+      'This fleet is new, and nothing was agreed before: two workers with vLLM use a block size of 16, one with ' +
+        'SGLang 32. Whichever the router took, the cache of some worker would be useless, so it takes none and says so.',
     );
     await stage.addWorkers([
       running(planWorker('worker-a', 16)),
@@ -31,7 +31,7 @@ export const conflictScene: Scene = {
       'disagree',
     );
     await run.expectHttp(
-      'a load balancer is told the same: GET /readyz answers 503',
+      'a load balancer gets the same answer: GET /readyz answers 503',
       '/readyz',
       ({ status }) => status === 503,
     );

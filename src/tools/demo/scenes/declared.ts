@@ -16,7 +16,7 @@ export const declaredScene: Scene = {
     const { stage } = run;
     await run.say(
       'The fault as it happens in the field: three Dynamo workers register with a model card that says 16, and the ' +
-        'engines inside cut every 32. Nobody contradicts anybody, so nothing shows.',
+        'engines inside use 32. No report contradicts another, so nothing shows.',
     );
     await stage.addWorkers(
       ['worker-a', 'worker-b', 'worker-c'].map((name) =>
@@ -32,7 +32,7 @@ export const declaredScene: Scene = {
     const worker = stage.worker('worker-a');
     worker.engine.prompt(FIRST_CONVERSATION);
     await run.expectLog(
-      'its first KV event is the proof: one ERROR names both numbers, and the place to mend',
+      'its first KV event is the proof: one ERROR names both numbers, and where to fix them',
       'error',
       'Frontend KV block size (16) does not match worker block size (32).\n' +
         'Worker worker-a declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.\n' +
@@ -40,16 +40,16 @@ export const declaredScene: Scene = {
     );
     const question = { worker, tokenIds: FIRST_CONVERSATION };
     await run.expectFound(
-      'a router that goes by the model card finds none of it, and nothing else would tell',
+      'a router that goes by the model card finds none of it, and nothing else would show it',
       { ...question, tokensPerBlock: DECLARED },
       0,
     );
     await run.expectView(
-      'worker-a gets no requests before it is mended, or the others turn out the same',
+      'worker-a gets no requests before it is fixed, or the others turn out the same',
       (group) => isOpenWith(group, 16) && namesIn(group, 'dissenting') === 'worker-a',
     );
 
-    await run.act('worker-b computes a prompt as well: most are now proven to cut every 32');
+    await run.act('worker-b computes a prompt as well: most are now proven to use 32');
     stage.worker('worker-b').engine.prompt(FIRST_CONVERSATION);
     await run.expectView(
       'a new epoch begins with what the engines do; worker-c, which only declares, has to wait',
@@ -64,10 +64,10 @@ export const declaredScene: Scene = {
       { 'worker-a': 8, 'worker-b': 8 },
     );
 
-    await run.act('worker-c is mended where the ERROR said: restarted with --kv-block-size=32');
+    await run.act('worker-c is fixed where the ERROR said: restarted with --kv-block-size=32');
     stage.worker('worker-c').engine.start({ configuredTokensPerBlock: CUT }, run.loadingMs);
     await run.expectView(
-      'all three are in use, and the picture of each that has cached something is exact',
+      'all three are in use, and the cache view of each that has cached something is exact',
       (group) =>
         isOpenWith(group, 32) &&
         namesIn(group, 'conforming') === 'worker-c' &&

@@ -4,7 +4,7 @@ import { simulatedSglang } from '../simulated-sglang.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 import { FIRST_CONVERSATION, NEXT_TURN, SECOND_CONVERSATION } from './prompts.js';
 
-/** What the agreement is good for: an exact picture of every cache. */
+/** What the agreement is good for: an exact view of every cache. */
 export const kvEventsScene: Scene = {
   name: 'kv-events',
   title: 'Who holds which blocks',
@@ -12,7 +12,7 @@ export const kvEventsScene: Scene = {
   async play(run) {
     const { stage } = run;
     await run.say(
-      'With the size agreed, a router can know the caches. Engines tell each block that they store or drop, as KV ' +
+      'With the size agreed, a router can know the caches. Engines publish each block that they store or drop, as KV ' +
         "events; every sidecar reads those of its engine, and the aggregator's index is made of them.",
     );
     await stage.addWorkers(

@@ -10,7 +10,7 @@ export const lateJoinerScene: Scene = {
     const { stage } = run;
     await run.say(
       'Two workers have agreed on 16. Then somebody adds a worker with another engine, TensorRT-LLM, whose usual ' +
-        'size is 32. Its prompts would be cut in other places than the router looks them up.',
+        'size is 32. The router would look up its prompts in blocks of another size than it stores.',
     );
     await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 16)].map(running));
     await run.expectView('the gate is open with 16', (group) => isOpenWith(group, 16));

@@ -10,7 +10,7 @@ export const overrideScene: Scene = {
     const { stage } = run;
     await run.say(
       'The aggregator was started with --kv-cache-block-size 16: a person decided. It is obeyed, loudly, although ' +
-        'one of the workers cuts every 32 tokens; that one gets requests, but nobody pretends to know its cache.',
+        'one of the workers has a block size of 32; that one gets requests, but its cache counts as unknown.',
     );
     await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 32)].map(running));
     await run.expectView(

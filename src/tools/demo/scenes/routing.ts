@@ -2,7 +2,7 @@ import { type FollowUps, followUpsOf } from '../conversations.js';
 import type { Scene } from '../scene.js';
 import { isOpenWith, MODEL, planWorker, running } from './fleet.js';
 
-/** What the engines cut, and what somebody forces upon the third frontend. */
+/** The block size of the engines, and the one that is forced upon the third frontend. */
 const CUT = 32;
 const FORCED = 16;
 
@@ -12,7 +12,7 @@ const SEED = 2;
 /** Follow-ups in kv mode have about six of seven tokens cached; a machine that stands still for a while may cost one. */
 const MOST = 0.5;
 
-/** What all of it is for: answers that begin at once. */
+/** What all of it is for: answers that begin immediately. */
 export const routingScene: Scene = {
   name: 'routing',
   title: 'A conversation goes on',
@@ -69,7 +69,7 @@ export const routingScene: Scene = {
     );
     const wrongSize = followUpsOf(await run.converse(third, MODEL, ['Gus', 'Hana', 'Ida']));
     await run.expect(
-      'a router that cuts every 16 tokens can know nothing of blocks of 32: what is found is luck',
+      'a router with a block size of 16 can know nothing of blocks of 32: what is found is luck',
       wrongSize.cachedShare < kv.cachedShare,
       () => `${inPercent(wrongSize)} was cached`,
     );

@@ -81,7 +81,7 @@ describe('a Dynamo fleet without sidecars', () => {
     expect(stderr).toContain(`32: ${workerName(TWO)} (Dynamo; engine_config, file ${folder.path}/v1/mdc/`);
   });
 
-  it('with a card that cannot be read is not agreed on, and told why', async () => {
+  it('with a card that cannot be read is not agreed on, and the reason is given', async () => {
     const folder = await DynamoFolder.create(open);
     await folder.register(ONE);
     await folder.register(TWO, '{"type":');
@@ -121,7 +121,7 @@ describe('a Dynamo fleet without sidecars', () => {
 });
 
 describe('a Dynamo fleet whose events can be read', () => {
-  it('V4, V5: is a conflict where a card says 16 and its engine cuts 32, whoever asks for a frontend that goes by cards', async () => {
+  it('V4, V5: is a conflict where a card says 16 and its engine uses 32, for every frontend that goes by cards', async () => {
     const folder = await DynamoFolder.create(open);
     const engine = await publisher();
     await folder.register(ONE, { size: 16 });
@@ -148,7 +148,7 @@ describe('a Dynamo fleet whose events can be read', () => {
     );
     const { code, stderr } = await wait('--aggregator', grpc, '--frontend-uses', 'declared');
     expect(code).toBe(4);
-    // In other words once the aggregator, which goes by events, has begun anew with 32.
+    // In other words once the aggregator, which goes by events, has begun another epoch with 32.
     expect(stderr).toContain(`declares 16 (file ${folder.path}/v1/mdc/`);
     expect(stderr).toContain('set --kv-block-size=32 on the worker');
   }, 20_000);
@@ -238,7 +238,7 @@ describe('a Dynamo fleet whose events can be read', () => {
       .toContain('nobody (discovery does not list it, so its model is not known');
   });
 
-  it('needs no --model for what cards tell, and does for anything else', async () => {
+  it('needs no --model for what cards say, and does for anything else', async () => {
     const cli = begin(['aggregator', ...FREE_PORTS, '--kv-event-sources', 'w=tcp://127.0.0.1:9']);
     expect(await cli.ended).toBe(2);
     expect(cli.stderr.text).toContain("engines' events do not name their model");

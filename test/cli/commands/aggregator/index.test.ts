@@ -33,7 +33,7 @@ describe('aggregator with an index', () => {
     await sidecar.until(() => sidecar.openConnections === 0);
   });
 
-  it('takes from a sidecar what its engine publishes, and is exact again after the sidecar was started anew', async () => {
+  it('takes from a sidecar what its engine publishes, and is exact again after the sidecar was restarted', async () => {
     const engine = await FakePublisher.start();
     open.add(() => engine.stop());
     await engine.publish(batchOf(stored(10), stored(20, 10)));

@@ -15,7 +15,7 @@ function begin(args: readonly string[]): CliProcess {
   return cli;
 }
 
-/** The addresses that a started aggregator has told in its log. */
+/** The addresses that a started aggregator has logged. */
 async function addressesOf(cli: CliProcess): Promise<{ readonly grpc: string; readonly http: string }> {
   await cli.log.until((text) => text.includes('watches'));
   const line = cli.log.text.split('\n').find((text) => text.includes('watches')) ?? '{}';
@@ -23,7 +23,7 @@ async function addressesOf(cli: CliProcess): Promise<{ readonly grpc: string; re
 }
 
 describe('aggregator', () => {
-  it('tells where it serves, says yes once all agree, and ends by a signal with 0 and nothing open', async () => {
+  it('logs where it serves, says yes once all agree, and ends by a signal with 0 and nothing open', async () => {
     const sidecar = await open.sidecar('a');
     const cli = begin([...workersOf(sidecar), ...FREE_PORTS]);
     const { grpc, http } = await addressesOf(cli);

@@ -46,7 +46,7 @@ function folder(): string {
 }
 
 describe('the investigation, task by task', () => {
-  it('comes to a verdict on one screen: the mismatch, the defaults, and the one thing to do', async () => {
+  it('gives a verdict on one screen: the mismatch, the defaults, and the one thing to do', async () => {
     const { code, stdout, stderr } = await run(WHOLE_CASE);
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).toMatch(
@@ -57,7 +57,7 @@ describe('the investigation, task by task', () => {
     expect(stdout.split('\n').length).toBeLessThan(40);
   });
 
-  it('1: tells the configuration, and which defaults apply', async () => {
+  it('1: shows the configuration, and which defaults apply', async () => {
     const { stdout } = await run([...WHOLE_CASE, '--json']);
     const { settings, sizes } = JSON.parse(stdout).evidence;
     const values = Object.fromEntries(
@@ -77,7 +77,7 @@ describe('the investigation, task by task', () => {
     expect(sizes).toHaveLength(2);
   });
 
-  it('2: tells the two warnings, how often, and what the router decided', async () => {
+  it('2: shows the two warnings, how often, and what the router decided', async () => {
     const { stdout } = await run([...WHOLE_CASE, '--verbose']);
     expect(stdout).toContain('3 warnings "Failed to find parent block"');
     expect(stdout).toContain('2 warnings "Failed to find block to remove"');
@@ -175,7 +175,7 @@ describe('sources', () => {
     expect(stdout).toContain('frontend 16 by default, worker 32');
   });
 
-  it('that are no text are told as such', async () => {
+  it('that are no text are named as such', async () => {
     const binary = join(folder(), 'core');
     writeFileSync(
       binary,
@@ -200,7 +200,7 @@ describe('sources', () => {
     await aggregator.untilGate(true);
     const { stdout, code } = await run([aggregator.grpc, '--json']);
     const report = JSON.parse(stdout);
-    // Its sidecars tell no events: what is there is routed by load alone, and that is a finding.
+    // Its sidecars relay no events: what is there is routed by load alone, and that is a finding.
     expect({ code, cause: report.assessments[0].cause }).toEqual({ code: 1, cause: 'not_kv_routing' });
     expect(JSON.stringify(report)).toContain('aggregator with 2 workers, tiny: gate open');
   });
@@ -236,7 +236,7 @@ describe('sources', () => {
     expect(stdout).toContain('10 routing decisions');
   });
 
-  it('of a cluster that cannot be reached are told', async () => {
+  it('of a cluster that cannot be reached are explained', async () => {
     const server = await FakeApiServer.start();
     const kubeconfig = server.kubeconfig();
     const text = readFileSync(kubeconfig, 'utf8');
@@ -250,14 +250,14 @@ describe('sources', () => {
 });
 
 describe('the report', () => {
-  it('goes into a file when it is told to', async () => {
+  it('goes into a file with --output', async () => {
     const output = join(folder(), 'report.html');
     const { stdout } = await run([...WHOLE_CASE, '--format', 'html', '--output', output]);
     expect(stdout).toBe('');
     expect(readFileSync(output, 'utf8')).toMatch(/^<!doctype html>/i);
   });
 
-  it('that cannot be written is told', async () => {
+  it('that cannot be written is explained', async () => {
     const output = join(folder(), 'no/such/folder/report.txt');
     const { code, stderr } = await run([...HEALTHY, '--output', output]);
     expect(code).toBe(2);

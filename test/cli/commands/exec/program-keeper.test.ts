@@ -131,7 +131,7 @@ describe('a program under a keeper', () => {
     stage.expectNothingLeft();
   });
 
-  it('is started anew with the new size when the fleet changes', async () => {
+  it('is restarted with the new size when the fleet changes', async () => {
     const stage = new Stage();
     const ended = stage.run();
     const first = await stage.child();
@@ -140,7 +140,7 @@ describe('a program under a keeper', () => {
     expect(first.signals).toEqual(['SIGTERM']);
     expect(second.environment).toEqual({ SIZE: '64' });
     expect(stage.logger.messages('warn')).toEqual([
-      'The fleet changed its KV block size from 32 to 64 while the program runs: it is started anew',
+      'The fleet changed its KV block size from 32 to 64 while the program runs: it is restarted',
     ]);
     second.exit(0);
     expect(await ended).toBe(0);
@@ -161,7 +161,7 @@ describe('a program under a keeper', () => {
     await ended;
   });
 
-  it('is not started anew into a conflict that came while the one before was ending', async () => {
+  it('is not restarted into a conflict that came while the one before was ending', async () => {
     const stage = new Stage();
     stage.endsBy = [];
     const ended = stage.run();
@@ -173,7 +173,7 @@ describe('a program under a keeper', () => {
     expect(await ended).toBe(EXIT_CONFLICT);
     expect(stage.children).toHaveLength(1);
     expect(stage.logger.messages('error')).toEqual([
-      'The workers came into conflict while the program ended: it is not started anew.\n' +
+      'The workers came into conflict while the program ended: it is not restarted.\n' +
         'Worker w-1 declares 32 but its engine cuts 64',
     ]);
     stage.expectNothingLeft();
@@ -220,7 +220,7 @@ describe('a program under a keeper', () => {
     expect(stage.logger.messages('error')).toEqual([]);
   });
 
-  it('goes on through a conflict, which is told once as an error, and that it is over', async () => {
+  it('goes on through a conflict, which is logged once as an error, and so is its end', async () => {
     const stage = new Stage();
     const ended = stage.run();
     const child = await stage.child();
@@ -230,7 +230,7 @@ describe('a program under a keeper', () => {
     stage.feed.contradict('Worker w-2 declares 32 but its engine cuts 64');
     expect(stage.logger.messages('error')).toEqual([
       'The workers came into conflict while the program runs: it goes on with KV block size 32, and KV-aware ' +
-        'routing will not work for all workers until this is mended.\n' +
+        'routing will not work for all workers until this is fixed.\n' +
         'Worker w-1 declares 32 but its engine cuts 64',
     ]);
     stage.feed.agree(32);
@@ -246,7 +246,7 @@ describe('a program under a keeper', () => {
     stage.expectNothingLeft();
   });
 
-  it('is started anew when a conflict ends with another size', async () => {
+  it('is restarted when a conflict ends with another size', async () => {
     const stage = new Stage();
     const ended = stage.run();
     await stage.child();
@@ -289,7 +289,7 @@ describe('--on-change', () => {
     stage.expectNothingLeft();
   });
 
-  it('ignore: tells once of each change, and when it is over', async () => {
+  it('ignore: logs each change once, and when it is over', async () => {
     const stage = new Stage();
     const ended = stage.run({ onChange: 'ignore' });
     const child = await stage.child();

@@ -114,7 +114,7 @@ describe('frontend', () => {
     await expect(stream.text()).rejects.toThrow();
   });
 
-  it('tells a request that no worker has answered by then, so that its client asks elsewhere', async () => {
+  it('answers a request that no worker has answered by then, so that its client asks elsewhere', async () => {
     const { cli, engine, chat } = await fleet('--drain-timeout', '50ms');
     await cli.log.until((text) => text.includes('Auto-configured'));
     const asked = new Promise<void>((resolve) => {

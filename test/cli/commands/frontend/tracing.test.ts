@@ -9,7 +9,7 @@ afterEach(() => open.close());
 
 const FREE_PORTS = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0', '--http-port', '0'];
 
-it('frontend tells a collector of its requests where the environment names one, the last of them at its end', async () => {
+it('frontend sends a collector its requests where the environment names one, the last of them at its end', async () => {
   const receiver = await openTraceReceiver();
   open.add(() => receiver[Symbol.asyncDispose]());
   const engine = await FakeOpenAiEngine.start();

@@ -86,7 +86,7 @@ describe('inject', () => {
     expect(read()).toContain('name: vllm-kv-accord');
   });
 
-  it('tells programs the same as JSON', async () => {
+  it('prints the same as JSON', async () => {
     const { code, stdout } = await inject('--insecure', '--json', file);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({

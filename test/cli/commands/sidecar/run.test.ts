@@ -63,7 +63,7 @@ async function run(
   return { code, stdout, stderr, log };
 }
 
-/** Starts the command; resolves when it has told where it serves. */
+/** Starts the command; resolves when it has printed where it serves. */
 async function start(
   flags: readonly string[],
   environment: Record<string, string> = {},
@@ -134,7 +134,7 @@ async function eventsOf(
 const isComplete = ({ completeness }: Report): boolean => completeness.state === 'STATE_COMPLETE';
 
 describe('kv-accord sidecar', () => {
-  it('tells what was declared when there is no engine to ask, marked as such, and ends with 0', async () => {
+  it('reports what was declared when there is no engine to ask, marked as such, and ends with 0', async () => {
     const sidecar = await start(['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny']);
     const report = await reportOf(sidecar, isComplete);
     expect(report).toMatchObject({
@@ -157,7 +157,7 @@ describe('kv-accord sidecar', () => {
     expect(report.contract?.tokensPerBlock).toBe(64);
   });
 
-  it('tells the declared role, and by which address others reach the engine', async () => {
+  it('reports the declared role, and by which address others reach the engine', async () => {
     const sidecar = await start(['--engine', 'none', '--advertise-engine', 'http://gpu-7.lan:8000/llama/'], {
       KV_ACCORD_ROLE: 'decode',
     });
@@ -183,7 +183,7 @@ describe('kv-accord sidecar', () => {
     expect(report.completeness.reasons?.[0]).toContain('http://127.0.0.1:9');
   });
 
-  it('reads no KV events when it is told so, and says why nothing is read otherwise', async () => {
+  it('reads no KV events when that is off, and says why nothing is read otherwise', async () => {
     const none = ['--engine', 'none'];
     expect(await eventsOf(await start([...none, '--kv-event-sources', 'off']))).toEqual({
       reason: 'KV events are not read here (--kv-event-sources off)',

@@ -145,7 +145,7 @@ describe('status of a sidecar', () => {
     expect(stdout).toContain('six');
   });
 
-  it('works over TLS, and tells a certificate of a stranger', async () => {
+  it('works over TLS, and names a certificate of a stranger', async () => {
     const folder = new TestFolder();
     const authority = await TestAuthority.create();
     const { cert, key } = await authority.issue();

@@ -55,7 +55,7 @@ describe('wait, asking the workers', () => {
     expect(`${stderr}${log}`).not.toMatch(/cache|picture|routing mode/i);
   });
 
-  it('tells programs the same as JSON', async () => {
+  it('prints the same as JSON', async () => {
     const { code, stdout } = await run([...workersOf(await open.sidecar('a', { size: 64 })), '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ outcome: 'agreed', tokens_per_block: 64, exit_code: 0 });
@@ -69,14 +69,14 @@ describe('wait, asking the workers', () => {
     expect(stderr).toContain(gone.address);
   });
 
-  it('ends with 4 at once when the workers contradict each other, and says what to change', async () => {
+  it('ends with 4 immediately when the workers contradict each other, and says what to change', async () => {
     const [a, b] = [await open.sidecar('a'), await open.sidecar('b', { size: 64 })];
     const { code, stdout, stderr } = await run([...workersOf(a, b), '--timeout', '1h']);
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
     for (const word of ['disagree', '32', '64', a.address, b.address]) expect(stderr).toContain(word);
   });
 
-  it('tells programs of a conflict with the same words', async () => {
+  it('prints a conflict as JSON with the same text', async () => {
     const sidecars = [await open.sidecar('a'), await open.sidecar('b', { size: 64 })];
     const { code, stdout } = await run([...workersOf(...sidecars), '--json']);
     expect(code).toBe(4);
@@ -92,7 +92,7 @@ describe('wait, asking the workers', () => {
     const address = `127.0.0.1:${await freePort()}`;
     const { code, stderr } = await run(['--workers', address, '--timeout', '400ms']);
     expect(code).toBe(5);
-    expect(stderr).toMatch(/^kv-accord wait: nobody could be reached after 0\.4 s: /);
+    expect(stderr).toMatch(/^kv-accord wait: no worker could be reached after 0\.4 s: /);
     expect(stderr).toContain(`${address} (`);
     expect(stderr).toContain('nothing listens there');
   });
@@ -229,7 +229,7 @@ describe('wait, asking an aggregator', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '32\n' });
   });
 
-  it('waits with it, and ends when it comes to agree', async () => {
+  it('waits with it, and ends when it agrees', async () => {
     const sidecar = await open.sidecar('a', {}, { mode: 'silent' });
     const aggregator = await open.aggregator([sidecar]);
     const cli = begin(['--aggregator', aggregator.grpc], { isTerminal: true, columns: 120 });
@@ -275,14 +275,14 @@ describe('wait, asking an aggregator', () => {
     expect(log.match(/Cannot follow the aggregator/g)).toHaveLength(1);
   });
 
-  it('refuses a sidecar at once: it is no aggregator', async () => {
+  it('refuses a sidecar immediately: it is no aggregator', async () => {
     const sidecar = await open.sidecar('a');
     const { code, stderr } = await run(['--aggregator', sidecar.address]);
     expect(code).toBe(2);
     expect(stderr).toContain(`${sidecar.address}: answers gRPC but is not a kv-accord aggregator`);
   });
 
-  it('asks at once for --group when it serves several models, and follows the one that is named', async () => {
+  it('asks immediately for --group when it serves several models, and follows the one that is named', async () => {
     const aggregator = await open.aggregator([
       await open.sidecar('a', { model: 'llama' }),
       await open.sidecar('b', { model: 'qwen', size: 64 }),

@@ -1,22 +1,20 @@
 /**
- * Many engines in one process, each with a publisher of its own on a real
- * ZeroMQ socket: batches in vLLM's form, of one chain of blocks that grows and
+ * Many engines in one process, each with a publisher of its own on real
+ * ZeroMQ sockets: batches in vLLM's form, of one chain of blocks that grows and
  * is evicted from its end once the cache is full.
  */
 import { encode } from '@msgpack/msgpack';
-import { Publisher } from 'zeromq';
+import { KvPublisher } from '../../src/tools/demo/kv-publisher.js';
 import { servePart } from '../support/part.js';
 import { atRate } from '../support/steady-rate.js';
 
 interface Engine {
-  readonly publisher: Publisher;
+  readonly publisher: KvPublisher;
   readonly number: number;
   /** Engine hashes of what it holds, oldest first. */
   readonly held: number[];
-  sequence: number;
+  batches: number;
   blocks: number;
-  /** A socket takes one message at a time. */
-  sent: Promise<void>;
 }
 
 export interface EngineLoad {
@@ -65,10 +63,8 @@ function nextBatch(engine: Engine): Uint8Array {
 }
 
 function publish(engine: Engine, payload: Uint8Array = nextBatch(engine)): void {
-  const sequence = Buffer.alloc(8);
-  sequence.writeBigUInt64BE(BigInt(engine.sequence));
-  engine.sequence += 1;
-  engine.sent = engine.sent.then(() => engine.publisher.send(['', sequence, payload]));
+  engine.batches += 1;
+  engine.publisher.publish(payload);
 }
 
 servePart({
@@ -76,11 +72,11 @@ servePart({
   async open(wanted: EngineLoad) {
     load = wanted;
     for (let number = 0; number < wanted.count; number += 1) {
-      const publisher = new Publisher({ linger: 0 });
-      await publisher.bind('tcp://127.0.0.1:0');
-      engines.push({ publisher, number, held: [], sequence: 0, blocks: 0, sent: Promise.resolve() });
+      // Nobody asks for a replay, and ten minutes of batches would fill the memory.
+      const publisher = await KvPublisher.open({ bufferSteps: 1 });
+      engines.push({ publisher, number, held: [], batches: 0, blocks: 0 });
     }
-    return engines.map(({ publisher }) => publisher.lastEndpoint);
+    return engines.map(({ publisher }) => `tcp://127.0.0.1:${publisher.ports.live}`);
   },
   /** Each engine publishes `perSecond` batches, spread evenly over time, until `stop`. */
   run({ perSecond }: { perSecond: number }) {
@@ -94,5 +90,5 @@ servePart({
     publish(engine, encode([Date.now() / 1_000, [{ type: 'AllBlocksCleared' }], 0]));
   },
   /** What each holds, in blocks; and how many batches it has published. */
-  state: () => engines.map(({ held, sequence }) => ({ blocks: held.length, batches: sequence })),
+  state: () => engines.map(({ held, batches }) => ({ blocks: held.length, batches })),
 });

@@ -13,7 +13,7 @@ const ANY_PORT = 'tcp://127.0.0.1:0';
 export const KV_EVENTS_TOPIC = 'kv-events';
 
 /** Eight bytes ff in place of a sequence number: a replay ends. */
-const END = Buffer.alloc(8, 0xff);
+export const REPLAY_END: Buffer = Buffer.alloc(8, 0xff);
 
 /** Where KV events are published. */
 export interface KvEventPorts {
@@ -23,6 +23,11 @@ export interface KvEventPorts {
   readonly replay: number;
 }
 
+export interface KvPublisherOptions {
+  /** Batches that a replay sends at most. Default 10,000. */
+  readonly bufferSteps?: number;
+}
+
 /**
  * What vLLM and SGLang publish KV events with: a PUB socket, and a ROUTER socket
  * that replays what was missed. Both stay bound while their engine is down, as its
@@ -30,6 +35,7 @@ export interface KvEventPorts {
  */
 export class KvPublisher {
   readonly ports: KvEventPorts;
+  readonly #bufferSteps: number;
   readonly #publisher: Publisher;
   readonly #router: Router;
   readonly #serving: Promise<void>;
@@ -39,7 +45,8 @@ export class KvPublisher {
   /** Sequence number of the first batch that is kept. */
   #oldest = 0;
 
-  private constructor(publisher: Publisher, router: Router) {
+  private constructor(bufferSteps: number, publisher: Publisher, router: Router) {
+    this.#bufferSteps = bufferSteps;
     this.#publisher = publisher;
     this.#router = router;
     this.ports = { live: portOf(publisher), replay: portOf(router) };
@@ -47,14 +54,14 @@ export class KvPublisher {
   }
 
   /** Takes two ports. ZeroMQ is loaded here: an engine without events does not need it. */
-  static async open(): Promise<KvPublisher> {
+  static async open({ bufferSteps = BUFFER_STEPS }: KvPublisherOptions = {}): Promise<KvPublisher> {
     const zmq = await import('zeromq');
     const publisher = new zmq.Publisher({ linger: 0, sendHighWaterMark: MAX_WAITING });
     const router = new zmq.Router({ linger: 0, sendHighWaterMark: MAX_WAITING });
     try {
       await publisher.bind(ANY_PORT);
       await router.bind(ANY_PORT);
-      return new KvPublisher(publisher, router);
+      return new KvPublisher(bufferSteps, publisher, router);
     } catch (error) {
       publisher.close();
       router.close();
@@ -65,7 +72,7 @@ export class KvPublisher {
   /** Sends a batch to all subscribers, and keeps it for replays. */
   publish(batch: Uint8Array): void {
     const sequence = this.#oldest + this.#batches.push(batch) - 1;
-    if (this.#batches.length > BUFFER_STEPS) {
+    if (this.#batches.length > this.#bufferSteps) {
       this.#batches.shift();
       this.#oldest += 1;
     }
@@ -106,11 +113,12 @@ export class KvPublisher {
       const sequence = this.#oldest + first + index;
       await this.#router.send([client, '', KV_EVENTS_TOPIC, sequenceFrame(sequence), batch]);
     }
-    await this.#router.send([client, '', '', END, '']);
+    await this.#router.send([client, '', '', REPLAY_END, '']);
   }
 }
 
-function sequenceFrame(sequence: number): Buffer {
+/** A sequence number as it travels: eight bytes, the highest first. */
+export function sequenceFrame(sequence: number): Buffer {
   const frame = Buffer.alloc(8);
   frame.writeBigUInt64BE(BigInt(sequence));
   return frame;

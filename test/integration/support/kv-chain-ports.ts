@@ -1,4 +1,5 @@
 import type { ZmqSource } from '../../../src/core/relay/rank-source.js';
+import { sequenceFrame } from '../../../src/tools/demo/kv-publisher.js';
 import type {
   Frames,
   ReplaySocket,
@@ -89,7 +90,7 @@ export class RankPort {
   send(sequence: number, fate: Fate): void {
     const payload = this.#batches()[sequence];
     if (payload === undefined || !this.#isUp || fate === 'is_lost') return;
-    const frames = [new Uint8Array(), frameOf(sequence), payload];
+    const frames = [new Uint8Array(), sequenceFrame(sequence), payload];
     if (fate === 'is_late') this.#late.push(frames);
     else this.#line?.push(frames);
     if (fate === 'comes_twice') this.#line?.push(frames);
@@ -148,7 +149,7 @@ export class RankPort {
     const end = replay === 'stops_halfway' ? Math.ceil((oldest + batches.length) / 2) : batches.length;
     for (let sequence = oldest; sequence < end; sequence += 1) {
       if (replay === 'drops_some' && sequence % 3 === 1) continue;
-      line.push([...head, frameOf(sequence), batches[sequence] as Uint8Array]);
+      line.push([...head, sequenceFrame(sequence), batches[sequence] as Uint8Array]);
     }
     if (replay !== 'stops_halfway') line.push([...head, Buffer.alloc(8, 0xff), new Uint8Array()]);
   }
@@ -168,10 +169,4 @@ export function socketsTo(ports: readonly RankPort[]): Sockets {
       return port.ask();
     },
   };
-}
-
-function frameOf(sequence: number): Buffer {
-  const frame = Buffer.alloc(8);
-  frame.writeBigUInt64BE(BigInt(sequence));
-  return frame;
 }

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ObservedSize } from '../../../src/core/contract/observed-size.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
+import { sequenceFrame } from '../../../src/tools/demo/kv-publisher.js';
 import {
   EngineEventReader,
   type EngineEventReaderOptions,
@@ -17,7 +18,6 @@ import {
   cleared,
   FakePublisher,
   type FakePublisherOptions,
-  frameOf,
   removed,
   stored,
 } from './support/fake-publisher.js';
@@ -383,8 +383,8 @@ describe('a publisher that misbehaves', () => {
     const followed = follow(engine);
     await agree(engine, followed);
     await engine.send(['kv-events']);
-    await engine.send(['kv-events', frameOf(2)]);
-    await engine.send(['kv-events', frameOf(2), batchOf(), 'more']);
+    await engine.send(['kv-events', sequenceFrame(2)]);
+    await engine.send(['kv-events', sequenceFrame(2), batchOf(), 'more']);
     await engine.send(['kv-events', 'short', batchOf()]);
     await engine.send(['kv-events', Buffer.alloc(8, 0xff), batchOf()]);
     await engine.publish(Buffer.from('c1ff00', 'hex'));

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Router } from 'zeromq';
 import { systemClock } from '../../../src/edge/platform/clock.js';
+import { sequenceFrame } from '../../../src/tools/demo/kv-publisher.js';
 import {
   ReplayError,
   type ReplayedBatch,
@@ -12,7 +13,7 @@ import { loadZmqSockets, type Sockets } from '../../../src/worker/kv-events/zmq-
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { FakePublisher, frameOf } from './support/fake-publisher.js';
+import { FakePublisher } from './support/fake-publisher.js';
 import { truthOf } from './support/replica.js';
 import { ScriptedPublisher } from './support/scripted-sockets.js';
 
@@ -72,7 +73,7 @@ describe('a replay', () => {
   });
 
   it('reads the three frames of older engines', async () => {
-    const at = await router(['', frameOf(4), 'four'], ['', frameOf(5), 'five'], ['', END, '']);
+    const at = await router(['', sequenceFrame(4), 'four'], ['', sequenceFrame(5), 'five'], ['', END, '']);
     const batches = await readAll(at, 4);
     expect(batches.map(({ sequence, payload }) => [sequence, Buffer.from(payload).toString()])).toEqual([
       [4, 'four'],
@@ -91,9 +92,9 @@ describe('a replay', () => {
 
   it.each<readonly [string, readonly (string | Uint8Array)[]]>([
     ['one frame', ['']],
-    ['two frames', ['', frameOf(1)]],
-    ['five frames', ['', 'topic', frameOf(1), 'payload', 'more']],
-    ['no delimiter', ['topic', frameOf(1), 'payload']],
+    ['two frames', ['', sequenceFrame(1)]],
+    ['five frames', ['', 'topic', sequenceFrame(1), 'payload', 'more']],
+    ['no delimiter', ['topic', sequenceFrame(1), 'payload']],
     ['a short sequence', ['', 'short', 'payload']],
     ['a sequence above 2^53', ['', Buffer.from('0020000000000000', 'hex'), 'payload']],
     ['an end marker with a payload', ['', END, 'payload']],
@@ -104,7 +105,7 @@ describe('a replay', () => {
   });
 
   it('is bounded in bytes', async () => {
-    const endless = Array.from({ length: 20 }, (_, at) => ['', frameOf(at), Buffer.alloc(1_000)]);
+    const endless = Array.from({ length: 20 }, (_, at) => ['', sequenceFrame(at), Buffer.alloc(1_000)]);
     await expect(readAll(await router(...endless), 0, { maxBytes: 5_000 })).rejects.toMatchObject({
       failure: 'replay_too_large',
       message: 'answers more than 5000 bytes',
@@ -112,7 +113,7 @@ describe('a replay', () => {
   });
 
   it('gives up when an answer is larger than a message may be', async () => {
-    const at = await router(['', frameOf(0), Buffer.alloc(2 * 1024 * 1024)], ['', END, '']);
+    const at = await router(['', sequenceFrame(0), Buffer.alloc(2 * 1024 * 1024)], ['', END, '']);
     await expect(readAll(at, 0, { silenceTimeoutMs: 300 })).rejects.toMatchObject({
       failure: 'replay_timeout',
     });

@@ -1,5 +1,6 @@
 import { encode } from '@msgpack/msgpack';
 import { Publisher, Router } from 'zeromq';
+import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
 
 /** How a publisher answers a replay, beside the delimiter: vLLM before three frames, vLLM and SGLang today, Dynamo's mocker. */
 export type ReplayShape = 'two-frames' | 'three-frames' | 'mocker';
@@ -15,8 +16,6 @@ export interface FakePublisherOptions {
   /** Connects to this address instead of binding one. */
   readonly connectTo?: string;
 }
-
-const END = Buffer.alloc(8, 0xff);
 
 /** An engine's publisher: a PUB and a ROUTER on real sockets, as vLLM and SGLang have them. */
 export class FakePublisher {
@@ -58,7 +57,7 @@ export class FakePublisher {
   /** Publishes the next batch; `lose`: it is in the replay buffer alone. */
   async publish(payload: Uint8Array, { lose = false }: { lose?: boolean } = {}): Promise<number> {
     const sequence = this.payloads.push(payload) - 1;
-    if (!lose) await this.#publisher.send([this.#options.topic, frameOf(sequence), payload]);
+    if (!lose) await this.#publisher.send([this.#options.topic, sequenceFrame(sequence), payload]);
     return sequence;
   }
 
@@ -66,7 +65,7 @@ export class FakePublisher {
   async again(sequence: number): Promise<void> {
     await this.#publisher.send([
       this.#options.topic,
-      frameOf(sequence),
+      sequenceFrame(sequence),
       this.payloads[sequence] as Uint8Array,
     ]);
   }
@@ -129,11 +128,11 @@ export class FakePublisher {
             id,
             '',
             ...this.#head(this.#options.topic),
-            frameOf(sequence),
+            sequenceFrame(sequence),
             this.payloads[sequence] as Uint8Array,
           ]);
         }
-        if (this.answers(-1)) await router.send([id, '', ...this.#head(''), END, '']);
+        if (this.answers(-1)) await router.send([id, '', ...this.#head(''), REPLAY_END, '']);
       }
     } catch {
       // The socket was closed.
@@ -156,12 +155,6 @@ async function bindSoon(socket: Publisher | Router, endpoint: string): Promise<v
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
-}
-
-export function frameOf(sequence: number): Buffer {
-  const frame = Buffer.alloc(8);
-  frame.writeBigUInt64BE(BigInt(sequence));
-  return frame;
 }
 
 const STARTED_AT_SECONDS = Date.now() / 1_000;

@@ -1,11 +1,11 @@
 import type { ZmqSource } from '../../../../src/core/relay/rank-source.js';
+import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
 import type {
   Frames,
   ReplaySocket,
   Sockets,
   Subscription,
 } from '../../../../src/worker/kv-events/zmq-sockets.js';
-import { frameOf } from './fake-publisher.js';
 
 /** A queue that is read message by message until it is closed. */
 class Line implements Subscription {
@@ -75,12 +75,12 @@ export class ScriptedPublisher implements Sockets {
           line.push([
             new Uint8Array(),
             new Uint8Array(),
-            frameOf(sequence),
+            sequenceFrame(sequence),
             this.payloads[sequence] as Uint8Array,
           ]);
         }
         if (this.dropsEnd) return;
-        line.push([new Uint8Array(), new Uint8Array(), Buffer.alloc(8, 0xff), new Uint8Array()]);
+        line.push([new Uint8Array(), new Uint8Array(), REPLAY_END, new Uint8Array()]);
       },
     };
   }
@@ -92,7 +92,8 @@ export class ScriptedPublisher implements Sockets {
 
   again(sequence: number): void {
     const payload = this.payloads[sequence];
-    if (payload !== undefined && this.isUp) this.#line?.push([new Uint8Array(), frameOf(sequence), payload]);
+    if (payload !== undefined && this.isUp)
+      this.#line?.push([new Uint8Array(), sequenceFrame(sequence), payload]);
   }
 
   connect(): void {

@@ -2,8 +2,8 @@ import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import type { EvidencePart } from '../../../tools/doctor/evidence.js';
 import { notRead } from '../../../tools/doctor/gather/outcomes.js';
 import type { ManifestFile } from '../../shared/manifest-files.js';
+import type { DoctorContext, DoctorSettings } from './context.js';
 import { LogProgress } from './progress.js';
-import type { DoctorContext, DoctorSettings } from './sources.js';
 
 /** What a namespace gave: its pods' logs and its objects' manifests. */
 export interface NamespaceEvidence {

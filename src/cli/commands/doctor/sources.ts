@@ -19,17 +19,11 @@ import { manifestsPart } from '../../../tools/doctor/gather/manifests.js';
 import { gatherMetrics, MAX_PAGE_BYTES, type PageModules } from '../../../tools/doctor/gather/metrics.js';
 import { gatherModel } from '../../../tools/doctor/gather/model.js';
 import { notRead, outcome } from '../../../tools/doctor/gather/outcomes.js';
-import type { CommandContext, WithCommon } from '../../command.js';
-import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
 import { type ManifestFile, readManifestFiles } from '../../shared/manifest-files.js';
 import { gatherNamespace } from './cluster.js';
+import type { DoctorContext, DoctorSettings } from './context.js';
 import { LogProgress } from './progress.js';
-import type { doctorSettings } from './settings.js';
-
-/** The settings and the context of `kv-accord doctor`. */
-export type DoctorSettings = SettingsOf<WithCommon<typeof doctorSettings>>;
-export type DoctorContext = CommandContext<typeof doctorSettings>;
 
 /** Where an aggregator, then a sidecar, is when nothing is named. */
 const USUAL_FLEETS = ['127.0.0.1:50060', '127.0.0.1:50061'];

@@ -2,7 +2,7 @@ import type { Evidence } from './evidence.js';
 
 /**
  * The same evidence in an order that does not depend on which source answered
- * first, so that the same facts give the same words. What logs tell of sizes
+ * first, so that the same facts give the same report. What logs report of sizes
  * and settings is among the others.
  */
 export function inOneOrder(evidence: Evidence): Evidence {
@@ -31,7 +31,7 @@ function sorted<T>(entries: readonly T[]): readonly T[] {
     .map(({ entry }) => entry);
 }
 
-/** What two sources say in the same words counts once. Takes them sorted. */
+/** What two sources say alike counts once. Takes them sorted. */
 function distinct<T>(entries: readonly T[]): readonly T[] {
   let last: string | undefined;
   return entries.filter((entry) => {

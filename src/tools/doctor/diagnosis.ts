@@ -3,9 +3,9 @@ import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
 
 /** What can be wrong: the closed list. */
 export const CAUSES = [
-  /** Router and engines cut by different numbers. */
+  /** Router and engines use different block sizes. */
   'block_size_mismatch',
-  /** A worker registered another number than its engine cuts; no warning anywhere. */
+  /** A worker registered another number than its engine uses; no warning anywhere. */
   'wrong_model_card',
   /** A part of the fleet is rejected because its card differs. */
   'workers_rejected',
@@ -31,13 +31,13 @@ export const CAUSES = [
   'cache_churn',
   /** Model, LoRA adapter or salt differ between request and events. */
   'other_namespace',
-  /** A hybrid model's effective size is another than the one that is told. */
+  /** A hybrid model's effective size is another than the one that is configured. */
   'hybrid_block_size',
   /** Several frontends or routers, none of which knows what the others sent where. */
   'unsynced_frontends',
   /** The frontend does not route by KV cache at all. */
   'not_kv_routing',
-  /** The router is told not to use the events that workers publish. */
+  /** The router is configured not to use the events that workers publish. */
   'events_ignored',
   /** Prompts have nothing in common: there is nothing to find. */
   'no_shared_prefixes',
@@ -55,7 +55,7 @@ export interface Clue {
   readonly origin: Origin | undefined;
 }
 
-/** A change that would mend it. Nothing is ever applied by the doctor. */
+/** A change that would fix it. The doctor never applies anything. */
 export interface ProposedFix {
   /** One line: `Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend`. */
   readonly says: string;
@@ -67,17 +67,17 @@ export interface ProposedFix {
   readonly files: readonly { readonly file: string; readonly before: string; readonly after: string }[];
   /** Commands that a person would run, each one line. */
   readonly commands: readonly string[];
-  /** How to see that it is cured: commands and what they should show. */
+  /** How to check that it is fixed: commands and what they should show. */
   readonly verify: readonly string[];
 }
 
-/** One cause, weighed. */
+/** One cause, rated. */
 export interface Assessment {
   readonly cause: CauseId;
   readonly confidence: Confidence;
   /** One line with the real names and numbers: the verdict, when this is the first. */
   readonly headline: string;
-  /** What happens at run time, and why nothing told. */
+  /** What happens at run time, and why nothing reports it. */
   readonly explanation: string;
   readonly cluesFor: readonly Clue[];
   readonly cluesAgainst: readonly Clue[];
@@ -85,15 +85,15 @@ export interface Assessment {
   readonly fixes: readonly ProposedFix[];
 }
 
-/** How routing went, where anything told it. */
-export interface RoutingPicture {
+/** How routing went, where any source reports it. */
+export interface RoutingSummary {
   readonly decisions: number;
   readonly decisionsByWorker: ReadonlyMap<string, number>;
   /** Mean of what the router expected to be cached, 0 to 1. */
   readonly routerHitRate: number | undefined;
   /** Share of prompt tokens that engines really had, 0 to 1. */
   readonly engineHitRate: number | undefined;
-  /** Seconds to the first token, first turns and follow-ups, where logs tell both. */
+  /** Seconds to the first token, first turns and follow-ups, where logs report both. */
   readonly firstTokenSeconds: { readonly cold: number | undefined; readonly warm: number | undefined };
 }
 
@@ -107,8 +107,8 @@ export interface Diagnosis {
   readonly advice: string;
   /** Ranked; the first is the verdict's. */
   readonly assessments: readonly Assessment[];
-  /** What could not be told, and which source would tell it. */
+  /** What could not be determined, and which source would show it. */
   readonly unknowns: readonly string[];
-  readonly routing: RoutingPicture | undefined;
+  readonly routing: RoutingSummary | undefined;
   readonly memory: readonly MemoryArithmetic[];
 }

@@ -1,13 +1,13 @@
 import { type DynamoVersion, decidingNumber } from '../manifests/lint/dynamo-version.js';
 import type { SettingSighting } from './evidence.js';
 
-/** What is known of the Dynamo at hand, as far as it decides about the cure. */
+/** What is known of the Dynamo at hand, as far as it decides about the fix. */
 export interface DynamoFacts {
-  /** Undefined when nothing tells it, or several are running. */
+  /** Undefined when it is not known, or several are running. */
   readonly version: DynamoVersion | undefined;
-  /** Which number the router inside `dynamo.frontend` goes by. */
+  /** Which number the router inside `dynamo.frontend` uses. */
   readonly decides: ReturnType<typeof decidingNumber>;
-  /** The engine behind the workers: `vllm`, `sglang`, `trtllm`; undefined when not told or mixed. */
+  /** The engine behind the workers: `vllm`, `sglang`, `trtllm`; undefined when not known or mixed. */
   readonly backend: string | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { Finding } from '../manifests/lint/finding.js';
 import type { LogSummary } from './logs/log-summary.js';
 import type { MetricsPage } from './metrics/metrics-page.js';
 
-/** Where something was read: told beside every clue, so that a person can look for themselves. */
+/** Where something was read: shown beside every clue, so that a person can look for themselves. */
 export interface Origin {
   /** `frontend.log:1204`, `http://127.0.0.1:8000/metrics`, `deploy/graph.yaml:14:9`, `pod inference/vllm-0, log`. */
   readonly place: string;
@@ -22,14 +22,14 @@ export type Side = 'frontend' | 'router' | 'indexer' | 'worker';
  * How a block size is known, from the weakest: `default` (nothing was set and
  * the program's own number applies), `configured` (flag, variable, file),
  * `declared` (what a worker registered), `in_use` (what a running program says
- * that it goes by), `observed` (what KV events have).
+ * that it uses), `observed` (what KV events have).
  */
 export type SizeBasis = 'default' | 'configured' | 'declared' | 'in_use' | 'observed';
 
 /** A block size that was seen somewhere. */
 export interface SizeSighting {
   readonly side: Side;
-  /** The worker, pod, component or model that it belongs to; empty when not told. */
+  /** The worker, pod, component or model that it belongs to; empty when not known. */
   readonly who: string;
   readonly tokensPerBlock: number;
   readonly basis: SizeBasis;
@@ -88,13 +88,13 @@ export interface FleetSighting {
   readonly tokensPerBlock: number | undefined;
   /** `closed`, `exact`, `mixed`, `approximate`, `load_only`; undefined where only sidecars were asked. */
   readonly routingMode: string | undefined;
-  /** In words, for operators. */
+  /** For operators. */
   readonly reasons: readonly string[];
   readonly members: readonly MemberSighting[];
   readonly origin: Origin;
 }
 
-/** One worker as its sidecar or the aggregator tells of it. */
+/** One worker as its sidecar or the aggregator reports it. */
 export interface MemberSighting {
   readonly worker: string;
   readonly state: string;
@@ -132,7 +132,7 @@ export interface ModelShape {
   readonly layers: number;
   readonly kvHeads: number;
   readonly headSize: number;
-  /** Bytes of one value in the KV cache, unless the engine is told another dtype. */
+  /** Bytes of one value in the KV cache, unless the engine is configured with another dtype. */
   readonly dtypeBytes: number;
   /** Multi-head latent attention: values that are cached for each token and layer in place of keys and values. */
   readonly latentSize: number | undefined;
@@ -145,7 +145,7 @@ export interface ModelShape {
 
 /** The memory of one GPU. */
 export interface GpuSighting {
-  /** The worker, pod or host; empty when not told. */
+  /** The worker, pod or host; empty when not known. */
   readonly who: string;
   readonly index: number;
   readonly product: string;
@@ -160,7 +160,7 @@ export interface SourceOutcome {
   /** As the operator named it. */
   readonly name: string;
   readonly status: 'read' | 'partly_read' | 'not_read';
-  /** What it gave, or why not, in words. */
+  /** What it gave, or why not. */
   readonly detail: string;
 }
 

@@ -1,10 +1,10 @@
 import type { Cause, Suspicion } from './causes/cause.js';
+import { type ClueAgainst, type ClueFor, confidenceOf, confidenceRank } from './confidence.js';
 import { type Assessment, CAUSES, type Clue, type Confidence } from './diagnosis.js';
-import type { Picture } from './picture.js';
-import { type ClueAgainst, type ClueFor, confidenceRank, weigh } from './weigh.js';
+import type { Measurements } from './measurements/measurements.js';
 
 /** A suspicion with its weight. */
-interface Weighed {
+interface RatedCause {
   readonly cause: Cause;
   readonly suspicion: Suspicion;
   readonly cluesFor: readonly ClueFor[];
@@ -13,17 +13,17 @@ interface Weighed {
 }
 
 /**
- * Holds the causes against each other: the surest first, equally sure ones in
- * the order of `CAUSES`. What a surer cause accounts for is struck from those
- * that are less sure; one that has nothing left is not told.
+ * Ranks the causes: the surest first, equally sure ones in
+ * the order of `CAUSES`. What a surer cause accounts for is taken from those
+ * that are less sure; one that has nothing left is dropped.
  */
-export function rankCauses(causes: readonly Cause[], picture: Picture): readonly Assessment[] {
+export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
   let open = causes.flatMap((cause) => {
-    const suspicion = cause.suspect(picture);
+    const suspicion = cause.suspect(measurements);
     if (suspicion === undefined) return [];
-    return weighed({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
+    return rated({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
   });
-  const ranked: Weighed[] = [];
+  const ranked: RatedCause[] = [];
   while (open.length > 0) {
     const [first, ...others] = [...open].sort(bySurenessAndOrder);
     if (first === undefined) break;
@@ -33,12 +33,12 @@ export function rankCauses(causes: readonly Cause[], picture: Picture): readonly
   return ranked.map(assessmentOf);
 }
 
-function weighed(parts: Omit<Weighed, 'confidence'>): readonly Weighed[] {
-  const confidence = weigh(parts.cluesFor, parts.cluesAgainst);
+function rated(parts: Omit<RatedCause, 'confidence'>): readonly RatedCause[] {
+  const confidence = confidenceOf(parts.cluesFor, parts.cluesAgainst);
   return confidence === undefined ? [] : [{ ...parts, confidence }];
 }
 
-function bySurenessAndOrder(a: Weighed, b: Weighed): number {
+function bySurenessAndOrder(a: RatedCause, b: RatedCause): number {
   return (
     confidenceRank(b.confidence) - confidenceRank(a.confidence) ||
     CAUSES.indexOf(a.cause.id) - CAUSES.indexOf(b.cause.id)
@@ -46,7 +46,7 @@ function bySurenessAndOrder(a: Weighed, b: Weighed): number {
 }
 
 /** A `possible` cause explains nothing away, and an equally sure one is an answer of its own. */
-function withoutExplained(other: Weighed, first: Weighed): readonly Weighed[] {
+function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedCause[] {
   const isSurer = confidenceRank(first.confidence) > confidenceRank(other.confidence);
   if (!isSurer) return [other];
   const { explains } = first.suspicion;
@@ -54,7 +54,7 @@ function withoutExplained(other: Weighed, first: Weighed): readonly Weighed[] {
     ({ symptom, weight }) => weight !== 'proof' && symptom !== undefined && explains.includes(symptom),
   );
   if (explained.length === 0) return [other];
-  return weighed({
+  return rated({
     ...other,
     cluesFor: other.cluesFor.filter((clue) => !explained.includes(clue)),
     cluesAgainst: [
@@ -68,7 +68,7 @@ function withoutExplained(other: Weighed, first: Weighed): readonly Weighed[] {
   });
 }
 
-function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: Weighed): Assessment {
+function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: RatedCause): Assessment {
   const { headline, explanation, fixes } = suspicion;
   return {
     cause: cause.id,

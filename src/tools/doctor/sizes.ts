@@ -1,5 +1,5 @@
 import type { Evidence, Origin, Side, SizeBasis, SizeSighting } from './evidence.js';
-import { writtenIn } from './written.js';
+import { ofManifests } from './of-manifests.js';
 
 /** From the weakest: what nobody set, up to what KV events have. */
 const BASES: readonly SizeBasis[] = ['default', 'configured', 'declared', 'in_use', 'observed'];
@@ -7,7 +7,7 @@ const SIDES: readonly Side[] = ['frontend', 'router', 'indexer', 'worker'];
 
 /** One line of the table of block sizes: a program with the best that is known of its number. */
 export interface SizeRow extends SizeSighting {
-  /** What weaker sources say otherwise: a flag that nothing goes by, a card that the engine does not follow. */
+  /** What weaker sources say otherwise: a flag that nothing uses, a card that the engine does not follow. */
   readonly otherwise: readonly SizeSighting[];
 }
 
@@ -36,7 +36,7 @@ export interface SizeTable {
 
 /**
  * Joins what was seen of block sizes. For each program the strongest basis
- * counts. A router is held against workers by the set of its numbers, as it
+ * counts. A router is compared with workers by the set of its numbers, as it
  * may serve several models: a worker whose number no router has is a conflict.
  */
 export function sizeTable({
@@ -51,7 +51,7 @@ export function sizeTable({
   ];
   const rows = rowsOf(seen.filter(({ tokensPerBlock }) => isSize(tokensPerBlock)));
   const workers = deciding(rows.filter(({ side }) => side === 'worker'));
-  const isWritten = writtenIn(manifests);
+  const isOfManifest = ofManifests(manifests);
   const related = new Set(
     findings.flatMap((finding) =>
       (finding.related ?? []).map(({ file, line, column }) => `${file}:${line}:${column}`),
@@ -59,11 +59,11 @@ export function sizeTable({
   );
   // Whether two programs of manifests meet at all, `lint` knows.
   const meet = ({ ours, theirs }: SizeConflict): boolean =>
-    !(isWritten(ours) && isWritten(theirs)) || related.has(theirs.origin.place);
+    !(isOfManifest(ours) && isOfManifest(theirs)) || related.has(theirs.origin.place);
   const conflicts = [
     ...ownConflicts(rows),
     ...SIDES.filter((side) => side !== 'worker').flatMap((side) =>
-      sideConflicts(side, rows, workers, isWritten).filter(meet),
+      sideConflicts(side, rows, workers, isOfManifest).filter(meet),
     ),
     ...workerConflicts(fleets, rows),
   ];
@@ -75,7 +75,7 @@ export function basisRank(basis: SizeBasis): number {
 }
 
 /** How a number is known, for sentences. */
-export function basisWords({ basis }: SizeSighting): string {
+export function basisText({ basis }: SizeSighting): string {
   switch (basis) {
     case 'default':
       return 'by default';
@@ -162,13 +162,13 @@ function sideConflicts(
   side: Side,
   rows: readonly SizeRow[],
   workers: readonly SizeRow[],
-  isWritten: (sighting: SizeSighting) => boolean,
+  isOfManifest: (sighting: SizeSighting) => boolean,
 ): readonly SizeConflict[] {
   const isRuntime = (row: SizeRow): boolean =>
-    basisRank(row.basis) >= basisRank('in_use') || (row.basis === 'declared' && !isWritten(row));
+    basisRank(row.basis) >= basisRank('in_use') || (row.basis === 'declared' && !isOfManifest(row));
   const own = rows.filter((row) => row.side === side);
   const best = Math.max(-1, ...own.map(({ basis }) => basisRank(basis)));
-  // A number that only stands in a file does not count where a running program told one.
+  // A number that only stands in a file does not count where a running program reported one.
   const routers = best >= basisRank('declared') ? own.filter(({ basis }) => basisRank(basis) === best) : own;
   const numbers = new Set(routers.map(({ tokensPerBlock }) => tokensPerBlock));
   const [ours] = routers;
@@ -204,13 +204,13 @@ function workerConflicts(fleets: Evidence['fleets'], rows: readonly SizeRow[]): 
 }
 
 function agreedSize(rows: readonly SizeRow[], workers: readonly SizeRow[]): SizeTable['agreed'] {
-  // A card says what a worker believes; only the engine itself or its events say what it cuts.
-  const cut = workers.find(({ basis }) => basisRank(basis) >= basisRank('in_use'));
+  // A card says what a worker believes; only the engine itself or its events say what it uses.
+  const used = workers.find(({ basis }) => basisRank(basis) >= basisRank('in_use'));
   const router = rows.find(
     ({ side, basis, tokensPerBlock }) =>
-      side !== 'worker' && basisRank(basis) >= basisRank('in_use') && tokensPerBlock === cut?.tokensPerBlock,
+      side !== 'worker' && basisRank(basis) >= basisRank('in_use') && tokensPerBlock === used?.tokensPerBlock,
   );
-  return cut === undefined || router === undefined
+  return used === undefined || router === undefined
     ? undefined
-    : { tokensPerBlock: cut.tokensPerBlock, origins: [router.origin, cut.origin] };
+    : { tokensPerBlock: used.tokensPerBlock, origins: [router.origin, used.origin] };
 }

@@ -1,16 +1,17 @@
-import { percent } from './causes/shared-clues.js';
+import { percent } from './causes/routing-clues.js';
 import { counted } from './counted.js';
-import type { Assessment, Diagnosis, RoutingPicture } from './diagnosis.js';
+import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
-import { findsBlocks, MIN_DECISIONS, type Picture } from './picture.js';
+import { findsBlocks, MIN_DECISIONS } from './measurements/cache-hits.js';
+import type { Measurements } from './measurements/measurements.js';
 import { basisRank } from './sizes.js';
 
-/** The verdict with its words. */
+/** The verdict with its headline and advice. */
 export function verdictOf(
-  picture: Picture,
+  measurements: Measurements,
   assessments: readonly Assessment[],
 ): Pick<Diagnosis, 'verdict' | 'headline' | 'advice'> {
-  const health = healthOf(picture);
+  const health = healthOf(measurements);
   const [first] = assessments;
   // One sign of something does not outweigh that routing was seen to work.
   const isFinding = first !== undefined && !(first.confidence === 'possible' && health !== undefined);
@@ -32,26 +33,26 @@ export function verdictOf(
       advice:
         first === undefined
           ? 'Nothing to do.'
-          : 'Nothing to do; a weak sign of something else is told below.',
+          : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
   return {
     verdict: 'unknown',
     headline: 'Nothing wrong was seen, and not enough was seen to call it healthy',
-    advice: `${unknownsOf(picture)[0] ?? 'Give the doctor logs and metrics of the frontend while requests come.'}`,
+    advice: `${unknownsOf(measurements)[0] ?? 'Give the doctor logs and metrics of the frontend while requests come.'}`,
   };
 }
 
 /** What was seen that lets one call it healthy; undefined when it was not enough. */
-function healthOf(picture: Picture): string | undefined {
-  const { sizes, stores, engineHits, evidence, routerHits } = picture;
-  const found = findsBlocks(picture);
-  if (findsTooLittle(picture)) return undefined;
+function healthOf(measurements: Measurements): string | undefined {
+  const { sizes, stores, engineHits, evidence, routerHits } = measurements;
+  const found = findsBlocks(measurements);
+  if (findsTooLittle(measurements)) return undefined;
   if (found !== undefined && found.count >= MIN_DECISIONS) {
     const size =
       sizes.agreed === undefined
         ? ''
-        : `, and router and engines use blocks of ${sizes.agreed.tokensPerBlock} tokens`;
+        : `, and router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens`;
     const engines =
       engineHits === undefined ? '' : ` (engines: ${percent(engineHits.share)} of prompt tokens)`;
     return `the router's hit rate is ${percent(found.share)} over ${counted(found.count, 'decision')}${engines}${size}`;
@@ -64,7 +65,7 @@ function healthOf(picture: Picture): string | undefined {
     stores.applied > 0 &&
     stores.parentMissing === 0
   ) {
-    return `router and engines use blocks of ${sizes.agreed.tokensPerBlock} tokens, and ${counted(stores.applied, 'store')} arrived without a gap; too few requests have come to tell more`;
+    return `router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens, and ${counted(stores.applied, 'store')} arrived without a gap; too few requests have come to say more`;
   }
   const fleets = evidence.fleets;
   const works =
@@ -78,15 +79,15 @@ function healthOf(picture: Picture): string | undefined {
 }
 
 /** A router that finds less than half of what engines have misses something, whatever it is. */
-function findsTooLittle(picture: Picture): boolean {
-  const found = findsBlocks(picture);
-  const { engineHits } = picture;
+function findsTooLittle(measurements: Measurements): boolean {
+  const found = findsBlocks(measurements);
+  const { engineHits } = measurements;
   return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
 }
 
-/** What was not seen, and which source would tell it. */
-export function unknownsOf(picture: Picture): readonly string[] {
-  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = picture;
+/** What was not seen, and which source would show it. */
+export function unknownsOf(measurements: Measurements): readonly string[] {
+  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = measurements;
   const knows = (side: 'worker' | 'router'): boolean =>
     sizes.rows.some(
       (row) => (row.side === 'worker') === (side === 'worker') && basisRank(row.basis) >= basisRank('in_use'),
@@ -95,14 +96,14 @@ export function unknownsOf(picture: Picture): readonly string[] {
   const isQuiet = routerHits.length > 0 && few;
   const unread = evidence.sources.filter(({ status }) => status === 'not_read');
   return [
-    ...(findsTooLittle(picture)
+    ...(findsTooLittle(measurements)
       ? [
-          `Why the router finds less than half of what engines have (${percent(findsBlocks(picture)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may tell it.`,
+          `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
         ]
       : []),
     ...(routerHits.length === 0
       ? [
-          `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${counted(decisions.count, 'decision')} were seen, and their lines do not tell cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) tells it, or its log at level info.`,
+          `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${counted(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
         ]
       : []),
     ...(isQuiet
@@ -113,35 +114,35 @@ export function unknownsOf(picture: Picture): readonly string[] {
     ...(knows('router')
       ? []
       : [
-          'Which block size the router goes by: the gauge dynamo_frontend_model_kv_cache_block_size of the frontend tells it.',
+          'Which block size the router uses: the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it.',
         ]),
     ...(knows('worker')
       ? []
       : [
-          "Which block size the engines cut: /metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) tells it.",
+          "Which block size the engines use: /metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.",
         ]),
     ...(stores === undefined
       ? [
-          'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend tells it.',
+          'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it.',
         ]
       : []),
     ...(engineHits === undefined
       ? [
-          'What engines really reuse: /metrics of the frontend (dynamo_frontend_cached_tokens) or of the engines tells it.',
+          'What engines really reuse: /metrics of the frontend (dynamo_frontend_cached_tokens) or of the engines shows it.',
         ]
       : []),
     ...(dynamo.decides === 'unknown' && sizes.conflicts.length > 0
       ? [
-          "Which number decides: the version of Dynamo is not known. The image's tag in the manifests tells it, or pip show ai-dynamo in the pod.",
+          "Which number decides: the version of Dynamo is not known. The image's tag in the manifests shows it, or pip show ai-dynamo in the pod.",
         ]
       : []),
-    ...unread.map(({ kind, name, detail }) => `What ${kind} ${name} would have told: ${detail}`),
+    ...unread.map(({ kind, name, detail }) => `What ${kind} ${name} would have shown: ${detail}`),
   ];
 }
 
-/** How routing went, as far as anything told it. */
-export function routingOf(picture: Picture): RoutingPicture | undefined {
-  const { decisions, routerHits, engineHits, evidence } = picture;
+/** How routing went, as far as any source reports it. */
+export function routingOf(measurements: Measurements): RoutingSummary | undefined {
+  const { decisions, routerHits, engineHits, evidence } = measurements;
   if (decisions === undefined && routerHits.length === 0 && engineHits === undefined) return undefined;
   const spreads = evidence.logs.flatMap((log) =>
     log.decisions === undefined ? [] : [log.decisions.firstTokenMs],
@@ -158,7 +159,7 @@ export function routingOf(picture: Picture): RoutingPicture | undefined {
   };
 }
 
-/** The middle of the log that has most to tell: medians of several cannot be joined. */
+/** The median of the log with the most decisions: medians of several cannot be joined. */
 function secondsOf(spreads: readonly (Spread | undefined)[]): number | undefined {
   const best = spreads.reduce<Spread | undefined>(
     (most, spread) => (spread !== undefined && spread.count > (most?.count ?? 0) ? spread : most),

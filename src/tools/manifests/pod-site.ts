@@ -53,7 +53,7 @@ export interface PodSite {
   readonly apiVersion: string;
   /** The object's name; empty when it has none (`generateName`). */
   readonly name: string;
-  /** Undefined when the manifest leaves it to whoever applies it. */
+  /** Undefined when the manifest leaves it to the person who applies it. */
   readonly namespace: string | undefined;
   /** Which template of the object: the component of a graph, `leader` or `worker` of a LeaderWorkerSet. */
   readonly part: string | undefined;

@@ -13,7 +13,7 @@ const MAX_DOCUMENTS = 10_000;
 /** Aliases may not blow a small file up. */
 const MAX_ALIASES = 100;
 
-/** A file of YAML documents with its text, from which every place and every change is told. */
+/** A file of YAML documents with its text, in which every place and every change is located. */
 export interface SourceFile {
   /** As the operator wrote it. */
   readonly file: string;
@@ -62,7 +62,7 @@ export function readSourceFile(file: string, text: string): SourceFile {
   return { file, text, documents, problems, placeOf };
 }
 
-/** Tells line and column, from 1, of offsets in a text. */
+/** Finds line and column, from 1, of offsets in a text. */
 export function placesIn(text: string): SourceFile['placeOf'] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
@@ -82,7 +82,7 @@ export function placesIn(text: string): SourceFile['placeOf'] {
 function faultOf(document: Document.Parsed): { readonly at: number; readonly message: string } | undefined {
   const [error] = document.errors;
   if (error !== undefined) {
-    // The parser's words for its own recursion say nothing of the text.
+    // The parser's message about its own recursion says nothing of the text.
     const isTooDeep = /call stack/.test(error.message);
     return { at: error.pos[0], message: isTooDeep ? 'It is nested too deeply to be read' : error.message };
   }

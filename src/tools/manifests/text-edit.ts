@@ -24,3 +24,8 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   }
   return result + text.slice(done);
 }
+
+/** Whether two edits change the same place. Two insertions at one place do as well: which comes first would be chance. */
+export function touches(a: TextEdit, b: TextEdit): boolean {
+  return a.start <= b.end && b.start <= a.end;
+}

@@ -47,7 +47,9 @@ describe.each<{
         'defaults that differ, and an empty tree',
         joined({
           sizes: [sizeOf('frontend', 16, 'default'), sizeOf('worker', 32, 'default')],
-          logs: [logOf([], { decisions: decisionsOf({ told: 1, withoutCache: 1, largestTreeSize: 0 }) })],
+          logs: [
+            logOf([], { decisions: decisionsOf({ reporting: 1, withoutCache: 1, largestTreeSize: 0 }) }),
+          ],
         }),
         'likely',
       ],
@@ -307,7 +309,7 @@ describe.each<{
     steps: [
       ['gaps alone', joined({ logs: [logOf([tallyOf('events_lost', 2)])] }), 'likely'],
       [
-        'dropped events that a counter tells of',
+        'dropped events that a counter reports',
         joined(
           frontendPage({ hitRate: 0.1, cachedTokens: 160_000, stored: 900, parentMissing: 90 }),
           workerPage(900, 0, 40),
@@ -548,7 +550,7 @@ describe('fixes', () => {
     expect(advice).toBe('Set DYN_ROUTER_BLOCK_SIZE=32 on dynamo.router.');
   });
 
-  it("have lint's changes of files, all of one rule at once", () => {
+  it("have lint's changes of files, all of one rule together", () => {
     const text = 'a: 16\nb: 16\n';
     const fix = (start: number) => ({
       says: 'Set it to 32',
@@ -602,14 +604,14 @@ describe('fixes', () => {
 });
 
 describe('pairs that are confused', () => {
-  it('turns the two round where workers are told to publish', () => {
+  it('turns the two round where workers are configured to publish', () => {
     const evidence = joined(frontendPage({ ...blind, stored: 0 }), {
       settings: [settingOf('worker', 'publishes_kv_events', 'true')],
     });
     expect(namesOf(diagnose(evidence))).toEqual(['events_unreachable likely']);
   });
 
-  it('names events that are off before events that do not arrive, while nothing tells them apart', () => {
+  it('names events that are off before events that do not arrive, while nothing distinguishes them', () => {
     expect(namesOf(diagnose(joined(frontendPage({ ...blind, stored: 0 }))))).toEqual([
       'events_off likely',
       'events_unreachable possible',
@@ -630,6 +632,6 @@ describe('pairs that are confused', () => {
     });
     const diagnosis = diagnose(evidence);
     expect(namesOf(diagnosis)).toEqual(['workers_rejected certain']);
-    expect(diagnosis.headline).toContain('blocks of 16 and 32 tokens');
+    expect(diagnosis.headline).toContain('block sizes of 16 and 32 tokens');
   });
 });

@@ -108,7 +108,7 @@ const log = fc
       firstMs: 0,
       lastMs,
       decisions: hasDecisions
-        ? decisionsOf({ count: told, told, withoutCache, largestTreeSize: tree })
+        ? decisionsOf({ count: told, reporting: told, withoutCache, largestTreeSize: tree })
         : undefined,
     }),
   );
@@ -179,7 +179,7 @@ const anyMemory = fc.array(
 );
 
 describe('any evidence', () => {
-  it('is answered: never thrown at, and without a verdict that its own words deny', () => {
+  it('is answered: never thrown at, and without a verdict that its own text denies', () => {
     fc.assert(
       fc.property(anyEvidence, anyMemory, (evidence, memory) => {
         const { verdict, headline, advice, assessments, unknowns } = diagnose(evidence, memory);
@@ -316,8 +316,8 @@ describe('a fleet whose engines cannot take each other’s block size', () => {
       }),
     ).advice;
 
-  it('is told the size that all of them can take, or that there is none', () => {
-    expect(adviceFor(32)).toBe('Start a with blocks of 32 tokens, which all engines can take.');
+  it('gets the size that all of them can take, or that there is none', () => {
+    expect(adviceFor(32)).toBe('Start a with a block size of 32 tokens, which all engines can take.');
     expect(adviceFor(1_056)).toBe('Serve b under another model name: no block size fits all.');
   });
 });

@@ -95,7 +95,7 @@ const CASES: readonly Case[] = [
     first: 'results_contradict likely',
   },
   {
-    name: 'a frontend that goes by 16 before an engine whose events have 32',
+    name: 'a frontend that uses 16 before an engine whose events have 32',
     evidence: joined(
       frontendPage({ size: 16, hitRate: 0, cachedTokens: 132_000, stored: 15, parentMissing: 33 }),
       { sizes: [sizeOf('worker', 32, 'observed')] },
@@ -169,7 +169,7 @@ const CASES: readonly Case[] = [
     first: 'misread_events certain',
   },
   {
-    name: 'workers that are told to publish nothing, and a router without a store',
+    name: 'workers that are configured to publish nothing, and a router without a store',
     evidence: joined(frontendPage({ size: 32, hitRate: 0, cachedTokens: 128_000, stored: 0 }), {
       settings: [settingOf('worker', 'publishes_kv_events', 'false', { who: 'a' })],
     }),
@@ -297,7 +297,7 @@ describe('the matrix of causes', () => {
     expect(CAUSES.filter((cause) => !named.has(cause))).toEqual([]);
   });
 
-  it.each(CASES)('tells of $name what to do and how to see it cured', ({ evidence, memory }) => {
+  it.each(CASES)('says of $name what to do and how to check that it is fixed', ({ evidence, memory }) => {
     for (const { cluesFor, fixes, explanation } of diagnose(evidence, memory).assessments) {
       expect(cluesFor.length).toBeGreaterThan(0);
       expect(fixes.length).toBeGreaterThan(0);
@@ -413,8 +413,8 @@ describe('healthy fleets', () => {
   });
 });
 
-describe('too little to tell', () => {
-  it('says so for nothing at all, and which sources would tell', () => {
+describe('too little evidence', () => {
+  it('says so for nothing at all, and which sources would help', () => {
     const diagnosis = diagnose(joined());
     expect(diagnosis.verdict).toBe('unknown');
     expect(diagnosis.unknowns.join('\n')).toMatch(
@@ -425,20 +425,20 @@ describe('too little to tell', () => {
 
   it('does not call ten first prompts a fault', () => {
     const diagnosis = diagnose(
-      joined({ logs: [logOf([], { decisions: decisionsOf({ count: 6, told: 6, withoutCache: 6 }) })] }),
+      joined({ logs: [logOf([], { decisions: decisionsOf({ count: 6, reporting: 6, withoutCache: 6 }) })] }),
     );
     expect(namesOf(diagnosis)).toEqual([]);
     expect(diagnosis.verdict).toBe('unknown');
     expect(diagnosis.unknowns[0]).toContain('only 6 decisions were seen');
   });
 
-  it('follows nothing from decisions whose lines do not tell cached blocks', () => {
+  it('follows nothing from decisions whose lines do not report cached blocks', () => {
     const diagnosis = diagnose(
-      joined({ logs: [logOf([], { decisions: decisionsOf({ told: 0, withoutCache: 0 }) })] }),
+      joined({ logs: [logOf([], { decisions: decisionsOf({ reporting: 0, withoutCache: 0 }) })] }),
     );
     expect(namesOf(diagnosis)).toEqual([]);
     expect(diagnosis.unknowns[0]).toContain(
-      '40 decisions were seen, and their lines do not tell cached blocks',
+      '40 decisions were seen, and their lines do not report cached blocks',
     );
   });
 
@@ -450,7 +450,7 @@ describe('too little to tell', () => {
       detail: 'refused',
     } as const;
     expect(diagnose(joined({ source })).unknowns).toContain(
-      'What metrics http://f/metrics would have told: refused',
+      'What metrics http://f/metrics would have shown: refused',
     );
   });
 });

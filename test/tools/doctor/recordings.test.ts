@@ -108,7 +108,9 @@ describe('recordings of Dynamo 1.6.1', () => {
   it('names the worker that kv-accord itself set apart', async () => {
     const diagnosis = diagnose(joined(await log('kv-accord-0.1.0.frontend.two-sizes')));
     expect(namesOf(diagnosis)).toEqual(['block_size_mismatch likely']);
-    expect(diagnosis.advice).toBe('Start 127.0.0.1:20499 with blocks of 32 tokens, as the others have it.');
+    expect(diagnosis.advice).toBe(
+      'Start 127.0.0.1:20499 with a block size of 32 tokens, as the others have it.',
+    );
   });
 
   it.each(['vllm-0.32.0.prefix-caching-32', 'sglang-0.5.23.cpu'])(
@@ -126,7 +128,7 @@ describe('recordings of Dynamo 1.6.1', () => {
     expect(diagnosis.verdict).toBe('unknown');
   });
 
-  it('cannot tell from the log of dynamo.router, in which nothing stands', async () => {
+  it('finds nothing in the log of dynamo.router, in which nothing stands', async () => {
     const diagnosis = diagnose(joined(await log('dynamo-1.6.1.router-log.block-16-engine-32')));
     expect(diagnosis.verdict).toBe('unknown');
     expect(diagnosis.unknowns.length).toBeGreaterThan(0);
@@ -134,7 +136,7 @@ describe('recordings of Dynamo 1.6.1', () => {
 });
 
 describe('manifests', () => {
-  it('of several deployments in one folder are not held against each other', () => {
+  it('of several deployments in one folder are not compared with each other', () => {
     const files = ['a', 'b'].map((name) => ({
       file: `deploy/${name}.yaml`,
       text: GRAPH('0.9.0')

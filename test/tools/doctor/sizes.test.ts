@@ -101,7 +101,7 @@ describe('the table of block sizes', () => {
     expect(conflicts).toEqual([]);
   });
 
-  it("does not hold a frontend's default against workers where the running frontend told its number", () => {
+  it("does not compare a frontend's default with workers where the running frontend reported its number", () => {
     const { conflicts } = tableOf(
       sizeOf('frontend', 16, 'default', 'graph'),
       sizeOf('frontend', 32, 'in_use', 'tiny'),

@@ -14,7 +14,7 @@ describe('a file of manifests', () => {
     expect(file.problems).toHaveLength(1);
   });
 
-  it('tells of keys that are there twice, and where', () => {
+  it('reports keys that are there twice, and where', () => {
     expect(problemsOf('a: 1\nb:\n  c: 1\n  c: 2\n')).toEqual(['4:3 The key "c" is there twice']);
   });
 
@@ -22,13 +22,13 @@ describe('a file of manifests', () => {
     expect(problemsOf('a: &a {b: 1}\nc: {<<: *a, <<: *a}\n')).toEqual([]);
   });
 
-  it('tells of aliases beyond any measure', () => {
+  it('reports aliases beyond any measure', () => {
     expect(problemsOf(`a: &a 1\nb: [${'*a, '.repeat(101)}]\n`)).toEqual([
       '2:405 A document may have 100 aliases, and this is one more',
     ]);
   });
 
-  it('tells of documents beyond any measure', () => {
+  it('reports documents beyond any measure', () => {
     const file = readSourceFile('x.yaml', '---\na: 1\n'.repeat(10_002));
     expect(file.documents).toHaveLength(10_000);
     expect(file.problems).toMatchObject([

@@ -1,9 +1,11 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
-import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
-import { percent } from './shared-clues.js';
+import { clueAgainst, clueFor, when } from './clues.js';
+import { allStores, percent } from './routing-clues.js';
 
 /** Removals for each store from which on the cache turns over. */
 const TURNING = 0.8;
@@ -11,132 +13,117 @@ const TURNING = 0.8;
 const MANY_STORES = 50;
 /** A cache that is fuller has no room for what nobody uses. */
 const FULL = 0.95;
+/** Below this use of the cache there was room. */
+const ROOMY = 0.7;
 /** Engines that still find this much do keep prefixes long enough. */
 const ENOUGH = 0.2;
 
 /** The cache turns over faster than conversations come back. */
 export const cacheChurn: Cause = {
   id: 'cache_churn',
-  suspect(picture: Picture): Suspicion | undefined {
-    const pressure = [...preemptions(picture), ...fullCache(picture), ...overload(picture)];
-    const turnover = turnoverOf(picture);
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const pressure = [...preemptions(measurements), ...fullCache(measurements), ...overload(measurements)];
+    const turnover = turnoverOf(measurements);
     const isBoth = pressure.length > 0 && turnover.length > 0;
     const hasProof = pressure.some(({ weight }) => weight === 'proof');
     const cluesFor: readonly ClueFor[] = [
       ...pressure,
-      ...turnover.map((clue) => ({
-        ...clue,
-        weight: isBoth && !hasProof ? ('signature' as const) : clue.weight,
-      })),
+      ...turnover.map(
+        (clue): ClueFor => ({
+          ...clue,
+          weight: isBoth && !hasProof ? 'signature' : clue.weight,
+        }),
+      ),
     ];
-    if (cluesFor.length === 0 || !isHarmful(picture)) return undefined;
-    const { stores } = picture;
+    if (cluesFor.length === 0 || !isHarmful(measurements)) return undefined;
+    const { stores } = measurements;
     const rate =
       stores === undefined || turnover.length === 0
         ? ''
-        : `: ${stores.removed + stores.removeMissing} removals against ${stores.applied + stores.parentMissing} stores`;
+        : `: ${stores.removed + stores.removeMissing} removals against ${allStores(stores)} stores`;
     return {
       headline: `The KV cache turns over faster than conversations come back${rate}`,
       explanation:
-        'Running sequences take the blocks of prefixes that nobody uses at the moment. When a conversation comes back its blocks are gone, on every worker: the router is right to find nothing, and each turn is computed anew.',
+        'Running sequences take the blocks of prefixes that nobody uses at the moment. When a conversation comes back its blocks are gone, on every worker: the router is right to find nothing, and each turn is computed again.',
       cluesFor,
-      cluesAgainst: against(picture),
+      cluesAgainst: against(measurements),
       explains: ['nothing_cached'],
-      fixes: memoryFixes(picture),
+      fixes: memoryFixes(measurements),
     };
   },
 };
 
 /** Churn is how a full cache works. It is a fault only where little is found. */
-function isHarmful(picture: Picture): boolean {
-  const { engineHits } = picture;
-  const found = findsBlocks(picture);
+function isHarmful(measurements: Measurements): boolean {
+  const { engineHits } = measurements;
   if (engineHits !== undefined) return engineHits.share < ENOUGH;
-  return found === undefined || found.share < ENOUGH;
+  return (findsBlocks(measurements)?.share ?? 0) < ENOUGH;
 }
 
-function preemptions({ preemptions: taken }: Picture): readonly ClueFor[] {
-  return taken === undefined || taken.value <= 0
-    ? []
-    : [
-        {
-          says: `Engines took running requests off the GPU for want of blocks (${counted(taken.value, 'preemption')}).`,
-          origin: taken.origin,
-          weight: 'sign',
-        },
-      ];
+function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
+  return when(taken !== undefined && taken.value > 0 && taken, ({ value, origin }) =>
+    clueFor(
+      'sign',
+      `Engines took running requests off the GPU because they ran out of blocks (${counted(value, 'preemption')}).`,
+      origin,
+    ),
+  );
 }
 
-function fullCache({ kvUsage }: Picture): readonly ClueFor[] {
-  return kvUsage === undefined || kvUsage.value < FULL
-    ? []
-    : [
-        {
-          says: `Running sequences hold up to ${percent(kvUsage.value)} of the KV cache.`,
-          origin: kvUsage.origin,
-          weight: 'sign',
-        },
-      ];
+function fullCache({ kvUsage }: Measurements): readonly ClueFor[] {
+  return when(kvUsage !== undefined && kvUsage.value >= FULL && kvUsage, ({ value, origin }) =>
+    clueFor('sign', `Running sequences hold up to ${percent(value)} of the KV cache.`, origin),
+  );
 }
 
-function overload(picture: Picture): readonly ClueFor[] {
-  const memory = tightest(picture.memory);
-  if (memory === undefined || loadOf(memory) < 1) return [];
-  const isFelt = (picture.preemptions?.value ?? 0) > 0 || (picture.kvUsage?.value ?? 0) >= FULL;
-  return [
-    {
-      says: `Sequences at their longest need ${memory.demandTokens} tokens, and the cache${memory.who === '' ? '' : ` of ${memory.who}`} has room for ${memory.capacityTokens}.`,
-      origin: memory.steps.flatMap(({ origins }) => origins)[0],
-      weight: isFelt ? 'proof' : 'sign',
-    },
-  ];
+function overload(measurements: Measurements): readonly ClueFor[] {
+  const memory = tightest(measurements.memory);
+  const isFelt = (measurements.preemptions?.value ?? 0) > 0 || (measurements.kvUsage?.value ?? 0) >= FULL;
+  return when(memory !== undefined && loadOf(memory) >= 1 && memory, (tight) =>
+    clueFor(
+      isFelt ? 'proof' : 'sign',
+      `Sequences at their longest need ${tight.demandTokens} tokens, and the cache${tight.who === '' ? '' : ` of ${tight.who}`} has room for ${tight.capacityTokens}.`,
+      tight.steps.flatMap(({ origins }) => origins)[0],
+    ),
+  );
 }
 
-function turnoverOf({ stores }: Picture): readonly ClueFor[] {
+function turnoverOf({ stores }: Measurements): readonly ClueFor[] {
   if (stores === undefined) return [];
-  const stored = stores.applied + stores.parentMissing;
+  const stored = allStores(stores);
   const removed = stores.removed + stores.removeMissing;
-  return stored < MANY_STORES || removed < stored * TURNING
-    ? []
-    : [
-        {
-          says: `${removed} removals against ${stored} stores: nearly all that is stored is soon dropped again.`,
-          origin: stores.origin,
-          weight: 'sign',
-        },
-      ];
+  return when(stored >= MANY_STORES && removed >= stored * TURNING, () =>
+    clueFor(
+      'sign',
+      `${removed} removals against ${stored} stores: nearly all that is stored is soon dropped again.`,
+      stores.origin,
+    ),
+  );
 }
 
-function against(picture: Picture): readonly ClueAgainst[] {
-  const { kvUsage, engineHits, decisions } = picture;
-  const reused = engineReuses(picture);
+function against(measurements: Measurements): readonly ClueAgainst[] {
+  const { kvUsage, engineHits, decisions } = measurements;
   return [
-    ...(kvUsage !== undefined && kvUsage.value < 0.7
-      ? [
-          {
-            says: `At most ${percent(kvUsage.value)} of the KV cache was in use when it was looked at.`,
-            origin: kvUsage.origin,
-            weight: 'weakens' as const,
-          },
-        ]
-      : []),
-    ...(reused !== undefined && blindness(picture) !== undefined
-      ? [
-          {
-            says: `Engines do find prompts in their caches (${percent(engineHits?.share ?? 0)}) where the router finds none: churn alone would leave both with nothing.`,
-            origin: reused.origin,
-            weight: 'weakens' as const,
-          },
-        ]
-      : []),
-    ...(decisions?.largestTreeSize === 0
-      ? [
-          {
-            says: 'The tree of the router was empty at every decision; churn leaves blocks in it, at times.',
-            origin: decisions.origin,
-            weight: 'weakens' as const,
-          },
-        ]
-      : []),
+    ...when(kvUsage !== undefined && kvUsage.value < ROOMY && kvUsage, ({ value, origin }) =>
+      clueAgainst(
+        'weakens',
+        `At most ${percent(value)} of the KV cache was in use when it was measured.`,
+        origin,
+      ),
+    ),
+    ...when(blindness(measurements) !== undefined && engineReuses(measurements), ({ origin }) =>
+      clueAgainst(
+        'weakens',
+        `Engines do find prompts in their caches (${percent(engineHits?.share ?? 0)}) where the router finds none: churn alone would leave both with nothing.`,
+        origin,
+      ),
+    ),
+    ...when(decisions?.largestTreeSize === 0 && decisions, ({ origin }) =>
+      clueAgainst(
+        'weakens',
+        'The tree of the router was empty at every decision; churn leaves blocks in it at times.',
+        origin,
+      ),
+    ),
   ];
 }

@@ -1,18 +1,19 @@
 import { argumentsOf } from '../fixes/lines.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
 
-/** Words by which a failed canary speaks against the event source, and not against counts or tokens. */
-const SOURCE_WORDS = /another engine's events|not this engine's|event sources of the ranks are swapped/;
+/** What the reason of a failed canary says of the event source, and not of counts or tokens. */
+const SOURCE_REASON = /another engine's events|not this engine's|event sources of the ranks are swapped/;
 
 /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
 export const canaryFailed: Cause = {
   id: 'canary_failed',
-  suspect(picture: Picture): Suspicion | undefined {
-    const failed = picture.settings('canary').filter(({ value }) => value === 'failed');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const failed = measurements.settings('canary').filter(({ value }) => value === 'failed');
     const [first] = failed;
     if (first === undefined) return undefined;
-    const ofSource = failed.filter(({ origin }) => SOURCE_WORDS.test(origin.text));
+    const ofSource = failed.filter(({ origin }) => SOURCE_REASON.test(origin.text));
     const names = failed.map(({ who }) => who).join(', ');
     const isSource = ofSource.length > 0;
     return {
@@ -20,21 +21,18 @@ export const canaryFailed: Cause = {
         ? `The KV events that are read beside ${ofSource.map(({ who }) => who).join(', ')} are those of another engine`
         : `${names}: a prompt that was asked twice was not cached as predicted`,
       explanation: isSource
-        ? 'A sidecar sent its own engine a new prompt, and its blocks did not arrive by the event source that it reads. A router that goes by such events finds blocks where they are not.'
-        : 'A sidecar sent its engine a new prompt twice, and tokens, blocks or cached tokens were not those that are computed here. What is predicted for this worker is then not true.',
-      cluesFor: failed.map(({ who, origin }) => ({
-        says: `${who}: ${origin.text}.`,
-        origin,
-        weight: 'proof' as const,
-        symptom: 'router_blind' as const,
-      })),
+        ? 'A sidecar sent its own engine a new prompt, and its blocks did not arrive by the event source that it reads. A router that uses such events finds blocks where they are not.'
+        : 'A sidecar sent its engine a new prompt twice, and tokens, blocks or cached tokens were not those that kv-accord computed. What is predicted for this worker is then not true.',
+      cluesFor: failed.map(({ who, origin }) =>
+        clueFor('proof', `${who}: ${origin.text}.`, origin, 'router_blind'),
+      ),
       cluesAgainst: [],
       explains: isSource ? ['router_blind', 'parents_missing', 'empty_tree', 'no_stores'] : ['router_blind'],
       fixes: isSource
         ? [
             {
               says: 'Name the event source of the same engine beside each sidecar',
-              why: "The engine's own word is right more often than a list: leave --kv-event-sources at auto, where the engine says where it publishes. Engines on one host need an event port of their own each (5557 and 5558 for the first, 5567 and 5568 for the second). Only the sidecar is started again.",
+              why: 'What the engine reports is right more often than a list: leave --kv-event-sources at auto, where the engine says where it publishes. Engines on one host need an event port of their own each (5557 and 5558 for the first, 5567 and 5568 for the second). Only the sidecar restarts.',
               disturbs: 'nothing',
               files: [],
               commands: [argumentsOf('kv-accord sidecar', '--kv-event-sources auto')],

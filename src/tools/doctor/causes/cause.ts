@@ -1,8 +1,8 @@
+import type { ClueAgainst, ClueFor, Symptom } from '../confidence.js';
 import type { CauseId, ProposedFix } from '../diagnosis.js';
-import type { Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor, Symptom } from '../weigh.js';
+import type { Measurements } from '../measurements/measurements.js';
 
-/** A cause that the evidence has something to say about, before it is held against the others. */
+/** A cause that the evidence has something to say about, before it is compared with the others. */
 export interface Suspicion {
   readonly headline: string;
   readonly explanation: string;
@@ -18,5 +18,5 @@ export interface Suspicion {
 export interface Cause {
   readonly id: CauseId;
   /** Undefined when nothing speaks for it. Never throws. */
-  suspect(picture: Picture): Suspicion | undefined;
+  suspect(measurements: Measurements): Suspicion | undefined;
 }

@@ -1,58 +1,43 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { STORE_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { courseOf, findsBlocks, type Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { findsBlocks } from '../measurements/cache-hits.js';
+import { courseOf } from '../measurements/log-sums.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
-import { missingShare, percent } from './shared-clues.js';
+import { clueAgainst, clueFor, when } from './clues.js';
+import { missingParentsClue, missingShare, percent } from './routing-clues.js';
 
 /** The router began after the engines had stored blocks, and does not know their parents. */
 export const frontendLate: Cause = {
   id: 'frontend_late',
-  suspect(picture: Picture): Suspicion | undefined {
-    const missing = picture.signal('parent_block_not_found');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const { stores, sizes } = measurements;
+    const missing = measurements.signal('parent_block_not_found');
     const courses = missing?.logs.flatMap((entry) => courseOf(entry) ?? []) ?? [];
     const early = courses.length > 0 && courses.every((course) => course.early >= 0.6 && course.late < 0.1);
-    const share = missingShare(picture);
-    const found = findsBlocks(picture);
+    const share = missingShare(measurements) ?? 0;
+    const isFinding = findsBlocks(measurements) !== undefined;
     const cluesFor: readonly ClueFor[] = [
-      ...(missing !== undefined && early
-        ? [
-            {
-              says: `${counted(missing.count, 'warning')} "Failed to find parent block", nearly all in the first quarter of the log and none at its end.`,
-              origin: missing.first,
-              weight: 'signature' as const,
-              symptom: 'parents_missing' as const,
-            },
-          ]
-        : []),
-      ...(share !== undefined &&
-      share > 0.005 &&
-      share < 0.5 &&
-      found !== undefined &&
-      picture.stores !== undefined
-        ? [
-            {
-              says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}) and finds blocks all the same, as it does after it began in the middle.`,
-              origin: picture.stores.origin,
-              weight: 'sign' as const,
-              symptom: 'parents_missing' as const,
-            },
-          ]
-        : []),
-      ...(share !== undefined &&
-      share >= 0.5 &&
-      picture.sizes.agreed !== undefined &&
-      picture.stores !== undefined
-        ? [
-            {
-              says: `The router lacked the parents of ${picture.stores.parentMissing} of ${picture.stores.applied + picture.stores.parentMissing} stores (${percent(share)}), and it has the same block size as the engines: these conversations seem to be older than itself.`,
-              origin: picture.stores.origin,
-              weight: 'sign' as const,
-              symptom: 'parents_missing' as const,
-            },
-          ]
-        : []),
+      ...when(early && missing, ({ count, first }) =>
+        clueFor(
+          'signature',
+          `${counted(count, 'warning')} "Failed to find parent block", nearly all in the first quarter of the log and none at its end.`,
+          first,
+          'parents_missing',
+        ),
+      ),
+      ...when(share > 0.005 && share < 0.5 && isFinding && stores, (counts) =>
+        missingParentsClue(counts, 'sign', ' and finds blocks nevertheless, as it does after a late start'),
+      ),
+      ...when(share >= 0.5 && sizes.agreed !== undefined && stores, (counts) =>
+        missingParentsClue(
+          counts,
+          'sign',
+          ', and it has the same block size as the engines: these conversations seem to be older than the router',
+        ),
+      ),
     ];
     if (cluesFor.length === 0) return undefined;
     return {
@@ -61,12 +46,12 @@ export const frontendLate: Cause = {
       explanation:
         'Engines that ran before the frontend hold blocks that it never heard of. Stores that continue them have no parent it knows and are skipped, until the old blocks are evicted. It passes by itself, in minutes under load.',
       cluesFor,
-      cluesAgainst: goesOn(picture),
+      cluesAgainst: goesOn(measurements),
       explains: ['parents_missing'],
       fixes: [
         {
           says: 'Wait: it passes as old blocks are evicted, and look again',
-          why: 'New prompts are placed rightly from the first. Nothing has to be changed.',
+          why: 'New prompts are placed correctly from the start. Nothing has to be changed.',
           disturbs: 'nothing',
           files: [],
           commands: [],
@@ -91,30 +76,19 @@ export const frontendLate: Cause = {
 };
 
 /** What belongs to a late start ends. */
-function goesOn(picture: Picture): readonly ClueAgainst[] {
-  // Where router and engines agree, only what was before can lack so many parents, for as long as it comes back.
-  const weight = picture.sizes.agreed === undefined ? 'refutes' : 'noted';
-  const missing = picture.signal('parent_block_not_found');
+function goesOn(measurements: Measurements): readonly ClueAgainst[] {
+  const { sizes, stores } = measurements;
+  // Where router and engines agree, only older blocks can miss so many parents, for as long as their prompts come back.
+  const weight = sizes.agreed === undefined ? 'refutes' : 'noted';
+  const missing = measurements.signal('parent_block_not_found');
   const lasting = missing?.logs.find((entry) => (courseOf(entry)?.late ?? 0) >= 0.2);
-  const share = missingShare(picture);
+  const share = missingShare(measurements) ?? 0;
   return [
-    ...(lasting === undefined
-      ? []
-      : [
-          {
-            says: 'The warnings of missing parents go on until the end of the log.',
-            origin: lasting.tally.first,
-            weight: weight as ClueAgainst['weight'],
-          },
-        ]),
-    ...(share !== undefined && share >= 0.5 && picture.stores !== undefined
-      ? [
-          {
-            says: `Most stores fail (${percent(share)}).`,
-            origin: picture.stores.origin,
-            weight: weight as ClueAgainst['weight'],
-          },
-        ]
-      : []),
+    ...when(lasting, ({ tally }) =>
+      clueAgainst(weight, 'The warnings of missing parents go on until the end of the log.', tally.first),
+    ),
+    ...when(share >= 0.5 && stores, ({ origin }) =>
+      clueAgainst(weight, `Most stores fail (${percent(share)}).`, origin),
+    ),
   ];
 }

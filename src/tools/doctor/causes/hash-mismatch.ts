@@ -1,54 +1,49 @@
+import type { ClueFor } from '../confidence.js';
 import type { SettingSighting } from '../evidence.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf, environmentOf } from '../fixes/lines.js';
-import { noneFound, type Picture } from '../picture.js';
-import type { ClueFor } from '../weigh.js';
+import { noneFound } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { ownerOf } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
-import { workingRouter } from './shared-clues.js';
+import { clueAgainst, clueFor, findingClue } from './clues.js';
+import { workingRouter } from './routing-clues.js';
 
 /** Workers or router hash with another seed or algorithm. */
 export const hashMismatch: Cause = {
   id: 'hash_mismatch',
-  suspect(picture: Picture): Suspicion | undefined {
-    const differing = [
-      ...differences(picture.toldSettings('hash_seed'), 'PYTHONHASHSEED'),
-      ...differences(picture.toldSettings('hash_algorithm'), 'the hash algorithm'),
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const differences = [
+      ...differencesIn(measurements.runtimeSettings('hash_seed'), 'PYTHONHASHSEED'),
+      ...differencesIn(measurements.runtimeSettings('hash_algorithm'), 'the hash algorithm'),
     ];
-    const isBlind = noneFound(picture) !== undefined;
+    const weight = noneFound(measurements) !== undefined ? 'signature' : 'sign';
     const cluesFor: readonly ClueFor[] = [
-      ...differing.map(({ says, origin }) => ({
-        says,
-        origin,
-        weight: isBlind ? ('signature' as const) : ('sign' as const),
-      })),
-      ...picture.evidence.findings
+      ...differences.map(({ text, origin }) => clueFor(weight, `${text}.`, origin)),
+      ...measurements.evidence.findings
         .filter(({ ruleId }) => ruleId.startsWith('hash-'))
-        .map(({ message, file, line, column }) => ({
-          says: `${message}.`,
-          origin: { place: `${file}:${line}:${column}`, text: '' },
-          weight: 'sign' as const,
-        })),
+        .map((finding) => findingClue(finding, 'sign')),
     ];
-    const [first] = differing;
+    const [first] = differences;
     if (cluesFor.length === 0) return undefined;
     return {
-      headline: first?.headline ?? 'Hash mismatch: workers of one model hash their blocks in different ways',
+      headline: `Hash mismatch: ${first?.text ?? 'workers of one model hash their blocks in different ways'}`,
       explanation:
-        "The same tokens have another block hash on each worker. Whoever compares the engines' own hashes (a shared KV store, an index that goes by them) finds that workers have nothing in common. Dynamo's router and kv-accord hash the tokens of events themselves and are not concerned.",
+        "The same tokens have another block hash on each worker. Anyone who compares the engines' own hashes (a shared KV store, an index that uses them) finds that workers have nothing in common. Dynamo's router and kv-accord hash the tokens of events themselves and are not concerned.",
       cluesFor,
       cluesAgainst: [
-        ...workingRouter(picture),
-        {
-          says: "It only matters where something compares the engines' own hashes; no source tells whether anything does.",
-          origin: undefined,
-          weight: 'noted',
-        },
+        ...workingRouter(measurements),
+        clueAgainst(
+          'noted',
+          "It only matters where something compares the engines' own hashes; no source says whether anything does.",
+          undefined,
+        ),
       ],
       explains: ['router_blind'],
       fixes: [
         {
           says: 'Give all workers of one model the same hash seed and algorithm',
-          why: 'vLLM without PYTHONHASHSEED takes a random seed at each start. The caches of the workers that start anew are lost.',
+          why: 'vLLM without PYTHONHASHSEED takes a random seed at each start. The workers that restart lose their caches.',
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
@@ -62,22 +57,13 @@ export const hashMismatch: Cause = {
   },
 };
 
-function differences(
+function differencesIn(
   settings: readonly SettingSighting[],
   what: string,
-): readonly {
-  readonly says: string;
-  readonly headline: string;
-  readonly origin: SettingSighting['origin'];
-}[] {
-  const workers = settings.filter(({ side }) => side === 'worker');
-  const [first] = workers;
-  const other = workers.find(({ value }) => value !== first?.value);
+): readonly { readonly text: string; readonly origin: SettingSighting['origin'] }[] {
+  const [first, ...others] = settings.filter(({ side }) => side === 'worker');
+  const other = others.find(({ value }) => value !== first?.value);
   if (first === undefined || other === undefined) return [];
-  const words = `${nameOf(first)} has ${what} ${first.value}, and ${nameOf(other)} ${other.value}`;
-  return [{ says: `${words}.`, headline: `Hash mismatch: ${words}`, origin: other.origin }];
-}
-
-function nameOf({ who }: SettingSighting): string {
-  return who === '' ? 'a worker' : `worker ${who}`;
+  const text = `${ownerOf(first)} has ${what} ${first.value}, and ${ownerOf(other)} ${other.value}`;
+  return [{ text, origin: other.origin }];
 }

@@ -1,64 +1,60 @@
+import type { ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { noneFound, type Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { noneFound } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
-import { workingRouter } from './shared-clues.js';
+import { clueFor, when } from './clues.js';
+import { sameSize, workingRouter } from './routing-clues.js';
 
-/** A hybrid model's effective size is another than the one that is told. */
+/** Characters of a value that a clue quotes. */
+const MAX_QUOTED_CHARS = 80;
+
+/** A hybrid model's effective size is another than the one that is configured. */
 export const hybridBlockSize: Cause = {
   id: 'hybrid_block_size',
-  suspect(picture: Picture): Suspicion | undefined {
-    const changed = picture.signal('block_size_changed_by_engine');
-    const kinds = picture.settings('attention_kinds').filter(({ value }) => isMixed(value));
-    const [kind] = kinds;
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const { sizes } = measurements;
+    const changed = measurements.signal('block_size_changed_by_engine');
+    const [kind] = measurements.settings('attention_kinds').filter(({ value }) => isMixed(value));
     const effective = effectiveSize(changed?.values);
-    const router = picture.sizes.rows.find(
+    const router = sizes.rows.find(
       ({ side, basis }) => side !== 'worker' && (basis === 'in_use' || basis === 'configured'),
     );
-    const isBlind = noneFound(picture) !== undefined;
+    const isBlind = noneFound(measurements) !== undefined;
     const differs = effective !== undefined && router !== undefined && router.tokensPerBlock !== effective;
     const cluesFor: readonly ClueFor[] = [
-      ...(changed === undefined
-        ? []
-        : [
-            {
-              says: `The engine set its block size itself${effective === undefined ? '' : ` to ${effective} tokens`}, as it does for hybrid models.`,
-              origin: changed.first,
-              weight: differs ? ('proof' as const) : isBlind ? ('signature' as const) : ('sign' as const),
-            },
-          ]),
-      ...(differs
-        ? [
-            {
-              says: `The ${router.side} goes by ${router.tokensPerBlock}.`,
-              origin: router.origin,
-              weight: 'proof' as const,
-            },
-          ]
-        : []),
-      ...(kind !== undefined && isBlind
-        ? [
-            {
-              says: `The model has several kinds of attention (${kind.value.slice(0, 80)}): its blocks need not have the size that is configured.`,
-              origin: kind.origin,
-              weight: 'sign' as const,
-            },
-          ]
-        : []),
+      ...when(changed, ({ first }) =>
+        clueFor(
+          differs ? 'proof' : isBlind ? 'signature' : 'sign',
+          `The engine set its block size itself${effective === undefined ? '' : ` to ${effective} tokens`}, as it does for hybrid models.`,
+          first,
+        ),
+      ),
+      ...when(differs && router, ({ side, tokensPerBlock, origin }) =>
+        clueFor('proof', `The ${side} uses ${tokensPerBlock}.`, origin),
+      ),
+      ...when(isBlind && kind, ({ value, origin }) =>
+        clueFor(
+          'sign',
+          `The model has several kinds of attention (${value.slice(0, MAX_QUOTED_CHARS)}): its blocks need not have the size that is configured.`,
+          origin,
+        ),
+      ),
     ];
     if (cluesFor.length === 0) return undefined;
     const numbers =
       effective === undefined
         ? ''
-        : ` (${effective}${differs ? `, and the ${router.side} goes by ${router.tokensPerBlock}` : ''})`;
+        : ` (${effective}${differs ? `, and the ${router.side} uses ${router.tokensPerBlock}` : ''})`;
+    const isConcerned = effective === undefined || sizes.agreed?.tokensPerBlock === effective;
     return {
       headline: `Hybrid model: the engine's effective block size is not the one that is configured${numbers}`,
       explanation:
-        'Models that mix attention with state-space layers or windows need blocks whose pages have one size in bytes. The engine raises the number by itself as it starts; who goes by the flag, or by the default, cuts prompts differently.',
+        'Models that mix attention with state-space layers or windows need blocks whose pages have one size in bytes. The engine raises the number by itself as it starts; a program that uses the flag, or the default, splits prompts differently.',
       cluesFor,
-      cluesAgainst: [...workingRouter(picture), ...sameNumber(picture, effective)],
+      cluesAgainst: [...workingRouter(measurements), ...(isConcerned ? sameSize(measurements) : [])],
       explains: ['router_blind', 'parents_missing', 'empty_tree'],
-      fixes: alignFixes(picture, {
+      fixes: alignFixes(measurements, {
         engines: effective,
         side: router?.side ?? 'worker',
         isWorkersOwn: router?.side === 'frontend' || router === undefined,
@@ -76,17 +72,4 @@ function effectiveSize(values: ReadonlyMap<string, number> | undefined): number 
   const sizes = [...(values?.keys() ?? [])].flatMap((value) => /(\d{1,7})$/.exec(value)?.[1] ?? []);
   const [first] = sizes;
   return first !== undefined && sizes.every((size) => size === first) ? Number(first) : undefined;
-}
-
-function sameNumber({ sizes }: Picture, effective: number | undefined): readonly ClueAgainst[] {
-  const { agreed } = sizes;
-  return agreed === undefined || (effective !== undefined && agreed.tokensPerBlock !== effective)
-    ? []
-    : [
-        {
-          says: `Router and engines run with the same number, ${agreed.tokensPerBlock}.`,
-          origin: agreed.origins[0],
-          weight: 'refutes',
-        },
-      ];
 }

@@ -1,15 +1,16 @@
 import { counted } from '../counted.js';
 import type { EventSourceSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
+import { clueFor, when } from './clues.js';
 
 /** The KV events of a worker are read where another engine publishes its own. */
 export const misreadEvents: Cause = {
   id: 'misread_events',
-  suspect(picture: Picture): Suspicion | undefined {
-    const sightings = picture.evidence.eventSources;
-    const logged = picture.signal('accord_misread');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const sightings = measurements.evidence.eventSources;
+    const logged = measurements.signal('accord_misread');
     const [first] = sightings;
     if (first === undefined && logged === undefined) return undefined;
     const owner = first === undefined ? undefined : ownerOf(first, sightings);
@@ -21,27 +22,24 @@ export const misreadEvents: Cause = {
             ? `KV events of worker ${first.who} are read at ${first.readAt}, but its engine publishes them at ${first.saidAt}`
             : `KV events of other workers: those of worker ${first.who} are read at ${first.readAt}, where worker ${owner} publishes`,
       explanation:
-        'What the index holds of a worker is what another engine stored. Requests go where their prefix is not, predictions are too high for one worker and too low for the other, and every counter of events looks well.',
+        'What the index holds of a worker is what another engine stored. Requests go where their prefix is not, predictions are too high for one worker and too low for the other, and every counter of events looks normal.',
       cluesFor: [
         ...sightings.map((sighting) => {
+          const { who, readAt, saidAt, origin } = sighting;
           const whose = ownerOf(sighting, sightings);
-          return {
-            says:
-              `Events of worker ${sighting.who} are read at ${sighting.readAt}; its engine says that it publishes at ${sighting.saidAt}` +
-              `${whose === undefined ? '' : `, and worker ${whose} publishes at ${sighting.readAt}`}.`,
-            origin: sighting.origin,
-            weight: whose === undefined ? ('signature' as const) : ('proof' as const),
-          };
+          return clueFor(
+            whose === undefined ? 'signature' : 'proof',
+            `Events of worker ${who} are read at ${readAt}; its engine says that it publishes at ${saidAt}${whose === undefined ? '' : `, and worker ${whose} publishes at ${readAt}`}.`,
+            origin,
+          );
         }),
-        ...(logged === undefined
-          ? []
-          : [
-              {
-                says: `kv-accord compared where events are read with what engines say, and found a difference (${counted(logged.count, 'line')}).`,
-                origin: logged.first,
-                weight: 'signature' as const,
-              },
-            ]),
+        ...when(logged, ({ count, first: origin }) =>
+          clueFor(
+            'signature',
+            `kv-accord compared where events are read with what engines say, and found a difference (${counted(count, 'line')}).`,
+            origin,
+          ),
+        ),
       ],
       cluesAgainst: [],
       explains: ['router_blind', 'own_number'],

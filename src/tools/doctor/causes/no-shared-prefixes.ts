@@ -1,55 +1,50 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { confirmingTest } from '../fixes/confirm.js';
-import { blindness, engineReuses, type Picture } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { blindness, engineReuses } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
-import { missingShare, percent } from './shared-clues.js';
+import { clueAgainst, clueFor, when } from './clues.js';
+import { missingShare, percent } from './routing-clues.js';
 
-/** Requests before it is no more a matter of a cold start: of so many conversations that begin at once, none has a second turn yet. */
+/** From this many requests on it is no matter of a cold start: of many conversations that begin together, none has a second turn yet. */
 const MANY_REQUESTS = 100;
 
 /** Prompts have nothing in common: there is nothing to find. */
 export const noSharedPrefixes: Cause = {
   id: 'no_shared_prefixes',
-  suspect(picture: Picture): Suspicion | undefined {
-    const blind = blindness(picture);
-    const { engineHits, stores } = picture;
-    if (blind === undefined || engineHits === undefined || engineReuses(picture) !== undefined)
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const blind = blindness(measurements);
+    const { engineHits, stores, sizes } = measurements;
+    if (blind === undefined || engineHits === undefined || engineReuses(measurements) !== undefined)
       return undefined;
     if (blind.count < MANY_REQUESTS) return undefined;
-    const isAgreed = picture.sizes.agreed !== undefined;
-    const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(picture) ?? 0) < 0.01;
+    const isAgreed = sizes.agreed !== undefined;
+    const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(measurements) ?? 0) < 0.01;
     const cluesFor: readonly ClueFor[] = [
-      {
-        says: `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${counted(blind.count, 'decision')}: they agree.`,
-        origin: engineHits.origin,
-        weight: isApplied && isAgreed ? 'signature' : 'sign',
-        symptom: 'nothing_cached',
-      },
-      ...(isApplied
-        ? [
-            {
-              says: `${counted(stores.applied, 'store')} arrived and were applied.`,
-              origin: stores.origin,
-              weight: 'sign' as const,
-              symptom: 'nothing_cached' as const,
-            },
-          ]
-        : []),
+      clueFor(
+        isApplied && isAgreed ? 'signature' : 'sign',
+        `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${counted(blind.count, 'decision')}: they agree.`,
+        engineHits.origin,
+        'nothing_cached',
+      ),
+      ...when(isApplied && stores, ({ applied, origin }) =>
+        clueFor('sign', `${counted(applied, 'store')} arrived and were applied.`, origin, 'nothing_cached'),
+      ),
     ];
     return {
       headline:
         'Prompts seem to have no common prefixes: engines reuse nothing, and there is nothing to find',
       explanation:
-        'A cache helps where prompts begin alike for at least one block. A time, a request id or a user name at the begin of a system prompt makes every prompt another one from its first block.',
+        'A cache helps where prompts begin alike for at least one block. A time, a request id or a user name at the beginning of a system prompt makes every prompt different from its first block on.',
       cluesFor,
-      cluesAgainst: [...pressure(picture), ...(isAgreed ? [] : [SCATTERED])],
+      cluesAgainst: [...pressure(measurements), ...(isAgreed ? [] : [SCATTERED])],
       explains: [],
       fixes: [
-        confirmingTest(picture),
+        confirmingTest(measurements),
         {
           says: 'Move what changes from request to request behind what stays the same in prompts',
-          why: 'Blocks are found from the begin of a prompt up to the first token that differs. It is a change of the clients alone.',
+          why: 'Blocks are found from the beginning of a prompt up to the first token that differs. It is a change of the clients alone.',
           disturbs: 'nothing',
           files: [],
           commands: [],
@@ -62,33 +57,29 @@ export const noSharedPrefixes: Cause = {
   },
 };
 
-/** What one cannot tell from the outside. */
-const SCATTERED: ClueAgainst = {
-  says: 'It was not seen that router and engines use the same block size. A router that is blind scatters conversations over workers, and then engines find little as well.',
-  origin: undefined,
-  weight: 'noted',
-};
+/** What cannot be seen from the outside. */
+const SCATTERED: ClueAgainst = clueAgainst(
+  'noted',
+  'It was not seen that router and engines use the same block size. A router that is blind scatters conversations over workers, and then engines find little as well.',
+  undefined,
+);
 
-function pressure({ preemptions, stores }: Picture): readonly ClueAgainst[] {
+function pressure({ preemptions, stores }: Measurements): readonly ClueAgainst[] {
   const isTurningOver = stores !== undefined && stores.removed + stores.removeMissing > stores.applied / 2;
   return [
-    ...(preemptions === undefined || preemptions.value <= 0
-      ? []
-      : [
-          {
-            says: `Engines ran out of blocks (${counted(preemptions.value, 'preemption')}): prefixes may have been there and gone.`,
-            origin: preemptions.origin,
-            weight: 'weakens' as const,
-          },
-        ]),
-    ...(isTurningOver
-      ? [
-          {
-            says: 'Engines dropped more than half of as many blocks as they told of stores: prefixes may have been there and gone.',
-            origin: stores.origin,
-            weight: 'weakens' as const,
-          },
-        ]
-      : []),
+    ...when(preemptions !== undefined && preemptions.value > 0 && preemptions, ({ value, origin }) =>
+      clueAgainst(
+        'weakens',
+        `Engines ran out of blocks (${counted(value, 'preemption')}): prefixes may have been there and gone.`,
+        origin,
+      ),
+    ),
+    ...when(isTurningOver && stores, ({ origin }) =>
+      clueAgainst(
+        'weakens',
+        'Engines dropped more than half as many blocks as they stored: prefixes may have been there and gone.',
+        origin,
+      ),
+    ),
   ];
 }

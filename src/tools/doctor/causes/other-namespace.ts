@@ -1,38 +1,42 @@
+import type { ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { blindness, engineReuses, findsBlocks, type Picture } from '../picture.js';
-import { isSome } from '../setting-words.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { isSome } from '../setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
-import { missingShare, percent } from './shared-clues.js';
+import { clueAgainst, clueFor, when } from './clues.js';
+import { missingShare, percent } from './routing-clues.js';
+
+/** Characters of a list of adapters that a clue quotes. */
+const MAX_QUOTED_CHARS = 80;
 
 /** Model, LoRA adapter or salt differ between request and events. */
 export const otherNamespace: Cause = {
   id: 'other_namespace',
-  suspect(picture: Picture): Suspicion | undefined {
-    const [adapter] = picture.settings('lora_adapters').filter(({ value }) => isSome(value));
-    const { stores } = picture;
-    const share = missingShare(picture) ?? 0;
-    const reused = engineReuses(picture);
-    const blind = blindness(picture);
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const [adapter] = measurements.settings('lora_adapters').filter(({ value }) => isSome(value));
+    const { stores, sizes } = measurements;
+    const reused = engineReuses(measurements);
+    const isBlind = blindness(measurements) !== undefined;
     if (adapter === undefined || reused === undefined || stores === undefined) return undefined;
-    if (stores.applied === 0 || share >= 0.05) return undefined;
-    const found = findsBlocks(picture);
+    if (stores.applied === 0 || (missingShare(measurements) ?? 0) >= 0.05) return undefined;
+    const found = findsBlocks(measurements);
     const isHalf = found !== undefined && found.share < reused.share / 2;
-    if (blind === undefined && !isHalf) return undefined;
+    if (!isBlind && !isHalf) return undefined;
     const cluesFor: readonly ClueFor[] = [
-      {
-        says: `LoRA adapters are loaded (${adapter.value.slice(0, 80)}).`,
-        origin: adapter.origin,
-        weight: 'sign',
-      },
-      {
-        says: `The router applied ${counted(stores.applied, 'store')} and found ${blind === undefined ? percent(found?.share ?? 0) : 'nothing'}, while engines had ${percent(reused.share)} of prompts in their caches.`,
-        origin: reused.origin,
-        weight: blind === undefined ? 'sign' : 'signature',
-        symptom: 'router_blind',
-      },
+      clueFor(
+        'sign',
+        `LoRA adapters are loaded (${adapter.value.slice(0, MAX_QUOTED_CHARS)}).`,
+        adapter.origin,
+      ),
+      clueFor(
+        isBlind ? 'signature' : 'sign',
+        `The router applied ${counted(stores.applied, 'store')} and found ${isBlind ? 'nothing' : percent(found?.share ?? 0)}, while engines had ${percent(reused.share)} of prompts in their caches.`,
+        reused.origin,
+        'router_blind',
+      ),
     ];
     return {
       headline:
@@ -40,7 +44,13 @@ export const otherNamespace: Cause = {
       explanation:
         "An adapter's name (or a salt) is part of a block's hash. When request and events do not carry the same one, blocks are stored under hashes that nobody looks for; nothing warns.",
       cluesFor,
-      cluesAgainst: sameNumber(picture),
+      cluesAgainst: when(sizes.conflicts.some(({ isProof }) => isProof) && sizes.conflicts[0], ({ theirs }) =>
+        clueAgainst(
+          'weakens',
+          'Block sizes differ, which is enough for the router to find nothing.',
+          theirs.origin,
+        ),
+      ),
       explains: ['router_blind'],
       fixes: [
         {
@@ -72,15 +82,3 @@ export const otherNamespace: Cause = {
     };
   },
 };
-
-function sameNumber({ sizes }: Picture): readonly ClueAgainst[] {
-  return sizes.conflicts.some(({ isProof }) => isProof)
-    ? [
-        {
-          says: 'Block sizes differ, which is enough for the router to find nothing.',
-          origin: sizes.conflicts[0]?.theirs.origin,
-          weight: 'weakens',
-        },
-      ]
-    : [];
-}

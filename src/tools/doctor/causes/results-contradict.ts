@@ -1,7 +1,8 @@
+import type { ClueFor } from '../confidence.js';
+import type { Measurements } from '../measurements/measurements.js';
 import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
-import type { Picture } from '../picture.js';
-import type { ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
 
 const DOUBTED = 'kv_accord_router_worker_doubted';
 const OVER = 'kv_accord_router_worker_over_predicted_tokens_total';
@@ -15,7 +16,7 @@ const GAP_PART = 0.05;
 /** What engines report as cached is not what kv-accord's router predicted of their caches. */
 export const resultsContradict: Cause = {
   id: 'results_contradict',
-  suspect({ evidence }: Picture): Suspicion | undefined {
+  suspect({ evidence }: Measurements): Suspicion | undefined {
     const cluesFor = evidence.metrics.flatMap(cluesIn);
     if (cluesFor.length === 0) return undefined;
     return {
@@ -46,14 +47,14 @@ function cluesIn(page: MetricsPage): ClueFor[] {
     const [predicted, reported, over, under] = [of(PREDICTED), of(REPORTED), of(OVER), of(UNDER)];
     const isDoubted = of(DOUBTED) > 0;
     if (!isDoubted && over + under < GAP_PART * Math.max(1, predicted, reported)) return [];
-    const numbers = `${predicted} cached tokens predicted, ${reported} reported (${over} predicted that it had not, ${under} that it had beyond)`;
+    const numbers = `${predicted} cached tokens predicted, ${reported} reported (${over} predicted that the engine had not, ${under} that it had beyond)`;
     return [
-      {
-        says: `${worker}: ${numbers}${isDoubted ? ', and the router doubts its cache view' : ''}.`,
-        origin: { place: page.name, text: `${DOUBTED}{worker="${worker}"} ${isDoubted ? 1 : 0}` },
-        weight: isDoubted ? 'proof' : 'signature',
-        symptom: 'router_blind',
-      },
+      clueFor(
+        isDoubted ? 'proof' : 'signature',
+        `${worker}: ${numbers}${isDoubted ? ', and the router doubts its cache view' : ''}.`,
+        { place: page.name, text: `${DOUBTED}{worker="${worker}"} ${isDoubted ? 1 : 0}` },
+        'router_blind',
+      ),
     ];
   });
 }

@@ -9,8 +9,9 @@ import {
 import { counted } from '../counted.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
+import { clueFor, when } from './clues.js';
 
 /** Two workers of one model that make other tokens of one prompt. */
 interface Difference {
@@ -22,9 +23,9 @@ interface Difference {
 /** Workers of one model have different tokenizers or chat templates. */
 export const tokenMismatch: Cause = {
   id: 'token_mismatch',
-  suspect(picture: Picture): Suspicion | undefined {
-    const differences = differencesIn(picture.evidence.tokens);
-    const logged = picture.signal('accord_tokens');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const differences = differencesIn(measurements.evidence.tokens);
+    const logged = measurements.signal('accord_tokens');
     const [first] = differences;
     if (first === undefined && logged === undefined) return undefined;
     const isTokenizer = first !== undefined && isTextProbe(probeOf(first.field));
@@ -38,27 +39,21 @@ export const tokenMismatch: Cause = {
       explanation:
         'Blocks are blocks of tokens. A router that asks one engine for the tokens of a prompt, or makes them itself, looks for blocks that an engine with another tokenizer or chat template never has: what it predicts for that engine is wrong, and nothing at run time says so. Answers of the model differ as well.',
       cluesFor: [
-        ...differences.map((difference) => ({
-          says: sentenceOf(difference),
-          origin: difference.other.origin,
-          weight: 'proof' as const,
-        })),
-        ...(logged === undefined
-          ? []
-          : [
-              {
-                says: `kv-accord compared the tokens of fixed prompts and found a difference (${counted(logged.count, 'line')}).`,
-                origin: logged.first,
-                weight: 'signature' as const,
-              },
-            ]),
+        ...differences.map((difference) => clueFor('proof', sentenceOf(difference), difference.other.origin)),
+        ...when(logged, ({ count, first: origin }) =>
+          clueFor(
+            'signature',
+            `kv-accord compared the tokens of fixed prompts and found a difference (${counted(count, 'line')}).`,
+            origin,
+          ),
+        ),
       ],
       cluesAgainst: [],
       explains: ['router_blind'],
       fixes: [
         {
           says: `Give ${first === undefined ? 'all workers of a model' : `all workers of "${first.one.group}"`} the same ${what}`,
-          why: 'Which of them is right only you can tell: compare their command lines and the revision of the model that each has loaded.',
+          why: 'Which of them is right only you can know: compare their command lines and the revision of the model that each has loaded.',
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [

@@ -1,45 +1,47 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
-import type { Picture, SignalSum } from '../picture.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
+import type { SignalSum } from '../measurements/log-sums.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
+import { clueAgainst, clueFor, when } from './clues.js';
 
 /** Decisions from which on it is no chance that a worker gets none. */
 const MANY_DECISIONS = 50;
+/** Workers that are named one by one. */
+const MAX_NAMED = 3;
 
 /** A part of the fleet is rejected because its card differs. */
 export const workersRejected: Cause = {
   id: 'workers_rejected',
-  suspect(picture: Picture): Suspicion | undefined {
-    const rejected = picture.signal('workers_rejected');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const rejected = measurements.signal('workers_rejected');
     const cluesFor: readonly ClueFor[] = [
-      ...(rejected === undefined
-        ? []
-        : [
-            {
-              says: `The frontend rejected ${namesOf(rejected.byWorker)}: checksums of the cards ${[...rejected.values.keys()].join(', ') || 'differ'}. The line comes ${rejected.count === 1 ? 'once' : `${rejected.count} times here`} and does not say what differs.`,
-              origin: rejected.first,
-              weight: 'proof' as const,
-            },
-          ]),
-      ...idleWorkers(picture),
+      ...when(rejected, ({ byWorker, values, count, first }) =>
+        clueFor(
+          'proof',
+          `The frontend rejected ${namesOf(byWorker)}: checksums of the cards ${[...values.keys()].join(', ') || 'differ'}. The line comes ${count === 1 ? 'once' : `${count} times here`} and does not say what differs.`,
+          first,
+        ),
+      ),
+      ...idleWorkers(measurements),
     ];
     if (cluesFor.length === 0) return undefined;
-    const sizes = workerSizes(picture);
-    const words = sizes.length > 1 ? `; workers have blocks of ${sizes.join(' and ')} tokens` : '';
+    const sizes = workerSizes(measurements);
+    const differing = sizes.length > 1 ? `; workers have block sizes of ${sizes.join(' and ')} tokens` : '';
     return {
       headline:
         rejected === undefined
           ? 'Some workers get no requests: the frontend may have rejected them'
-          : `Workers rejected: the frontend refuses ${namesOf(rejected.byWorker)}, whose card differs from the first one's${words}`,
+          : `Workers rejected: the frontend refuses ${namesOf(rejected.byWorker)}, whose card differs from the first one's${differing}`,
       explanation:
         'A frontend keeps the configuration of the first worker that it accepts and rejects all whose card has another checksum, by the block size or anything else. Requests go on being served, by fewer workers; /health goes on listing the rejected ones. Which of them wins is a matter of arrival.',
       cluesFor,
-      cluesAgainst: allServe(picture),
+      cluesAgainst: allServe(measurements),
       explains: ['uneven_decisions'],
-      fixes: fixesFor(picture, sizes),
+      fixes: fixesFor(measurements, sizes),
     };
   },
 };
@@ -47,46 +49,46 @@ export const workersRejected: Cause = {
 function namesOf(byWorker: ReadonlyMap<string, number>): string {
   const names = [...byWorker.keys()].filter((name) => name !== '').sort();
   if (names.length === 0) return 'a worker';
-  return names.length > 3
-    ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more workers`
+  return names.length > MAX_NAMED
+    ? `${names.slice(0, MAX_NAMED).join(', ')} and ${names.length - MAX_NAMED} more workers`
     : `${names.length === 1 ? 'worker' : 'workers'} ${names.join(', ')}`;
 }
 
 /** Workers that came and never got a request although there were many. */
-function idleWorkers({ signal, decisions }: Picture): readonly ClueFor[] {
+function idleWorkers({ signal, decisions }: Measurements): readonly ClueFor[] {
   const added = signal('worker_added');
   if (added === undefined || decisions === undefined || decisions.count < MANY_DECISIONS) return [];
   const known = [...added.byWorker.keys()].filter((name) => name !== '');
   const served = known.filter((name) => decisions.byWorker.has(name));
   const idle = known.filter((name) => !decisions.byWorker.has(name));
-  // Names of two kinds (hex and decimal) cannot be held against each other.
+  // Names of two kinds (hex and decimal) cannot be compared with each other.
   if (served.length === 0 || idle.length === 0 || signal('worker_removed') !== undefined) return [];
   return [
-    {
-      says: `${counted(decisions.count, 'decision')} went to ${served.length} of ${known.length} workers; ${idle.slice(0, 3).join(', ')} got none.`,
-      origin: decisions.origin,
-      weight: 'sign',
-      symptom: 'uneven_decisions',
-    },
+    clueFor(
+      'sign',
+      `${counted(decisions.count, 'decision')} went to ${served.length} of ${known.length} workers; ${idle.slice(0, MAX_NAMED).join(', ')} got none.`,
+      decisions.origin,
+      'uneven_decisions',
+    ),
   ];
 }
 
 /** Workers that left after the last rejection: the change that caused it may be over. */
-function allServe({ signal }: Picture): readonly ClueAgainst[] {
+function allServe({ signal }: Measurements): readonly ClueAgainst[] {
   const removed = signal('worker_removed');
   const rejected = signal('workers_rejected');
   if (removed === undefined || rejected === undefined) return [];
   const isLater = lastMsOf(removed) > lastMsOf(rejected);
   return [
-    {
-      says: `${counted(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is taken in then: look at whether it is over.`,
-      origin: removed.first,
-      weight: isLater ? 'refutes' : 'noted',
-    },
+    clueAgainst(
+      isLater ? 'refutes' : 'noted',
+      `${counted(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is accepted then: look at whether it is over.`,
+      removed.first,
+    ),
   ];
 }
 
-/** Begin of the last time span in which there was one; before all others without times. */
+/** Beginning of the last time span in which there was one; before all others without times. */
 function lastMsOf({ logs }: SignalSum): number {
   return Math.max(
     Number.NEGATIVE_INFINITY,
@@ -99,14 +101,16 @@ function lastMsOf({ logs }: SignalSum): number {
   );
 }
 
-function workerSizes({ sizes }: Picture): readonly number[] {
+function workerSizes({ sizes }: Measurements): readonly number[] {
   const workers = sizes.rows.filter(({ side }) => side === 'worker');
   return [...new Set(workers.map(({ tokensPerBlock }) => tokensPerBlock))].sort((a, b) => a - b);
 }
 
-function fixesFor(picture: Picture, sizes: readonly number[]): readonly ProposedFix[] {
+function fixesFor(measurements: Measurements, sizes: readonly number[]): readonly ProposedFix[] {
   const [smallest, ...others] = sizes;
-  const frontend = picture.sizes.rows.find(({ side, basis }) => side === 'frontend' && basis === 'in_use');
+  const frontend = measurements.sizes.rows.find(
+    ({ side, basis }) => side === 'frontend' && basis === 'in_use',
+  );
   const wanted = frontend?.tokensPerBlock ?? (others.length === 0 ? undefined : smallest);
   const compare: ProposedFix = {
     says: 'See what differs between the cards of the accepted and the rejected worker',
@@ -122,7 +126,7 @@ function fixesFor(picture: Picture, sizes: readonly number[]): readonly Proposed
     ],
   };
   if (wanted === undefined || others.length === 0) return [compare];
-  const [worker, ...rest] = alignFixes(picture, { engines: wanted, side: 'worker', isWorkersOwn: true });
+  const [worker, ...rest] = alignFixes(measurements, { engines: wanted, side: 'worker', isWorkersOwn: true });
   return worker === undefined
     ? [compare]
     : [{ ...worker, verify: [...sizeChecks(wanted), ...compare.verify] }, compare, ...rest];

@@ -1,51 +1,64 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses, type Picture } from '../picture.js';
-import { isSome } from '../setting-words.js';
+import { blindness, engineReuses } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { isSome } from '../setting-values.js';
 import { ownerOf } from '../sizes.js';
-import type { ClueAgainst, ClueFor } from '../weigh.js';
 import type { Cause, Suspicion } from './cause.js';
-import { blindRouter, missingShare, routersNumber, workingRouter } from './shared-clues.js';
+import { clueAgainst, clueFor, findingClue, when } from './clues.js';
+import {
+  blindRouter,
+  capitalised,
+  missingShare,
+  routersNumber,
+  sameSize,
+  workingRouter,
+} from './routing-clues.js';
 
-/** A worker registered another number than its engine cuts, and nothing says so. */
+/** A worker registered another number than its engine uses, and no message says so. */
 export const wrongModelCard: Cause = {
   id: 'wrong_model_card',
-  suspect(picture: Picture): Suspicion | undefined {
-    const isLoud = picture.signal('block_not_published') !== undefined;
-    const cards = isLoud ? [] : picture.sizes.conflicts.filter(({ between }) => between === 'own');
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const isLoud = measurements.signal('block_not_published') !== undefined;
+    const cards = isLoud ? [] : measurements.sizes.conflicts.filter(({ between }) => between === 'own');
     const [card] = cards;
-    const inSilence = silence(picture);
-    const finding = picture.evidence.findings.find(({ ruleId }) => ruleId === 'worker-card-differs');
+    const silent = silence(measurements);
+    const findings = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'worker-card-differs');
+    const isBlind = blindness(measurements) !== undefined;
     const cluesFor: readonly ClueFor[] = [
       ...cards.flatMap(({ ours, theirs }) => [
-        {
-          says: `${capital(ownerOf(theirs))} registered blocks of ${ours.tokensPerBlock} tokens.`,
-          origin: ours.origin,
-          weight: 'proof' as const,
-          symptom: 'own_number' as const,
-        },
-        {
-          says: `Its engine cuts ${theirs.tokensPerBlock}.`,
-          origin: theirs.origin,
-          weight: 'proof' as const,
-          symptom: 'own_number' as const,
-        },
+        clueFor(
+          'proof',
+          `${capitalised(ownerOf(theirs))} registered a block size of ${ours.tokensPerBlock} tokens.`,
+          ours.origin,
+          'own_number',
+        ),
+        clueFor('proof', `Its engine uses ${theirs.tokensPerBlock}.`, theirs.origin, 'own_number'),
       ]),
-      ...inFiles(picture),
-      ...inSilence,
+      ...findings.map((finding) =>
+        findingClue(finding, isBlind || finding.severity === 'error' ? 'signature' : 'sign'),
+      ),
+      ...silent,
     ];
     if (cluesFor.length === 0) return undefined;
+    const [finding] = findings;
+    const inferred =
+      silent.length === 0 && finding !== undefined
+        ? finding.message
+        : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${routersNumber(measurements)}`;
     return {
-      headline:
+      headline: `Wrong model card: ${
         card === undefined
-          ? `Wrong model card: ${inSilence.length === 0 && finding !== undefined ? finding.message : `stores are applied, nothing is found, and nobody warns; workers seem to register another block size than their engines cut${routersNumber(picture)}`}`
-          : `Wrong model card: ${ownerOf(card.theirs)} declares blocks of ${card.ours.tokensPerBlock} tokens and its engine cuts ${card.theirs.tokensPerBlock}`,
+          ? inferred
+          : `${ownerOf(card.theirs)} declares a block size of ${card.ours.tokensPerBlock} tokens and its engine uses ${card.theirs.tokensPerBlock}`
+      }`,
       explanation:
-        'The router takes the block size from the card that a worker registers, and cuts prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, their hashes are only never those that the router looks for. There is no warning anywhere.',
+        'The router takes the block size from the card that a worker registers, and splits prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, but their hashes are never those that the router looks for. There is no warning anywhere.',
       cluesFor,
-      cluesAgainst: [...workingRouter(picture), ...otherSigns(picture)],
+      cluesAgainst: [...workingRouter(measurements), ...otherSigns(measurements)],
       explains: ['router_blind', 'empty_tree'],
-      fixes: alignFixes(picture, {
+      fixes: alignFixes(measurements, {
         engines: card?.theirs.tokensPerBlock,
         side: 'worker',
         isWorkersOwn: true,
@@ -54,64 +67,37 @@ export const wrongModelCard: Cause = {
   },
 };
 
-function inFiles(picture: Picture): readonly ClueFor[] {
-  const isBlind = blindness(picture) !== undefined;
-  return picture.evidence.findings
-    .filter(({ ruleId }) => ruleId === 'worker-card-differs')
-    .map(({ message, severity, file, line, column }) => ({
-      says: `${message}.`,
-      origin: { place: `${file}:${line}:${column}`, text: '' },
-      weight: isBlind || severity === 'error' ? ('signature' as const) : ('sign' as const),
-    }));
-}
-
 /** Stores without any fault, no hit, and an engine that reuses. */
-function silence(picture: Picture): readonly ClueFor[] {
-  const { stores } = picture;
-  const share = missingShare(picture);
+function silence(measurements: Measurements): readonly ClueFor[] {
+  const { stores } = measurements;
+  const share = missingShare(measurements);
   const isSilent =
-    stores !== undefined &&
     share !== undefined &&
     share < 0.01 &&
-    picture.signal('parent_block_not_found') === undefined;
-  if (!isSilent || blindness(picture) === undefined || engineReuses(picture) === undefined) return [];
-  return [
-    ...blindRouter(picture, 'signature'),
-    {
-      says: `The router applied ${counted(stores.applied, 'store')} and lacked no parent: events arrive whole.`,
-      origin: stores.origin,
-      weight: 'sign',
-      symptom: 'router_blind',
-    },
-  ];
+    measurements.signal('parent_block_not_found') === undefined &&
+    blindness(measurements) !== undefined &&
+    engineReuses(measurements) !== undefined;
+  return when(isSilent && stores, ({ applied, origin }) => [
+    ...blindRouter(measurements, 'signature'),
+    clueFor(
+      'sign',
+      `The router applied ${counted(applied, 'store')} and missed no parent: events arrive whole.`,
+      origin,
+      'router_blind',
+    ),
+  ]);
 }
 
-function otherSigns(picture: Picture): readonly ClueAgainst[] {
-  const { agreed } = picture.sizes;
-  const adapters = picture.settings('lora_adapters').filter(({ value }) => isSome(value));
-  const [adapter] = adapters;
+function otherSigns(measurements: Measurements): readonly ClueAgainst[] {
+  const [adapter] = measurements.settings('lora_adapters').filter(({ value }) => isSome(value));
   return [
-    ...(agreed === undefined
-      ? []
-      : [
-          {
-            says: `Router and engine run with the same number, ${agreed.tokensPerBlock}.`,
-            origin: agreed.origins[1],
-            weight: 'refutes' as const,
-          },
-        ]),
-    ...(adapter === undefined
-      ? []
-      : [
-          {
-            says: 'LoRA adapters are loaded: requests and events in different namespaces would look the same.',
-            origin: adapter.origin,
-            weight: 'weakens' as const,
-          },
-        ]),
+    ...sameSize(measurements, 1),
+    ...when(adapter, ({ origin }) =>
+      clueAgainst(
+        'weakens',
+        'LoRA adapters are loaded: requests and events in different namespaces would look the same.',
+        origin,
+      ),
+    ),
   ];
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -4,53 +4,53 @@ import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.j
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SettingName, Side, SizeSighting } from '../evidence.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 
 /** What should be one number, and whose is to change. */
 export interface Alignment {
-  /** What the engines cut; undefined when no number is known. */
+  /** What the engines use; undefined when no number is known. */
   readonly engines: number | undefined;
-  /** Who goes by another number. */
+  /** Who uses another number. */
   readonly side: Side;
   /** True when the worker itself declares or publishes by another number than its engine's. */
   readonly isWorkersOwn: boolean;
 }
 
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
-export function alignFixes(picture: Picture, alignment: Alignment): readonly ProposedFix[] {
+export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn } = alignment;
-  if (engines === undefined) return [findingNumbers(), confirmingTest(picture)];
-  if (side === 'router') return [...routerFixes(picture, engines), confirmingTest(picture)];
-  if (side === 'indexer') return indexerFixes(picture, engines);
-  const worker = workerFixes(picture, engines);
-  const frontend = frontendFixes(picture, engines);
-  const { decides } = picture.dynamo;
-  // What the card decides is not mended at the frontend, whatever its variable says.
+  if (engines === undefined) return [findingNumbers(), confirmingTest(measurements)];
+  if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
+  if (side === 'indexer') return indexerFixes(measurements, engines);
+  const worker = workerFixes(measurements, engines);
+  const frontend = frontendFixes(measurements, engines);
+  const { decides } = measurements.dynamo;
+  // What the card decides is not fixed at the frontend, whatever its variable says.
   const isCard = isWorkersOwn || decides === 'card';
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
-  return [...ordered, gate(engines), confirmingTest(picture)];
+  return [...ordered, gate(engines), confirmingTest(measurements)];
 }
 
 /** Brings the workers of one group of kv-accord to one number that their engines can take. */
 export function agreeFixes(
-  picture: Picture,
+  measurements: Measurements,
   agreed: SizeSighting,
   differing: SizeSighting,
 ): readonly ProposedFix[] {
-  const others = sizeFactsOf(picture, agreed);
-  const own = sizeFactsOf(picture, differing);
+  const others = sizeFactsOf(measurements, agreed);
+  const own = sizeFactsOf(measurements, differing);
   const rules = [sizeRule(others), sizeRule(own)];
   const target = commonSize(rules, [agreed.tokensPerBlock, differing.tokensPerBlock]);
-  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const reasons = [...new Set(rules.map((rule) => rule.words))].join('; ');
   const name = differing.who === '' ? 'the worker that differs' : differing.who;
   if (target === undefined) {
     return [
       {
         says: `Serve ${name} under another model name: no block size fits all`,
-        why: `${words}. Workers of one model need one size; requests for the other name are routed among its own workers.`,
+        why: `${reasons}. Workers of one model need one size; requests for the other name are routed among its own workers.`,
         disturbs: 'one_worker_at_a_time',
         files: [],
         commands: [argumentsOf(name, '--served-model-name NAME')],
@@ -67,8 +67,8 @@ export function agreeFixes(
       : [{ who: agreed.who === '' ? 'the others' : agreed.who, facts: others, has: agreed.tokensPerBlock }]),
   ];
   return restarts.map(({ who, facts, has }) => ({
-    says: `Start ${who} with blocks of ${target} tokens${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
-    why: `It has ${has}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts again, and was of no use to routing.${target === agreed.tokensPerBlock ? '' : ` ${words}.`}`,
+    says: `Start ${who} with a block size of ${target} tokens${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
+    why: `It has ${has}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts again, and was of no use to routing.${target === agreed.tokensPerBlock ? '' : ` ${reasons}.`}`,
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [argumentsOf(who, sizeSetting(facts.engineKind, target, facts.contextParallel), noteOf(facts))],
@@ -77,10 +77,10 @@ export function agreeFixes(
 }
 
 /** What is known of the engine whose size was seen: by its own settings, else by those of the fleet. */
-function sizeFactsOf(picture: Picture, { who, tokensPerBlock }: SizeSighting): SizeFacts {
+function sizeFactsOf(measurements: Measurements, { who, tokensPerBlock }: SizeSighting): SizeFacts {
   const setting = (name: SettingName): string | undefined =>
-    picture.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
-  const backend = setting('backend') ?? picture.dynamo.backend ?? '';
+    measurements.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
+  const backend = setting('backend') ?? measurements.dynamo.backend ?? '';
   const contextParallel = Number(setting('context_parallel_size') ?? 1);
   return {
     engineKind: engineOfWord(backend)?.kind ?? EngineKind.UNSPECIFIED,
@@ -97,16 +97,16 @@ function noteOf({ engineKind }: SizeFacts): string {
     : engine.displayName;
 }
 
-function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[] {
-  const { decides, version } = picture.dynamo;
+function frontendFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
+  const { decides, version } = measurements.dynamo;
   const why =
     decides === 'variable'
-      ? `In Dynamo ${version?.text} with its Python chat processor the frontend's own number decides, 16 when it has none. Only the frontend starts anew; caches stay.`
+      ? `In Dynamo ${version?.text} with its Python chat processor the frontend's own number decides, 16 when it has none. Only the frontend restarts; caches stay.`
       : decides === 'card'
         ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
-        : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the cure, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below tells which it is.";
+        : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
   const said = { why, disturbs: 'frontend', verify: sizeChecks(engines) } as const;
-  const fromFiles = fixesFrom(picture, ['block-size-unset', 'block-size-mismatch'], said);
+  const fromFiles = fixesFrom(measurements, ['block-size-unset', 'block-size-mismatch'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -125,14 +125,14 @@ function frontendFixes(picture: Picture, engines: number): readonly ProposedFix[
       ];
 }
 
-function workerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
-  const { backend } = picture.dynamo;
+function workerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
+  const { backend } = measurements.dynamo;
   const said = {
-    why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; the caches of those that start anew are lost.",
+    why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; those that restart lose their caches.",
     disturbs: 'one_worker_at_a_time',
     verify: sizeChecks(engines),
   } as const;
-  const fromFiles = fixesFrom(picture, ['worker-card-differs'], said);
+  const fromFiles = fixesFrom(measurements, ['worker-card-differs'], said);
   if (fromFiles.length > 0) return fromFiles;
   const [says, commands] = registration(backend, engines);
   return [{ ...said, says, files: [], commands }];
@@ -159,7 +159,7 @@ function registration(backend: string | undefined, engines: number): readonly [s
       [argumentsOf(dynamoModule, `${flag} ${engines}`)],
     ];
   return [
-    `Let the workers register ${engines}, as their engines cut it`,
+    `Let the workers register ${engines}, as their engines use it`,
     [
       argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
       argumentsOf(
@@ -171,16 +171,16 @@ function registration(backend: string | undefined, engines: number): readonly [s
   ];
 }
 
-function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+function routerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
   const said = {
-    why: "dynamo.router goes by its own number in all versions (128 when it has none) and never compares it with the workers' cards. Only the router starts anew.",
+    why: "dynamo.router uses its own number in all versions (128 when it has none) and never compares it with the workers' cards. Only the router restarts.",
     disturbs: 'frontend',
     verify: [
       'kubectl logs ROUTER | grep -i block_size    # the number it started with',
       'An answer of get_overlap_scores for a prompt that was sent before: device_blocks above 0.',
     ],
   } as const;
-  const fromFiles = fixesFrom(picture, ['router-block-size-default', 'block-size-mismatch'], said);
+  const fromFiles = fixesFrom(measurements, ['router-block-size-default', 'block-size-mismatch'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -199,15 +199,15 @@ function routerFixes(picture: Picture, engines: number): readonly ProposedFix[] 
       ];
 }
 
-function indexerFixes(picture: Picture, engines: number): readonly ProposedFix[] {
+function indexerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
   const said = {
-    why: 'dynamo.indexer goes by --block-size in all versions; there is no variable. It drops every block of another size after three warnings. Only the indexer starts anew.',
+    why: 'dynamo.indexer uses --block-size in all versions; there is no variable. It drops every block of another size after three warnings. Only the indexer restarts.',
     disturbs: 'frontend',
     verify: [
       'curl -s http://INDEXER:8090/metrics | grep kv_cache_events_applied    # status="ok" should grow, parent_block_not_found stand still',
     ],
   } as const;
-  const fromFiles = fixesFrom(picture, ['indexer-block-size'], said);
+  const fromFiles = fixesFrom(measurements, ['indexer-block-size'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -222,8 +222,8 @@ function indexerFixes(picture: Picture, engines: number): readonly ProposedFix[]
 
 function gate(engines: number): ProposedFix {
   return {
-    says: 'Start the frontend behind kv-accord exec, so that it cannot come back',
-    why: "It waits until all workers agree, checks their number against their live KV events, and sets the variables of frontend and router from it. A number that is wrong in a worker's card it refuses, and does not mend.",
+    says: 'Start the frontend behind kv-accord exec, so that the fault cannot come back',
+    why: "It waits until all workers agree, checks their number against their live KV events, and sets the variables of frontend and router from it. It refuses a number that is wrong in a worker's card, and does not fix it.",
     disturbs: 'frontend',
     files: [],
     commands: ['kv-accord exec -- python -m dynamo.frontend --router-mode kv'],

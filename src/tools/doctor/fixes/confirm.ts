@@ -1,12 +1,12 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 
 /** Where to look whether a router's number is right. */
 export function sizeChecks(tokensPerBlock: number): readonly string[] {
   return [
     `curl -s http://FRONTEND:8000/metrics | grep dynamo_frontend_model_kv_cache_block_size    # should be ${tokensPerBlock}`,
     'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)|parent_block_not_found"    # the sum should grow with follow-up turns, parent_block_not_found should stand still',
-    `kv-accord status    # every worker should be told with ${tokensPerBlock}`,
+    `kv-accord status    # every worker should be listed with ${tokensPerBlock}`,
   ];
 }
 
@@ -24,13 +24,13 @@ export const HIT_CHECKS: readonly string[] = [
 /** Where the two numbers stand, when only one of them was seen or neither. */
 export function findingNumbers(): ProposedFix {
   return {
-    says: 'Find out which block size the workers registered and which their engines cut',
-    why: 'That the router cannot see what engines have was seen, and its numbers were not all: with both, the doctor can say which to change. It changes nothing.',
+    says: 'Find out which block size the workers registered and which their engines use',
+    why: 'The router cannot see what engines have, but not both of the block sizes were seen: with both, the doctor can say which to change. It changes nothing.',
     disturbs: 'nothing',
     files: [],
     commands: [
       'curl -s http://FRONTEND:8000/metrics | grep dynamo_frontend_model_kv_cache_block_size    # what the router took from the cards',
-      'curl -s http://ENGINE:8000/metrics | grep -E "cache_config_info|page_size|tokens_per_block"    # what the engine cuts',
+      'curl -s http://ENGINE:8000/metrics | grep -E "cache_config_info|page_size|tokens_per_block"    # what the engine uses',
       'kubectl logs WORKER | grep -m3 "Block not published"    # both numbers, three times after the start of a worker and never again',
       'curl -s http://WORKER:9090/metrics | grep empty_store_blocks    # above 0: the worker drops what its engine stores',
     ],
@@ -47,7 +47,7 @@ const LONG_PROMPT = '$(yes "The same long prefix for both requests." | head -n 2
  * memory pressure the second must be found. Tells a router that cannot see
  * from a cache that is too small.
  */
-export function confirmingTest({ evidence }: Pick<Picture, 'evidence'>): ProposedFix {
+export function confirmingTest({ evidence }: Pick<Measurements, 'evidence'>): ProposedFix {
   const model =
     evidence.settings.find(({ name, value }) => name === 'model' && isPlain(value))?.value ?? 'MODEL';
   return {

@@ -2,7 +2,7 @@ import { ENGINES } from '../../../engines/catalogue/engines.js';
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { isAtLeast } from '../../manifests/lint/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 import { STORE_CHECKS } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml } from './lines.js';
@@ -11,13 +11,13 @@ import { lineOf } from './tuning.js';
 const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
 
 /** Lets workers publish what they hold. */
-export function publishingFixes(picture: Picture): readonly ProposedFix[] {
+export function publishingFixes(measurements: Measurements): readonly ProposedFix[] {
   const said = {
-    why: 'The router learns from events alone what a worker holds. Each worker starts anew and loses its cache; they may do so one after the other.',
+    why: 'The router learns from events alone what a worker holds. Each worker restarts and loses its cache; they may do so one after the other.',
     disturbs: 'one_worker_at_a_time',
     verify: STORE_CHECKS,
   } as const;
-  const fromFiles = fixesFrom(picture, ['kv-events-off'], said);
+  const fromFiles = fixesFrom(measurements, ['kv-events-off'], said);
   return fromFiles.length > 0
     ? fromFiles
     : [
@@ -25,12 +25,12 @@ export function publishingFixes(picture: Picture): readonly ProposedFix[] {
           ...said,
           says: 'Let the workers publish their KV events',
           files: [],
-          commands: publishFlags(picture),
+          commands: publishFlags(measurements),
         },
       ];
 }
 
-function publishFlags({ dynamo: { backend, version } }: Picture): readonly string[] {
+function publishFlags({ dynamo: { backend, version } }: Measurements): readonly string[] {
   const trtllm =
     version !== undefined && !isAtLeast(version, 1, 3)
       ? '--publish-events-and-metrics'
@@ -47,7 +47,7 @@ function publishFlags({ dynamo: { backend, version } }: Picture): readonly strin
 }
 
 /** Prefix caching that was switched off. */
-export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
+export function cachingFix({ dynamo: { backend } }: Measurements): ProposedFix {
   const commands = ENGINES.flatMap((engine) =>
     engine.launch === undefined || (backend !== undefined && backend !== engine.word)
       ? []
@@ -55,7 +55,7 @@ export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
   );
   return {
     says: 'Switch prefix caching on in the engines',
-    why: 'An engine that keeps no blocks for later requests has nothing to tell and nothing to reuse. If that is meant, let the router go by load.',
+    why: 'An engine that keeps no blocks for later requests has nothing to publish and nothing to reuse. If that is intended, let the router go by load.',
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands,
@@ -66,7 +66,7 @@ export function cachingFix({ dynamo: { backend } }: Picture): ProposedFix {
 /** Lets events come through. */
 export function reachingFix(): ProposedFix {
   return {
-    says: 'Open the way of KV events from the workers to the router',
+    says: 'Let KV events pass from the workers to the router',
     why: 'Events go from a socket of each worker (ZMQ) or over a broker (NATS) to every router. An address that is loopback, a port that no NetworkPolicy lets through, or a broker that is down leaves the router without any, and requests go on by load.',
     disturbs: 'nothing',
     files: [],
@@ -83,8 +83,8 @@ export function reachingFix(): ProposedFix {
 export function lossFixes(): readonly ProposedFix[] {
   return [
     {
-      says: 'Let the router take a new snapshot of what its workers hold: start the frontend anew',
-      why: 'Dynamo from 1.1 on reads what workers hold from their local indexers as it starts, so that what was lost is known again. It mends the state, and not what loses events.',
+      says: 'Let the router take a new snapshot of what its workers hold: restart the frontend',
+      why: 'Dynamo from 1.1 on reads what workers hold from their local indexers as it starts, so that what was lost is known again. It repairs the state, and not what loses events.',
       disturbs: 'frontend',
       files: [],
       commands: ['kubectl rollout restart deployment/FRONTEND'],

@@ -1,15 +1,15 @@
 import type { Finding } from '../../manifests/lint/finding.js';
-import { applyEdits, type TextEdit } from '../../manifests/text-edit.js';
+import { applyEdits, type TextEdit, touches } from '../../manifests/text-edit.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { Picture } from '../picture.js';
+import type { Measurements } from '../measurements/measurements.js';
 
 /**
  * What `lint` would change in the manifests, for findings of some rules. Those
  * of one rule are one fix, as one without the others would leave the fault.
- * Files whose text was not given are told in words only.
+ * Files whose text was not given are only described.
  */
 export function fixesFrom(
-  { evidence }: Pick<Picture, 'evidence'>,
+  { evidence }: Pick<Measurements, 'evidence'>,
   ruleIds: readonly string[],
   said: Pick<ProposedFix, 'why' | 'disturbs' | 'verify'>,
 ): readonly ProposedFix[] {
@@ -28,7 +28,7 @@ export function fixesFrom(
 }
 
 function changedFiles(
-  manifests: Picture['evidence']['manifests'],
+  manifests: Measurements['evidence']['manifests'],
   fixes: readonly NonNullable<Finding['fix']>[],
 ): ProposedFix['files'] {
   return manifests.flatMap(({ file, text }) => {
@@ -46,8 +46,4 @@ function changedFiles(
 function changed(text: string, edits: readonly TextEdit[]): string {
   const fit = edits.every(({ start, end }) => start >= 0 && end >= start && end <= text.length);
   return fit ? applyEdits(text, edits) : text;
-}
-
-function touches(a: TextEdit, b: TextEdit): boolean {
-  return a.start <= b.end && b.start <= a.end;
 }

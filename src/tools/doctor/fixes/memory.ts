@@ -1,6 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
-import type { Picture } from '../picture.js';
 import { confirmingTest } from './confirm.js';
 import { argumentsOf } from './lines.js';
 import { settingLine, tuningOf } from './tuning.js';
@@ -11,12 +11,12 @@ const CHECKS: readonly string[] = [
 ];
 
 /** Leaves more of the cache to prefixes: first fewer sequences at a time, then more memory, then other places to keep them. */
-export function memoryFixes(picture: Picture): readonly ProposedFix[] {
-  const { backend } = picture.dynamo;
+export function memoryFixes(measurements: Measurements): readonly ProposedFix[] {
+  const { backend } = measurements.dynamo;
   return [
-    confirmingTest(picture),
-    fewerSequences(backend, tightest(picture.memory)),
-    ...moreMemory(picture, backend),
+    confirmingTest(measurements),
+    fewerSequences(backend, tightest(measurements.memory)),
+    ...moreMemory(measurements, backend),
     moreRetention(backend),
   ];
 }
@@ -53,9 +53,9 @@ function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | 
   };
 }
 
-function moreMemory(picture: Picture, backend: string | undefined): readonly ProposedFix[] {
+function moreMemory(measurements: Measurements, backend: string | undefined): readonly ProposedFix[] {
   const { memory } = tuningOf(backend);
-  const [setting] = picture.settings(memory.setting);
+  const [setting] = measurements.settings(memory.setting);
   const present = setting === undefined ? undefined : Number(setting.value);
   // Above this, what engines need beside the cache no longer fits.
   const isFull = present !== undefined && present >= 0.95;
@@ -80,7 +80,7 @@ function moreRetention(backend: string | undefined): ProposedFix {
   const commands = [settingLine(backend, tuningOf(backend).retention)];
   return {
     says: 'Keep more for the same memory: a host cache, or a smaller KV dtype',
-    why: 'Blocks that leave the GPU can come back without being computed anew, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',
+    why: 'Blocks that leave the GPU can come back without being computed again, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands,

@@ -9,7 +9,7 @@ import { notRead, outcome } from './outcomes.js';
 
 export interface ClusterOptions {
   readonly namespace: string;
-  /** How far back a log is read that is longer than its begin. */
+  /** How far back a log is read that is longer than its beginning. */
   readonly sinceSeconds: number;
   /** Lines of the end of such a log. */
   readonly tailLines: number;
@@ -25,13 +25,13 @@ export interface ClusterModules {
 /** Objects of one answer, and answers of one list. */
 const PAGE_SIZE = 250;
 const MAX_PAGES = 20;
-/** Containers whose logs are read; a fleet's trouble shows in some of them. */
+/** Containers whose logs are read; a fleet's problem shows in some of them. */
 const MAX_CONTAINERS = 64;
-/** The begin of a log, where programs tell what they go by. A log that is shorter is read whole. */
+/** The beginning of a log, where programs report their settings. A log that is shorter is read whole. */
 const HEAD_BYTES = 2 * 1024 * 1024;
 /** Most of one log's end. */
 const MAX_TAIL_BYTES = 256 * 1024 * 1024;
-/** Incidents that are told of. */
+/** Incidents that are reported. */
 const MAX_INCIDENTS = 12;
 
 /** Signs of a program that is concerned, in names, labels, images and commands. */
@@ -47,9 +47,9 @@ interface Container {
 }
 
 /**
- * What pods of a namespace tell: the logs of their containers, those of
+ * What pods of a namespace report: the logs of their containers, those of
  * containers that ended before too, and events. Only reads, and no Secret.
- * Rejects with nothing but the signal's reason; what may not be read is told.
+ * Rejects with nothing but the signal's reason; what may not be read is reported.
  */
 export async function gatherPods(
   options: ClusterOptions,
@@ -62,7 +62,7 @@ export async function gatherPods(
   try {
     pods = await listAll(`${path}/pods`, modules);
   } catch (error) {
-    return [clusterTrouble(name, error)];
+    return [clusterProblem(name, error)];
   }
   const containers = containersOf(pods);
   const events = await listAll(`${path}/events`, modules).catch((error: unknown) => {
@@ -89,7 +89,7 @@ export async function gatherPods(
 }
 
 /** Why a cluster, or a part of it, was not read. */
-function clusterTrouble(name: string, error: unknown): EvidencePart {
+function clusterProblem(name: string, error: unknown): EvidencePart {
   if (!(error instanceof KubernetesError)) throw error;
   return notRead('cluster', name, error.message);
 }
@@ -107,7 +107,7 @@ async function listAll(path: string, { api, signal }: ClusterModules): Promise<r
   return items;
 }
 
-/** Those of programs that are concerned; all of them when none can be told. */
+/** Those of programs that are concerned; all of them when none is recognised. */
 function containersOf(pods: readonly unknown[]): readonly Container[] {
   const all = pods.flatMap((pod) => {
     const name = textAt(pod, 'metadata', 'name');
@@ -133,7 +133,7 @@ function restartsOf(pods: readonly unknown[]): readonly string[] {
     listAt(pod, 'status', 'containerStatuses').flatMap((state) => {
       const restarts = integerAt(state, 'restartCount') ?? 0;
       if (restarts === 0) return [];
-      const reason = textAt(state, 'lastState', 'terminated', 'reason') ?? 'reason not told';
+      const reason = textAt(state, 'lastState', 'terminated', 'reason') ?? 'reason not given';
       const who = `${textAt(pod, 'metadata', 'name') ?? ''}/${textAt(state, 'name') ?? ''}`;
       return [`${who} was restarted ${restarts === 1 ? 'once' : `${restarts} times`} (${reason})`];
     }),

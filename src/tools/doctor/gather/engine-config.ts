@@ -11,7 +11,7 @@ const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** Aliases may not blow a small file up. */
 const MAX_ALIASES = 100;
 
-/** What an engine's configuration tells of one worker. */
+/** What an engine's configuration says of one worker. */
 export interface EngineFacts {
   readonly sizes: readonly SizeSighting[];
   readonly settings: readonly SettingSighting[];
@@ -50,14 +50,14 @@ export function parseConfig(text: string): unknown {
   }
 }
 
-/** The sizes and settings in a configuration, whoever told it. */
+/** The sizes and settings in a configuration, and where it is from. */
 export function engineFacts(
   config: unknown,
-  told: { readonly who: string; readonly place: string; readonly basis: SizeBasis },
+  from: { readonly who: string; readonly place: string; readonly basis: SizeBasis },
 ): EngineFacts {
   const sizes: SizeSighting[] = [];
   const settings: SettingSighting[] = [];
-  const { who, place, basis } = told;
+  const { who, place, basis } = from;
   for (const { path, meaning, value } of findEngineKeys(config)) {
     const origin: Origin = { place, text: excerptOf(`${path}: ${value}`, path) };
     if (meaning.name === 'block_size') {

@@ -1,6 +1,6 @@
 import type { SettingName } from '../evidence.js';
 
-/** What an engine's key means: a block size, or a setting, whose words may say the opposite. */
+/** What an engine's key means: a block size, or a setting, whose name may say the opposite. */
 export interface KeyMeaning {
   readonly name: SettingName | 'block_size';
   /** `disable_radix_cache: true` is `prefix_caching: false`. */
@@ -112,7 +112,7 @@ export function settingValueOf({ isOpposite }: KeyMeaning, value: string): strin
   return /^(?:true|1|yes|on)$/i.test(value) ? 'false' : 'true';
 }
 
-/** A number of tokens that an engine could cut by. */
+/** A block size that an engine could use. */
 export function blockSizeOf(value: string): number | undefined {
   const tokens = Number(value);
   return /^\d{1,7}$/.test(value) && tokens > 0 && tokens <= MAX_TOKENS_PER_BLOCK ? tokens : undefined;

@@ -10,7 +10,7 @@ import { notRead, outcome } from './outcomes.js';
 const MAX_SERVER_INFO_BYTES = 4 * 1024 * 1024;
 
 /**
- * Asks a program at an HTTP base URL, an engine or a frontend, what it goes by:
+ * Asks a program at an HTTP base URL, an engine or a frontend, for its settings:
  * its metrics, and `/server_info` where it has one. TensorRT-LLM's `/metrics`
  * is never asked, for what it answers is lost to others, nor that of a server
  * which may be TensorRT-LLM. Never rejects.
@@ -96,7 +96,7 @@ async function readServerInfo(
     const { status, body } = await get(url, { signal });
     if (status !== 200) return undefined;
     const config: unknown = parseJson(body, { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_SERVER_INFO_BYTES });
-    // TensorRT-LLM tells what was configured, which its runtime may have overridden.
+    // TensorRT-LLM reports what was configured, which its runtime may have overridden.
     const basis = owner === 'tensorrt_llm' ? 'configured' : 'in_use';
     const facts = engineFacts(config, { who: baseUrl, place: url, basis });
     const hasEffective = /"effective_attention_block_size"\s*:\s*\d/.test(body);

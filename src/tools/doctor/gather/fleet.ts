@@ -27,10 +27,10 @@ import { excerptOf } from '../logs/masking.js';
 import { outcome } from './outcomes.js';
 import { eventSourceSightings, tokenSightings } from './token-sightings.js';
 
-/** Members of a group that are told of one by one; a fleet's trouble shows among them. */
+/** Members of a group that are reported one by one; a fleet's problem shows among them. */
 const MAX_MEMBERS = 1_000;
 
-/** Adapters and groups of blocks that are named; a value is cut anyway. */
+/** Adapters and groups of blocks that are named; a value is shortened anyway. */
 const MAX_NAMES = 16;
 
 const TOKENS_PER_BLOCK = 'contract.tokens_per_block';

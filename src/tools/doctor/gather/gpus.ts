@@ -7,7 +7,7 @@ import { metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
-/** The word that stands for asking `nvidia-smi` of this machine. */
+/** The place that stands for `nvidia-smi` on this machine. */
 const NVIDIA_SMI = 'nvidia-smi';
 
 const QUERY = ['--query-gpu=index,name,memory.total,memory.used', '--format=csv'];
@@ -42,7 +42,7 @@ export async function gatherGpus(place: string, modules: GpuModules): Promise<Ev
   }
 }
 
-/** What a text tells of GPUs. */
+/** What a text says of GPUs. */
 function gpuPart(name: string, text: string): EvidencePart {
   if (/^DCGM_FI_/m.test(text)) {
     const part = metricsPart(name, text);
@@ -71,11 +71,11 @@ function readCsv(place: string, text: string): readonly GpuSighting[] {
     if (cells.length !== head.length) return [];
     const totalBytes = bytesOf(cells[total ?? -1]);
     if (totalBytes === undefined) return [];
-    const told = Number(cells[index ?? -1]);
+    const written = Number(cells[index ?? -1]);
     return [
       {
         who: '',
-        index: Number.isSafeInteger(told) ? told : order,
+        index: Number.isSafeInteger(written) ? written : order,
         product: (cells[product ?? -1] ?? '').slice(0, MAX_NAME_CHARS),
         totalBytes,
         usedBytes: bytesOf(cells[used ?? -1]),

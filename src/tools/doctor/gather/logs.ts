@@ -9,7 +9,7 @@ import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { notRead, outcome } from './outcomes.js';
 
-/** The word that stands for what is written to this process. */
+/** The place that stands for standard input. */
 const STANDARD_INPUT = '-';
 
 export interface LogModules {
@@ -49,7 +49,7 @@ export async function logPart(
   const detail = [
     counted(summary.lines, 'line'),
     ...(summary.decisions === undefined ? [] : [counted(summary.decisions.count, 'routing decision')]),
-    ...(signs === 0 ? [] : [counted(signs, 'sign of trouble or change', 'signs of trouble or change')]),
+    ...(signs === 0 ? [] : [counted(signs, 'sign of a problem or change', 'signs of problems or changes')]),
     ...summary.notes.map((note) => note.replace(/\.$/, '')),
   ];
   if (summary.lines === 0) return notRead('log', name, summary.notes[0] ?? 'is empty');

@@ -1,4 +1,5 @@
 import type { ConfigMaps } from '../../manifests/lint/config-maps.js';
+import { FRONTEND_DEFAULT_TOKENS, ROUTER_DEFAULT_TOKENS } from '../../manifests/lint/dynamo-version.js';
 import { readEngineConfig } from '../../manifests/lint/engine-config.js';
 import type { Fleet } from '../../manifests/lint/fleet.js';
 import { type Launch, nameOf } from '../../manifests/lint/launch.js';
@@ -18,11 +19,6 @@ import { excerptOf } from '../logs/masking.js';
 import { engineFacts, parseConfig } from './engine-config.js';
 import { ENGINE_KEYS, settingValueOf } from './engine-keys.js';
 
-/** `--kv-cache-block-size` of `dynamo.frontend`, where its own number decides. */
-const FRONTEND_DEFAULT = 16;
-/** `--block-size` of `dynamo.router`. */
-const ROUTER_DEFAULT = 128;
-
 /** What applies to TensorRT-LLM when nothing is set. */
 const TRTLLM_DEFAULTS: readonly (readonly [SettingName, string])[] = [
   ['prefix_caching', 'true'],
@@ -38,7 +34,7 @@ const SWITCHES: ReadonlySet<string> = new Set([
   'enable_lora',
 ]);
 
-/** Gathers what the fleets of a set of manifests go by. */
+/** Gathers the settings of the fleets of a set of manifests. */
 export class FleetReader {
   readonly sizes: SizeSighting[] = [];
   readonly settings: SettingSighting[] = [];
@@ -58,7 +54,7 @@ export class FleetReader {
     for (const router of routers) {
       const own =
         flagOf(router, '--router-block-size', '--block-size') ?? variableOf(router, 'DYN_ROUTER_BLOCK_SIZE');
-      this.#ownSize(router, own, ROUTER_DEFAULT);
+      this.#ownSize(router, own, ROUTER_DEFAULT_TOKENS);
       this.#readRouting(router);
     }
     for (const indexer of indexers) this.#ownSize(indexer, flagOf(indexer, '--block-size'), undefined);
@@ -76,7 +72,7 @@ export class FleetReader {
     if (publishes !== undefined) {
       const setting = flagOf(launch, '--kv-events-config');
       const text = setting?.value === undefined ? this.#launched(launch) : this.#given(setting);
-      // Only Dynamo's wrapper of vLLM, up to 1.0, publishes without being told.
+      // Only Dynamo's wrapper of vLLM, up to 1.0, publishes by default.
       const isDefault = setting === undefined && !(backend === 'trtllm' && publishes);
       this.#setting(launch, 'publishes_kv_events', String(publishes), text, isDefault);
     }
@@ -126,8 +122,8 @@ export class FleetReader {
         continue;
       }
       const { place } = originAt(span, '');
-      const told = { who: nameOf(launch), place, basis: 'configured' } as const;
-      for (const setting of engineFacts(config, told).settings)
+      const from = { who: nameOf(launch), place, basis: 'configured' } as const;
+      for (const setting of engineFacts(config, from).settings)
         if (!this.#has(launch, setting.name)) this.settings.push(setting);
     }
   }
@@ -146,7 +142,8 @@ export class FleetReader {
     if (replicas !== undefined)
       this.#setting(launch, 'frontend_replicas', String(replicas), this.#launched(launch));
     // Where the workers' cards decide, the frontend's own number changes nothing.
-    if (kvMode !== undefined && decides !== 'card') this.#ownSize(launch, flag ?? variable, FRONTEND_DEFAULT);
+    if (kvMode !== undefined && decides !== 'card')
+      this.#ownSize(launch, flag ?? variable, FRONTEND_DEFAULT_TOKENS);
   }
 
   #readRouting(launch: Launch): void {
@@ -162,7 +159,7 @@ export class FleetReader {
       this.#setting(launch, 'router_replica_sync', variable.value, this.#given(variable));
   }
 
-  /** A program that has a number of its own, and nothing else to go by. */
+  /** A program that has a number of its own, and no other. */
   #ownSize(launch: Launch, setting: SettingValue | undefined, byDefault: number | undefined): void {
     if (launch.isGated) return;
     const tokens = numberOf(setting);

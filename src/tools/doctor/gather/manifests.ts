@@ -9,7 +9,7 @@ import { FleetReader } from './manifest-facts.js';
 import { notRead, outcome } from './outcomes.js';
 
 /**
- * What manifests and shell scripts tell: the faults that `lint` finds, and the
+ * What manifests and shell scripts say: the faults that `lint` finds, and the
  * sizes and settings of every side, those that apply by default among them.
  * `name` is what the operator gave. Never throws.
  */

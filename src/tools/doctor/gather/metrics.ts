@@ -42,8 +42,8 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
       : `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
     return notRead('metrics', name, why);
   }
-  const trouble = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
-  const detail = `${page.program}: ${counted(page.samples.size, 'metric')}${trouble}`;
+  const suffix = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
+  const detail = `${page.program}: ${counted(page.samples.size, 'metric')}${suffix}`;
   return {
     source: outcome('metrics', name, problems.length === 0 ? 'read' : 'partly_read', detail),
     metrics: [page],

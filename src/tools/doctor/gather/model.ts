@@ -46,7 +46,7 @@ async function readWeightBytes(folder: string): Promise<number | undefined> {
       const bytes = fieldOf(fieldOf(index, 'metadata'), 'total_size');
       if (typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes > 0) return bytes;
     } catch {
-      // A model in one file has no index, and what is not there is not told.
+      // A model in one file has no index, and what is not there is not reported.
     }
   }
   return undefined;
@@ -113,7 +113,7 @@ export function readModelShape(file: string, json: string): ModelShape | string 
     origin: {
       place: file,
       text: excerptOf(
-        `num_hidden_layers ${layers}, num_key_value_heads ${kvHeads}, head size ${headSize}, ${dtype ?? 'no dtype told, 2 bytes taken'}`,
+        `num_hidden_layers ${layers}, num_key_value_heads ${kvHeads}, head size ${headSize}, ${dtype ?? 'no dtype given, 2 bytes assumed'}`,
         '',
       ),
     },

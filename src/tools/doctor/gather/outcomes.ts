@@ -6,11 +6,11 @@ import { masked } from '../logs/masking.js';
 /** Longest explanation of why a source was not read. */
 const MAX_DETAIL_CHARS = 1_000;
 
-/** A source that gave nothing, with the words of what hindered it. */
+/** A source that gave nothing, and why. */
 export function notRead(kind: SourceOutcome['kind'], name: string, why: unknown): EvidencePart {
   const text = typeof why === 'string' ? why : explainSystemError(why);
-  const words = isOwnFault(why) ? `a fault of kv-accord itself, not of this source: ${text}` : text;
-  return { source: outcome(kind, name, 'not_read', words) };
+  const detail = isOwnFault(why) ? `a fault of kv-accord itself, not of this source: ${text}` : text;
+  return { source: outcome(kind, name, 'not_read', detail) };
 }
 
 /** What a wrong line of the program throws; the system's own errors have a code. */

@@ -4,7 +4,7 @@ import type { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js'
 import type { EventSourceSighting, TokenSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 
-/** Different answers of one source; a fleet has one, or a few in trouble. */
+/** Different answers of one source; a fleet has one, or a few when something is wrong. */
 const MAX_DISTINCT = 64;
 
 /** What workers make of the fixed prompts: one worker for each different set of answers. */

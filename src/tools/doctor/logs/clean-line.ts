@@ -72,7 +72,7 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
         continue;
       }
       fields = object;
-      text = inWords(object);
+      text = asText(object);
       break;
     }
     const prefix = KUBECTL_PREFIX.exec(text) ?? COMPOSE_PREFIX.exec(text) ?? STERN_PREFIX.exec(text);
@@ -108,17 +108,17 @@ function parsedAs(text: string): Record<string, unknown> | undefined {
 }
 
 /** A JSON line as the text that the same program would have written. */
-function inWords(object: Readonly<Record<string, unknown>>): string {
+function asText(object: Readonly<Record<string, unknown>>): string {
   const name = MESSAGE_FIELDS.find((field) => typeof object[field] === 'string');
   const message = name === undefined ? '' : String(object[name]);
   const words = Object.entries(object)
     .filter(([field, value]) => field !== name && typeof value !== 'object' && !TIME_FIELDS.includes(field))
     .slice(0, MAX_FIELDS)
-    .map(([field, value]) => `${field}=${valueWords(value)}`);
+    .map(([field, value]) => `${field}=${valueText(value)}`);
   return [message, ...words].join(' ');
 }
 
-function valueWords(value: unknown): string {
+function valueText(value: unknown): string {
   const text = String(value).slice(0, MAX_VALUE_CHARS);
   return /[\s"]/.test(text) ? JSON.stringify(text) : text;
 }

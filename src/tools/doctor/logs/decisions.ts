@@ -10,9 +10,9 @@ const MAX_WORKERS = 64;
 const MAX_OPEN_REQUESTS = 4_096;
 
 /**
- * Which of a program's lines tell of a decision: `selected` with the cached
+ * Which of a program's lines report a decision: `selected` with the cached
  * blocks, `routed` as the request ends, `best` at the debug level, `blind`
- * without a word of the cache. One decision can have several.
+ * without mentioning the cache. One decision can have several.
  */
 export type DecisionKind = 'selected' | 'routed' | 'best' | 'blind';
 
@@ -45,7 +45,7 @@ const ABOUT: Readonly<Record<DecisionKind, string>> = {
   blind: 'Selected',
 };
 
-/** Counts routing decisions, each once, from whichever lines tell the most. */
+/** Counts routing decisions, each once, from the lines that report the most. */
 export class Decisions {
   readonly #kinds = new Map<DecisionKind, KindTally>();
   readonly #overlaps = new Map<string, number>();
@@ -91,14 +91,14 @@ export class Decisions {
   }
 
   finish(originOf: (line: LogLine, about: string) => Origin): DecisionTally | undefined {
-    const [telling] = [...this.#kinds]
+    const [informative] = [...this.#kinds]
       .filter(([kind]) => kind !== 'blind')
       .sort(([, left], [, right]) => right.count - left.count);
-    const [kind, tally] = telling ?? ['blind' as const, this.#kinds.get('blind')];
+    const [kind, tally] = informative ?? ['blind' as const, this.#kinds.get('blind')];
     if (tally === undefined) return undefined;
     return {
       count: tally.count,
-      told: kind === 'blind' ? 0 : tally.count,
+      reporting: kind === 'blind' ? 0 : tally.count,
       withoutCache: tally.withoutCache,
       cachedBlocks: tally.cachedBlocks,
       largestTreeSize: this.#largestTreeSize,

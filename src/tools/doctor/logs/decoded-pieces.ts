@@ -11,8 +11,8 @@ const GZIP_PIECE_BYTES = 256 * 1_024;
 const GZIP_HIGH_WATER = 4;
 
 /**
- * Takes off gzip, told by its first two bytes whatever the name, and turns
- * UTF-16, told by its byte order mark, into UTF-8. Damaged gzip gives what
+ * Takes off gzip, recognised by its first two bytes whatever the name, and turns
+ * UTF-16, recognised by its byte order mark, into UTF-8. Damaged gzip gives what
  * could be read of it, and a note.
  */
 export async function* decodedPieces(

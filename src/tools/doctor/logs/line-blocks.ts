@@ -9,7 +9,7 @@ const LINE_FEED = 10;
 /**
  * Gathers pieces of any size into blocks of whole lines, in one buffer that is
  * used again. A line that is longer than `MAX_LINE_BYTES` may come with fewer
- * bytes than it has, but with more than that, so that it can be told.
+ * bytes than it has, but with more than that, so that it can be recognised.
  */
 export class LineBlocks {
   readonly #buffer = Buffer.allocUnsafe(BLOCK_BYTES);

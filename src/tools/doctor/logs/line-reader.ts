@@ -59,7 +59,7 @@ export class LineReader {
           else if (!rules.includes(rule)) rules.push(rule);
         }
       }
-      // What is found behind the begin of a prompt is somebody's words.
+      // What is found behind the beginning of a prompt is the text of a user.
       if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
       if (rules !== undefined || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);

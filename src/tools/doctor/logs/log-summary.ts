@@ -69,14 +69,14 @@ export interface SignalTally {
 export interface DecisionTally {
   readonly count: number;
   /**
-   * Those whose line tells how many blocks were cached. Dynamo 1.1 and later
+   * Those whose line reports how many blocks were cached. Dynamo 1.1 and later
    * often do not ("Selected worker … logit=…"): of 0, nothing follows.
    */
-  readonly told: number;
-  /** Those of `told` for which no block was found. */
+  readonly reporting: number;
+  /** Those of `reporting` for which no block was found. */
   readonly withoutCache: number;
   readonly cachedBlocks: number;
-  /** The largest "tree size" that was told; undefined when it never was. */
+  /** The largest "tree size" that was reported; undefined when it never was. */
   readonly largestTreeSize: number | undefined;
   readonly byWorker: ReadonlyMap<string, number>;
   readonly rate: RateSeries;
@@ -84,10 +84,10 @@ export interface DecisionTally {
   readonly cachedRate: RateSeries;
   readonly first: Origin;
   readonly last: Origin;
-  /** Tokens of prompts and those that the engine had cached, where lines tell both. */
+  /** Tokens of prompts and those that the engine had cached, where lines report both. */
   readonly promptTokens: number;
   readonly engineCachedTokens: number;
-  /** Milliseconds to the first token, where lines tell it: of prompts without and with cached blocks. */
+  /** Milliseconds to the first token, where lines report it: of prompts without and with cached blocks. */
   readonly firstTokenMs: { readonly cold: Spread | undefined; readonly warm: Spread | undefined };
 }
 
@@ -110,7 +110,7 @@ export interface CostTally {
   readonly first: Origin;
 }
 
-/** A number that is told again and again. */
+/** A number that is reported again and again. */
 export interface Gauge {
   readonly count: number;
   readonly mean: number;
@@ -118,9 +118,9 @@ export interface Gauge {
   readonly last: number;
 }
 
-/** What an engine tells of its cache from time to time. */
+/** What an engine reports of its cache from time to time. */
 export interface EngineTally {
-  /** Tokens of prompts and those of them that were cached (SGLang's "Prefill batch"); 0 when no line tells it. */
+  /** Tokens of prompts and those of them that were cached (SGLang's "Prefill batch"); 0 when no line reports it. */
   readonly promptTokens: number;
   readonly cachedTokens: number;
   /** The engine's own hit rate over its last requests, 0 to 1 (vLLM's "Prefix cache hit rate"). */
@@ -146,7 +146,7 @@ export interface LogSummary {
   readonly unreadableLines: number;
   /** Lines longer than what is read of one; their ends were not looked at. */
   readonly cutLines: number;
-  /** What a reader has to know of how it was read, in words: no zone in its times, damaged gzip, another encoding. */
+  /** What a reader has to know of how it was read: no zone in its times, damaged gzip, another encoding. */
   readonly notes: readonly string[];
   /** Who wrote lines, and how many of those that were looked at: the first 1,000, then one in 64. */
   readonly programs: ReadonlyMap<LogProgram, number>;
@@ -156,7 +156,7 @@ export interface LogSummary {
   readonly decisions: DecisionTally | undefined;
   readonly costs: CostTally | undefined;
   readonly engine: EngineTally | undefined;
-  /** Numbers that programs tell as they start, and in warnings. At most 256 each. */
+  /** Numbers that programs report as they start, and in warnings. At most 256 each. */
   readonly sizes: readonly SizeSighting[];
   readonly settings: readonly SettingSighting[];
 }

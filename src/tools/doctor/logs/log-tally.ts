@@ -33,12 +33,12 @@ interface SettingDetails {
   readonly side: Side;
   readonly who?: string | undefined;
   readonly value: string | number | undefined;
-  /** True when the line tells that nobody set it. */
+  /** True when the line says that nobody set it. */
   readonly isDefault?: boolean;
   readonly about: string;
 }
 
-/** What an engine tells in one line; undefined for what it does not. */
+/** What an engine reports in one line; undefined for what it does not. */
 export interface EngineReading {
   readonly promptTokens?: number | undefined;
   readonly cachedTokens?: number | undefined;
@@ -64,7 +64,7 @@ class SignalCount {
 export class LogTally {
   /** The worker that a process says itself to be; empty before it does. */
   ownWorker = '';
-  /** The mode that the last decision told. */
+  /** The mode of the last decision. */
   routerMode = '';
   readonly #name: string;
   readonly #who: string;

@@ -21,7 +21,7 @@ export interface TimeGaps {
 }
 
 /**
- * The time at the begin of a line in wall-clock milliseconds; undefined when
+ * The time at the beginning of a line in wall-clock milliseconds; undefined when
  * there is none. A time without a zone is taken as UTC. One without a year is
  * put into the last year that has it not more than a day after `nowMs`.
  */

@@ -29,7 +29,7 @@ export interface ReadLogModules {
 
 /**
  * Reads a log of any size in constant memory: what programs say of their
- * settings, sizes, decisions and troubles. Lines themselves are not kept, but
+ * settings, sizes, decisions and problems. Lines themselves are not kept, but
  * for an excerpt of one of each kind. Rejects when the source fails before its
  * first byte; later, the summary is of what was read, and says so.
  */

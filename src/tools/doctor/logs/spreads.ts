@@ -33,7 +33,7 @@ export class SpreadTally {
   }
 }
 
-/** A number that is told again and again. */
+/** A number that is reported again and again. */
 export class GaugeTally {
   #count = 0;
   #sum = 0;

@@ -19,9 +19,9 @@ const CACHE_DTYPE_BYTES: readonly (readonly [RegExp, number])[] = [
   [/^(?:float16|bfloat16|fp16|bf16|half)$/i, 2],
 ];
 
-/** Bytes of one cached value; the model's own dtype where the engine is told none that is known here. */
-export function cacheDtypeBytes(told: string | undefined, model: ModelShape): number {
-  return CACHE_DTYPE_BYTES.find(([pattern]) => pattern.test(told ?? ''))?.[1] ?? model.dtypeBytes;
+/** Bytes of one cached value; the model's own dtype where the engine is given none that is known here. */
+export function cacheDtypeBytes(given: string | undefined, model: ModelShape): number {
+  return CACHE_DTYPE_BYTES.find(([pattern]) => pattern.test(given ?? ''))?.[1] ?? model.dtypeBytes;
 }
 
 /**

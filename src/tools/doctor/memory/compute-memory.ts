@@ -4,7 +4,7 @@ import type { MemoryArithmetic, Step } from './memory-arithmetic.js';
 import { type Traffic, trafficOf } from './traffic.js';
 import { type Told, WorkerInputs, workersOf } from './worker-inputs.js';
 
-/** Kinds of workers that are told of; more are the same in other words. */
+/** Kinds of workers that are reported; more would repeat them. */
 const MAX_KINDS = 8;
 
 /** What memory allows, for each kind of worker of each model whose shape is known. Workers of the same numbers stand together. */
@@ -91,14 +91,14 @@ class Arithmetic {
   /** What the engine says of its own cache, else what is left of a GPU after the weights. */
   #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number): number | undefined {
     const worker = this.#worker;
-    const told = worker.count('kv_cache_bytes');
-    if (told !== undefined)
+    const given = worker.count('kv_cache_bytes');
+    if (given !== undefined)
       return this.#step(
         'The engine has for its KV cache',
-        `${told.value} bytes, as it says`,
-        told.value,
+        `${given.value} bytes, as it says`,
+        given.value,
         'bytes',
-        told,
+        given,
       );
     const blocks = worker.count('total_kv_blocks');
     if (blocks !== undefined && bytesPerBlock !== undefined) {

@@ -1,7 +1,7 @@
 import type { Evidence, Origin } from '../evidence.js';
 import { sumOf } from '../metrics/metrics-page.js';
 
-/** What goes through a fleet, where logs or metrics tell it. */
+/** What goes through a fleet, where logs or metrics report it. */
 export interface Traffic {
   /** Mean tokens of a sequence at its end: prompt and answer. */
   readonly sequenceTokens:

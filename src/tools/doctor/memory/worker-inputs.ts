@@ -49,7 +49,7 @@ export class WorkerInputs {
     const all = this.#evidence.settings.filter((one) => one.name === name);
     const mine = all.filter(({ side, who }) => side === 'worker' && who === this.#who);
     const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '');
-    // A frontend tells what the cards of its workers have.
+    // A frontend reports what the cards of its workers have.
     const fronts = all.filter(({ side }) => side === 'frontend');
     const inOrder = [...mine, ...everybodys, ...fronts];
     return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
@@ -72,7 +72,7 @@ export class WorkerInputs {
     return isRight(value) ? { value, origin: setting.origin } : undefined;
   }
 
-  /** What its engine cuts by, as far as it is known best. */
+  /** The block size of its engine, by the best source. */
   tokensPerBlock(): Told | undefined {
     const sizes = this.#evidence.sizes.filter(({ side }) => side === 'worker');
     const mine = sizes.filter(({ who }) => who === this.#who);
@@ -90,10 +90,10 @@ export class WorkerInputs {
 
   /** What is in use on the fullest of its GPUs, with all that the GPU has. */
   usedBytes(): (Told & { readonly totalBytes: number }) | undefined {
-    const told = this.#gpus().flatMap(({ usedBytes: value, totalBytes, origin }) =>
+    const reported = this.#gpus().flatMap(({ usedBytes: value, totalBytes, origin }) =>
       value === undefined ? [] : [{ value, totalBytes, origin }],
     );
-    return told.sort((a, b) => b.value - a.value)[0];
+    return reported.sort((a, b) => b.value - a.value)[0];
   }
 
   /** Its own, else all that were seen. */

@@ -5,7 +5,7 @@ import { excerptOf } from '../logs/masking.js';
 import type { MetricsPage } from './metrics-page.js';
 import { WANTED_METRICS } from './wanted-metrics.js';
 
-/** What one page of metrics tells. */
+/** What one page of metrics reports. */
 export interface ReadPage {
   readonly page: MetricsPage;
   readonly sizes: readonly SizeSighting[];
@@ -15,7 +15,7 @@ export interface ReadPage {
   readonly problems: readonly string[];
 }
 
-/** Families by which a page is known, the most telling first: a worker's page has its engine's families too. */
+/** Families by which a page is known, the most specific first: a worker's page has its engine's families too. */
 const SIGNS: readonly (readonly [prefix: string, program: MetricsPage['program']])[] = [
   ['dynamo_frontend_', 'dynamo-frontend'],
   ['dynamo_kvindexer_', 'dynamo-indexer'],
@@ -58,7 +58,7 @@ class PageReader {
     this.#who = who;
   }
 
-  /** What the frontend took from the cards of a model's workers, and goes by. */
+  /** What the frontend took from the cards of a model's workers, and uses. */
   readFrontend(): void {
     const of = (name: string, use: (sample: MetricSample, value: number) => void): void => {
       for (const sample of this.#of(`dynamo_frontend_model_${name}`)) {
@@ -82,7 +82,7 @@ class PageReader {
     this.#readVllmAdapters();
     for (const sample of this.#of('vllm:cache_config_info')) {
       const whole = (label: string): number | undefined => wholeOf(sample.labels.get(label) ?? '');
-      // `block_size` is the scheduler's unit, and the width of an event only where nothing more exact is told.
+      // `block_size` is the scheduler's unit, and the width of an event only where nothing more exact is reported.
       const size = whole('effective_attention_block_size') ?? this.#plainVllmSize(sample, whole);
       const labels = [
         'effective_attention_block_size',
@@ -217,7 +217,7 @@ function wholeOf(text: string): number | undefined {
   return text.trim() !== '' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-/** Framebuffer memory as NVIDIA's DCGM exporter tells it, in MiB. */
+/** Framebuffer memory as NVIDIA's DCGM exporter reports it, in MiB. */
 function readDcgm(page: MetricsPage): readonly GpuSighting[] {
   const mebibytes = (name: string, gpu: string): number => {
     const found = (page.samples.get(`DCGM_FI_DEV_${name}`) ?? []).find((sample) => keyOf(sample) === gpu);
@@ -229,8 +229,8 @@ function readDcgm(page: MetricsPage): readonly GpuSighting[] {
     const used = mebibytes('FB_USED', gpu);
     const reserved = mebibytes('FB_RESERVED', gpu);
     const sum = used + mebibytes('FB_FREE', gpu) + (Number.isNaN(reserved) ? 0 : reserved);
-    const told = mebibytes('FB_TOTAL', gpu);
-    const total = Number.isNaN(told) ? sum : told;
+    const reported = mebibytes('FB_TOTAL', gpu);
+    const total = Number.isNaN(reported) ? sum : reported;
     if (!Number.isFinite(total) || total <= 0) return [];
     const { labels } = sample;
     const index = Number(labels.get('gpu'));

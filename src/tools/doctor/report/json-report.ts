@@ -68,6 +68,9 @@ function clueOf({ says, origin }: Clue): object {
 /** Fields with foreign text that may carry credentials. */
 const FOREIGN = new Set(['place', 'text', 'name', 'detail', 'value']);
 
+/** Names that the report had before the program changed them. */
+const REPORT_NAMES: ReadonlyMap<string, string> = new Map([['reporting', 'told']]);
+
 /** Plain data for JSON. Keys of maps are data of others and stay as they are. */
 function toJson(value: unknown, field = ''): unknown {
   if (value === undefined || value === null) return null;
@@ -77,7 +80,9 @@ function toJson(value: unknown, field = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => toJson(item, field));
   if (value instanceof Map)
     return Object.fromEntries([...value].map(([key, item]) => [withoutControls(String(key)), toJson(item)]));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [snakeCase(key), toJson(item, key)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [REPORT_NAMES.get(key) ?? snakeCase(key), toJson(item, key)]),
+  );
 }
 
 function snakeCase(name: string): string {

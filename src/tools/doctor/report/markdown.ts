@@ -1,13 +1,14 @@
 import { onOneLine } from '../../../core/text/printable.js';
+import type { Table } from './table.js';
 
 /** Signs that mean something somewhere in Markdown, or in the HTML that it allows. */
 const MEANINGFUL = /[\\`*_{}[\]<>|~&#!]/g;
 /** What makes a list, a heading or a rule at the beginning of a line. */
 const LEADING = /^(?:[-+=]|\d{1,9}[.)])/;
-/** Whatever forges would make links of by themselves: no ticket shall call people or lead somewhere because a log says so. */
+/** What forges turn into links by themselves: no ticket shall mention people or link anywhere because a log says so. */
 const AUTOMATIC = /(@(?=\w)|:(?=\/\/)|\bwww(?=\.))/gi;
 
-/** Foreign words as words. */
+/** Foreign text as text. */
 export function escaped(text: string): string {
   return onOneLine(text)
     .replace(MEANINGFUL, '\\$&')
@@ -39,9 +40,12 @@ export function bulletList(items: readonly string[]): string {
   return items.map((item) => `- ${item}`).join('\n');
 }
 
-/** Cells have to be escaped already; empty without rows. */
-export function tableOf(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A table; empty without rows. */
+export function markdownTable({ columns, rows }: Table): string {
   if (rows.length === 0) return '';
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+  const titles = columns.map(({ title }) => title);
+  return [line(titles), line(titles.map(() => '---')), ...rows.map((row) => line(row.map(escaped)))].join(
+    '\n',
+  );
 }

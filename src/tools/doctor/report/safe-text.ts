@@ -33,7 +33,7 @@ export function shownDiff({ file, before, after }: ProposedFix['files'][number])
   ).trimEnd();
 }
 
-/** A manifest whose variables with telling names have no values. */
+/** A manifest whose variables with names of secrets have no values. */
 function withoutSecrets(text: string): string {
   const lines = text.split('\n');
   /** Where the key of a hidden value stands, whose further lines stand deeper. */

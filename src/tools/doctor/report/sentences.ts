@@ -1,5 +1,5 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { RoutingPicture } from '../diagnosis.js';
+import type { RoutingSummary } from '../diagnosis.js';
 import type { SourceOutcome } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
@@ -8,7 +8,7 @@ import { bytesText, countOf, countText, durationText, shareText } from './figure
 /** Workers or sources that a sentence names. */
 const MAX_NAMED = 4;
 
-/** What memory allows for one worker. */
+/** What memory allows for one worker, without its name. */
 export function memorySentence(memory: MemoryArithmetic): string {
   const { bytesPerToken, bytesPerBlock, budgetBytes, capacityTokens, demandTokens } = memory;
   const parts = [
@@ -33,33 +33,38 @@ export function memorySentence(memory: MemoryArithmetic): string {
     parts.push(`an idle prefix stays ${durationText(memory.retentionSeconds)}`);
   if (memory.largestBatch !== undefined)
     parts.push(`half is free at ${countOf(memory.largestBatch, 'sequence')}`);
-  return `${memory.who === '' ? '' : `${onOneLine(memory.who)}: `}${parts.join('; ')}`;
+  return parts.join('; ');
+}
+
+/** A sentence with whose it is in front. */
+export function ofWho(who: string, sentence: string): string {
+  return who === '' ? sentence : `${who}: ${sentence}`;
 }
 
 /** How routing went. */
-export function routingSentence(routing: RoutingPicture): string {
+export function routingSentence(routing: RoutingSummary): string {
   const parts = [decisionsText(routing)];
   if (routing.routerHitRate !== undefined)
     parts.push(`the router expected ${shareText(routing.routerHitRate)} to be cached`);
   if (routing.engineHitRate !== undefined) parts.push(`engines had ${shareText(routing.engineHitRate)}`);
   const { cold, warm } = routing.firstTokenSeconds;
   if (cold !== undefined || warm !== undefined) {
-    const told = [
+    const times = [
       ...(cold === undefined ? [] : [`${durationText(cold)} for first turns`]),
       ...(warm === undefined ? [] : [`${durationText(warm)} for follow-ups`]),
     ];
-    parts.push(`first token after ${told.join(', ')}`);
+    parts.push(`first token after ${times.join(', ')}`);
   }
   return parts.join('; ');
 }
 
-function decisionsText({ decisions, decisionsByWorker }: RoutingPicture): string {
+function decisionsText({ decisions, decisionsByWorker }: RoutingSummary): string {
   if (decisions === 0) return 'no decision was seen';
   if (decisionsByWorker.size === 0) return countOf(decisions, 'decision');
   const shares = [...decisionsByWorker.values()].sort((a, b) => b - a);
-  // A log may tell of fewer decisions than a counter does.
-  const told = shares.reduce((sum, count) => sum + count, 0);
-  const shown = shares.slice(0, MAX_NAMED).map((count) => shareText(count / Math.max(1, told)));
+  // A log may have fewer decisions than a counter does.
+  const logged = shares.reduce((sum, count) => sum + count, 0);
+  const shown = shares.slice(0, MAX_NAMED).map((count) => shareText(count / Math.max(1, logged)));
   const more = shares.length > MAX_NAMED ? ', …' : '';
   return `${countOf(decisions, 'decision')} over ${countOf(shares.length, 'worker')} (${shown.join(', ')}${more})`;
 }

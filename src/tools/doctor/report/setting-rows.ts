@@ -1,34 +1,23 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { Evidence, Side } from '../evidence.js';
+import type { Evidence } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 import { placeText } from './safe-text.js';
+import { type Table, tableOf } from './table.js';
 
-/** One setting of one program. */
-export interface SettingRow {
-  readonly side: Side;
-  readonly who: string;
-  readonly name: string;
-  /** With `(default)` behind it where nothing was set. */
-  readonly value: string;
-  readonly from: string;
-}
-
-/** The settings that were seen, each once. */
-export function settingRows({ settings }: Evidence): readonly SettingRow[] {
-  const seen = new Set<string>();
-  return settings.flatMap(({ side, who, name, value, isDefault, origin }) => {
+/** The settings that were seen, each once. `(default)` stands behind the value where nothing was set. */
+export function settingTable({ settings }: Evidence): Table {
+  const rows = new Map<string, readonly string[]>();
+  for (const { side, who, name, value, isDefault, origin } of settings) {
     const key = JSON.stringify([side, who, name, value]);
-    if (seen.has(key)) return [];
-    seen.add(key);
+    if (rows.has(key)) continue;
     const shown = onOneLine(masked(value));
-    return [
-      {
-        side,
-        who: who === '' ? '-' : onOneLine(who),
-        name,
-        value: isDefault ? `${shown} (default)` : shown,
-        from: placeText(origin),
-      },
-    ];
-  });
+    rows.set(key, [
+      side,
+      who === '' ? '-' : onOneLine(who),
+      name,
+      isDefault ? `${shown} (default)` : shown,
+      placeText(origin),
+    ]);
+  }
+  return tableOf(['Side', 'Who', 'Setting', 'Value', 'From'], [...rows.values()]);
 }

@@ -1,8 +1,9 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import type { Evidence, Side, SizeBasis, SizeSighting } from '../evidence.js';
 import { countText } from './figures.js';
+import { BASES } from './labels.js';
 import { placeText } from './safe-text.js';
-import { BASES } from './words.js';
+import { type Table, tableOf } from './table.js';
 
 /** Those who share a block size and a way in which it is known. */
 export interface SizeRow {
@@ -54,6 +55,14 @@ export function sizeRows({ sizes }: Evidence): readonly SizeRow[] {
         },
       ];
     });
+}
+
+/** The same as a table. */
+export function sizeTable(rows: readonly SizeRow[]): Table {
+  return tableOf(
+    ['Side', 'Who', '#Tokens/block', 'How known', 'From'],
+    rows.map(({ side, who, tokensPerBlock, how, from }) => [side, who, String(tokensPerBlock), how, from]),
+  );
 }
 
 function strengthOf({ basis }: SizeSighting): number {

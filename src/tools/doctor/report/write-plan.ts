@@ -1,9 +1,9 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import { unifiedDiff } from '../../manifests/unified-diff.js';
 import type { Assessment, Diagnosis, ProposedFix } from '../diagnosis.js';
+import { CONFIDENCES, DISTURBANCES, VERDICTS } from './labels.js';
 import { bulletList, code, escaped, fenced } from './markdown.js';
 import { safePath } from './safe-path.js';
-import { CONFIDENCES, DISTURBANCES, VERDICTS } from './words.js';
 
 /** A file of a plan, its path relative to the folder of the plan. */
 export interface PlannedFile {
@@ -71,7 +71,7 @@ function changedFiles({ files }: ProposedFix): Option['changed'] {
     .map(({ file, before, after }) => ({ path: freePath(safePath(file), taken), file, before, after }));
 }
 
-/** Two names can come to the same path, or one to a folder of the other; on some file systems case does not count. */
+/** Two names can have the same path, or one to a folder of the other; on some file systems case does not count. */
 function freePath(path: string, taken: Set<string>): string {
   for (let number = 1; ; number += 1) {
     const free = number === 1 ? path : `${number}/${path}`;
@@ -98,7 +98,7 @@ function readme(diagnosis: Diagnosis, steps: readonly PlannedStep[]): string {
   const parts = [
     '# What to change',
     `${VERDICTS[diagnosis.verdict]}: ${escaped(diagnosis.headline)}`,
-    `Nothing has been changed. ${steps.length === 0 ? 'There is nothing to change.' : 'Take the steps in this order, look whether it is cured after each, and stop as soon as it is.'}`,
+    `Nothing has been changed. ${steps.length === 0 ? 'There is nothing to change.' : 'Take the steps in this order, check after each whether it is fixed, and stop as soon as it is.'}`,
     ...(steps.some(({ options }) => options.some(({ changed }) => changed.length > 0))
       ? [
           `Each step with files has a folder: \`${PATCH}\` for \`patch -p1\` or \`git apply\`, and below \`${PROPOSED}/\` the files as they would be. These are whole files, with whatever secrets the originals have: do not send them around. Two steps that change the same file start from the same original; take their patches then, not the files.`,
@@ -107,7 +107,7 @@ function readme(diagnosis: Diagnosis, steps: readonly PlannedStep[]): string {
     ...steps.map(stepText),
     ...(diagnosis.unknowns.length === 0
       ? []
-      : [`## What could not be told\n\n${bulletList(diagnosis.unknowns.map(escaped))}`]),
+      : [`## What could not be determined\n\n${bulletList(diagnosis.unknowns.map(escaped))}`]),
   ];
   return `${parts.join('\n\n')}\n`;
 }
@@ -131,7 +131,7 @@ function optionText({ folder, fix, changed }: Option): string {
     `What it disturbs: it ${DISTURBANCES[fix.disturbs]}.`,
     ...(changed.length === 0 ? [] : [`Files: ${patch} changes ${changed.map(nameText).join(', ')}.`]),
     ...(fix.commands.length === 0 ? [] : [`To do it:\n\n${fenced('sh', linesOf(fix.commands))}`]),
-    ...(fix.verify.length === 0 ? [] : [`To see that it is cured:\n\n${bulletList(fix.verify.map(code))}`]),
+    ...(fix.verify.length === 0 ? [] : [`To check that it is fixed:\n\n${bulletList(fix.verify.map(code))}`]),
     goBack(fix, changed.length > 0, patch),
   ];
   return parts.filter((part) => part !== '').join('\n\n');

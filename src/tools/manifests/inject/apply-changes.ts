@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'yaml';
+import { lineEndOf } from '../lines.js';
 import { readSourceFile, type SourceFile } from '../source-file.js';
 import { removeBlocks } from './blocks.js';
 import { type Change, mergeChanges } from './change.js';
-import { lineEndOf } from './lines.js';
 import { NodeIndex } from './node-index.js';
 import { InjectRefusal, refuseAt } from './refusal.js';
 import { renderYaml } from './render.js';

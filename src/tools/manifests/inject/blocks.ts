@@ -1,5 +1,5 @@
 import { Lexer } from 'yaml';
-import { lineEnd, lineStart, splitLines } from './lines.js';
+import { lineEnd, lineStart, splitLines } from '../lines.js';
 import { InjectRefusal } from './refusal.js';
 
 /** What every comment of ours begins with. */
@@ -74,7 +74,7 @@ function markLines(text: string): ReadonlyMap<number, string> {
   let offset = 0;
   let isScalar = false;
   for (const lexeme of new Lexer().lex(text)) {
-    // These stand for no character of the text: begin of a document, broken flow, begin of a scalar.
+    // These stand for no character of the text: beginning of a document, broken flow, beginning of a scalar.
     if (lexeme === '\u0002' || lexeme === '\u0018' || lexeme === '\u001f') {
       isScalar = lexeme === '\u001f';
       continue;

@@ -20,7 +20,7 @@ const NODE_IN_IMAGE = '/usr/local/bin/node';
 const PROGRAM_VOLUME = 'kv-accord';
 const COPY_FOLDER = '/program';
 
-/** How long a gate waits: a model may take long to load. `kv-accord` ends then, says why, and is started anew. */
+/** How long a gate waits: a model may take long to load. `kv-accord` ends then, says why, and restarts. */
 export const GATE_HOURS = 1;
 
 /** What the restricted Pod Security Standard asks for. */

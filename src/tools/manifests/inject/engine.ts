@@ -13,7 +13,7 @@ export interface Engine {
   /** Named only where the engine does not name its own. */
   readonly eventSource?: string;
   readonly replaySource?: string;
-  /** What a worker of Dynamo declares, which its system port does not tell. */
+  /** What a worker of Dynamo declares, which its system port does not report. */
   readonly tokensPerBlock?: number;
   readonly model?: string;
   /** As people call it, for messages. */

@@ -9,7 +9,7 @@ const STARTUP = { periodSeconds: 10, failureThreshold: 720 } as const;
 
 /**
  * The changes that put a container's program behind `kv-accord exec`, or why
- * that cannot be done in words that follow "…: ".
+ * that cannot be done in a text that follows "…: ".
  */
 export function execChanges(
   site: PodSite,

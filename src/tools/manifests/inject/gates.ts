@@ -15,7 +15,7 @@ export interface KnownWorkers {
   readonly served: readonly ServedWorkers[];
   /** Graphs that have a worker, by `graphKey`. */
   readonly graphs: ReadonlySet<string>;
-  /** Workers that tell no block size before a request has reached them. */
+  /** Workers that report no block size before a request has reached them. */
   readonly sizeless: readonly PodSite[];
 }
 
@@ -24,7 +24,7 @@ export function graphKey({ namespace, name }: PodSite): string {
   return `${namespace ?? ''}/${name}`;
 }
 
-/** Whether a frontend that is told nothing else waits for a worker. */
+/** Whether a frontend waits for a worker by default. */
 function isOneFleet(worker: PodSite, frontend: PodSite): boolean {
   const isGraph = frontend.kind === 'DynamoGraphDeployment';
   if (isGraph !== (worker.kind === 'DynamoGraphDeployment')) return false;
@@ -92,10 +92,10 @@ export class Gates {
       this.#draft.note(
         found,
         'advice',
-        'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec',
+        'dynamo.router uses DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec',
       );
     const isDynamo = role.launch?.isDynamo ?? site.kind === 'DynamoGraphDeployment';
-    // What Dynamo's frontend goes by is what workers declare: `exec` has that as its default.
+    // Dynamo's frontend uses what workers declare: `exec` has that as its default.
     const declared = isDynamo ? ['--frontend-uses=declared'] : [];
     const container = waitContainer([...fleet, ...gateArguments(options.transport), ...declared], options);
     return podChanges(site, [
@@ -117,7 +117,7 @@ export class Gates {
       this.#draft.note(
         found,
         'advice',
-        `its startup probe gives up after ${seconds} s, and the gate may hold it back for ${GATE_HOURS} h: give failureThreshold and periodSeconds that much, or the container is started anew all the while`,
+        `its startup probe gives up after ${seconds} s, and the gate may hold it back for ${GATE_HOURS} h: give failureThreshold and periodSeconds that much, or the container restarts again and again`,
       );
     const pod = podChanges(site, [
       { list: 'initContainers', items: [copyContainer(options)], at: 'first' },
@@ -126,7 +126,7 @@ export class Gates {
     return [...pod, ...wrapped];
   }
 
-  /** The arguments that say which workers a gate waits for; undefined when nothing does, which is told. */
+  /** The arguments that say which workers a gate waits for; undefined when nothing does, which is noted. */
   #fleetOf(found: Found): readonly string[] | undefined {
     const { site } = found;
     const { workers, minWorkers } = this.#options;
@@ -136,7 +136,7 @@ export class Gates {
       this.#draft.note(
         found,
         'left',
-        `left without a gate: what the block size of ${sizeless.map(siteName).join(', ')} is would show only with the first requests, which the gate would hold back; write it into the command`,
+        `left without a gate: what the block size of ${sizeless.map(siteName).join(', ')} is would show only with the first requests, which the gate would hold back; set it in the command`,
       );
       return undefined;
     }
@@ -165,7 +165,7 @@ export class Gates {
       this.#draft.note(
         found,
         'advice',
-        `how many workers there are is not in the manifests: the gate goes by ${sum}; say with --min-workers how many have to be there`,
+        `how many workers there are is not in the manifests: the gate assumes ${sum}; say with --min-workers how many have to be there`,
       );
     return [
       ...served.map(({ target }) => `--workers=${target}`),

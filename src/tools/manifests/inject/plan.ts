@@ -49,7 +49,7 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
     if (worker !== undefined) workers.push({ file, site, role: worker });
     if (frontend !== undefined) frontends.push({ file, site, role: frontend });
   }
-  // Workers first: frontends are told to wait for them.
+  // Workers first: frontends wait for them.
   const sidecars = new Sidecars(options, configMaps, draft);
   for (const found of workers) sidecars.add(found);
   const gates = new Gates(options, { served: sidecars.served, graphs, sizeless: sidecars.sizeless }, draft);

@@ -15,7 +15,7 @@ export interface SiteRole {
 export interface SiteRoles {
   readonly worker: SiteRole | undefined;
   readonly frontend: SiteRole | undefined;
-  /** A container of kv-accord that somebody put there. */
+  /** A container of kv-accord that is there already. */
   readonly own: ContainerSite | undefined;
 }
 

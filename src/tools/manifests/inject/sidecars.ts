@@ -36,7 +36,7 @@ export class Sidecars {
     return this.#served;
   }
 
-  /** Those whose sidecar has no block size to tell before the engine's first KV event. */
+  /** Those whose sidecar has no block size to report before the engine's first KV event. */
   get sizeless(): readonly PodSite[] {
     return this.#sizeless;
   }
@@ -62,7 +62,7 @@ export class Sidecars {
     for (const text of adviceFor(site, engine)) this.#draft.note(found, 'advice', text);
   }
 
-  /** Gives the pods of a worker a Service; false when that cannot be, which is told. */
+  /** Gives the pods of a worker a Service; false when that cannot be, which is noted. */
   #serve(found: Found): boolean {
     if (this.#options.workers.length > 0) return true;
     const { site } = found;
@@ -88,7 +88,7 @@ export class Sidecars {
   }
 }
 
-/** The system port of a Dynamo worker does not tell its block size. */
+/** The system port of a Dynamo worker does not report its block size. */
 function isSizeless({ kind, tokensPerBlock }: Engine): boolean {
   return kind === 'dynamo' && tokensPerBlock === undefined;
 }
@@ -101,7 +101,7 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
   const isDynamo = engine.kind === 'dynamo';
   return [
     isSizeless(engine)
-      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not tell it: write its flag (--block-size, --page-size, --kv-block-size)'
+      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not report it: write its flag (--block-size, --page-size, --kv-block-size)'
       : '',
     isDynamo && engine.url === 'auto'
       ? 'start the worker with DYN_SYSTEM_PORT: without it a Dynamo worker has no port to ask'

@@ -1,10 +1,10 @@
 import { isAlias, isCollection, isPair, isScalar, isSeq, type Node, type Pair, type YAMLMap } from 'yaml';
+import { beginsItsLine, columnOf, lineEnd, lineEndOf, lineStart, startAboveComments } from '../lines.js';
 import type { SourceFile } from '../source-file.js';
 import { applyEdits, type TextEdit } from '../text-edit.js';
 import { keyOf } from '../yaml-access.js';
 import { renderBlock } from './blocks.js';
 import type { Change } from './change.js';
-import { beginsItsLine, columnOf, lineEnd, lineEndOf, lineStart, startAboveComments } from './lines.js';
 import type { NodeIndex } from './node-index.js';
 import { refuseAt } from './refusal.js';
 import { renderFlow, renderYaml } from './render.js';

@@ -1,4 +1,4 @@
-import { applyEdits, type TextEdit } from '../text-edit.js';
+import { applyEdits, type TextEdit, touches } from '../text-edit.js';
 import type { Finding } from './finding.js';
 
 /** A file's text under the name that findings have for it. */
@@ -51,9 +51,4 @@ function applyFixes(
     applied,
     texts: texts.map(({ file, text }) => ({ file, text: applyEdits(text, edits.get(file) ?? []) })),
   };
-}
-
-/** Two insertions at the same place touch as well: which comes first would be chance. */
-function touches(a: TextEdit, b: TextEdit): boolean {
-  return a.start <= b.end && b.start <= a.end;
 }

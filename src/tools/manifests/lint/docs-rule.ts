@@ -6,5 +6,5 @@ export const DOCS_RULE: Rule = {
   severity: 'warning',
   summary: 'An example sets a block size and does not say that it must match the backend.',
   explanation:
-    'Whoever copies the example for a backend with another default (TensorRT-LLM cuts 32 tokens, vLLM 16) gets a router that finds no cached block. Requests still complete, and nothing tells.',
+    'Anyone who copies the example for a backend with another default (TensorRT-LLM uses a block size of 32, vLLM 16) gets a router that finds no cached block. Requests still complete, and nothing reports it.',
 };

@@ -10,7 +10,7 @@ export interface Rule {
   readonly severity: Severity;
   /** One line: what is wrong. */
   readonly summary: string;
-  /** What happens at run time, and why nothing tells. */
+  /** What happens at run time, and why nothing reports it. */
   readonly explanation: string;
 }
 
@@ -24,7 +24,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** How a finding can be mended by a change of text. */
+/** How a finding can be fixed by a change of text. */
 export interface Fix {
   /** What the change does: `Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend`. */
   readonly says: string;
@@ -41,7 +41,7 @@ export interface Finding extends Place {
   readonly message: string;
   /** What happens at run time here. */
   readonly consequence: string;
-  /** What to do, in words; there even when no `fix` can be written. */
+  /** What to do; there even when no `fix` can be written. */
   readonly advice: string;
   /** Absent where a person has to decide. */
   readonly fix?: Fix;

@@ -14,7 +14,7 @@ export function replaceNumber(setting: SettingValue, tokens: number, says: strin
   if (!span.isExact || written !== value || digits === undefined) {
     return undefined;
   }
-  // White space around it stays: a script with CRLF has it in the word.
+  // White space around it stays: a script with CRLF has it in the argument.
   const start = span.start + written.indexOf(digits);
   return {
     says,

@@ -85,7 +85,7 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
 const MAX_NAMES = 3;
 const MAX_NAMED = 20;
 
-/** Several workers in words, without repeating names. */
+/** Several workers for a message, without repeating names. */
 export function namesOf(workers: readonly WorkerFacts[]): string {
   const names = [...new Set(workers.slice(0, MAX_NAMED).map(({ launch }) => nameOf(launch)))];
   const more = names.length > MAX_NAMES || workers.length > MAX_NAMED ? ' and others' : '';

@@ -21,7 +21,7 @@ export function lintFiles(
   ];
 }
 
-/** Programs that the files start and that are known here: with none, nothing is held against anything. */
+/** Programs that the files start and that are known here: with none, nothing is compared. */
 export function countPrograms(
   files: readonly SourceFile[],
   shellFiles: readonly { readonly file: string; readonly text: string }[],

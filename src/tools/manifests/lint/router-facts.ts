@@ -30,7 +30,7 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
   };
 }
 
-/** Where a router is told to go without events. */
+/** Where a router is configured to run without events. */
 export function eventsOff(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
   const flag = switchOf(
     launch,

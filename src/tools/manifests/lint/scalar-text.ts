@@ -9,7 +9,7 @@ export interface InnerText {
   spanOf(start: number, end: number): Span;
 }
 
-/** Longest scalar whose characters are matched with the file's; of a longer one the start is told. */
+/** Longest scalar whose characters are matched with the file's; of a longer one only the start is located. */
 const MAX_MATCHED_LENGTH = 1024 * 1024;
 
 /** A YAML scalar as a text whose characters have places in the file. */

@@ -58,7 +58,7 @@ export function variableOf(launch: Launch, ...names: readonly string[]): Setting
   return undefined;
 }
 
-/** What a program goes by: its flag, else its variable. */
+/** What a program uses: its flag, else its variable. */
 export function settingOf(
   launch: Launch,
   flags: readonly string[],
@@ -78,7 +78,7 @@ export function numberOf(setting: SettingValue | undefined): number | undefined 
   return /^\d{1,9}$/.test(text) && Number(text) > 0 ? Number(text) : undefined;
 }
 
-/** Python's and Dynamo's words for no. */
+/** What Python and Dynamo take for no. */
 export function isFalse(text: string | undefined): boolean {
   return ['false', '0', 'no', 'off'].includes(text?.trim().toLowerCase() ?? '');
 }

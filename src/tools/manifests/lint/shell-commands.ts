@@ -16,7 +16,7 @@ const MAX_SCRIPT_LENGTH = 256 * 1024;
 /** Commands that are read of one script. */
 const MAX_COMMANDS = 2_000;
 
-/** Longest word that expansions may come to: the limit of Linux for one argument. */
+/** Longest word that expansions may produce: the limit of Linux for one argument. */
 const MAX_WORD_LENGTH = 128 * 1024;
 
 /** Statements whose commands run under a condition. */
@@ -40,7 +40,7 @@ const QUESTIONS: readonly string[] = [
 
 /** A word of a command as its program gets it. */
 export interface Word {
-  /** Undefined when it comes of something that only the run tells. */
+  /** Undefined when it depends on something that is known only at run time. */
   readonly value: string | undefined;
   readonly span: Span;
   /** Whether it may stand for any number of further arguments: `$EXTRA_ARGS`, `"$@"`. */
@@ -166,7 +166,7 @@ class ScriptReader {
     }
   }
 
-  /** A value that may have been set or not, as far as what follows can tell. */
+  /** A value that may have been set or not, as far as what follows is concerned. */
   #certain(word: Word): Word {
     return this.#uncertain > 0 ? { ...word, value: undefined } : word;
   }

@@ -23,7 +23,7 @@ export type Phase = 'aggregated' | 'prefill' | 'decode';
 /** What a worker's command and variables say about its blocks. */
 export interface WorkerFacts {
   readonly launch: Launch;
-  /** What the engine cuts; undefined when only the run tells. */
+  /** What the engine uses; undefined when it is known only at run time. */
   readonly engine: BlockSize | undefined;
   /** What it declares to Dynamo; undefined outside Dynamo, and where it is read from the engine. */
   readonly card: BlockSize | undefined;
@@ -31,7 +31,7 @@ export interface WorkerFacts {
   readonly size: BlockSize | undefined;
   /** Where prefix caching is switched off, if it is. */
   readonly noPrefixCaching: { readonly name: string; readonly span: Span } | undefined;
-  /** Whether it publishes KV events: undefined when it cannot be told. */
+  /** Whether it publishes KV events: undefined when it is not known. */
   readonly publishes: boolean | undefined;
   readonly phase: Phase;
   readonly model: string | undefined;
@@ -47,7 +47,7 @@ export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerF
     launch,
     engine,
     card,
-    // The engine cuts what it cuts: a card that differs is a fault of its own.
+    // The engine's number counts: a card that differs is a fault of its own.
     size: engine ?? card,
     noPrefixCaching,
     publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,

@@ -1,4 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
+import { lineStart } from '../lines.js';
 import type { TextEdit } from '../text-edit.js';
 import { keyOf } from '../yaml-access.js';
 
@@ -111,8 +112,4 @@ function insertLines(text: string, offset: number, lines: readonly string[]): Te
   return next === -1
     ? { start: at, end: at, text: lines.map((line) => `${eol}${line}`).join('') }
     : { start: at, end: at, text: lines.map((line) => `${line}${eol}`).join('') };
-}
-
-function lineStart(text: string, offset: number): number {
-  return text.lastIndexOf('\n', offset - 1) + 1;
 }

@@ -47,7 +47,7 @@ function pod(image: string, status: object = {}): Readonly<Record<string, unknow
 }
 
 describe('the pods of a namespace', () => {
-  it('tell their logs, and those that are not concerned are left alone', async () => {
+  it('give their logs, and those that are not concerned are left alone', async () => {
     const server = await start();
     server.put(PODS, 'frontend-0', pod('registry.example.com/dynamo-frontend:1.6.1'));
     server.put(PODS, 'database-0', pod('registry.example.com/postgres:16'));
@@ -57,11 +57,11 @@ describe('the pods of a namespace', () => {
       'cluster namespace inference: read',
       'log pod frontend-0, container main, log: read',
     ]);
-    expect(parts[1]?.logs).toMatchObject([{ lines: 1, decisions: { count: 1, told: 1 } }]);
+    expect(parts[1]?.logs).toMatchObject([{ lines: 1, decisions: { count: 1, reporting: 1 } }]);
     expect(server.requests.some(({ path }) => path.includes('secret'))).toBe(false);
   });
 
-  it('tell the begin and the end of a long log, and what was before a restart', async () => {
+  it('give the beginning and the end of a long log, and what was before a restart', async () => {
     const server = await start();
     const lastState = { terminated: { reason: 'OOMKilled', exitCode: 137 } };
     const containerStatuses = [{ name: 'main', restartCount: 3, lastState }];
@@ -83,7 +83,7 @@ describe('the pods of a namespace', () => {
     expect(asked[2]).toMatchObject({ previous: 'true', tailLines: '500' });
   });
 
-  it('are told of with the events that explain something', async () => {
+  it('are reported with the events that explain something', async () => {
     const server = await start();
     server.put(PODS, 'worker-0', pod('vllm'));
     const involvedObject = { name: 'worker-0' };
@@ -96,7 +96,7 @@ describe('the pods of a namespace', () => {
     );
   });
 
-  it('whose logs may not be read are told with the rule that would allow it', async () => {
+  it('whose logs may not be read are reported with the rule that would allow it', async () => {
     const server = await start();
     server.put(PODS, 'worker-0', pod('vllm'));
     serveLogs(server, (_, response) => {
@@ -111,7 +111,7 @@ describe('the pods of a namespace', () => {
     expect(log?.source.detail).toContain('resources: ["pods/log"]');
   });
 
-  it('that may not be listed are told', async () => {
+  it('that may not be listed are reported', async () => {
     const server = await start();
     server.intercept = (_, response) => {
       response.writeHead(403).end('{}');
@@ -122,7 +122,7 @@ describe('the pods of a namespace', () => {
     expect(parts[0]?.source).toMatchObject({ kind: 'cluster', status: 'not_read' });
   });
 
-  it('that answer nonsense are told as no pods', async () => {
+  it('that answer nonsense are reported as no pods', async () => {
     const server = await start();
     server.put(PODS, 'a', { spec: 7, status: [] });
     server.put(PODS, 'b', { spec: { containers: [null, { name: 3 }, { name: 'c', args: 'x' }] } });

@@ -49,7 +49,7 @@ kv_cache_config:
     ]);
   });
 
-  it('that cannot be read is told in words', async () => {
+  it('that cannot be read is reported', async () => {
     expect((await read('a: [')).detail).toMatch(/^cannot be read: /);
     expect((await read('- 1')).detail).toMatch(/is no YAML or JSON object/);
     expect((await read('log_level: info')).detail).toMatch(/has no setting of vLLM, SGLang or TensorRT-LLM/);

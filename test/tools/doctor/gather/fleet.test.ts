@@ -7,7 +7,7 @@ import { makeWireReport } from '../../../support/reports.js';
 const ADDRESS = '10.0.0.1:50060';
 
 describe('a live fleet', () => {
-  it('tells which worker keeps no prefix cache', () => {
+  it('reports which worker keeps no prefix cache', () => {
     const report = makeWireReport('a');
     report.capacity = Capacity.fromPartial({ ...report.capacity, prefixCaching: false });
     expect(sidecarPart(ADDRESS, report).settings).toContainEqual(
@@ -18,7 +18,7 @@ describe('a live fleet', () => {
     );
   });
 
-  it('tells its agreement, its members and the sizes of their reports', () => {
+  it('reports its agreement, its members and the sizes of their reports', () => {
     const agreement = Agreement.create({
       group: 'tiny',
       state: AgreementState.CONFLICT,

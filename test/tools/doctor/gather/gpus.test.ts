@@ -38,7 +38,7 @@ describe('the memory of GPUs', () => {
     ]);
   });
 
-  it('that is not told is told', async () => {
+  it('that is not reported is named', async () => {
     const details = [
       await gatherGpus(folder.write('a', 'index, name, memory.total [MiB]\n0, x, [N/A]\n'), modules),
       await gatherGpus(folder.write('b', ''), modules),

@@ -39,7 +39,7 @@ ${more}`;
 }
 
 describe('manifests', () => {
-  it('of the investigation tell each side, and which defaults apply', () => {
+  it('of the investigation show each side, and which defaults apply', () => {
     const path = '../../../fixtures/doctor/investigation/deploy/graph.yaml';
     const part = partOf(readFileSync(new URL(path, import.meta.url), 'utf8'));
     expect(part.source).toMatchObject({ status: 'read', detail: '1 file, 1 fleet of 2 programs, 1 finding' });
@@ -67,11 +67,11 @@ describe('manifests', () => {
       text: 'no block size is set: 32 is the default of trtllm',
     });
     // What is in the environment of a worker is nobody's business but its own.
-    const { manifests: _, findings: __, ...told } = part;
-    expect(JSON.stringify(told)).not.toContain('hf_not-a-real-token');
+    const { manifests: _, findings: __, ...rest } = part;
+    expect(JSON.stringify(rest)).not.toContain('hf_not-a-real-token');
   });
 
-  it("give no size to a frontend that goes by its workers' cards", () => {
+  it("give no size to a frontend that uses its workers' cards", () => {
     const env = '          env: [{name: DYN_KV_CACHE_BLOCK_SIZE, value: "16"}]\n';
     const rust = partOf(deployment('front', 'python3 -m dynamo.frontend --router-mode kv', env));
     expect(sizesOf(rust)).toEqual([]);
@@ -81,7 +81,7 @@ describe('manifests', () => {
     expect(settingsOf(chat, 'frontend')).toMatchObject({ dynamo_version: '1.1.0', chat_processor: 'vllm' });
   });
 
-  it('tell the default of a router of its own, and the number of an indexer', () => {
+  it('show the default of a router of its own, and the number of an indexer', () => {
     const part = partOf(
       deployment('router', 'python3 -m dynamo.router --endpoint a.b.c'),
       deployment('indexer', 'python3 -m dynamo.indexer --block-size 64'),
@@ -92,7 +92,7 @@ describe('manifests', () => {
     ]);
   });
 
-  it('tell what engines are started with', () => {
+  it('show what engines are started with', () => {
     const command =
       'vllm serve m --block-size 32 -tp 8 --gpu_memory_utilization=0.92 --max-num-seqs 256 --no-enable-prefix-caching';
     const part = partOf(deployment('vllm', command, '          env: [{name: PYTHONHASHSEED, value: "0"}]\n'));
@@ -108,7 +108,7 @@ describe('manifests', () => {
     });
   });
 
-  it("tell TensorRT-LLM's YAML out of a ConfigMap", () => {
+  it("show TensorRT-LLM's YAML out of a ConfigMap", () => {
     const config = `
 apiVersion: v1
 kind: ConfigMap
@@ -135,7 +135,7 @@ data:
     });
   });
 
-  it('that start nothing, or are broken, are told', () => {
+  it('that start nothing, or are broken, are reported', () => {
     expect(partOf('kind: Service\n').source).toMatchObject({
       status: 'not_read',
       detail: 'starts no frontend, router, indexer or engine that is known here',

@@ -64,7 +64,7 @@ describe('a page of metrics', () => {
     ['a folder', () => folder.path, /is not a plain file/],
     ['damaged gzip', () => folder.write('x.gz', gzipSync(PAGE).subarray(0, 20)), /is damaged gzip/],
     ['something that is no text', () => folder.write('x', Buffer.from([1, 0, 2])), /is no text/],
-  ])('that is %s is told in words', async (_what, place, words) => {
+  ])('that is %s is reported', async (_what, place, words) => {
     const base = await serve(({ url = '' }, response) => {
       const status = Number(url.slice(1)) || 200;
       if (url === '/silent') return;
@@ -86,7 +86,7 @@ describe('an engine by HTTP', () => {
   const info =
     '{"page_size":32,"tp_size":2,"mem_fraction_static":0.8,"disable_radix_cache":true,"api_key":"k"}';
 
-  it('tells its metrics and what it was started with', async () => {
+  it('reports its metrics and what it was started with', async () => {
     const base = await serve(({ url }, response) => {
       if (url === '/v1/models') response.end('{"data":[{"id":"tiny","owned_by":"sglang"}]}');
       else if (url === '/metrics') response.end('sglang:page_size{engine_type="unified"} 32\n');
@@ -135,13 +135,13 @@ describe('an engine by HTTP', () => {
     expect(asked).not.toContain('/metrics');
   });
 
-  it('that is not there is told', async () => {
+  it('that is not there is reported', async () => {
     const { source } = await gatherEngine('http://127.0.0.1:1', modules);
     expect(source).toMatchObject({ kind: 'engine', status: 'not_read' });
     expect(source.detail).toContain('ECONNREFUSED');
   });
 
-  it('that answers nonsense everywhere is told', async () => {
+  it('that answers nonsense everywhere is reported', async () => {
     const base = await serve((_, response) => response.end('{"owned_by":'));
     expect((await gatherEngine(base, modules)).source).toMatchObject({ kind: 'engine', status: 'not_read' });
   });

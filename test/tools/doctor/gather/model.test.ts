@@ -51,7 +51,7 @@ describe('a model', () => {
     expect(readModelShape('c', JSON.stringify({ ...CONFIG, layer_types }))).toMatchObject({ layers: 6 });
   });
 
-  it('is told of in words when it cannot be read', async () => {
+  it('is reported when it cannot be read', async () => {
     const reasons = await Promise.all(
       [
         folder.write('a.json', '{"model_type":'),
@@ -83,7 +83,7 @@ describe('a config.json of anybody', () => {
     fc.constantFrom('llama', 'gemma2'),
   );
 
-  it('gives numbers that can be counted with, or words', () => {
+  it('gives numbers that can be counted with, or a reason', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...keys, ...more), value), (config) => {
         const shape = readModelShape('config.json', JSON.stringify(config));

@@ -12,7 +12,7 @@ function thrownBy(run: () => unknown): unknown {
 }
 
 describe('a source that gave nothing', () => {
-  it('is told with what hindered it', () => {
+  it('is reported with the reason', () => {
     const missing = Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT' });
     expect(notRead('log', 'a.log', missing).source).toEqual({
       kind: 'log',

@@ -38,7 +38,7 @@ describe('the search for needles', () => {
     expect(search.found).toEqual([]);
   });
 
-  it('refuses needles that are too short to be told apart', () => {
+  it('refuses needles that are too short to be distinguished', () => {
     expect(() => new NeedleSearch(['ab'])).toThrow(RangeError);
   });
 

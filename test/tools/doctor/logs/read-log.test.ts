@@ -79,7 +79,7 @@ describe('reading a log', () => {
     });
   });
 
-  it('cuts lines that are too long, looks at their begin alone, and says so', async () => {
+  it('shortens lines that are too long, looks at their beginning alone, and says so', async () => {
     const long = `${PARENT} ${'x'.repeat(2_000_000)} Block not published\n`;
     const { signals, cutLines, lines, notes } = await summaryOf(`${long}${PARENT}\n`);
     expect([lines, cutLines]).toEqual([2, 1]);
@@ -230,7 +230,7 @@ describe('reading compressed logs', () => {
 });
 
 describe('reading a source', () => {
-  it('tells how far it is, in bytes of the source', async () => {
+  it('reports how far it is, in bytes of the source', async () => {
     const log = gzipSync(`${PARENT}\n`.repeat(1_000));
     const told: [number, number | undefined][] = [];
     await summaryOf(log, { pieceBytes: 100, onProgress: (...progress) => told.push(progress) });
@@ -238,7 +238,7 @@ describe('reading a source', () => {
     expect(told.at(-1)).toEqual([log.length, log.length]);
   });
 
-  it('stops at once when it is told to, even while it waits, with what it has', async () => {
+  it('stops immediately when it is asked to, even while it waits, with what it has', async () => {
     const stop = new AbortController();
     const more = new AbortController();
     let isClosed = false;

@@ -142,7 +142,7 @@ describe('what a token takes', () => {
     expect(steps[0]?.expression).toBe('61 layers x 576 latent values x 2 bytes');
   });
 
-  it('is told of layers with a window apart from the others', () => {
+  it('counts layers with a window apart from the others', () => {
     const { bytesPerToken, steps } = memoryOf(GEMMA3_27B);
     expect(bytesPerToken).toBe(62 * 2 * 16 * 128 * 2);
     expect(steps.map(({ expression }) => expression).slice(0, 2)).toEqual([
@@ -153,14 +153,14 @@ describe('what a token takes', () => {
 });
 
 describe('what a cache holds', () => {
-  it('goes by the number of blocks that the engine tells', () => {
+  it('uses the number of blocks that the engine reports', () => {
     const settings = { total_kv_blocks: 10_000, free_gpu_memory_fraction: 0.9 };
     const memory = memoryOf(LLAMA_8B, [{ settings }], 81_559);
     expect(memory.capacityTokens).toBe(320_000);
     expect(memory.budgetBytes).toBe(10_000 * 4 * MIB);
   });
 
-  it('goes by the tokens that SGLang tells', () => {
+  it('uses the tokens that SGLang reports', () => {
     expect(memoryOf(LLAMA_8B, [{ settings: { kv_cache_tokens: 123_456 } }]).capacityTokens).toBe(123_456);
   });
 
@@ -210,7 +210,7 @@ describe('against what is asked of it', () => {
     expect(memory.largestBatch).toBe(Math.floor(160_000 / 8_192));
   });
 
-  it('tells workers of the same numbers once, and others apart', () => {
+  it('reports workers of the same numbers once, and others apart', () => {
     const settings = { tensor_parallel_size: 1, total_kv_blocks: 100 };
     const evidence = evidenceOf(LLAMA_8B, [
       { who: 'a', settings },

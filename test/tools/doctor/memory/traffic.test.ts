@@ -9,7 +9,7 @@ import { decisionsOf, logOf } from '../support/evidence.js';
 const source = { kind: 'log', name: 'x', status: 'read', detail: '' } as const;
 
 describe('what goes through a fleet', () => {
-  it("is told by a frontend's metrics", () => {
+  it("is read from a frontend's metrics", () => {
     const path = '../../../fixtures/doctor-metrics/dynamo-1.6.1.frontend.agree-32-32.txt';
     const text = readFileSync(new URL(path, import.meta.url), 'utf8');
     const { sequenceTokens, newTokensPerSecond, workers } = trafficOf(
@@ -20,7 +20,7 @@ describe('what goes through a fleet', () => {
     expect(workers).toBe(2);
   });
 
-  it('is told by decisions, and says how long an idle prefix stays', () => {
+  it('is read from decisions, and says how long an idle prefix stays', () => {
     const decisions = decisionsOf({ promptTokens: 1_000_000, engineCachedTokens: 400_000 });
     const log = logOf([], { decisions, firstMs: 0, lastMs: 100_000 });
     const origin = { place: 'x', text: '' };
@@ -54,7 +54,7 @@ describe('what goes through a fleet', () => {
     );
   });
 
-  it('is not known where nobody tells it', () => {
+  it('is not known where nothing reports it', () => {
     const nothing = { sequenceTokens: undefined, newTokensPerSecond: undefined, workers: undefined };
     expect(trafficOf(joinEvidence([{ source }]))).toEqual(nothing);
     const short = logOf([], { decisions: decisionsOf({ promptTokens: 5 }), firstMs: 7, lastMs: 7 });

@@ -20,7 +20,7 @@ function settingsOf(text: string): Readonly<Record<string, string>> {
 }
 
 describe('the page of', () => {
-  it("Dynamo's frontend tells the size that its router goes by", () => {
+  it("Dynamo's frontend reports the size that its router uses", () => {
     const text = recording('doctor-metrics/dynamo-1.6.1.frontend.card-16-engine-32.txt');
     const { page } = readMetricsPage('page', text);
     expect(page.program).toBe('dynamo-frontend');
@@ -32,7 +32,7 @@ describe('the page of', () => {
     expect(sumOf(page, applied, { event_type: 'stored', status: 'ok' })).toBe(48);
   });
 
-  it("Dynamo's worker tells the events that it dropped", () => {
+  it("Dynamo's worker reports the events that it dropped", () => {
     const text = recording('doctor-metrics/dynamo-1.6.1.worker.card-16-engine-32.txt');
     const { page } = readMetricsPage('page', text);
     expect(page.program).toBe('dynamo-worker');
@@ -43,7 +43,7 @@ describe('the page of', () => {
     expect(readMetricsPage('page', mocker).page.program).toBe('dynamo-worker');
   });
 
-  it("Dynamo's indexer tells what it applied", () => {
+  it("Dynamo's indexer reports what it applied", () => {
     const text = recording('doctor-metrics/dynamo-1.6.1.indexer.block-16-engine-32.txt');
     const { page } = readMetricsPage('page', text);
     expect(page.program).toBe('dynamo-indexer');
@@ -51,7 +51,7 @@ describe('the page of', () => {
     expect(sumOf(page, name, { status: 'parent_block_not_found' })).toBeGreaterThan(0);
   });
 
-  it('vLLM tells its whole cache', () => {
+  it('vLLM reports its whole cache', () => {
     const text = recording('engines/vllm-0.32.0/metrics.b32.txt');
     expect(readMetricsPage('page', text).page.program).toBe('vllm');
     expect(sizesOf(text)).toEqual(['worker page 32 in_use']);
@@ -65,7 +65,7 @@ describe('the page of', () => {
     });
   });
 
-  it('an older vLLM tells its size where nothing speaks against it, and a hybrid one does not', () => {
+  it('an older vLLM reports its size where nothing speaks against it, and a hybrid one does not', () => {
     expect(sizesOf(recording('engines/vllm-public-reports/metrics.before-effective-label.txt'))).toEqual([
       'worker page 16 in_use',
     ]);
@@ -74,7 +74,7 @@ describe('the page of', () => {
     expect(sizesOf(hybrid)).toEqual([]);
   });
 
-  it('SGLang tells its page, before 0.5.11 in labels', () => {
+  it('SGLang reports its page, before 0.5.11 in labels', () => {
     const text = recording('engines/sglang-0.5.23/metrics.p32.txt');
     expect(readMetricsPage('page', text).page.program).toBe('sglang');
     expect(sizesOf(text)).toEqual(['worker page 32 in_use']);
@@ -82,21 +82,21 @@ describe('the page of', () => {
     expect(sizesOf(older)).toHaveLength(1);
   });
 
-  it('TensorRT-LLM tells its block, which is none while the gauge is 0', () => {
+  it('TensorRT-LLM reports its block, which is none while the gauge is 0', () => {
     const text = recording('engines/trtllm-public-reports/prometheus-metrics.txt');
     expect(readMetricsPage('page', text).page.program).toBe('trtllm');
     expect(sizesOf(text)).toEqual(['worker page 64 in_use']);
     expect(sizesOf('trtllm_kv_cache_tokens_per_block 0\n')).toEqual([]);
   });
 
-  it('kv-accord tells what was agreed, and what a sidecar reports', () => {
+  it('kv-accord reports what was agreed, and what a sidecar reports', () => {
     const aggregator = 'kv_accord_agreed_tokens_per_block{group="tiny"} 32\n';
     expect(readMetricsPage('page', aggregator).page.program).toBe('kv-accord');
     expect(sizesOf(aggregator)).toEqual(['router tiny 32 in_use']);
     expect(sizesOf('kv_accord_tokens_per_block 16\n')).toEqual(['worker page 16 in_use']);
   });
 
-  it('DCGM tells the memory of GPUs', () => {
+  it('DCGM reports the memory of GPUs', () => {
     const labels = 'gpu="3",UUID="GPU-1",modelName="NVIDIA H100 80GB HBM3",pod="vllm-0"';
     const text = `DCGM_FI_DEV_FB_FREE{${labels}} 7000\nDCGM_FI_DEV_FB_USED{${labels}} 74000\nDCGM_FI_DEV_FB_RESERVED{${labels}} 559\n`;
     const { page, gpus } = readMetricsPage('page', text);

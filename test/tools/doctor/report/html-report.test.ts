@@ -70,16 +70,16 @@ it('is one page that needs nothing but itself', () => {
   expect([...asItIs.attributes].filter((attribute) => !ATTRIBUTES.has(attribute))).toEqual([]);
 });
 
-it('has a plot of each kind, each with words for who cannot see it, and its numbers', () => {
+it('has a plot of each kind, each with a text for readers who cannot see it, and its numbers', () => {
   const text = renderReport(mismatch(), mismatchEvidence(), page);
-  for (const told of [
+  for (const label of [
     'Tokens per block on every side: frontend Frontend: 16; worker worker-0, worker-1: 32',
     'Decisions per worker: 7702713015953616 644, 4467334888485367 560',
     'One GPU of worker-0: weights and everything else 56 GiB, KV blocks of running sequences (167% of all) 24 GiB',
     'Parent block not found: at most 97 in 10 s',
     'Cached blocks per decision: at most 0.0',
   ])
-    expect(text).toContain(`role="img" aria-label="${told}`);
+    expect(text).toContain(`role="img" aria-label="${label}`);
   const { tags } = asItIs;
   expect(tags.filter((tag) => tag === 'title')).toHaveLength(tags.filter((tag) => tag === 'svg').length + 1);
   expect(tags.filter((tag) => tag === 'table').length).toBeGreaterThan(5);

@@ -7,7 +7,7 @@ import { hostileText, speakingOnly } from '../support/hostile.js';
 
 const json = reportOptions({ format: 'json' });
 
-it('tells programs the same, in snake_case', () => {
+it('gives programs the same, in snake_case', () => {
   const report = JSON.parse(renderReport(mismatch(), mismatchEvidence(), json));
   expect(report).toMatchObject({
     report_version: 1,
@@ -54,6 +54,15 @@ it('tells programs the same, in snake_case', () => {
       ],
     },
   });
+});
+
+it('keeps every byte of a report that was recorded', async () => {
+  await expect(renderReport(mismatch(), mismatchEvidence(), json)).toMatchFileSnapshot(
+    '../../../fixtures/doctor-report/mismatch.json',
+  );
+  await expect(renderReport(healthy(), joinEvidence([]), json)).toMatchFileSnapshot(
+    '../../../fixtures/doctor-report/healthy.json',
+  );
 });
 
 it('has the same names whatever was seen', () => {

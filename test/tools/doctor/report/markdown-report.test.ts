@@ -16,10 +16,10 @@ function headingsOf(text: string): number {
   return kindsOf(fromMarkdown(text)).filter((kind) => kind === 'heading').length;
 }
 
-it('tells a ticket the same, with tables and diffs', () => {
+it('gives a ticket the same, with tables and diffs', () => {
   const text = renderReport(mismatch(), mismatchEvidence(), markdown);
   for (const part of [
-    '# FINDING: the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of 32\n\nConfidence: certain',
+    '# FINDING: the frontend uses a block size of 16 tokens, and 2 workers use 32\n\nConfidence: certain',
     '**Do this:** Set DYN\\_KV\\_CACHE\\_BLOCK\\_SIZE=32 on the frontend',
     '| worker | worker-0, worker-1 | 32 | seen in events | worker-0.log:1204 and 1 more |',
     '```diff\n--- a/deploy/graph.yaml\n',

@@ -41,7 +41,7 @@ it('shortens a change to the lines that come and go', () => {
   expect(changedLines(diff, 2)).toEqual({ lines: ['-b', '+x'], more: 1 });
 });
 
-it('tells a place without its credentials', () => {
+it('shows a place without its credentials', () => {
   expect(placeText({ place: 'http://me:hunter2@host/metrics', text: '' })).toBe(
     'http://[masked]@host/metrics',
   );

@@ -15,7 +15,7 @@ it('answers on one screen: what is wrong, what to do, why, and how things stand'
 
 it('says of a healthy fleet that it is', () => {
   expect(renderReport(healthy(), joinEvidence([]), reportOptions())).toBe(
-    `HEALTHY: frontend and 2 workers cut blocks of 32 tokens, and the router finds what engines have
+    `HEALTHY: frontend and 2 workers use a block size of 32 tokens, and the router finds what engines have
 
 Do this  Nothing has to be done
 
@@ -24,7 +24,7 @@ Read     nothing
   );
 });
 
-it('says what it could not tell', () => {
+it('says what it could not determine', () => {
   const text = renderReport(
     { ...healthy(), verdict: 'unknown', headline: 'no block size was seen', unknowns: ['It needs a log.'] },
     joinEvidence([]),
@@ -54,12 +54,12 @@ it('colours only where that is asked for, and nothing else changes', () => {
   expect(text.replace(/\u001b\[\d+m/g, '')).toBe(SCREEN);
 });
 
-it('tells everything when it is asked to', () => {
+it('shows everything when it is asked to', () => {
   const text = renderReport(mismatch(), mismatchEvidence(), reportOptions({ isVerbose: true }));
   for (const part of [
     '── Cause 1: block_size_mismatch',
     '── Cause 2: cache_churn',
-    'Speaks against it',
+    'Evidence against it',
     'Fix 2: Set --kv-block-size 16 on the workers',
     '  +        - name: DYN_KV_CACHE_BLOCK_SIZE',
     '  $ kubectl apply -f deploy/graph.yaml',
@@ -77,7 +77,7 @@ it('keeps secrets to itself', () => {
   expect(text).not.toMatch(/hunter2|correct-horse|secret-of-an-edit/);
 });
 
-it('lets nothing of others reach the terminal but printable words', () => {
+it('lets nothing of others reach the terminal but printable text', () => {
   fc.assert(
     fc.property(hostileText, (hostile) => {
       const text = renderReport(
@@ -90,9 +90,8 @@ it('lets nothing of others reach the terminal but printable words', () => {
   );
 });
 
-const SCREEN = `FINDING (certain): the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of
-32
-Also: cache_churn (possible); --verbose tells of them
+const SCREEN = `FINDING (certain): the frontend uses a block size of 16 tokens, and 2 workers use 32
+Also: cache_churn (possible); details with --verbose
 
 Do this  Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend
          restarts the frontend, changes 1 file: deploy/graph.yaml

@@ -27,7 +27,7 @@ it('has patches that apply, and come to the proposed files', () => {
   );
 });
 
-it('tells the steps in their order: what each disturbs, how to see it cured, how to go back', () => {
+it('lists the steps in their order: what each disturbs, how to check it, how to go back', () => {
   expect(writePlan(mismatch())[0]?.text).toBe(README);
 });
 
@@ -68,15 +68,15 @@ it('stays in its folder, and no file takes the place of another, whatever files 
 
 const README = `# What to change
 
-FINDING: the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of 32
+FINDING: the frontend uses a block size of 16 tokens, and 2 workers use 32
 
-Nothing has been changed. Take the steps in this order, look whether it is cured after each, and stop as soon as it is.
+Nothing has been changed. Take the steps in this order, check after each whether it is fixed, and stop as soon as it is.
 
 Each step with files has a folder: \`change.patch\` for \`patch -p1\` or \`git apply\`, and below \`proposed/\` the files as they would be. These are whole files, with whatever secrets the originals have: do not send them around. Two steps that change the same file start from the same original; take their patches then, not the files.
 
 ## Step 1: Set DYN\\_KV\\_CACHE\\_BLOCK\\_SIZE=32 on the frontend
 
-Against \`block_size_mismatch\` (certain, the numbers themselves contradict each other): the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of 32.
+Against \`block_size_mismatch\` (certain, the numbers themselves contradict each other): the frontend uses a block size of 16 tokens, and 2 workers use 32.
 
 The workers keep what they have cached.
 
@@ -90,7 +90,7 @@ To do it:
 kubectl apply -f deploy/graph.yaml
 \`\`\`
 
-To see that it is cured:
+To check that it is fixed:
 
 - \`kubectl logs frontend | grep "cached blocks": more than 0 from the second turn on\`
 
@@ -98,7 +98,7 @@ To go back: undo the patch (\`patch -R -p1\` with \`1-block-size-mismatch/change
 
 ### Or: Set --kv-block-size 16 on the workers
 
-TensorRT-LLM works with blocks of 16 too, but every worker begins with an empty cache.
+TensorRT-LLM takes a block size of 16 too, but every worker begins with an empty cache.
 
 What it disturbs: it restarts all workers.
 
@@ -108,7 +108,7 @@ To do it:
 kubectl rollout restart deployment/worker
 \`\`\`
 
-To see that it is cured:
+To check that it is fixed:
 
 - \`kv-accord doctor --kube inference\`
 
@@ -128,8 +128,8 @@ Files: \`2-cache-churn/change.patch\` changes \`engine/config.yaml\` (your \`../
 
 To go back: undo the patch (\`patch -R -p1\` with \`2-cache-churn/change.patch\`) and apply the files. That restarts one worker at a time again.
 
-## What could not be told
+## What could not be determined
 
 - How many tokens engines really had cached: their /metrics was not given (--metrics URL).
-- How many follow-ups there are: no log tells of conversations.
+- How many follow-ups there are: no log reports conversations.
 `;

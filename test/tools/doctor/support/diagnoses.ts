@@ -44,13 +44,13 @@ export function mismatch(): Diagnosis {
   };
   return {
     verdict: 'findings',
-    headline: 'the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of 32',
+    headline: 'the frontend uses a block size of 16 tokens, and 2 workers use 32',
     advice: 'Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend',
     assessments: [
       {
         cause: 'block_size_mismatch',
         confidence: 'certain',
-        headline: 'the frontend cuts prompts into blocks of 16 tokens, and 2 workers cache blocks of 32',
+        headline: 'the frontend uses a block size of 16 tokens, and 2 workers use 32',
         explanation:
           'The worker drops every block that has not the size of its card, and says so three times. What is left points to parents that the router has never seen.',
         cluesFor: [
@@ -82,7 +82,7 @@ export function mismatch(): Diagnosis {
           },
           {
             says: 'Set --kv-block-size 16 on the workers',
-            why: 'TensorRT-LLM works with blocks of 16 too, but every worker begins with an empty cache.',
+            why: 'TensorRT-LLM takes a block size of 16 too, but every worker begins with an empty cache.',
             disturbs: 'all_workers',
             files: [],
             commands: ['kubectl rollout restart deployment/worker'],
@@ -113,7 +113,7 @@ export function mismatch(): Diagnosis {
     ],
     unknowns: [
       'How many tokens engines really had cached: their /metrics was not given (--metrics URL).',
-      'How many follow-ups there are: no log tells of conversations.',
+      'How many follow-ups there are: no log reports conversations.',
     ],
     routing: {
       decisions: 1_204,
@@ -156,7 +156,7 @@ export function mismatch(): Diagnosis {
   };
 }
 
-/** What `mismatch` was told from. */
+/** What `mismatch` is made from. */
 export function mismatchEvidence(): Evidence {
   const origin = { place: 'deploy/graph.yaml:5:7', text: 'envs:' };
   return joinEvidence([
@@ -267,7 +267,7 @@ function frontendLog(): LogSummary {
     signals: new Map([signal('parent_block_not_found', 1), signal('block_to_remove_not_found', 0.9)]),
     decisions: {
       count: 1_204,
-      told: 1_204,
+      reporting: 1_204,
       withoutCache: 1_204,
       cachedBlocks: 0,
       largestTreeSize: 0,
@@ -294,7 +294,7 @@ function frontendLog(): LogSummary {
 export function healthy(): Diagnosis {
   return {
     verdict: 'healthy',
-    headline: 'frontend and 2 workers cut blocks of 32 tokens, and the router finds what engines have',
+    headline: 'frontend and 2 workers use a block size of 32 tokens, and the router finds what engines have',
     advice: 'Nothing has to be done',
     assessments: [],
     unknowns: [],

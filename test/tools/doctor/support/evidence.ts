@@ -97,7 +97,7 @@ export function tallyOf(signal: Signal, count: number, changes: Partial<SignalTa
 export function decisionsOf(changes: Partial<DecisionTally> = {}): DecisionTally {
   return {
     count: 40,
-    told: 40,
+    reporting: 40,
     withoutCache: 40,
     cachedBlocks: 0,
     largestTreeSize: undefined,

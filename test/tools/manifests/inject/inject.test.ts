@@ -193,7 +193,7 @@ describe('the sidecar', () => {
     expect(spec.template.spec.initContainers[0].args).toContain(argument);
   });
 
-  it('declares for a Dynamo worker what its system port does not tell', () => {
+  it('declares for a Dynamo worker what its system port does not report', () => {
     const [graph] = objects(injected(fixture('graph-v1beta1.yaml')));
     const [, decode, prefill] = graph.spec.components;
     expect(decode.podTemplate.spec.initContainers[0].args).toEqual([
@@ -286,7 +286,7 @@ describe('the gate', () => {
     ]);
   });
 
-  it('goes by the service account that the graph names itself', () => {
+  it('uses the service account that the graph names itself', () => {
     const [, , binding] = objects(
       injected(fixture('graph-v1beta1-native-engine.yaml'), { namespace: 'chat' }),
     );
@@ -355,7 +355,7 @@ describe('the gate', () => {
     expect([...main.command.slice(-2), ...main.args]).toEqual(['--', 'python3', '-m', 'dynamo.frontend']);
   });
 
-  it('is left out before workers whose size only requests would show, unless it is told for whom to wait', () => {
+  it('is left out before workers whose size only requests would show, unless an option says for which workers to wait', () => {
     const graph = fixture('graph-v1beta1.yaml').replaceAll('--page-size', '--tp-size');
     const note = 'left without a gate: what the block size of split/decode';
     const isTold = expect.stringContaining(note);
@@ -370,7 +370,7 @@ describe('the gate', () => {
     expect(notesOf(SET)).toContainEqual(expect.stringContaining('gate (wait)'));
   });
 
-  it('takes the targets and the number that it is told', () => {
+  it('takes the targets and the number that it is given', () => {
     const options = { workers: ['k8s:///all:50061'], gate: 'exec' } as const;
     const [, frontend, ...rest] = objects(injected(SET, options));
     expect(frontend.spec.template.spec.containers[0].command).toEqual(
@@ -397,7 +397,7 @@ describe('the gate', () => {
 
   it('says what an init container cannot do for a router of its own', () => {
     const note =
-      'dynamo.router goes by DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec';
+      'dynamo.router uses DYN_ROUTER_BLOCK_SIZE, which an init container cannot set: take --gate exec';
     expect(notesOf(fixture('sets.yaml'))).toContainEqual(expect.stringContaining(note));
     expect(notesOf(fixture('sets.yaml'), { gate: 'exec' })).not.toContainEqual(expect.stringContaining(note));
   });
@@ -493,7 +493,7 @@ describe('what is left alone, and said so', () => {
     expect(notesOf(text)).toContainEqual(expect.stringContaining(words));
   });
 
-  it('takes names where commands show nothing, and tells of those that are nowhere', () => {
+  it('takes names where commands show nothing, and reports those that are nowhere', () => {
     const text = `${deployment('engine', 'args: [serve]')}---\n${deployment('front', 'args: [x]')}`;
     expect(inject(text).notes).toEqual([]);
     const { notes, unknownNames } = inject(text, {

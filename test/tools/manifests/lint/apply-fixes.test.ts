@@ -47,7 +47,7 @@ describe('fixing all that can be fixed', () => {
     expect(fixed.findings).toEqual([]);
   });
 
-  it('comes to an end although a fix mends nothing', () => {
+  it('ends although a fix repairs nothing', () => {
     const fixed = fixAll([{ file: 'a', text: '' }], () => [finding('a', [{ start: 0, end: 0, text: '.' }])]);
     expect(fixed.texts[0]?.text).toBe('.'.repeat(10));
     expect(fixed.findings).toHaveLength(1);

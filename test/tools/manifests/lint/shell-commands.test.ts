@@ -68,7 +68,7 @@ describe('the commands of a script', () => {
     expect(envs('set -a\nA=1\nb')).toEqual([[], ['A=1']]);
   });
 
-  it('tells where a word is, inside of its quotes', () => {
+  it('locates a word, inside of its quotes', () => {
     const script = `a --b "32" '--c' `;
     const words = readShellCommands(inner(script), new Map())[0]?.words ?? [];
     expect(words.map(({ span }) => script.slice(span.start, span.end))).toEqual(['a', '--b', '32', '--c']);

@@ -4,7 +4,7 @@ import { fieldOf, type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
 
 /**
  * Lines of NVIDIA Dynamo: frontends, standalone routers and indexers, workers
- * and mockers, from 0.9 to 1.6. The text of a version is told by its form.
+ * and mockers, from 0.9 to 1.6. The version of a text is recognised by its form.
  */
 export const DYNAMO_RULES: readonly Rule[] = [
   // 0.9, 1.0: "Selected worker: worker_id=7 dp_rank=0, logit: 138.656, cached blocks: 0, tree size: 0, total blocks: 9";
@@ -59,7 +59,7 @@ export const DYNAMO_RULES: readonly Rule[] = [
     const about = 'Block not published';
     const who = workerOf(line.text);
     const declared = sizeOf(wanted);
-    // An indexer has told its own size as it began.
+    // An indexer reported its own size as it started.
     if (!tally.isOfIndexer(line))
       tally.addSize(line, { side: 'worker', who, tokensPerBlock: declared, basis: 'declared', about });
     tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
@@ -193,9 +193,9 @@ function readSelected(line: LogLine, tally: LogTally): void {
   // kv-accord's own decisions name the worker behind the colon, and have a rule of their own.
   if (worker === undefined) return;
   const at = Math.max(from, text.indexOf('cached blocks: ', from));
-  const cachedBlocks = wordsNumber(text, 'cached blocks: ', at);
-  const treeSize = wordsNumber(text, 'tree size: ', at);
-  const totalBlocks = wordsNumber(text, 'total blocks: ', at);
+  const cachedBlocks = numberBehind(text, 'cached blocks: ', at);
+  const treeSize = numberBehind(text, 'tree size: ', at);
+  const totalBlocks = numberBehind(text, 'total blocks: ', at);
   tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, {
     worker,
     cachedBlocks,
@@ -219,11 +219,11 @@ function readFormula(line: LogLine, tally: LogTally): void {
   tally.addCost(line, Number(cached[1]), weight);
 }
 
-/** The number behind some words. */
-function wordsNumber(text: string, words: string, from: number): number | undefined {
-  const at = text.indexOf(words, from);
+/** The number behind a phrase. */
+function numberBehind(text: string, phrase: string, from: number): number | undefined {
+  const at = text.indexOf(phrase, from);
   if (at === -1) return undefined;
-  const start = at + words.length;
+  const start = at + phrase.length;
   let end = start;
   while (end < text.length) {
     const code = text.charCodeAt(end);

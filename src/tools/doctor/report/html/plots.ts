@@ -1,13 +1,14 @@
 import { onOneLine } from '../../../../core/text/printable.js';
 import { type Html, html } from '../../../../edge/http/html.js';
 import { countOf, countText, shareText, timeOfDayText } from '../figures.js';
+import type { MemorySlice } from '../memory-slices.js';
 import type { SizeRow } from '../size-rows.js';
 
 /** Units of every plot's own grid; the page scales them. */
 const WIDTH = 520;
 const LABEL_CHARS = 19;
 
-/** Whoever cannot see it gets the sentence; whoever wants numbers finds them in the table below it. */
+/** Readers who cannot see it get the sentence; the numbers stand in the table below it. */
 function svg(height: number, title: string, content: readonly Html[]): Html {
   return html`<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}"><title>${title}</title>${content}</svg>`;
 }
@@ -16,12 +17,12 @@ function coordinate(value: number): string {
   return Number.isFinite(value) ? value.toFixed(1) : '0';
 }
 
-/** Strips cut into blocks, one under the other: where the cuts do not meet, hashes cannot. */
+/** Strips of blocks, one under the other: where their ends do not meet, hashes cannot. */
 export function blockRuler(rows: readonly SizeRow[]): Html {
   const shown = rows.filter(({ tokensPerBlock }) => tokensPerBlock > 0).slice(0, 6);
   const sizes = [...new Set(shown.map(({ tokensPerBlock }) => tokensPerBlock))].sort((a, b) => a - b);
   const largest = sizes.at(-1) ?? 1;
-  // Two of the largest, but no more cuts than one can see.
+  // Two of the largest, but no more blocks than one can see.
   const tokens = Math.max(largest, Math.min(2 * largest, 32 * (sizes[0] ?? 1)));
   const left = 150;
   const room = WIDTH - left - 40;
@@ -34,10 +35,12 @@ export function blockRuler(rows: readonly SizeRow[]): Html {
       const width = Math.min(room - from, (tokensPerBlock * room) / tokens);
       return html`<rect class="${tone}" x="${coordinate(left + from)}" y="${y}" width="${coordinate(Math.max(1, width - 2))}" height="24" rx="3"/>`;
     });
-    return html`<text x="0" y="${y + 11}" class="strong">${side}</text><text x="0" y="${y + 24}" class="faint">${cut(who === '-' ? '' : who)}</text>${cells}<text x="${WIDTH}" y="${y + 17}" class="strong end">${tokensPerBlock}</text>`;
+    return html`<text x="0" y="${y + 11}" class="strong">${side}</text><text x="0" y="${y + 24}" class="faint">${shortened(who === '-' ? '' : who)}</text>${cells}<text x="${WIDTH}" y="${y + 17}" class="strong end">${tokensPerBlock}</text>`;
   });
-  const told = shown.map(({ side, who, tokensPerBlock }) => `${side} ${who}: ${tokensPerBlock}`).join('; ');
-  return svg(22 + shown.length * 40, `Tokens per block on every side: ${told}`, [
+  const alternative = shown
+    .map(({ side, who, tokensPerBlock }) => `${side} ${who}: ${tokensPerBlock}`)
+    .join('; ');
+  return svg(22 + shown.length * 40, `Tokens per block on every side: ${alternative}`, [
     html`<text x="${left}" y="12" class="faint">the first ${countText(tokens)} tokens of a prompt</text><text x="${WIDTH}" y="12" class="faint end">tokens</text>`,
     ...strips,
   ]);
@@ -117,40 +120,33 @@ export function bars(title: string, entries: readonly (readonly [name: string, c
   const room = WIDTH - left - 110;
   const rows = entries.map(([name, count], index) => {
     const y = 4 + index * 28;
-    return html`<text x="0" y="${y + 15}" class="strong">${cut(name)}</text><rect class="tone-decisions" x="${left}" y="${y}" width="${coordinate(Math.max(2, (count / most) * room))}" height="20" rx="3"/><text x="${WIDTH}" y="${y + 15}" class="end">${countText(count)} (${shareText(total === 0 ? 0 : count / total)})</text>`;
+    return html`<text x="0" y="${y + 15}" class="strong">${shortened(name)}</text><rect class="tone-decisions" x="${left}" y="${y}" width="${coordinate(Math.max(2, (count / most) * room))}" height="20" rx="3"/><text x="${WIDTH}" y="${y + 15}" class="end">${countText(count)} (${shareText(total === 0 ? 0 : count / total)})</text>`;
   });
-  const told = entries.map(([name, count]) => `${onOneLine(name)} ${countText(count)}`).join(', ');
-  return svg(4 + entries.length * 28, `${title}: ${told}`, rows);
-}
-
-export interface Slice {
-  readonly name: string;
-  readonly value: number;
-  readonly shown: string;
-  readonly tone: string;
+  const alternative = entries.map(([name, count]) => `${onOneLine(name)} ${countText(count)}`).join(', ');
+  return svg(4 + entries.length * 28, `${title}: ${alternative}`, rows);
 }
 
 /** One bar out of parts, with its legend. */
-export function stackedBar(title: string, slices: readonly Slice[]): Html {
+export function stackedBar(title: string, slices: readonly MemorySlice[]): Html {
   const total = slices.reduce((sum, { value }) => sum + value, 0);
   let x = 0;
-  const parts = slices.map(({ value, tone }) => {
+  const parts = slices.map(({ value, kind }) => {
     const width = total <= 0 ? 0 : (value / total) * WIDTH;
-    const part = html`<rect class="${tone}" x="${coordinate(x)}" y="0" width="${coordinate(Math.max(0, width - 2))}" height="34" rx="4"/>`;
+    const part = html`<rect class="tone-${kind}" x="${coordinate(x)}" y="0" width="${coordinate(Math.max(0, width - 2))}" height="34" rx="4"/>`;
     x += width;
     return part;
   });
   const legend = slices.map(
-    ({ name, shown, tone }, index) =>
-      html`<rect class="${tone}" x="0" y="${46 + index * 22}" width="12" height="12" rx="3"/><text x="20" y="${56 + index * 22}">${name}</text><text x="${WIDTH}" y="${56 + index * 22}" class="strong end">${shown}</text>`,
+    ({ name, shown, kind }, index) =>
+      html`<rect class="tone-${kind}" x="0" y="${46 + index * 22}" width="12" height="12" rx="3"/><text x="20" y="${56 + index * 22}">${name}</text><text x="${WIDTH}" y="${56 + index * 22}" class="strong end">${shown}</text>`,
   );
-  const told = slices.map(({ name, shown }) => `${name} ${shown}`).join(', ');
-  return svg(46 + slices.length * 22, `${title}: ${told}. ${countOf(slices.length, 'part')}.`, [
+  const alternative = slices.map(({ name, shown }) => `${name} ${shown}`).join(', ');
+  return svg(46 + slices.length * 22, `${title}: ${alternative}. ${countOf(slices.length, 'part')}.`, [
     ...parts,
     ...legend,
   ]);
 }
 
-function cut(text: string): string {
+function shortened(text: string): string {
   return onOneLine(text, LABEL_CHARS);
 }

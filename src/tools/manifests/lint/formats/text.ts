@@ -26,7 +26,7 @@ function describe(finding: Finding, { texts, isColoured }: TextFormatOptions): s
     `${file}:${line}:${column}: ${word}: ${message} [${ruleId}]`,
     ...related.map(({ says, ...place }) => `    ${place.file}:${place.line}:${place.column}: ${says}`),
     `    At run time: ${consequence}`,
-    `    To mend it: ${advice}`,
+    `    To fix it: ${advice}`,
   ];
   const text = fix === undefined ? undefined : texts.get(fix.file);
   if (fix !== undefined && text !== undefined) {

@@ -6,7 +6,7 @@ import { unreadable } from '../rules/unreadable.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { findSettings, type ShownSetting } from './shown-settings.js';
 
-/** The words of the note; the numbers are the engines' own defaults. */
+/** The text of the note; the numbers are the engines' own defaults. */
 const NOTE = "Must match the backend's tokens_per_block. vLLM default: 16, TRT-LLM default: 32.";
 
 /** Rules about manifests that hold for an excerpt too; the others need the whole. */

@@ -98,7 +98,7 @@ function noteFor(lines: readonly Line[], index: number, language: string): NoteP
   const isContinued = (at: number): boolean => /\\\s*$/.test(lines[at]?.text ?? '');
   if (!isContinued(index) && !isContinued(index - 1) && hasBalancedQuotes(line.text))
     return { type: 'behind', at: line.start + line.text.trimEnd().length };
-  // A comment behind a line that goes on would cut the command in two.
+  // A comment behind a line that goes on would split the command in two.
   let first = index;
   while (first > 0 && isContinued(first - 1)) first -= 1;
   const begin = lines[first] ?? line;

@@ -15,7 +15,7 @@ import { sizesOf } from './worker-sizes.js';
 const rule: Rule = {
   id: 'block-size-mismatch',
   severity: 'error',
-  summary: 'Two programs that must use the same block size are told different ones.',
+  summary: 'Two programs that must use the same block size are configured with different ones.',
   explanation:
     'With different sizes no block hash of one is ever a block hash of the other: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
 };
@@ -46,8 +46,8 @@ function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): rea
   return [
     findingAt(rule, variable.span, {
       severity: 'warning',
-      message: `${nameOf(launch)} is told ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} outranks it`,
-      consequence: 'The flag wins. Whoever reads the variable believes in a number that nobody uses.',
+      message: `${nameOf(launch)} has ${variable.name}=${byVariable}, and ${flag.name} ${byFlag} overrides it`,
+      consequence: 'The flag wins. Anyone who reads the variable believes in a number that no program uses.',
       advice: 'Keep one of the two, with the number that the workers have.',
       fix: replaceNumber(variable, byFlag, `Set ${variable.name}=${byFlag}, as the flag says`),
       related: [{ span: flag.span, says: `${flag.name} ${byFlag}` }],
@@ -117,7 +117,7 @@ function compare(
   return [
     findingAt(rule, setting.span, {
       ...said,
-      message: `${nameOf(launch)} uses blocks of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
+      message: `${nameOf(launch)} uses a block size of ${tokens} tokens (${setting.name}), and ${namesOf(others)} ${wanted}${first.size.setting === undefined ? ' by default' : ` (${first.size.setting.name})`}`,
       advice: isOneSize ? `Set ${setting.name} to ${wanted}, as the workers have it.` : oneNumber(others),
       fix: isOneSize
         ? replaceNumber(setting, wanted, `Set ${setting.name} to ${wanted}, as the workers have it`)
@@ -141,7 +141,7 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
     return [
       findingAt(rule, setting.span, {
         severity: isKnown ? 'error' : 'warning',
-        message: `${nameOf(other.launch)} has blocks of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
+        message: `${nameOf(other.launch)} has a block size of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
         consequence:
           'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
         advice: oneNumber([first, other]),
@@ -164,15 +164,15 @@ function oneNumber(workers: readonly WorkerFacts[]): string {
     rules,
     workers.flatMap(({ size }) => (size === undefined ? [] : [size.tokens])),
   );
-  const words = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const reasons = [...new Set(rules.map((rule) => rule.words))].join('; ');
   if (target === undefined) {
-    return `Give them different served model names: no block size fits all of them (${words}).`;
+    return `Give them different served model names: no block size fits all of them (${reasons}).`;
   }
   const settings = facts.map(({ engineKind }) => sizeSetting(engineKind, target));
   return `Give all workers of one model the same number: ${[...new Set(settings)].join(', ')}.`;
 }
 
-/** Whether it has a GPU is not known: an image for CPUs and one for GPUs take the same flags. */
+/** Whether a worker has a GPU is not known: an image for CPUs and one for GPUs take the same flags. */
 function sizeFactsOf({ launch, size }: WorkerFacts): SizeFacts {
   return {
     engineKind: engineOfWord(launch.backend)?.kind ?? EngineKind.UNSPECIFIED,

@@ -1,4 +1,5 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { FRONTEND_DEFAULT_TOKENS } from '../dynamo-version.js';
 import type { Finding, Fix, Rule } from '../finding.js';
 import { addArguments, addVariable } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
@@ -9,16 +10,13 @@ import { mayBeUnseen } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
 import { sizesOf } from './worker-sizes.js';
 
-/** What a frontend takes when it is told nothing: vLLM's number. */
-const FRONTEND_DEFAULT = 16;
-
 const rule: Rule = {
   id: 'block-size-unset',
   severity: 'warning',
   summary:
     'The frontend routes by KV cache and has no block size, while its workers do not use its default of 16.',
   explanation:
-    'Frontend and workers cut prompts into blocks independently of each other. With different sizes no block hash is ever the same: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
+    'Frontend and workers split prompts into blocks independently of each other. With different sizes no block hash is ever the same: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
 };
 
 /** A KV router without a number, before workers with another default. */
@@ -39,7 +37,7 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
   const sizes = [...new Set(sized.map(({ size }) => size?.tokens ?? 0))];
   const [tokens] = sizes;
   // Several sizes are a fault of their own: no number would be right.
-  if (tokens === undefined || sizes.length > 1 || tokens === FRONTEND_DEFAULT) {
+  if (tokens === undefined || sizes.length > 1 || tokens === FRONTEND_DEFAULT_TOKENS) {
     return [];
   }
   if (decides === 'card' && !restsOnDefaults(sized)) {
@@ -50,7 +48,7 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
   return [
     findingAt(rule, kvMode.span, {
       severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
-      message: `${nameOf(launch)} routes by KV cache and has no block size; the blocks of ${namesOf(sized)} have ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT} unless told otherwise`,
+      message: `${nameOf(launch)} routes by KV cache and has no block size; the block size of ${namesOf(sized)} is ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT_TOKENS} by default`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
       fix: fixOf(frontend, sized, tokens),
@@ -70,11 +68,11 @@ function restsOnDefaults(workers: readonly WorkerFacts[]): boolean {
 function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): string {
   switch (decides) {
     case 'card':
-      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card says what the engine cuts. Both are ${tokens} only by default here. With a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`;
+      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card has the block size of the engine. Both are ${tokens} only by default here. With a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`;
     case 'variable':
-      return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
+      return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
     default:
-      return `The image does not say its version of Dynamo. Where the frontend's number decides (Python chat processors of 1.0 to 1.2), it hashes prompts in blocks of ${FRONTEND_DEFAULT} tokens and the workers in blocks of ${tokens}: no hash is the same, the tree stays empty, and requests go by load alone without an error. Where the worker's model card decides (0.9, 1.3 to 1.6), the variable changes nothing and the card has to say ${tokens}.`;
+      return `The image does not say its version of Dynamo. Where the frontend's number decides (Python chat processors of 1.0 to 1.2), it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens and the workers in blocks of ${tokens}: no hash is the same, the tree stays empty, and requests go by load alone without an error. Where the worker's model card decides (0.9, 1.3 to 1.6), the variable changes nothing and the card has to say ${tokens}.`;
   }
 }
 

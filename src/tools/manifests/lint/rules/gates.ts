@@ -14,8 +14,8 @@ const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend'].map(
 const withoutRule: Rule = {
   id: 'gate-without-workers',
   severity: 'error',
-  summary: 'A gate or an aggregator is not told where its workers are.',
-  explanation: 'It ends at once with exit code 2, and its pod starts again and again.',
+  summary: 'A gate or an aggregator does not know where its workers are.',
+  explanation: 'It ends immediately with exit code 2, and its pod restarts again and again.',
 };
 
 /** Commands that need workers and name none. */
@@ -38,7 +38,7 @@ export const gateWithoutWorkers: LintRule = {
         ? []
         : [
             findingAt(withoutRule, launch.at, {
-              message: `${nameOf(launch)} is not told where its workers are`,
+              message: `${nameOf(launch)} does not know where its workers are: no setting names them`,
               advice: 'Give it --workers, --workers-file or --dynamo-graph, or the --aggregator to ask.',
             }),
           ];

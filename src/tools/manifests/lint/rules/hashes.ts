@@ -10,7 +10,7 @@ const seedRule: Rule = {
   severity: 'warning',
   summary: 'vLLM workers of one model have different hash seeds.',
   explanation:
-    "vLLM mixes PYTHONHASHSEED into its block hashes. Whoever compares hashes of two workers, such as a shared KV store or an index that goes by the engines' own hashes, finds that they have nothing in common. Dynamo's router and kv-accord hash tokens themselves and are not concerned.",
+    "vLLM mixes PYTHONHASHSEED into its block hashes. Anyone who compares hashes of two workers, such as a shared KV store or an index that uses the engines' own hashes, finds that they have nothing in common. Dynamo's router and kv-accord hash tokens themselves and are not concerned.",
 };
 
 /** `PYTHONHASHSEED` of engines that others compare. */
@@ -23,7 +23,7 @@ export const hashSeedDiffers: LintRule = {
       const differs = seeds.filter(
         ({ worker, seed }) =>
           seed?.value !== first?.seed?.value &&
-          (seed === undefined ? tellsHashes(worker) : seed.value !== undefined),
+          (seed === undefined ? showsHashes(worker) : seed.value !== undefined),
       );
       return first?.seed === undefined
         ? []
@@ -32,9 +32,9 @@ export const hashSeedDiffers: LintRule = {
 };
 
 /** Whether the hashes of a worker that has no seed are seen by others: in events, or in a store that it shares. */
-function tellsHashes({ launch }: WorkerFacts): boolean {
-  const tells = flagOf(launch, '--kv-events-config', '--kv-transfer-config');
-  return tells !== undefined && !launch.hasUnseenEnv;
+function showsHashes({ launch }: WorkerFacts): boolean {
+  const shows = flagOf(launch, '--kv-events-config', '--kv-transfer-config');
+  return shows !== undefined && !launch.hasUnseenEnv;
 }
 
 function seedFinding(
@@ -57,7 +57,7 @@ const algorithmRule: Rule = {
   severity: 'warning',
   summary: 'vLLM workers of one model hash their blocks in different ways.',
   explanation:
-    "The same tokens have another hash on each of them. A shared KV store, or an index that goes by the engines' own hashes, never finds a block of one in the other.",
+    "The same tokens have another hash on each of them. A shared KV store, or an index that uses the engines' own hashes, never finds a block of one in the other.",
 };
 
 /** `--prefix-caching-hash-algo` of engines that others compare. */
@@ -88,7 +88,7 @@ export const hashAlgorithmDiffers: LintRule = {
     }),
 };
 
-/** vLLM engines without a wrapper that hashes anew, by their model. */
+/** vLLM engines without a wrapper that hashes again, by their model. */
 function byModel({ workers }: Fleet): readonly (readonly WorkerFacts[])[] {
   const groups = new Map<string, WorkerFacts[]>();
   for (const worker of workers) {

@@ -12,9 +12,9 @@ import type { WorkerFacts } from '../worker-facts.js';
 const offRule: Rule = {
   id: 'kv-events-off',
   severity: 'error',
-  summary: 'A router goes by KV events, and a worker publishes none.',
+  summary: 'A router uses KV events, and a worker publishes none.',
   explanation:
-    'The router learns from events alone what a worker holds. Without them its picture of the worker stays empty, and requests go by load; nothing tells.',
+    'The router learns from events alone what a worker holds. Without them its view of the worker stays empty, and requests go by load; nothing reports it.',
 };
 
 /** Workers that are silent before a router that listens. */
@@ -42,7 +42,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] 
       ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
         ? { severity: 'warning' as const }
         : {}),
-      message: `${nameOf(launch)} publishes no KV events, and ${nameOf(listener)} goes by them`,
+      message: `${nameOf(launch)} publishes no KV events, and ${nameOf(listener)} routes by them`,
       advice: adviceOf(launch),
       fix: fixOf(launch),
       related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
@@ -50,7 +50,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] 
   ];
 }
 
-/** A sidecar beside an engine that publishes nothing has no proof of what the engine cuts. */
+/** A sidecar beside an engine that publishes nothing has no proof of the engine's block size. */
 function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
   const sources = settingOf(own, ['--kv-event-sources'], ['KV_ACCORD_KV_EVENT_SOURCES']);
   if (own.program !== 'kv-accord sidecar' || own.site === undefined || sources !== undefined) {
@@ -75,7 +75,7 @@ function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
 function adviceOf(launch: Launch): string {
   const events = engineOfWord(launch.backend)?.launch?.kvEvents;
   return events === undefined
-    ? `Start it with ${trtllmFlag(launch)}, or tell the router to go without events (--no-router-kv-events).`
+    ? `Start it with ${trtllmFlag(launch)}, or let the router run without events (--no-router-kv-events).`
     : `Start it with ${events.flag} '${events.example}'.`;
 }
 
@@ -86,7 +86,7 @@ function trtllmFlag({ version }: Launch): string {
 }
 
 function fixOf(launch: Launch): Fix | undefined {
-  // A setting that is there and says no was written by somebody who meant it.
+  // A setting that is there and says no was set on purpose.
   if (
     flagOf(launch, '--kv-events-config', '--no-publish-kv-events', '--no-publish-events-and-metrics') !==
     undefined
@@ -103,9 +103,9 @@ function fixOf(launch: Launch): Fix | undefined {
 const cachingRule: Rule = {
   id: 'prefix-caching-off',
   severity: 'error',
-  summary: 'A router goes by KV events, and a worker keeps no blocks for later requests.',
+  summary: 'A router uses KV events, and a worker keeps no blocks for later requests.',
   explanation:
-    'An engine without prefix caching has nothing to tell and nothing to reuse: KV-aware routing comes to routing by load, and every prompt is computed anew.',
+    'An engine without prefix caching has nothing to publish and nothing to reuse: KV-aware routing becomes routing by load, and every prompt is computed again.',
 };
 
 /** Workers that reuse nothing before a router that looks for reuse. */
@@ -130,12 +130,12 @@ export const prefixCachingOff: LintRule = {
 const ignoredRule: Rule = {
   id: 'events-ignored',
   severity: 'note',
-  summary: 'Workers publish KV events, and the router is told not to read them.',
+  summary: 'Workers publish KV events, and the router is configured not to read them.',
   explanation:
-    'The router guesses what workers hold from where it sent requests, and never learns what they dropped. The workers publish for nobody.',
+    'The router guesses what workers hold from where it sent requests, and never learns what they dropped. Nobody reads what the workers publish.',
 };
 
-/** A router that was told to guess although it could know. */
+/** A router that was configured to guess although it could know. */
 export const eventsIgnored: LintRule = {
   rule: ignoredRule,
   check({ frontends, workers }) {
@@ -148,7 +148,7 @@ export const eventsIgnored: LintRule = {
         ? []
         : [
             findingAt(ignoredRule, noEvents.span, {
-              message: `${nameOf(launch)} is told not to read KV events (${noEvents.name}), and ${nameOf(publisher.launch)} publishes them`,
+              message: `${nameOf(launch)} is configured not to read KV events (${noEvents.name}), and ${nameOf(publisher.launch)} publishes them`,
               advice: 'Let the router read them, or stop the workers from publishing.',
               related: [
                 { span: publisher.launch.at, says: `${nameOf(publisher.launch)} publishes KV events` },
@@ -159,7 +159,7 @@ export const eventsIgnored: LintRule = {
   },
 };
 
-/** The first program that goes by the events of Dynamo's workers. */
+/** The first program that routes by the events of Dynamo's workers. */
 function listenerOf({ frontends, routers }: Fleet): Launch | undefined {
   const frontend = frontends.find(({ kvMode, noEvents }) => kvMode !== undefined && noEvents === undefined);
   return frontend?.launch ?? routers.find((router) => eventsOff(router) === undefined);

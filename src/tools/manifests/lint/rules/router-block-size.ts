@@ -1,4 +1,4 @@
-import { isAtLeast } from '../dynamo-version.js';
+import { isAtLeast, ROUTER_DEFAULT_TOKENS } from '../dynamo-version.js';
 import type { Finding, Rule } from '../finding.js';
 import { addArguments, addVariable, replaceNumber } from '../fixes.js';
 import { type Fleet, namesOf } from '../fleet.js';
@@ -7,9 +7,6 @@ import { findingAt, type LintRule } from '../lint-rule.js';
 import { flagOf, mayBeUnseen, numberOf, variableOf } from '../settings.js';
 import type { WorkerFacts } from '../worker-facts.js';
 import { sizesOf } from './worker-sizes.js';
-
-/** What `dynamo.router` takes when it is told nothing. */
-const ROUTER_DEFAULT = 128;
 
 const routerRule: Rule = {
   id: 'router-block-size-default',
@@ -35,13 +32,13 @@ function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding
   if (sized.length === 0) {
     return [unknownSize(router)];
   }
-  if (sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT)) {
+  if (sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT_TOKENS)) {
     return [];
   }
   const tokens = oneSize(sized);
   return [
     findingAt(routerRule, router.at, {
-      message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}; the blocks of ${namesOf(sized)} have ${tokens ?? 'other numbers of'} tokens`,
+      message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT_TOKENS}; the blocks of ${namesOf(sized)} have ${tokens ?? 'other numbers of'} tokens`,
       advice: adviceOf(router, tokens),
       fix: tokens === undefined ? undefined : setRouter(router, tokens),
       related: sizesOf(sized),
@@ -52,7 +49,7 @@ function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding
 function unknownSize(router: Launch): Finding {
   return findingAt(routerRule, router.at, {
     severity: 'warning',
-    message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT}, which hardly any engine uses`,
+    message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT_TOKENS}, which hardly any engine uses`,
     advice: adviceOf(router, undefined),
   });
 }
@@ -107,7 +104,7 @@ function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
   const sized = workers.filter(({ size }) => size !== undefined);
   const tokens = oneSize(sized);
   if (setting === undefined) {
-    // Without --workers, whoever registers one says its size.
+    // Without --workers, the program that registers one says its size.
     if (flagOf(indexer, '--workers') === undefined || indexer.hasUnseenArgs) {
       return [];
     }
@@ -133,7 +130,7 @@ function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
   }
   return [
     findingAt(indexerRule, setting.span, {
-      message: `${nameOf(indexer)} uses blocks of ${own} tokens, and ${namesOf(others)} ${tokens ?? 'others'}`,
+      message: `${nameOf(indexer)} uses a block size of ${own} tokens, and ${namesOf(others)} ${tokens ?? 'others'}`,
       advice: `Set --block-size to the workers' number${tokens === undefined ? '' : ` (${tokens})`}.`,
       fix:
         tokens === undefined

@@ -1,7 +1,7 @@
 import type { SourceFile } from '../../source-file.js';
 import type { Finding, Rule } from '../finding.js';
 
-/** Problems of one file that are told; the rest mostly follow from the first. */
+/** Problems of one file that are reported; the rest mostly follow from the first. */
 const MAX_PROBLEMS = 10;
 
 /** YAML that cannot be read. */

@@ -9,7 +9,7 @@ import type { WorkerFacts } from '../worker-facts.js';
 const rule: Rule = {
   id: 'worker-card-differs',
   severity: 'error',
-  summary: 'A worker declares another block size than its engine cuts.',
+  summary: 'A worker declares another block size than its engine uses.',
   explanation:
     'Dynamo takes the number from the card that the worker registers. The worker drops every block of another size before it is published, so the router stays empty; the only sign are warnings of missing parent blocks, which do not name the block size. Requests complete, by load alone.',
 };
@@ -25,12 +25,12 @@ function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] 
     return [];
   }
   const { tokens } = engine;
-  const says = `Declare ${tokens}, as the engine cuts it`;
+  const says = `Declare ${tokens}, as the engine uses it`;
   const at = card.setting?.span ?? engine.setting?.span ?? launch.at;
   return [
     findingAt(rule, at, {
       severity: launch.version === undefined ? 'warning' : 'error',
-      message: `${nameOf(launch)} declares blocks of ${card.tokens} tokens (${card.setting?.name ?? '--kv-block-size, by default'}), and its engine cuts ${tokens} (${engine.setting?.name ?? 'tokens_per_block, by default'})`,
+      message: `${nameOf(launch)} declares a block size of ${card.tokens} tokens (${card.setting?.name ?? '--kv-block-size, by default'}), and its engine uses ${tokens} (${engine.setting?.name ?? 'tokens_per_block, by default'})`,
       consequence:
         launch.version === undefined
           ? `${rule.explanation} Dynamo 1.4 and later ask the engine and are not concerned; the image does not say which it is.`

@@ -3,7 +3,7 @@ import { MAX_RELATED } from '../lint-rule.js';
 import type { Span } from '../span.js';
 import type { WorkerFacts } from '../worker-facts.js';
 
-/** The places where workers have their block sizes, for findings about somebody else. */
+/** The places where workers have their block sizes, for findings about other programs. */
 export function sizesOf(
   workers: readonly WorkerFacts[],
 ): readonly { readonly span: Span; readonly says: string }[] {

@@ -5,13 +5,13 @@ const AT = '2026-02-16T14:38:53.950961Z';
 const read = (...lines: string[]) => summaryOf(lines.map((line) => `${AT}  INFO ${line}\n`).join(''));
 
 describe('the log of a Dynamo frontend', () => {
-  it('tells that nothing was ever found: an operator report of 0.9', async () => {
+  it('shows that nothing was ever found: an operator report of 0.9', async () => {
     const { decisions, programs, firstMs, lastMs } = await summaryOf(
       await recordedLog('dynamo-0.9.frontend-log.tree-size-0.txt'),
     );
     expect(decisions).toMatchObject({
       count: 10,
-      told: 10,
+      reporting: 10,
       withoutCache: 10,
       cachedBlocks: 0,
       largestTreeSize: 0,
@@ -34,9 +34,9 @@ describe('the log of a Dynamo frontend', () => {
   });
 
   it.each([
-    ['agree-32-32', { count: 2, told: 2, withoutCache: 2 }, { started: 1, worker_added: 2 }],
-    ['card-16-engine-32', { count: 5, told: 5 }, { started: 1, worker_added: 2, worker_removed: 1 }],
-    ['frontend-env-16-workers-32', { count: 3, told: 3 }, { started: 1, worker_added: 2 }],
+    ['agree-32-32', { count: 2, reporting: 2, withoutCache: 2 }, { started: 1, worker_added: 2 }],
+    ['card-16-engine-32', { count: 5, reporting: 5 }, { started: 1, worker_added: 2, worker_removed: 1 }],
+    ['frontend-env-16-workers-32', { count: 3, reporting: 3 }, { started: 1, worker_added: 2 }],
   ])(
     'counts each decision of 1.6 once, though two lines tell of it: %s',
     async (name, decisions, signals) => {
@@ -48,7 +48,7 @@ describe('the log of a Dynamo frontend', () => {
     },
   );
 
-  it('tells the time to the first token of prompts without cached blocks', async () => {
+  it('reports the time to the first token of prompts without cached blocks', async () => {
     const { decisions } = await summaryOf(await recordedLog('dynamo-1.6.1.frontend-log.agree-32-32.txt'));
     const { cold, warm } = decisions?.firstTokenMs ?? {};
     expect(cold?.count).toBe(2);
@@ -95,15 +95,15 @@ describe('the log of a Dynamo frontend', () => {
       'dynamo_kv_router::scheduling::selector: Selected worker: worker_type=prefill, worker_id=7 dp_rank=0, logit: 3.000, effective cached blocks: 2.50, host_pinned blocks: 0, disk blocks: 0, tree size: 5, total blocks: 900',
       'dynamo_kv_router::scheduling::selector: Selected worker: worker_type=decode, worker_id=8 dp_rank=0, logit: 3.000, host_pinned blocks: 0, disk blocks: 0',
     );
-    expect(decisions).toMatchObject({ count: 1, told: 1, cachedBlocks: 2.5, largestTreeSize: 5 });
+    expect(decisions).toMatchObject({ count: 1, reporting: 1, cachedBlocks: 2.5, largestTreeSize: 5 });
     expect(settings).toMatchObject([{ side: 'worker', who: '7', name: 'total_kv_blocks', value: '900' }]);
   });
 
-  it('says when no line tells of the cache', async () => {
+  it('says when no line reports the cache', async () => {
     const { decisions } = await summaryOf(
       await recordedLog('dynamo-1.6.1.router-log.block-16-engine-32.txt'),
     );
-    expect(decisions).toMatchObject({ count: 1, told: 0, withoutCache: 0, cachedBlocks: 0 });
+    expect(decisions).toMatchObject({ count: 1, reporting: 0, withoutCache: 0, cachedBlocks: 0 });
   });
 
   it('takes decisions of other modes for what they are', async () => {
@@ -116,7 +116,7 @@ describe('the log of a Dynamo frontend', () => {
     const { decisions } = await read(
       'kv_router.select_worker: dynamo_llm::kv_router::push_router: [ROUTING] Best: worker_7 dp_rank=0 with 17/18 blocks overlap request_id=x worker_id=7 dp_rank=0 overlap_blocks=17 total_blocks=18',
     );
-    expect(decisions).toMatchObject({ count: 1, told: 1, cachedBlocks: 17 });
+    expect(decisions).toMatchObject({ count: 1, reporting: 1, cachedBlocks: 17 });
     expect(
       sizesOf(await read('dynamo_llm::kv_router: [ROUTING_INPUT] request isl_tokens=64 block_size=16')),
     ).toEqual(['router 16 in_use']);
@@ -225,7 +225,7 @@ describe('the log of a Dynamo worker or indexer', () => {
     expect(signalsOf(await read(late))).toEqual({});
   });
 
-  it('reads the sizes and settings that workers tell as they start', async () => {
+  it('reads the sizes and settings that workers report as they start', async () => {
     const summary = await read(
       'dynamo_llm::mocker: Initializing KV event publisher with block_size 16, enable_local_indexer=true',
       'aisimulate_core::engine::kv_manager::vllm_backend: VllmKvManager initialized dp_rank=0 block_size=32',

@@ -56,7 +56,7 @@ describe('the log of vLLM', () => {
     expect(signals.get('preemption')?.count).toBe(3);
   });
 
-  it('tells of block sizes that the engine changed', async () => {
+  it('reports block sizes that the engine changed', async () => {
     const summary = await read(
       'INFO x: Setting attention block size to 528 tokens to ensure that attention page size is >= mamba page size.',
       'INFO x: Setting kv cache block size to 64 for FLASHMLA backend(s).',
@@ -187,7 +187,7 @@ describe("the log of kv-accord's own processes", () => {
   it('has the sizes, the decisions and the worker that dissents: recorded', async () => {
     const summary = await summaryOf(await recordedLog('kv-accord-0.1.0.frontend.two-sizes.txt'));
     expect(sizesOf(summary)).toEqual(expect.arrayContaining(['router 32 in_use', 'worker 64 in_use']));
-    expect(summary.decisions).toMatchObject({ count: 30, told: 30 });
+    expect(summary.decisions).toMatchObject({ count: 30, reporting: 30 });
     expect(summary.signals.get('accord_mismatch')?.values.has('32 -> 64')).toBe(true);
     expect(signalsOf(summary)['started']).toBe(1);
     expect(summary.programs.get('kv-accord')).toBeGreaterThan(40);

@@ -18,7 +18,7 @@ const FINDING: Finding = {
   consequence: 'No cached block is found.',
   advice: 'Set b to 32.',
   fix: { says: 'Set b to 32', file: 'deploy/my graph.yaml', edits: [{ start: 8, end: 9, text: '32' }] },
-  related: [{ file: 'deploy/worker.yaml', line: 7, column: 3, says: 'the worker cuts 32' }],
+  related: [{ file: 'deploy/worker.yaml', line: 7, column: 3, says: 'the worker uses 32' }],
 };
 
 const RULE: Rule = {
@@ -29,7 +29,7 @@ const RULE: Rule = {
 };
 
 describe('findings as text', () => {
-  it('tell place, cause, consequence, cure and the change as a patch', () => {
+  it('show place, cause, consequence, advice and the change as a patch', () => {
     const text = formatText([FINDING], {
       texts: new Map([[FINDING.file, TEXT]]),
       isColoured: false,
@@ -38,9 +38,9 @@ describe('findings as text', () => {
     expect(text).toBe(
       [
         'deploy/my graph.yaml:2:4: error: b is 2 and not 32, 100% wrong [block-size-mismatch]',
-        '    deploy/worker.yaml:7:3: the worker cuts 32',
+        '    deploy/worker.yaml:7:3: the worker uses 32',
         '    At run time: No cached block is found.',
-        '    To mend it: Set b to 32.',
+        '    To fix it: Set b to 32.',
         '    Set b to 32 (--fix writes it):',
         '',
         '    --- a/deploy/my graph.yaml',
@@ -117,14 +117,14 @@ describe('findings as SARIF', () => {
     expect(location.physicalLocation.artifactLocation.uri).toBe('file:///srv/a%20b.yaml');
   });
 
-  it('tell place, rule, related places and the change', () => {
+  it('show place, rule, related places and the change', () => {
     const [result] = log.runs[0].results;
     expect(result).toMatchObject({ ruleId: 'block-size-mismatch', ruleIndex: 0, level: 'error' });
     expect(result.locations[0].physicalLocation).toEqual({
       artifactLocation: { uri: 'deploy/my%20graph.yaml' },
       region: { startLine: 2, startColumn: 4 },
     });
-    expect(result.relatedLocations[0]).toMatchObject({ message: { text: 'the worker cuts 32' } });
+    expect(result.relatedLocations[0]).toMatchObject({ message: { text: 'the worker uses 32' } });
     expect(result.fixes[0].artifactChanges[0].replacements).toEqual([
       {
         deletedRegion: { startLine: 2, startColumn: 4, endLine: 2, endColumn: 5 },

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readCodeBlocks } from '../../../../../src/tools/manifests/lint/markdown/code-blocks.js';
 
 describe('blocks of code in Markdown', () => {
-  it('are told with their language, their place and what is said around them', () => {
+  it('are read with their language, their place and what is said around them', () => {
     const text = 'Before it.\n\n```YAML\na: 1\nb: 2\n```\n\nAfter it.\n';
     const [block] = readCodeBlocks(text);
     expect(block).toMatchObject({ language: 'yaml', before: 'Before it.', after: 'After it.' });

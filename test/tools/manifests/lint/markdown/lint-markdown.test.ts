@@ -41,7 +41,7 @@ function fix(text: string): ReturnType<typeof fixAll> {
 }
 
 describe('documentation that sets block sizes', () => {
-  it('is told where nothing says that they must match the backend', () => {
+  it('is reported where nothing says that they must match the backend', () => {
     const found = lintMarkdown('page.md', PAGE).map(({ ruleId, line, column, message }) => [
       ruleId,
       line,
@@ -104,7 +104,7 @@ describe('documentation that sets block sizes', () => {
     expect(above.texts[0]?.text).toContain(`\`\`\`sh\n${next}${NOTE}\n${next}python`);
   });
 
-  it('is told of a whole manifest that has the fault, at its place in the page', () => {
+  it('is reported of a whole manifest that has the fault, at its place in the page', () => {
     const manifest = [
       'apiVersion: nvidia.com/v1alpha1',
       'kind: DynamoGraphDeployment',
@@ -124,7 +124,7 @@ describe('documentation that sets block sizes', () => {
   });
 
   it.each(['> ', '- ', '1. - '])(
-    'is told as unreadable where it is nested beyond any measure: %s',
+    'is reported as unreadable where it is nested beyond any measure: %s',
     (level) => {
       expect(lintMarkdown('page.md', `Text.\n\n${level.repeat(50_000)}x\n`)).toEqual([
         expect.objectContaining({ ruleId: 'unreadable', file: 'page.md', line: 1 }),

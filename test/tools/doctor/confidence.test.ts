@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClueAgainst, type ClueFor, confidenceRank, weigh } from '../../../src/tools/doctor/weigh.js';
+import {
+  type ClueAgainst,
+  type ClueFor,
+  confidenceOf,
+  confidenceRank,
+} from '../../../src/tools/doctor/confidence.js';
 
 const pro = (...weights: ClueFor['weight'][]) => weights.map((weight) => ({ weight }));
 const con = (...weights: ClueAgainst['weight'][]) => weights.map((weight) => ({ weight }));
@@ -16,7 +21,7 @@ function rank(
   cluesFor: readonly { weight: ClueFor['weight'] }[],
   against: readonly { weight: ClueAgainst['weight'] }[],
 ): number {
-  const confidence = weigh(cluesFor, against);
+  const confidence = confidenceOf(cluesFor, against);
   return confidence === undefined ? 0 : confidenceRank(confidence);
 }
 
@@ -34,7 +39,7 @@ describe('the rule of confidence', () => {
     { clues: pro('sign'), against: con('weakens'), is: undefined },
     { clues: pro('sign'), against: con('noted'), is: 'possible' },
   ])('$clues against $against is $is', ({ clues, against, is }) => {
-    expect(weigh(clues, against)).toBe(is);
+    expect(confidenceOf(clues, against)).toBe(is);
   });
 
   it('is never made surer by what speaks against it', () => {

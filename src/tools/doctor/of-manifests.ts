@@ -4,7 +4,7 @@ import type { Evidence, Origin } from './evidence.js';
  * Tells what only stands in a manifest. A folder may hold several deployments
  * that never meet: what their programs are to each other, `lint` says.
  */
-export function writtenIn(
+export function ofManifests(
   manifests: Evidence['manifests'],
 ): (sighting: { readonly origin: Origin }) => boolean {
   const files = manifests.map(({ file }) => file);

@@ -2,7 +2,7 @@ import type { Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { SizeBasis, SourceOutcome } from '../evidence.js';
 import type { Signal } from '../logs/log-summary.js';
 
-/** The first word of an answer. */
+/** The first words of an answer. */
 export const VERDICTS: Readonly<Record<Diagnosis['verdict'], string>> = {
   healthy: 'HEALTHY',
   findings: 'FINDING',
@@ -37,7 +37,7 @@ export const STATUSES: Readonly<Record<SourceOutcome['status'], string>> = {
   not_read: 'not read',
 };
 
-export const SIGNAL_WORDS: Readonly<Record<Signal, string>> = {
+export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   parent_block_not_found: 'parent block not found',
   block_to_remove_not_found: 'block to remove not found',
   block_not_published: 'block not published',
@@ -50,8 +50,8 @@ export const SIGNAL_WORDS: Readonly<Record<Signal, string>> = {
   preemption: 'preemptions',
   cache_reset: 'cache resets',
   block_size_changed_by_engine: 'block size changed by the engine',
-  accord_mismatch: 'mismatches told by kv-accord',
-  accord_conflict: 'conflicts told by kv-accord',
+  accord_mismatch: 'mismatches reported by kv-accord',
+  accord_conflict: 'conflicts reported by kv-accord',
   accord_tokens: 'other tokens of the same prompts',
   accord_misread: 'KV events read elsewhere',
   started: 'starts',

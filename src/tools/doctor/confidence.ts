@@ -22,7 +22,7 @@ export interface ClueFor extends Clue {
 
 /**
  * `refutes`: it cannot be so as long as this holds. `weakens`: it would be
- * otherwise, as a rule. `noted`: worth telling, and decides nothing.
+ * otherwise, as a rule. `noted`: worth showing, and decides nothing.
  */
 export interface ClueAgainst extends Clue {
   readonly weight: 'refutes' | 'weakens' | 'noted';
@@ -38,7 +38,7 @@ const CONFIDENCES: readonly (Confidence | undefined)[] = [undefined, 'possible',
  * leaves `likely` of a proof, and nothing of the rest. How many clues there
  * are does not matter: ten signs are not a proof.
  */
-export function weigh(
+export function confidenceOf(
   cluesFor: readonly Pick<ClueFor, 'weight'>[],
   cluesAgainst: readonly Pick<ClueAgainst, 'weight'>[],
 ): Confidence | undefined {

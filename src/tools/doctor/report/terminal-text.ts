@@ -8,7 +8,7 @@ const MIN_COLUMNS = 40;
 const DEFAULT_COLUMNS = 100;
 
 /** Text for a terminal of some width: labelled, wrapped, and coloured only where that was asked for. */
-export class Paper {
+export class TerminalText {
   readonly columns: number;
   readonly #isColoured: boolean;
   readonly #lines: string[] = [];

@@ -1,0 +1,158 @@
+import type { ClueAgainst, ClueFor } from '../confidence.js';
+import { counted } from '../counted.js';
+import type { SettingSighting } from '../evidence.js';
+import { blindness, engineReuses, findsBlocks, MIN_DECISIONS } from '../measurements/cache-hits.js';
+import type { StoreCounts } from '../measurements/counters.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { isFalse, isTrue } from '../setting-values.js';
+import { clueAgainst, clueFor, when } from './clues.js';
+
+/** `82.0 %`. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** With a capital first letter. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A router that finds blocks speaks against whatever would blind it. */
+export function workingRouter(measurements: Measurements): readonly ClueAgainst[] {
+  return when(findsBlocks(measurements), ({ share, count, origin }) =>
+    clueAgainst(
+      'refutes',
+      `The router finds blocks: ${percent(share)} over ${counted(count, 'decision')}.`,
+      origin,
+    ),
+  );
+}
+
+/** Whether a router finds nearly what the engines have: at least `part` of it, where that is known. */
+export function closeRouter(measurements: Measurements, part: number): ReturnType<typeof findsBlocks> {
+  const found = findsBlocks(measurements);
+  const { engineHits } = measurements;
+  const isClose = found !== undefined && (engineHits === undefined || found.share >= engineHits.share * part);
+  return isClose ? found : undefined;
+}
+
+/** The router finds nothing, and the engines had it: the plainest outside sign that the router cannot see what is there. */
+export function blindRouter(measurements: Measurements, weight: ClueFor['weight']): readonly ClueFor[] {
+  return when(blindness(measurements), (blind) => [
+    clueFor(
+      'sign',
+      `The router found no cached block in ${counted(blind.count, 'decision')}.`,
+      blind.origin,
+      'router_blind',
+    ),
+    ...when(engineReuses(measurements), ({ share, promptTokens, cachedTokens, origin }) =>
+      clueFor(
+        weight,
+        promptTokens === 0
+          ? `Engines had up to ${percent(share)} of prompts in their caches.`
+          : `Engines had ${cachedTokens} of ${promptTokens} prompt tokens in their caches (${percent(share)}): what the router looks for is there, and the router cannot see it.`,
+        origin,
+        'router_blind',
+      ),
+    ),
+  ]);
+}
+
+/** Stores that reached the router, with a known parent or without. */
+export function allStores({ applied, parentMissing }: StoreCounts): number {
+  return applied + parentMissing;
+}
+
+/** Share of stores whose parent the router did not know, by counters; undefined without any. */
+export function missingShare({ stores }: Measurements): number | undefined {
+  return stores === undefined || allStores(stores) === 0
+    ? undefined
+    : stores.parentMissing / allStores(stores);
+}
+
+/** The router did not know the parents of some stores: `… of 33 of 48 stores (68.8 %)`, and what `rest` adds. */
+export function missingParentsClue(stores: StoreCounts, weight: ClueFor['weight'], rest: string): ClueFor {
+  const all = allStores(stores);
+  return clueFor(
+    weight,
+    `The router did not know the parents of ${stores.parentMissing} of ${all} stores (${percent(stores.parentMissing / all)})${rest}.`,
+    stores.origin,
+    'parents_missing',
+  );
+}
+
+/** Stores that arrived, against causes by which none would. */
+export function arrivedStores(
+  { stores }: Measurements,
+  weight: ClueAgainst['weight'],
+): readonly ClueAgainst[] {
+  return when(stores !== undefined && allStores(stores) > 0 && stores, (arrived) =>
+    clueAgainst(weight, `${counted(allStores(arrived), 'store')} reached the router.`, arrived.origin),
+  );
+}
+
+/** Router and engines were seen with one block size; `at` is the place to name: 0 the router's, 1 the engine's. */
+export function sameSize({ sizes }: Measurements, at: 0 | 1 = 0): readonly ClueAgainst[] {
+  return when(sizes.agreed, ({ tokensPerBlock, origins }) =>
+    clueAgainst('refutes', `Router and engines use the same block size, ${tokensPerBlock}.`, origins[at]),
+  );
+}
+
+/** ` (the router uses 16)`, where one number of it was seen. */
+export function routersNumber({ sizes }: Measurements): string {
+  const numbers = sizes.rows
+    .filter(({ side, basis }) => side !== 'worker' && basis === 'in_use')
+    .map(({ tokensPerBlock }) => tokensPerBlock);
+  const [first] = numbers;
+  return first !== undefined && numbers.every((number) => number === first)
+    ? ` (the router uses ${first})`
+    : '';
+}
+
+/** Workers that are configured to publish their KV events. */
+export function publishers(measurements: Measurements): readonly SettingSighting[] {
+  return measurements
+    .settings('publishes_kv_events')
+    .filter(({ side, value }) => side === 'worker' && isTrue(value));
+}
+
+/** Requests were served, and no store ever came; empty when stores came or nothing reports them. */
+export function noStores(measurements: Measurements): readonly ClueFor[] {
+  const { stores, decisions } = measurements;
+  if (isDeaf(measurements)) return [];
+  const served = mostDecisions(measurements);
+  if (stores !== undefined)
+    return when(allStores(stores) === 0 && served >= MIN_DECISIONS, () =>
+      clueFor(
+        'signature',
+        `The router got no store at all while it served ${counted(served, 'request')}.`,
+        stores.origin,
+        'no_stores',
+      ),
+    );
+  const hasWarnings =
+    measurements.signal('parent_block_not_found') !== undefined ||
+    measurements.signal('block_to_remove_not_found') !== undefined;
+  const isEmpty = decisions?.largestTreeSize === 0 && decisions.reporting >= MIN_DECISIONS && !hasWarnings;
+  return when(isEmpty && decisions, ({ reporting, origin }) =>
+    clueFor(
+      'sign',
+      `"tree size: 0" in all of ${counted(reporting, 'decision')}, and no warning of a store that failed: no store seems to arrive.`,
+      origin,
+      'no_stores',
+    ),
+  );
+}
+
+/** Decisions by the source that counts the most. */
+export function mostDecisions({ routerHits }: Measurements): number {
+  return Math.max(0, ...routerHits.map(({ count }) => count));
+}
+
+/** A router that is configured not to read events gets none, and that is no fault of those who publish. */
+export function isDeaf({ settings, evidence }: Measurements): boolean {
+  return (
+    settings('router_uses_events').some(({ value }) => isFalse(value)) ||
+    evidence.findings.some(({ ruleId }) => ruleId === 'events-ignored')
+  );
+}

@@ -1,0 +1,86 @@
+import { FRONTEND_DEFAULT_TOKENS } from '../../manifests/lint/dynamo-version.js';
+import type { Side } from '../evidence.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { ownerOf, type SizeConflict } from '../sizes.js';
+
+/** The two numbers of a mismatch. */
+export interface Numbers {
+  /** What the engines use; undefined when it is not known. */
+  readonly engines: number | undefined;
+  /** Who uses the other number. */
+  readonly side: Side;
+  /** True when the worker itself declares or publishes another number than its engine's. */
+  readonly isWorkersOwn: boolean;
+  /** `frontend 16 by default, worker 32`. */
+  readonly text: string;
+}
+
+/** The numbers of the conflict that explains most, of a warning that has both, or of `lint`. */
+export function numbersOf(
+  measurements: Measurements,
+  conflicts: readonly SizeConflict[],
+): Numbers | undefined {
+  const conflict =
+    conflicts.find(({ isProof, between }) => isProof && between === 'sides') ??
+    conflicts.find(({ isProof }) => isProof) ??
+    conflicts[0];
+  if (conflict === undefined) return unpublishedNumbers(measurements) ?? unsetNumbers(measurements);
+  const { ours, theirs, between } = conflict;
+  return {
+    engines: theirs.tokensPerBlock,
+    side: between === 'sides' ? ours.side : 'worker',
+    isWorkersOwn: between !== 'sides' || isCardsNumber(measurements, conflict),
+    text: conflictText(conflict),
+  };
+}
+
+/** The two numbers of `16 -> 32`. */
+export function pairOf(value: string): readonly [number, number] | undefined {
+  const match = /^(\d{1,9}) -> (\d{1,9})$/.exec(value);
+  return match === null ? undefined : [Number(match[1]), Number(match[2])];
+}
+
+function conflictText({ ours, theirs, between }: SizeConflict): string {
+  switch (between) {
+    case 'sides':
+      return `${sizeText(ours.side, ours)}, ${sizeText('worker', theirs)}`;
+    case 'own':
+      return `${ownerOf(theirs)} publishes with a block size of ${ours.tokensPerBlock} and its engine uses ${theirs.tokensPerBlock}`;
+    case 'workers':
+      return `${ownerOf(ours)} has ${ours.tokensPerBlock}, ${ownerOf(theirs)} ${theirs.tokensPerBlock}`;
+  }
+}
+
+/** What the warning itself says. */
+function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
+  const [value = ''] = measurements.signal('block_not_published')?.values.keys() ?? [];
+  const pair = pairOf(value);
+  if (pair === undefined) return undefined;
+  const [wanted, engines] = pair;
+  const text = `the publisher of a worker uses ${wanted}, its engine uses ${engines}`;
+  return { engines, side: 'worker', isWorkersOwn: true, text };
+}
+
+/** A frontend without a number, of which only `lint` knows: where cards decide it is no number of its own. */
+function unsetNumbers({ evidence, sizes }: Measurements): Numbers | undefined {
+  const isUnset = evidence.findings.some(({ ruleId }) => ruleId === 'block-size-unset');
+  const workers = sizes.rows.filter(({ side }) => side === 'worker');
+  const [worker] = workers;
+  const isOne = workers.every(({ tokensPerBlock }) => tokensPerBlock === worker?.tokensPerBlock);
+  if (!isUnset || worker === undefined || !isOne) return undefined;
+  return {
+    engines: worker.tokensPerBlock,
+    side: 'frontend',
+    isWorkersOwn: false,
+    text: `frontend ${FRONTEND_DEFAULT_TOKENS} by default, ${sizeText('worker', worker)}`,
+  };
+}
+
+/** Whether the frontend has its number from a card: it runs with it, and its version does not use a variable. */
+function isCardsNumber({ dynamo }: Measurements, { ours }: SizeConflict): boolean {
+  return ours.side === 'frontend' && ours.basis === 'in_use' && dynamo.decides !== 'variable';
+}
+
+function sizeText(side: Side, { tokensPerBlock, basis }: SizeConflict['ours']): string {
+  return `${side} ${tokensPerBlock}${basis === 'default' ? ' by default' : ''}`;
+}

@@ -1,0 +1,158 @@
+import type { Origin } from '../evidence.js';
+import type { LogSummary } from '../logs/log-summary.js';
+import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
+import type { DecisionSum } from './log-sums.js';
+import { largestBy, originOn, sharesOn, totalOf } from './measure.js';
+
+/** A share, 0 to 1, of how many, and where it was read. */
+export interface Share {
+  readonly share: number;
+  readonly count: number;
+  readonly origin: Origin;
+}
+
+/** How prompts were served from engines' caches. */
+export interface EngineHits {
+  /** 0 to 1. */
+  readonly share: number;
+  /** 0 when only the share was reported. */
+  readonly cachedTokens: number;
+  readonly promptTokens: number;
+  readonly origin: Origin;
+}
+
+/** What routers expected to be cached, and what engines had. */
+export interface CacheHits {
+  /** What the router expected to be cached, from each source that reports it. */
+  readonly routerHits: readonly Share[];
+  readonly engineHits: EngineHits | undefined;
+}
+
+/** From this many decisions on, "never" means something. */
+export const MIN_DECISIONS = 10;
+/** A router that finds less is blind, an engine that reuses less reuses nothing. */
+const NOTHING_BELOW = 0.01;
+/** A router that finds more works, whatever else is so. */
+const FINDS_FROM = 0.05;
+
+/** A router that found nothing in ten or more decisions, by every source; undefined when one source says otherwise. */
+export function blindness({ routerHits }: Pick<CacheHits, 'routerHits'>): Share | undefined {
+  const enough = routerHits.filter(({ count }) => count >= MIN_DECISIONS);
+  return routerHits.every(({ share }) => share < NOTHING_BELOW) ? enough[0] : undefined;
+}
+
+/** A router that finds blocks. */
+export function findsBlocks({ routerHits }: Pick<CacheHits, 'routerHits'>): Share | undefined {
+  return routerHits.find(({ share, count }) => share >= FINDS_FROM && count >= 2);
+}
+
+/** Decisions, however few, of which none found a block. */
+export function noneFound({ routerHits }: Pick<CacheHits, 'routerHits'>): Share | undefined {
+  return routerHits.every(({ share }) => share < NOTHING_BELOW) ? routerHits[0] : undefined;
+}
+
+/** An engine that had prompts in its cache. */
+export function engineReuses({ engineHits }: Pick<CacheHits, 'engineHits'>): EngineHits | undefined {
+  return engineHits !== undefined && engineHits.share >= NOTHING_BELOW ? engineHits : undefined;
+}
+
+/** Summaries of what routers expected to be cached of each prompt, 0 to 1. */
+const HIT_SUMMARIES = ['dynamo_component_router_kv_hit_rate', 'kv_accord_router_cached_block_ratio'] as const;
+
+/** What routers expected to be cached: by their metrics, then by the decisions in logs. */
+export function routerHitsOf(
+  pages: readonly MetricsPage[],
+  decisions: DecisionSum | undefined,
+): readonly Share[] {
+  const onPages = pages.flatMap((page) =>
+    HIT_SUMMARIES.flatMap((name) => {
+      const sum = sumOf(page, `${name}_sum`);
+      const count = sumOf(page, `${name}_count`);
+      if (sum === undefined || count === undefined || count <= 0) return [];
+      const origin = originOn(page, `${name}_sum ${sum}, ${name}_count ${count}`);
+      return [{ share: sum / count, count, origin }];
+    }),
+  );
+  if (decisions === undefined || decisions.reporting === 0) return onPages;
+  const share = (decisions.reporting - decisions.withoutCache) / decisions.reporting;
+  return [...onPages, { share, count: decisions.reporting, origin: decisions.origin }];
+}
+
+/** Counters of cached and of all prompt tokens, by what each program calls them; the frontend's own come first, as they cover the fleet. */
+const TOKEN_COUNTERS: readonly (readonly [cached: string, all: string])[] = [
+  ['dynamo_frontend_cached_tokens_sum', 'dynamo_frontend_input_sequence_tokens_sum'],
+  ['vllm:prefix_cache_hits_total', 'vllm:prefix_cache_queries_total'],
+  ['vllm:gpu_prefix_cache_hits_total', 'vllm:gpu_prefix_cache_queries_total'],
+];
+/** SGLang counts what it computed and what it took from its cache under one name. */
+const SGLANG_TOKENS = 'sglang:realtime_tokens_total';
+const HIT_GAUGES = ['trtllm_kv_cache_hit_rate', 'trtllm:kv_cache_hit_rate', 'sglang:cache_hit_rate'] as const;
+
+/** Cached tokens of all prompt tokens at one place. */
+interface TokenCount {
+  readonly cached: number;
+  readonly all: number;
+  readonly origin: Origin;
+}
+
+/** What engines had in their caches, by the first source that reports it: token counters, logs, then gauges. */
+export function engineHitsOf(
+  pages: readonly MetricsPage[],
+  logs: readonly LogSummary[],
+): EngineHits | undefined {
+  for (const [cachedName, allName] of TOKEN_COUNTERS) {
+    const hits = hitsIn(
+      pages.flatMap((page) => {
+        const cached = sumOf(page, cachedName);
+        const all = sumOf(page, allName);
+        if (cached === undefined || all === undefined || all <= 0) return [];
+        return [{ cached, all, origin: originOn(page, `${cachedName} ${cached}, ${allName} ${all}`) }];
+      }),
+    );
+    if (hits !== undefined) return hits;
+  }
+  return hitsIn(pages.flatMap(sglangTokens)) ?? hitsInLogs(logs) ?? hitGauge(pages);
+}
+
+function hitsIn(counts: readonly TokenCount[]): EngineHits | undefined {
+  const [first] = counts;
+  const promptTokens = totalOf(counts, ({ all }) => all);
+  if (first === undefined || promptTokens <= 0) return undefined;
+  const cachedTokens = totalOf(counts, ({ cached }) => cached);
+  return { share: cachedTokens / promptTokens, cachedTokens, promptTokens, origin: first.origin };
+}
+
+function sglangTokens(page: MetricsPage): readonly TokenCount[] {
+  const computed = sumOf(page, SGLANG_TOKENS, { mode: 'prefill_compute' });
+  if (computed === undefined) return [];
+  const cached = sumOf(page, SGLANG_TOKENS, { mode: 'prefill_cache' }) ?? 0;
+  const all = cached + computed;
+  const origin = originOn(page, `${SGLANG_TOKENS}{mode="prefill_cache"} ${cached}, of ${all} in prefill`);
+  return [{ cached, all, origin }];
+}
+
+function hitsInLogs(logs: readonly LogSummary[]): EngineHits | undefined {
+  const hits = hitsIn(
+    logs.flatMap(({ decisions, engine }) =>
+      [
+        { cached: decisions?.engineCachedTokens, all: decisions?.promptTokens, origin: decisions?.last },
+        { cached: engine?.cachedTokens, all: engine?.promptTokens, origin: engine?.last },
+      ].flatMap(({ cached = 0, all = 0, origin }) =>
+        origin === undefined || all === 0 ? [] : [{ cached, all, origin }],
+      ),
+    ),
+  );
+  if (hits !== undefined) return hits;
+  const engine = logs.find((log) => log.engine?.prefixHitRate !== undefined)?.engine;
+  return engine?.prefixHitRate === undefined
+    ? undefined
+    : { share: engine.prefixHitRate.max, cachedTokens: 0, promptTokens: 0, origin: engine.last };
+}
+
+function hitGauge(pages: readonly MetricsPage[]): EngineHits | undefined {
+  const best = largestBy(
+    pages.flatMap((page) => sharesOn(page, HIT_GAUGES)),
+    ({ value }) => value,
+  );
+  return best && { share: best.value, cachedTokens: 0, promptTokens: 0, origin: best.origin };
+}

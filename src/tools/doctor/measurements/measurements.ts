@@ -1,0 +1,64 @@
+import { inOneOrder } from '../canonical.js';
+import { type DynamoFacts, dynamoFacts } from '../dynamo-facts.js';
+import type { Evidence, SettingName, SettingSighting } from '../evidence.js';
+import type { Signal } from '../logs/log-summary.js';
+import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
+import { ofManifests } from '../of-manifests.js';
+import { type SizeTable, sizeTable } from '../sizes.js';
+import { type CacheHits, engineHitsOf, routerHitsOf } from './cache-hits.js';
+import {
+  gapsOf,
+  type PublishedCounts,
+  preemptionsOf,
+  publishedOf,
+  type StoreCounts,
+  storesOf,
+  usageOf,
+} from './counters.js';
+import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
+import type { Measure } from './measure.js';
+
+/** The evidence in the quantities that causes ask for. */
+export interface Measurements extends CacheHits {
+  readonly evidence: Evidence;
+  readonly memory: readonly MemoryArithmetic[];
+  readonly sizes: SizeTable;
+  readonly dynamo: DynamoFacts;
+  readonly decisions: DecisionSum | undefined;
+  readonly stores: StoreCounts | undefined;
+  readonly published: PublishedCounts | undefined;
+  /** Gaps in numbered streams, by counters. */
+  readonly gaps: Measure | undefined;
+  readonly preemptions: Measure | undefined;
+  /** Share of KV memory in use, 0 to 1, the highest that was seen. */
+  readonly kvUsage: Measure | undefined;
+  signal(signal: Signal): SignalSum | undefined;
+  settings(name: SettingName): readonly SettingSighting[];
+  /** Those that are not of a manifest: what programs, their logs and their engines' files say. */
+  runtimeSettings(name: SettingName): readonly SettingSighting[];
+}
+
+/** Reads the quantities out of the evidence. */
+export function readMeasurements(gathered: Evidence, memory: readonly MemoryArithmetic[]): Measurements {
+  const evidence = inOneOrder(gathered);
+  const { logs, metrics, settings } = evidence;
+  const decisions = decisionsOf(logs);
+  const isOfManifest = ofManifests(evidence.manifests);
+  return {
+    evidence,
+    memory,
+    sizes: sizeTable(evidence),
+    dynamo: dynamoFacts(settings),
+    decisions,
+    routerHits: routerHitsOf(metrics, decisions),
+    engineHits: engineHitsOf(metrics, logs),
+    stores: storesOf(metrics),
+    published: publishedOf(metrics),
+    gaps: gapsOf(metrics),
+    preemptions: preemptionsOf(metrics, logs),
+    kvUsage: usageOf(metrics, logs),
+    signal: (signal) => signalOf(logs, signal),
+    settings: (wanted) => settings.filter(({ name }) => name === wanted),
+    runtimeSettings: (wanted) => settings.filter((one) => one.name === wanted && !isOfManifest(one)),
+  };
+}

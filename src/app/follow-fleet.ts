@@ -1,8 +1,9 @@
+import { readinessChecks } from '../core/agreement/readiness.js';
 import type { FleetView } from '../core/agreement/snapshot.js';
 import type { ProbeCheck } from '../edge/http/probe-board.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { buildCatalogue, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';
-import { conflictTeller } from '../frontend/gateway/conflict-teller.js';
+import { conflictLogger } from '../frontend/gateway/conflict-log.js';
 import { frontendChecks } from '../frontend/gateway/readiness.js';
 
 /** What a fleet serves, and whether requests can be taken. */
@@ -29,11 +30,11 @@ export function followFleet(
   { logger }: { readonly logger: Logger },
   onServed: (served: ServedFleet) => void,
 ): () => void {
-  const logConflicts = conflictTeller(logger);
+  const logConflicts = conflictLogger(logger);
   const show = (view: FleetView): void => {
     const catalogue = buildCatalogue(view, given);
     logConflicts(catalogue);
-    onServed({ catalogue, checks: frontendChecks(view, catalogue) });
+    onServed({ catalogue, checks: frontendChecks(readinessChecks(view), catalogue) });
   };
   show(fleet.view);
   return fleet.listen({ onView: show });

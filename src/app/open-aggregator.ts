@@ -9,7 +9,7 @@ import { systemRandom } from '../edge/platform/random.js';
 import type { ServedTls } from '../edge/security/served-tls.js';
 import type { Aggregator } from '../fleet/aggregator/aggregator.js';
 import type { FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
-import type { FleetRouterOptions } from '../fleet/router/fleet-router.js';
+import type { FleetRouter, FleetRouterOptions } from '../fleet/router/fleet-router.js';
 import type { RouterMode, Routing } from '../fleet/router/routing.js';
 import { type AgreementSettings, agreementOptionsOf } from './agreement-options.js';
 import { createAggregator } from './create-aggregator.js';
@@ -81,6 +81,8 @@ export interface OpenedAggregator {
   readonly registry: Registry;
   /** Who decides where requests go. */
   readonly routing: Routing;
+  /** `kvaccord.v1.Router`, to be served elsewhere too. */
+  readonly routerServices: FleetRouter['services'];
   /** What it watches, in words. */
   readonly watched: string;
   /** How its ports are protected; undefined for plaintext. */
@@ -134,6 +136,7 @@ export async function openAggregator(
     aggregator,
     registry,
     routing: routing(),
+    routerServices: routing().services,
     tls: httpSecurity.tls,
     watched: [
       ...(hasDiscovery(settings) ? [source.name] : []),

@@ -7,8 +7,8 @@ import type { Environment } from '../edge/platform/processes/environment.js';
 import type { ServedTls } from '../edge/security/served-tls.js';
 import { baseUrlOf, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';
 import type { Routing } from '../fleet/router/routing.js';
+import { KeyHosts } from '../frontend/engine-access/key-hosts.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
-import { KeyHosts } from '../frontend/gateway/key-hosts.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
 import { createTokenSource, type TokenSourceOptions } from '../frontend/tokens/token-source.js';
@@ -138,14 +138,14 @@ export async function openFleet(
 }
 
 /** What a gateway gets from the process that has the fleet. */
-export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage'> {
+export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage' | 'findProblem'> {
   readonly registry: Registry;
   readonly routing: Routing;
   readonly probes: ProbeBoard;
   readonly tls: ServedTls | undefined;
   readonly catalogue: () => Catalogue;
   /** Where the status page is; not the setting, whose port may be 0. Default: there is none. */
-  readonly statusAddress?: string;
+  readonly statusAddress?: string | undefined;
   /** Where to listen, where it is not as the settings say. */
   readonly port?: number;
   /** How many processes listen there. Default 1. */
@@ -195,8 +195,9 @@ export function logServing(
   { logger, version }: Pick<FrontendModules, 'logger' | 'version'>,
   about: {
     readonly openAi: Address;
-    readonly grpc: Address;
-    readonly http: Address;
+    /** Absent where the router is that of another process. */
+    readonly grpc?: Address;
+    readonly http?: Address;
     readonly watched: string;
     /** Processes that serve HTTP, where it is not this one. */
     readonly threads?: number;
@@ -212,8 +213,8 @@ export function logServing(
   const scheme = isPlaintext ? 'http' : 'https';
   const fields = {
     openai: openAi.text,
-    grpc: grpc.text,
-    http: http.text,
+    ...(grpc === undefined ? {} : { grpc: grpc.text }),
+    ...(http === undefined ? {} : { http: http.text }),
     workers: watched,
     router: settings.routerMode,
   };
@@ -224,7 +225,7 @@ export function logServing(
 }
 
 /** The base URLs of `--worker-urls`; the settings were checked before. */
-function givenUrlsOf({ workerUrls }: FrontendSettings): GivenUrls {
+export function givenUrlsOf({ workerUrls }: FrontendSettings): GivenUrls {
   const urls = readWorkerUrls(workerUrls);
   return 'allowed' in urls ? new Map() : urls;
 }

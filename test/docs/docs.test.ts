@@ -9,7 +9,7 @@ import { FleetMetrics } from '../../src/fleet/aggregator/fleet-metrics.js';
 import { IndexMetrics } from '../../src/fleet/indexer/index-metrics.js';
 import { RouterMetrics } from '../../src/fleet/router/router-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway/gateway-metrics.js';
-import { CrewMetrics, registerThreadMetrics } from '../../src/frontend/threads/thread-metrics.js';
+import { ProcessCountMetrics, registerProcessMetrics } from '../../src/frontend/threads/process-metrics.js';
 import { SidecarMetrics } from '../../src/worker/sidecar/http/sidecar-metrics.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -69,8 +69,8 @@ describe('metrics.md', () => {
     countRefusals(aggregator, 'capabilities', none);
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
     new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
-    new CrewMetrics(aggregator, () => 0);
-    registerThreadMetrics(aggregator, 1);
+    new ProcessCountMetrics(aggregator, () => 0);
+    registerProcessMetrics(aggregator, 1);
     new SidecarMetrics({
       registry: sidecar,
       store: none,

@@ -24,7 +24,7 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
   engines: ['core', 'edge', 'gen'],
   worker: ['core', 'edge', 'engines', 'gen'],
   fleet: ['core', 'edge', 'engines', 'gen'],
-  frontend: ['core', 'edge', 'engines', 'fleet'],
+  frontend: ['core', 'edge', 'engines', 'fleet', 'gen'],
   tools: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
   app: ['core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
   cli: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'],
@@ -91,15 +91,46 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'fleet/catalogue': { mayImport: ['core', 'edge/platform'] },
   'fleet/aggregator': { mayImport: ['core', 'edge', 'fleet/discovery', 'gen'] },
   'fleet/indexer': { mayImport: ['core', 'edge', 'gen'] },
-  'fleet/router': { mayImport: ['core', 'edge', 'fleet/indexer', 'gen'] },
+  'fleet/router': { mayImport: ['core', 'edge', 'fleet/catalogue', 'fleet/indexer', 'gen'] },
 
-  'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
-  'frontend/tokens': { mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/gateway'] },
-  'frontend/proxy': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/gateway'] },
-  'frontend/gateway': {
-    mayImport: ['core', 'edge', 'fleet', 'frontend/proxy', 'frontend/tokens', 'frontend/tracing'],
+  'frontend/errors': { mayImport: ['core', 'fleet/router'] },
+  'frontend/json': { mayImport: ['edge/platform'] },
+  'frontend/engine-access': { mayImport: ['edge/platform', 'fleet/catalogue'] },
+  'frontend/tokens': {
+    mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/engine-access', 'frontend/json'],
   },
-  'frontend/threads': { mayImport: ['core', 'edge', 'fleet/catalogue', 'fleet/router', 'frontend/gateway'] },
+  'frontend/proxy': {
+    mayImport: ['core', 'edge', 'fleet/router', 'frontend/engine-access', 'frontend/errors'],
+  },
+  'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
+  // The router of another process, for HTTP processes beside it or on another machine.
+  'frontend/router-client': {
+    mayImport: [
+      'core',
+      'edge',
+      'fleet/aggregator',
+      'fleet/catalogue',
+      'fleet/indexer',
+      'fleet/router',
+      'frontend/errors',
+      'gen',
+    ],
+  },
+  'frontend/gateway': {
+    mayImport: [
+      'core',
+      'edge',
+      'fleet/catalogue',
+      'fleet/router',
+      'frontend/errors',
+      'frontend/json',
+      'frontend/proxy',
+      'frontend/tokens',
+      'frontend/tracing',
+    ],
+  },
+  // The processes of --threads, and nothing of what they serve.
+  'frontend/threads': { mayImport: ['core', 'edge'] },
 
   'tools/manifests': { mayImport: ['core', 'edge/platform', 'engines'] },
   'tools/doctor': { mayImport: ['core', 'edge', 'engines', 'gen', 'tools/manifests'] },

@@ -192,7 +192,7 @@ describe('kv-accord frontend --threads 2', () => {
     }
   });
 
-  it('loses only what a killed process was doing, releases it at once, starts another one and keeps its counts', async () => {
+  it('loses only what a killed process was doing, releases it, starts another one and keeps its counts', async () => {
     const { program, engine, url, statusUrl } = await fleet();
     await untilServed(url);
     for (let at = 0; at < 4; at += 1) expect((await chat(url)).status).toBe(200);
@@ -208,7 +208,8 @@ describe('kv-accord frontend --threads 2', () => {
     await program.until(({ msg }) =>
       /^HTTP process \d was ended by SIGKILL\. Its requests are lost/.test(msg),
     );
-    expect(await active()).toBe(1);
+    // The log speaks of the process, and the router hears of the end of its stream: in any order.
+    await expect.poll(active).toBe(1);
     await program.until(({ msg }) => /^HTTP process \d serves again\.$/.test(msg));
     finish();
     expect((await Promise.all(streams.map(({ text }) => text))).sort()).toEqual([BROKEN, WHOLE].sort());

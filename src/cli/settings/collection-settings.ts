@@ -159,15 +159,28 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
 /** The same for a command that may also ask an aggregator. */
 export function checkAnswer(settings: FleetSettings, reject: Reject<FleetSetting | 'aggregator'>): void {
   checkFleet(settings, reject);
-  const { aggregator } = settings;
-  if (aggregator === undefined || isLoopback(aggregator) || isSecured(settings)) return;
-  throw reject('aggregator', LOOPBACK_OR_TLS);
+  const problem = checkDialled(settings.aggregator, settings);
+  if (problem !== undefined) throw reject('aggregator', problem);
+}
+
+/** What an address to dial must be, where plaintext would leave this machine and that was not asked for. */
+export function checkDialled(
+  address: Address | undefined,
+  settings: Pick<FleetSettings, 'tlsCert' | 'tlsCa' | 'insecure'>,
+): string | undefined {
+  return address === undefined || isLoopback(address) || isSecured(settings)
+    ? undefined
+    : LOOPBACK_OR_TLS;
 }
 
 const LOOPBACK_OR_TLS =
   'on this machine, unless there is --tls-ca (and --tls-cert with --tls-key, where they are asked for), or --insecure for plaintext';
 
 /** Plaintext beyond this machine must be asked for; TLS need not be. */
-function isSecured({ tlsCert, tlsCa, insecure }: FleetSettings): boolean {
+function isSecured({
+  tlsCert,
+  tlsCa,
+  insecure,
+}: Pick<FleetSettings, 'tlsCert' | 'tlsCa' | 'insecure'>): boolean {
   return tlsCert !== undefined || tlsCa !== undefined || insecure;
 }

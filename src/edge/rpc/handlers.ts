@@ -1,4 +1,5 @@
 import type {
+  handleBidiStreamingCall,
   handleServerStreamingCall,
   handleUnaryCall,
   ServerUnaryCall,
@@ -71,4 +72,40 @@ export function wrapServerStream<Request, Message>(
   ): Promise<void> {
     await handler(call.request, stream);
   }
+}
+
+/** The receiving side of a stream on which both sides send. */
+export interface MessageReader<Request> {
+  /** Takes the next message. What it throws ends the stream: an `RpcError` goes to the caller. */
+  take(request: Request): void;
+}
+
+/**
+ * Makes a grpc-js handler of a function that sends on a `ServerStream`, and
+ * comes back with the reader of what the caller sends. The stream ends as one
+ * of `wrapServerStream`, and when the caller has nothing more to send.
+ */
+export function wrapDuplexStream<Request, Message>(
+  edge: RpcEdge,
+  options: ServerStreamOptions<Message>,
+  handler: (stream: ServerStream<Message>) => MessageReader<Request>,
+): handleBidiStreamingCall<Request, Message> {
+  return (call) => {
+    const stream = new ServerStream<Message>(call, options, edge);
+    const guard = (run: () => void): void => {
+      try {
+        run();
+      } catch (error) {
+        stream.end(toRpcError(error, call.getPath(), edge));
+      }
+    };
+    guard(() => {
+      const reader = handler(stream);
+      call.on('data', (request: Request) => {
+        // What was on its way when the stream ended is not handled.
+        if (stream.isOpen) guard(() => reader.take(request));
+      });
+      call.once('end', () => stream.end());
+    });
+  };
 }

@@ -1,6 +1,9 @@
-import type { ServerWritableStream } from '@grpc/grpc-js';
+import type { ServerDuplexStream, ServerWritableStream } from '@grpc/grpc-js';
 import type { Clock, Timer } from '../platform/clock.js';
 import { type RpcError, toStatus } from './errors.js';
+
+/** The call that a stream sends on. */
+type SendingCall<Message> = ServerWritableStream<unknown, Message> | ServerDuplexStream<unknown, Message>;
 
 /** How a stream sends. */
 export interface ServerStreamOptions<Message> {
@@ -44,7 +47,7 @@ export class OpenStreams {
 export class ServerStream<Message> {
   /** Aborted when the stream is over, whichever side ended it. */
   readonly signal: AbortSignal;
-  readonly #call: ServerWritableStream<unknown, Message>;
+  readonly #call: SendingCall<Message>;
   readonly #options: ServerStreamOptions<Message>;
   readonly #clock: Clock;
   readonly #over = new AbortController();
@@ -57,7 +60,7 @@ export class ServerStream<Message> {
   #heartbeat: Timer | undefined;
 
   constructor(
-    call: ServerWritableStream<unknown, Message>,
+    call: SendingCall<Message>,
     options: ServerStreamOptions<Message>,
     modules: { readonly clock: Clock; readonly streams: OpenStreams },
   ) {

@@ -49,19 +49,16 @@ export class PromptHashes {
   read(prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
     const form = prompt?.form;
     switch (form?.$case) {
-      case 'tokenIds': {
-        const { loraName = '', cacheSalt = '' } = prompt ?? {};
-        const asked = { tokens: form.value.ids, loraName, cacheSalt };
-        const problem = tooLongWords(asked);
-        if (problem !== undefined) throw invalid(`prompt.${problem}`);
-        return this.hash(asked, contract);
-      }
+      case 'tokenIds':
+        return this.#readTokens(form.value.ids, prompt, contract);
+      case 'packedTokenIds':
+        return this.#readTokens(unpackTokenIds(form.value), prompt, contract);
       case 'blockHashes':
         return ofHashes(this.#open().chain(checked('prompt.block_hashes', form.value)), contract);
       case 'sequenceHashes':
         return ofHashes(checked('prompt.sequence_hashes', form.value), contract);
       default:
-        throw invalid('prompt must have token_ids, block_hashes or sequence_hashes');
+        throw invalid('prompt must have token_ids, packed_token_ids, block_hashes or sequence_hashes');
     }
   }
 
@@ -80,10 +77,41 @@ export class PromptHashes {
     return { sequenceHashes: hash(tokensPerBlock), tokenCount, otherWidths: others };
   }
 
+  #readTokens(tokens: ArrayLike<number>, prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
+    const { loraName = '', cacheSalt = '' } = prompt ?? {};
+    const asked = { tokens, loraName, cacheSalt };
+    const problem = tooLongWords(asked);
+    if (problem !== undefined) throw invalid(`prompt.${problem}`);
+    return this.hash(asked, contract);
+  }
+
   #open(): BlockHasher {
     this.#hasher ??= new BlockHasher();
     return this.#hasher;
   }
+}
+
+/** How many tokens a prompt has; undefined where it came in hashes. Reads no token. */
+export function tokenCountOf({ form }: Prompt): number | undefined {
+  if (form?.$case === 'tokenIds') return form.value.ids.length;
+  return form?.$case === 'packedTokenIds' ? form.value.length / BYTES_PER_TOKEN : undefined;
+}
+
+/** A token id is a little-endian u32. */
+const BYTES_PER_TOKEN = 4;
+
+function unpackTokenIds(packed: Uint8Array): Uint32Array {
+  if (packed.length % BYTES_PER_TOKEN !== 0)
+    throw invalid(`prompt.packed_token_ids has ${packed.length} bytes, which are no whole token ids of 4`);
+  // Copied, because the bytes of a message begin anywhere.
+  const tokens = new Uint32Array(packed.length / BYTES_PER_TOKEN);
+  new Uint8Array(tokens.buffer).set(packed);
+  return tokens;
+}
+
+/** Token ids in the form that `packed_token_ids` has. */
+export function packTokenIds(tokens: Uint32Array): Buffer {
+  return Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength);
 }
 
 function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract): AskedPrompt {

@@ -34,6 +34,7 @@ import {
   RoutingError,
   type Usage,
 } from './routing.js';
+import { ServedBoard } from './served-board.js';
 import type { WorkerSelectorOptions } from './worker-selector.js';
 
 export interface FleetRouterOptions extends WorkerSelectorOptions {
@@ -101,6 +102,7 @@ export class FleetRouter implements Routing {
   readonly #hashes = new PromptHashes();
   #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
+  readonly #board: ServedBoard;
   readonly #groups = new Map<string, GroupRouter>();
   /** Who was told to be left out, by group and target. */
   readonly #toldLeftOut = new Map<string, Set<string>>();
@@ -110,6 +112,7 @@ export class FleetRouter implements Routing {
     this.#modules = modules;
     const { clock, random, registry, edge, fleet } = modules;
     this.#reservations = new Reservations(options.reservationLimits ?? {}, { clock, random });
+    this.#board = new ServedBoard({ clock, view: () => fleet.view });
     this.#metrics = new RouterMetrics(registry, {
       groups: this.#groups,
       expired: () => this.#reservations.expired,
@@ -121,6 +124,7 @@ export class FleetRouter implements Routing {
           edge,
           hashes: this.#hashes,
           reservations: this.#reservations,
+          board: this.#board,
           view: () => fleet.view,
           select: (group, request) => this.#select(group, request),
           reserve: (group, request) => this.#reserve(group, request),
@@ -190,6 +194,7 @@ export class FleetRouter implements Routing {
       if (!this.#groupOf(group.group).show(group, index)) continue;
       this.#tellLeftOut(group.group);
     }
+    this.#board.refresh();
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,8 @@ export class Reservations {
   readonly #reserved = new Map<string, Reserved>();
   /** Who may end at a tick; those that were heard of since are looked at again later. */
   readonly #due = new Map<number, Set<Reserved>>();
+  /** Those that last as long as the stream on which they were asked for. */
+  #attached = 0;
   #blocks = 0;
   #tick = 0;
   #expired = 0;
@@ -60,7 +62,7 @@ export class Reservations {
 
   /** Why there is no room for another; undefined when there is. */
   get fullWords(): string | undefined {
-    if (this.#reserved.size >= this.#maxReservations)
+    if (this.#reserved.size + this.#attached >= this.#maxReservations)
       return `${this.#maxReservations} reservations are open, which is the most; release those that are over`;
     if (this.#blocks >= this.#maxBlocks)
       return `the open reservations have ${this.#maxBlocks} prompt blocks, which is the most; release those that are over`;
@@ -88,6 +90,16 @@ export class Reservations {
     };
     this.#timer ??= this.#modules.clock.setTimer(TICK_MS, this.#onTick);
     return id;
+  }
+
+  /** Counts a request that was just reserved on a stream, for as long as it is active: it has no lease and no id. */
+  addAttached(route: ActiveRoute): void {
+    this.#attached += 1;
+    this.#blocks += route.decision.promptBlocks;
+    route.onEnded = () => {
+      this.#attached -= 1;
+      this.#blocks -= route.decision.promptBlocks;
+    };
   }
 
   /** The request of an id that is still open; it counts as heard of. */

@@ -1,8 +1,10 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
-import { RpcError } from '../../edge/rpc/errors.js';
-import { type RpcEdge, wrapUnary } from '../../edge/rpc/handlers.js';
+import { RpcError, toRpcError } from '../../edge/rpc/errors.js';
+import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../edge/rpc/handlers.js';
 import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
 import type {
+  AttachRequest,
+  AttachResponse,
   CandidateCost as CostMessage,
   GroupResults,
   ListResultsRequest,
@@ -16,23 +18,28 @@ import type {
   ReserveRequest,
   ReserveResponse,
   RouterServer,
-  Selection,
   SelectWorkerRequest,
   SelectWorkerResponse,
 } from '../../gen/kvaccord/v1/router.js';
 import { findAskedGroup, NO_INDEX_WORDS, shutWords } from '../indexer/asked-group.js';
-import type { PromptHashes } from '../indexer/prompt-hashes.js';
+import { type PromptHashes, tokenCountOf } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute } from './active-route.js';
+import { AttachedClient } from './attached-client.js';
 import type { CandidateCost } from './candidates.js';
 import type { GroupRequest, Selected } from './group-router.js';
 import type { Reservations } from './reservations.js';
-import { type Decision, RoutingError } from './routing.js';
+import { type CacheUse, RoutingError } from './routing.js';
+import { toSelection } from './selection-message.js';
+import type { ServedBoard } from './served-board.js';
 
 const DEFAULT_LEASE_SECONDS = 600;
 const MAX_LEASE_SECONDS = 86_400;
 
 /** Workers that one request may leave out. */
 const MAX_EXCLUDED = 1_024;
+
+/** The same of an attached client, which leaves out all that do not have a name: more than a fleet has. */
+const MAX_EXCLUDED_ATTACHED = 16_384;
 
 /** Tokens that one request may generate: four times what any model's context holds. */
 const MAX_OUTPUT_TOKENS = 4 * 1024 * 1024;
@@ -41,6 +48,7 @@ export interface RouterServiceModules {
   readonly edge: RpcEdge;
   readonly hashes: PromptHashes;
   readonly reservations: Reservations;
+  readonly board: ServedBoard;
   /** The fleet as last prepared. */
   view(): FleetView;
   select(group: string, request: GroupRequest): Selected;
@@ -49,30 +57,43 @@ export interface RouterServiceModules {
   results(group: string): GroupResults[];
 }
 
+/** How often a silent stream says that the router lives. */
+export const ATTACH_HEARTBEAT_MS = 5_000;
+
+/** Clients that may be attached to one router: four times the processes that one frontend may have. */
+const MAX_ATTACHED = 1_024;
+
+/** What a request says beside its group. */
+interface AskedRequest {
+  readonly group: string;
+  readonly prompt?: Prompt | undefined;
+  readonly excludedTargets: readonly string[];
+  readonly prefixCacheUnread?: boolean | undefined;
+  readonly severalAnswers?: boolean | undefined;
+}
+
 /** The `kvaccord.v1.Router` service. */
 export function createRouterService(modules: RouterServiceModules): RouterServer {
   const { edge, reservations } = modules;
-  const asked = <T>(
-    request: {
-      group: string;
-      prompt?: Prompt | undefined;
-      excludedTargets: string[];
-      prefixCacheUnread?: boolean | undefined;
-    },
-    answer: (group: string, request: GroupRequest) => T,
-  ): T => {
+  let attached = 0;
+  const toGroupRequest = (request: AskedRequest, maxExcluded: number): GroupRequest => {
     const { prompt, excludedTargets: excluded } = request;
-    const cacheUse = request.prefixCacheUnread === true ? 'unread' : 'plain';
-    if (excluded.length > MAX_EXCLUDED)
-      throw invalid(`excluded_targets has ${excluded.length} entries, at most ${MAX_EXCLUDED} are taken`);
+    if (excluded.length > maxExcluded)
+      throw invalid(`excluded_targets has ${excluded.length} entries, at most ${maxExcluded} are taken`);
+    return {
+      hash: prompt === undefined ? undefined : (contract) => modules.hashes.read(prompt, contract),
+      tokenCount: prompt === undefined ? undefined : tokenCountOf(prompt),
+      loraName: prompt?.loraName ?? '',
+      cacheUse: cacheUseOf(request),
+      excluded,
+    };
+  };
+  const asked = <T>(request: AskedRequest, answer: (group: string, request: GroupRequest) => T): T => {
+    const groupRequest = toGroupRequest(request, MAX_EXCLUDED);
     const view = findAskedGroup(modules.view(), request.group);
     const { group } = view;
-    const hash: GroupRequest['hash'] =
-      prompt === undefined ? undefined : (contract) => modules.hashes.read(prompt, contract);
-    const form = prompt?.form;
-    const tokenCount = form?.$case === 'tokenIds' ? form.value.ids.length : undefined;
     try {
-      return answer(group, { hash, tokenCount, loraName: prompt?.loraName ?? '', cacheUse, excluded });
+      return answer(group, groupRequest);
     } catch (error) {
       if (!(error instanceof RoutingError)) throw error;
       switch (error.code) {
@@ -97,7 +118,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
   return {
     selectWorker: wrapUnary(edge, (request: SelectWorkerRequest): SelectWorkerResponse => {
       const { decision, costs } = asked(request, modules.select);
-      return { selection: selectionOf(decision), candidates: costs.map(costOf) };
+      return { selection: toSelection(decision), candidates: costs.map(costOf) };
     }),
     reserve: wrapUnary(edge, (request: ReserveRequest): ReserveResponse => {
       const { leaseSeconds = DEFAULT_LEASE_SECONDS } = request;
@@ -109,7 +130,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       const route = asked(request, modules.reserve);
       return {
         reservationId: reservations.add(route, leaseSeconds),
-        selection: selectionOf(route.decision),
+        selection: toSelection(route.decision),
       };
     }),
     prefillDone: wrapUnary(edge, ({ reservationId }: PrefillDoneRequest): PrefillDoneResponse => {
@@ -138,22 +159,50 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
         reason: 'unknown_group',
       });
     }),
+    attach: wrapDuplexStream<AttachRequest, AttachResponse>(
+      edge,
+      {
+        mode: 'every',
+        heartbeat: { intervalMs: ATTACH_HEARTBEAT_MS, make: () => ({ served: undefined, answers: [] }) },
+      },
+      (stream) => {
+        if (attached >= MAX_ATTACHED)
+          throw new RpcError('too_many_calls', `${MAX_ATTACHED} clients are attached, which is the most`);
+        attached += 1;
+        stream.signal.addEventListener(
+          'abort',
+          () => {
+            attached -= 1;
+          },
+          { once: true },
+        );
+        return new AttachedClient(stream, {
+          board: modules.board,
+          reservations,
+          reserve: (request) => {
+            const groupRequest = toGroupRequest(request, MAX_EXCLUDED_ATTACHED);
+            // An adapter's name may come without tokens: then load alone decides among those that have it.
+            const isLoadOnly = request.prompt?.form === undefined;
+            return modules.reserve(
+              onlyGroup(request.group),
+              isLoadOnly ? { ...groupRequest, hash: undefined } : groupRequest,
+            );
+          },
+          explainFault: (error) => toRpcError(error, 'Attach', edge).message,
+        });
+      },
+    ),
   };
+
+  /** An empty name stands for the only group that there is. */
+  function onlyGroup(name: string): string {
+    return name === '' ? findAskedGroup(modules.view(), name).group : name;
+  }
 }
 
-function selectionOf(decision: Decision): Selection {
-  return {
-    group: decision.group,
-    epoch: BigInt(decision.epoch),
-    tokensPerBlock: decision.tokensPerBlock,
-    target: decision.target,
-    workerId: decision.workerId,
-    instanceId: decision.instanceId,
-    dataParallelRank: decision.rank,
-    cachedBlocks: decision.cachedBlocks,
-    promptBlocks: decision.promptBlocks,
-    routingMode: decision.routingMode,
-  };
+function cacheUseOf({ prefixCacheUnread, severalAnswers }: AskedRequest): CacheUse {
+  if (prefixCacheUnread === true) return 'unread';
+  return severalAnswers === true ? 'several' : 'plain';
 }
 
 function costOf(cost: CandidateCost): CostMessage {

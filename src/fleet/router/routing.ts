@@ -79,18 +79,24 @@ export interface Routing {
   route(request: RouteRequest): Promise<Route>;
 }
 
-/** Closed list of why no worker can be chosen. */
-export type RoutingErrorCode =
-  /** Nobody serves the model. */
-  | 'unknown_group'
-  /** The gate is shut. */
-  | 'gate_shut'
-  /** The gate is open, and the index of its epoch could not be made. */
-  | 'no_index'
-  /** The gate is open, and nobody can be given a request. */
-  | 'no_worker'
-  /** The prompt, its LoRA name or its cache salt is longer than is taken: the caller's own fault. */
-  | 'prompt_too_long';
+/**
+ * Closed list of why no worker can be chosen:
+ * - `unknown_group`: nobody serves the model;
+ * - `gate_shut`;
+ * - `no_index`: the gate is open, and the index of its epoch could not be made;
+ * - `no_worker`: the gate is open, and nobody can be given a request;
+ * - `prompt_too_long`: the prompt, its LoRA name or its cache salt is longer than is taken, the caller's own fault.
+ */
+export const ROUTING_ERROR_CODES = [
+  'unknown_group',
+  'gate_shut',
+  'no_index',
+  'no_worker',
+  'prompt_too_long',
+] as const;
+
+/** One of `ROUTING_ERROR_CODES`. */
+export type RoutingErrorCode = (typeof ROUTING_ERROR_CODES)[number];
 
 /** Why no worker can be chosen; the message is for an operator. */
 export class RoutingError extends Error {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { ApiKeyProblem } from '../errors/gateway-errors.js';
 
 /** Fewest characters of a key: 16 random ones of base64 have 96 bits. */
 const MIN_KEY_CHARS = 16;
@@ -43,13 +44,10 @@ function findKeyProblem(key: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with a caller's `Authorization`. */
-export type ApiKeyProblem = 'missing' | 'wrong';
-
 /**
  * The keys that are accepted, as digests alone. They are looked up by a digest
  * with a secret of this process in it: whatever a caller measures of the time
- * that a look-up takes tells nothing of a key, since nobody outside can know
+ * that a look-up takes reveals nothing of a key, since nobody outside can know
  * which digest a guess has. The cost is the same for one key and for thousands.
  */
 export class ApiKeys {

@@ -3,13 +3,13 @@ import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
 import type { ProxyOutcome } from '../proxy/proxied-request.js';
 import { NO_TOKENS_REASONS, type NoTokensReason } from '../tokens/prompt-tokens.js';
 
-/** What is told of a request when it is over. */
+/** What is counted of a request when it is over. */
 export interface EndedRequest {
   /** The group that served it; empty where it came to none. */
   readonly group: string;
   /** Its route: `/v1/chat/completions`. */
   readonly path: string;
-  /** What the client was told; 499 when it left before. */
+  /** The status that the client got; 499 when it left before. */
   readonly status: number;
   readonly ended: ProxyOutcome['ended'];
   readonly durationMs: number;

@@ -17,11 +17,8 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { ServedTls } from '../../edge/security/served-tls.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
-import { passesOf } from '../proxy/headers.js';
-import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
-import type { RequestTracer } from '../tracing/request-tracer.js';
-import type { ApiKeys } from './api-keys.js';
 import {
+  answerableError,
   apiKeyError,
   certificateError,
   drainingError,
@@ -30,17 +27,20 @@ import {
   notFoundError,
   overloadedError,
   pipelinedError,
-  tellableError,
-} from './gateway-errors.js';
+} from '../errors/gateway-errors.js';
+import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
+import { passesOf } from '../proxy/headers.js';
+import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
+import type { RequestTracer } from '../tracing/request-tracer.js';
+import type { ApiKeys } from './api-keys.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 import { type Forwarding, Inference } from './inference.js';
 import { cardOf, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
-import { notRoutedError, OpenAiError } from './openai-error.js';
 import { answerConnect, answerParserError } from './parser-error.js';
 import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
-import { BodyIntake } from './request-body.js';
+import { BodyReader } from './request-body.js';
 import { welcomePage } from './welcome-page.js';
 
 export interface GatewayOptions {
@@ -75,11 +75,13 @@ export interface GatewayModules {
   readonly routing: Routing;
   readonly tokens: TokenSource;
   readonly proxy: Forwarding;
+  /** Why no request can be taken at present. Absent: there is no such reason. */
+  readonly findProblem?: () => OpenAiError | undefined;
   /** Answers `/livez` and `/readyz`. */
   readonly probes: ProbeBoard;
   /** Answers `/metrics`. Absent: with what `registry` holds. */
   readonly metricsPage?: Pick<MetricsPage, 'answer'>;
-  /** Absent: nobody is told of requests. */
+  /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
   /** The keys that hold now. Absent: nobody is asked for one. */
   readonly apiKeys?: () => ApiKeys;
@@ -110,7 +112,7 @@ const DEFAULT_GATEWAY_LIMITS: GatewayLimits = {
 /** Frontends behind each other, of a region and of a site, say; beyond that a request goes in a circle. */
 const MAX_PASSES = 3;
 
-/** How long what was told at the end of a drain may take to go out. */
+/** How long the last answers of a drain may take to go out. */
 const CUT_GRACE_MS = 500;
 
 /** What is computed, and what a body holds for which a worker's cache can help. */
@@ -126,7 +128,7 @@ export class Gateway {
   readonly #modules: GatewayModules;
   readonly #app: FastifyInstance;
   readonly #listener: Listener;
-  readonly #intake: BodyIntake;
+  readonly #bodies: BodyReader;
   readonly #inference: Inference;
   readonly #startedSeconds: number;
   readonly #open = new UnorderedSet<OpenRequest>();
@@ -143,7 +145,7 @@ export class Gateway {
     this.#options = options;
     this.#modules = modules;
     this.#startedSeconds = Math.floor(clock.wallMs() / 1_000);
-    this.#intake = new BodyIntake({ limitBytes: options.bodyLimitBytes });
+    this.#bodies = new BodyReader({ limitBytes: options.bodyLimitBytes });
     this.#inference = new Inference(options, {
       ...modules,
       metrics: new GatewayMetrics(registry, {
@@ -185,7 +187,7 @@ export class Gateway {
   /**
    * Takes no new requests and lets those that are open end; what is left after
    * `graceMs` is refused, or cut where its answer has begun. Until then the
-   * port stays, so that a load balancer that has not heard yet is told.
+   * port stays, so that a load balancer that does not know yet gets an answer.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
@@ -195,7 +197,7 @@ export class Gateway {
       await sleep(this.#modules.clock, graceMs, idle.signal);
     }
     const isCutting = this.#open.size > 0;
-    // Whoever still waits is told so, and asks elsewhere; an answer that has begun must not look like a whole one.
+    // A client that still waits gets a refusal, and asks elsewhere; an answer that has begun must not look like a whole one.
     if (isCutting) await this.#modules.proxy.close(0);
     await this.#listener.stop(isCutting ? CUT_GRACE_MS : 0);
     await this.#app.close();
@@ -276,7 +278,7 @@ export class Gateway {
       this.#findStateProblem(response) ??
       this.#findCallerProblem(request) ??
       (passesOf(raw.headers) > MAX_PASSES ? loopError() : undefined) ??
-      this.#intake.findHeaderProblem(raw);
+      this.#bodies.findHeaderProblem(raw);
     if (problem !== undefined) {
       this.#inference.refuse(open, raw, problem);
       this.#followRefusal(response);
@@ -284,7 +286,7 @@ export class Gateway {
     }
     this.#open.add(open);
     response.on('close', () => this.#onOver(open));
-    this.#intake.read(raw, open, (error, body) => {
+    this.#bodies.read(raw, open, (error, body) => {
       if (body === undefined) this.#inference.refuse(open, raw, error);
       else void this.#inference.answer(open, kind, raw, body);
     });
@@ -292,15 +294,16 @@ export class Gateway {
 
   #onOver(open: OpenRequest): void {
     this.#open.delete(open);
-    this.#intake.release(open);
+    this.#bodies.release(open);
     if (this.#open.size === 0) this.#onIdle?.();
   }
 
   #findStateProblem(response: ServerResponse): OpenAiError | undefined {
     if (this.#isDraining) return drainingError();
-    // It is not told when such a client leaves, and no client sends what costs so much before the answer to what went before.
+    // Node does not report when such a client leaves, and no client sends what costs so much before the answer to what went before.
     if (response.socket === null) return pipelinedError();
-    return this.#open.size < this.#options.maxConnections ? undefined : overloadedError();
+    if (this.#open.size >= this.#options.maxConnections) return overloadedError();
+    return this.#modules.findProblem?.();
   }
 
   #findCallerProblem({ raw }: FastifyRequest): OpenAiError | undefined {
@@ -320,7 +323,7 @@ export class Gateway {
     const { groups, reasons } = this.#modules.catalogue();
     const isReady = !this.#isDraining && groups.some(isServable);
     const budget = new AnswerBudget();
-    const texts = (told: readonly Reason[]): string[] => budget.clipAll(told.map(({ text }) => text));
+    const texts = (all: readonly Reason[]): string[] => budget.clipAll(all.map(({ text }) => text));
     return jsonAnswer(isReady ? 200 : 503, {
       status: isReady ? 'ready' : this.#isDraining ? 'draining' : 'not_ready',
       reasons: texts(reasons),
@@ -338,6 +341,8 @@ export class Gateway {
   }
 
   #showModel(name: string): HttpAnswer {
+    const problem = this.#modules.findProblem?.();
+    if (problem !== undefined) throw problem;
     const { model, group } = this.#currentModels().find(name);
     if (!group.isReady) throw notRoutedError({ code: 'gate_shut', reasons: group.reasons });
     return jsonAnswer(200, cardOf(model, this.#startedSeconds));
@@ -368,7 +373,7 @@ export class Gateway {
 
   #refuse(request: FastifyRequest, reply: FastifyReply, reason: unknown): void {
     this.#takeOver(reply);
-    const error = tellableError(reason);
+    const error = answerableError(reason);
     if (error === undefined)
       this.#modules.logger.error({ error: reason, path: request.url }, 'A request could not be answered');
     refuse(request.raw, reply.raw, error ?? internalError());

@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
+import { answerableError, internalError } from '../errors/gateway-errors.js';
+import { notRoutedError } from '../errors/openai-error.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
 import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
 import { PickTrace } from '../tracing/trace-picks.js';
 import { cacheUseOf } from './cache-use.js';
-import { internalError, tellableError } from './gateway-errors.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { FoundModel, Models } from './models.js';
 import type { OpenRequest } from './open-request.js';
-import { notRoutedError } from './openai-error.js';
 import { refuse } from './refusal.js';
 import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
 
@@ -37,7 +37,7 @@ export interface InferenceModules {
   readonly tokens: TokenSource;
   readonly routing: Routing;
   readonly proxy: Forwarding;
-  /** Absent: nobody is told of requests. */
+  /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
 }
 
@@ -102,10 +102,10 @@ export class Inference {
 
   /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. Returns the status. */
   refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): number {
-    const told = tellableError(reason);
-    if (told === undefined)
+    const known = answerableError(reason);
+    if (known === undefined)
       this.#modules.logger.error({ error: reason, path: open.path }, 'A request could not be answered');
-    const error = told ?? internalError();
+    const error = known ?? internalError();
     refuse(request, open.response, error);
     this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
     return error.status;
@@ -198,9 +198,9 @@ function queryOf(url: string | undefined): string {
 }
 
 /**
- * Engines answer every origin unless they are told otherwise (vLLM's
+ * Engines answer every origin unless they are configured otherwise (vLLM's
  * `--allowed-origins` is `*`): which ones may ask is decided here alone, so they
- * are not told that a browser asks.
+ * do not learn that a browser asks.
  */
 function headersToForward(headers: IncomingHttpHeaders, span: RequestSpan | undefined): IncomingHttpHeaders {
   if (headers.origin === undefined && span === undefined) return headers;

@@ -1,11 +1,11 @@
 import type { Catalogue, CatalogueGroup, CatalogueModel } from '../../fleet/catalogue/catalogue.js';
-import { notRoutedError, OpenAiError } from './openai-error.js';
+import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 
-/** A model as OpenAI's API tells it, with vLLM's `parent` for LoRA adapters. */
+/** A model as OpenAI's API describes it, with vLLM's `parent` for LoRA adapters. */
 export interface ModelCard {
   readonly id: string;
   readonly object: 'model';
-  /** Seconds since 1970: when this gateway started, since engines do not tell more. */
+  /** Seconds since 1970: when this gateway started, since engines do not say when. */
   readonly created: number;
   readonly owned_by: 'kv-accord';
   /** The model that an adapter belongs to; null for a model. */
@@ -71,7 +71,7 @@ export class Models {
     return this.#baseUrls.get(group)?.get(target);
   }
 
-  /** Names under which something is served now, ascending: a client that is told a name expects that it works. */
+  /** Names under which something is served now, ascending: a client that sees a name expects that it works. */
   cards(createdSeconds: number): ModelCard[] {
     return this.#catalogue.models
       .filter(({ name }) => this.#byName.get(name)?.group.isReady === true)

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { OpenAiError } from './openai-error.js';
+import { OpenAiError } from '../errors/openai-error.js';
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
@@ -11,11 +11,11 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /**
  * Answers what Node's parser could not read, in the shape of every other error,
- * and closes the connection. `isAnswering` tells whether a part of another
+ * and closes the connection. `isAnswering` says whether a part of another
  * answer was already written to it: then nothing more may be.
  */
 export function answerParserError(error: NodeJS.ErrnoException, socket: Socket, isAnswering: boolean): void {
-  // Whoever has reset the connection, or never spoke, is not told anything.
+  // A client that has reset the connection, or never sent anything, gets no answer.
   if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
     socket.destroy();
     return;

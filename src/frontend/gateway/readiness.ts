@@ -1,5 +1,4 @@
-import { type ReadinessCheck, readinessChecks } from '../../core/agreement/readiness.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { ReadinessCheck } from '../../core/agreement/readiness.js';
 import type { Catalogue, CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
 /** Whether requests for a model can be sent to somebody: its gate is open, and the address of a worker is known. */
@@ -11,11 +10,14 @@ export function isServable({ isReady, workers }: CatalogueGroup): boolean {
  * The aggregator's checks, and what a frontend needs beside them. Here too one
  * model that can be served is enough.
  */
-export function frontendChecks(view: FleetView, { groups }: Catalogue): ReadinessCheck[] {
+export function frontendChecks(
+  checks: readonly ReadinessCheck[],
+  { groups }: Catalogue,
+): readonly ReadinessCheck[] {
   const isReady = groups.some(isServable);
   const lost = groups.filter((group) => group.isReady && !isServable(group));
   return [
-    ...readinessChecks(view),
+    ...checks,
     ...lost.map(({ group }) => ({
       name: `workers:${group}`,
       ok: isReady,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { OpenAiError } from './openai-error.js';
-import { sendOpenAiError } from './openai-error.js';
+import type { OpenAiError } from '../errors/openai-error.js';
+import { sendOpenAiError } from '../errors/openai-error.js';
 
 /** Bytes of a refused body that are read and thrown away, so that a client that sends all before it reads gets its answer. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
@@ -11,7 +11,7 @@ const SMALL_BODY_BYTES = 64 * 1024;
 /**
  * Refuses a request, whose body may still be coming. A connection that is
  * closed while the other side sends is reset, and the answer is lost with it:
- * so the answer is sent at once, and the rest is read and thrown away, within
+ * so the answer is sent immediately, and the rest is read and thrown away, within
  * a bound. What is sent too slowly ends with the server's own time-out.
  */
 export function refuse(request: IncomingMessage, response: ServerResponse, error: OpenAiError): void {

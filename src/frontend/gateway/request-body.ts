@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
-import { findJsonExcess, MAX_JSON_DEPTH } from './json-bounds.js';
-import { keyOf, type LightJson, parseLightJson } from './light-json.js';
-import { losesNumber } from './number-loss.js';
-import { OpenAiError } from './openai-error.js';
+import { OpenAiError } from '../errors/openai-error.js';
+import { findJsonExcess, MAX_JSON_DEPTH } from '../json/json-bounds.js';
+import { keyOf, type LightJson, parseLightJson } from '../json/light-json.js';
+import { losesNumber } from '../json/number-loss.js';
 
 /** Bodies that are held at a time, in whole ones of the greatest length. */
 const MAX_FULL_BODIES = 16;
@@ -31,7 +31,7 @@ export interface BodyIntakeOptions {
  * sixteen times that: what many clients send slowly at the same time is bounded
  * as what one sends.
  */
-export class BodyIntake {
+export class BodyReader {
   readonly #limitBytes: number;
   #heldBytes = 0;
 

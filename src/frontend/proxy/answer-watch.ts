@@ -21,7 +21,7 @@ const MAX_USAGE_BYTES = 4 * 1024;
  * bytes of that object are ever parsed, once, when it is asked for.
  *
  * vLLM and SGLang end a JSON answer with it, and a stream with an event of its
- * own when the client asked for `stream_options.include_usage`; both tell
+ * own when the client asked for `stream_options.include_usage`; both report
  * `prompt_tokens_details.cached_tokens` only when they were started so
  * (`--enable-prompt-tokens-details`, `--enable-cache-report`).
  */
@@ -48,7 +48,7 @@ export class AnswerWatch {
     this.#findUsage(piece);
   }
 
-  /** The engine's own numbers; undefined where it told none. */
+  /** The engine's own numbers; undefined where it reported none. */
   get usage(): Usage | undefined {
     if (this.#usage === undefined) return undefined;
     try {

@@ -46,7 +46,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Nobody waits any longer: its connection is closed at once. Where it is
+   * The answer is not needed any longer: its connection is closed immediately. Where it is
    * still being made, nothing will be written to it. undici opens another one
    * in place of it, which is kept for later requests like every idle one.
    */

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 
 /**
  * Ends an answer so that its client sees that it is not whole. Closing is
- * enough where the length or the chunks tell the end; where the end of the
- * connection is the end of the body (HTTP/1.0), only a reset tells. `hasLength`
- * says whether its head told a length.
+ * enough where the length or the chunks show the end; where the end of the
+ * connection is the end of the body (HTTP/1.0), only a reset shows it. `hasLength`
+ * says whether its head had a length.
  */
 export function breakOff(response: ServerResponse, hasLength: boolean): void {
   const { socket } = response;

@@ -3,14 +3,14 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Route, RoutingError } from '../../fleet/router/routing.js';
-import { drainingError } from '../gateway/gateway-errors.js';
-import { OpenAiError, sendOpenAiError } from '../gateway/openai-error.js';
-import type { AccessTrouble } from './access-trouble.js';
-import { AnswerWatch } from './answer-watch.js';
+import { drainingError } from '../errors/gateway-errors.js';
+import { OpenAiError, sendOpenAiError } from '../errors/openai-error.js';
+import type { AccessProblems } from './access-problems.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
 import { breakOff } from './break-off.js';
 import { decisionHeaders, forwardedHeaders, passedHeaders } from './headers.js';
 import { HeldAnswer } from './held-answer.js';
+import { PassedAnswer } from './passed-answer.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { notAnsweredError, notPickedError, tooLateError } from './refusals.js';
@@ -22,22 +22,34 @@ export interface ExchangeModules {
   readonly pools: WorkerPools;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly trouble: AccessTrouble;
+  readonly access: AccessProblems;
 }
 
-/**
- * Where a request is:
- * - `picking`: a worker is being chosen;
- * - `connecting`, `waiting`: for a connection, for the first byte of an answer;
- * - `holding`: a 503 comes in, which is passed on only if nobody else answers;
- * - `passing`: the answer goes to the client as it comes;
- * - `flushing`: the worker is done, and the client reads the rest;
- * - `over`.
- */
-type Phase = 'picking' | 'connecting' | 'waiting' | 'holding' | 'passing' | 'flushing' | 'over';
+/** One try of the request at one worker. */
+interface Try {
+  /** The worker that was chosen; the request counts there until the state leaves it. */
+  readonly route: Route;
+  readonly endpoint: WorkerEndpoint;
+  readonly attempt: Attempt;
+  /** The same worker is tried once more, since its connection was only stale. */
+  readonly isSecond: boolean;
+}
 
-/** How often progress is told, in events of a stream, where blocks are smaller. */
-const MIN_EVENTS_PER_PROGRESS = 16;
+/** Where a request is. */
+type State =
+  /** A worker is being chosen. */
+  | { readonly type: 'picking' }
+  /** One was chosen, and its address is looked up. */
+  | { readonly type: 'chosen'; readonly route: Route }
+  /** It waits for a connection, then for the first byte of an answer. */
+  | { readonly type: 'connecting' | 'waiting'; readonly current: Try }
+  /** A 503 comes in, which is passed on only if no other worker answers. */
+  | { readonly type: 'holding'; readonly current: Try; readonly coming: HeldAnswer }
+  /** The answer goes to the client as it comes. */
+  | { readonly type: 'passing'; readonly current: Try; readonly answer: PassedAnswer }
+  /** The worker is done, and the client reads the rest. */
+  | { readonly type: 'flushing'; readonly answer: PassedAnswer }
+  | { readonly type: 'over' };
 
 /** A connection that ends within this time was probably closing when the request was sent on it. */
 const STALE_CONNECTION_MS = 1_000;
@@ -51,7 +63,7 @@ const MAX_ENDINGS = 2;
 /** The status, used in logs alone, of a request whose client left before there was one. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-const NOBODY: readonly string[] = [];
+const NO_TARGETS: readonly string[] = [];
 
 /** How long a 503 may take to come in whole. */
 const HOLDING_MS = 2_000;
@@ -64,33 +76,22 @@ export class Exchange implements AttemptListener, UnorderedMember {
   readonly #modules: ExchangeModules;
   readonly #settle: (outcome: ProxyOutcome) => void;
   readonly #startedMs: number;
-  #phase: Phase = 'picking';
-  /** When the phase began, or the last piece came. */
+  #state: State = { type: 'picking' };
+  /** When the state began, or the last piece came. */
   #sinceMs: number;
   /** Since when the client reads nothing; undefined while it does. */
   #pausedMs: number | undefined;
+  #listensForDrain = false;
   /** Targets that failed. */
   readonly #excluded: string[] = [];
-  #route: Route | undefined;
-  #endpoint: WorkerEndpoint | undefined;
-  #attempt: Attempt | undefined;
-  /** The same worker was tried once more, since its connection was only stale. */
-  #isSecondTry = false;
   #failure: AttemptFailure | undefined;
   /** When another worker may be looked for again. */
   #lookElsewhereMs = Number.NEGATIVE_INFINITY;
   /** Workers that closed the connection after the request was sent. */
   #endings = 0;
-  /** A 503 that is coming in, and the last one that came in whole. */
-  #coming: HeldAnswer | undefined;
+  /** The last 503 that came in whole. */
   #held: HeldAnswer | undefined;
-  #watch: AnswerWatch | undefined;
-  #isStream = false;
-  #hasLength = false;
-  #isPrefillDone = false;
-  #nextProgress = 0;
-  #hasData = false;
-  #listensForDrain = false;
+  /** 0 while none was sent. */
   #status = 0;
   #firstByteMs: number | undefined;
 
@@ -122,29 +123,32 @@ export class Exchange implements AttemptListener, UnorderedMember {
   /** Ends what has taken too long. */
   check(nowMs: number): void {
     const { options } = this.#modules;
+    const state = this.#state;
     const isTooOld = nowMs - this.#startedMs >= options.totalTimeoutMs;
     const elapsedMs = nowMs - this.#sinceMs;
-    switch (this.#phase) {
+    switch (state.type) {
       case 'picking':
+      case 'chosen':
       case 'connecting':
         if (isTooOld) this.#refuse(tooLateError());
         break;
       case 'waiting':
         if (isTooOld || elapsedMs >= options.headersTimeoutMs) this.#refuse(tooLateError());
-        else this.#watchSilence(nowMs);
+        else this.#watchSilence(state.current, nowMs);
         break;
       case 'holding':
         if (isTooOld) this.#refuse(tooLateError());
-        else if (elapsedMs >= HOLDING_MS) this.#retry('unavailable');
+        else if (elapsedMs >= HOLDING_MS) this.#retry('unavailable', state.current);
         break;
       case 'passing':
-        if (isTooOld) this.#breakOff('upstream_broke');
+        if (isTooOld) this.#breakOff('upstream_broke', state.answer);
         else if (this.#pausedMs !== undefined) {
-          if (nowMs - this.#pausedMs >= options.slowClientTimeoutMs) this.#breakOff('client_gone');
-        } else if (elapsedMs >= options.idleTimeoutMs) this.#breakOff('upstream_broke');
+          if (nowMs - this.#pausedMs >= options.slowClientTimeoutMs)
+            this.#breakOff('client_gone', state.answer);
+        } else if (elapsedMs >= options.idleTimeoutMs) this.#breakOff('upstream_broke', state.answer);
         break;
       case 'flushing':
-        if (isTooOld || elapsedMs >= options.slowClientTimeoutMs) this.#breakOff('client_gone');
+        if (isTooOld || elapsedMs >= options.slowClientTimeoutMs) this.#breakOff('client_gone', state.answer);
         break;
       case 'over':
         break;
@@ -152,36 +156,33 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 
   /** A worker that says nothing to anybody keeps no request that another one can serve. */
-  #watchSilence(nowMs: number): void {
+  #watchSilence(current: Try, nowMs: number): void {
     const { options, clock } = this.#modules;
-    const { worker, pathPrefix } = this.#endpoint as WorkerEndpoint;
+    const { worker, pathPrefix } = current.endpoint;
     const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
     const halfMs = options.firstByteTimeoutMs / 2;
     if (silentMs < halfMs) return;
     worker.life.ask(worker.pool, pathPrefix, halfMs, clock);
     if (silentMs < options.firstByteTimeoutMs || !this.#mayRetry || nowMs < this.#lookElsewhereMs) return;
     this.#lookElsewhereMs = nowMs + options.firstByteTimeoutMs;
-    this.#lookElsewhere();
+    this.#lookElsewhere(current);
   }
 
   /** Goes to another worker, if there is one: until it is known, the silent one may still answer. */
-  #lookElsewhere(): void {
-    const attempt = this.#attempt;
-    const { target } = (this.#route as Route).decision;
-    const isOld = (): boolean => this.#phase !== 'waiting' || this.#attempt !== attempt;
+  #lookElsewhere(silent: Try): void {
+    const { target } = silent.route.decision;
     this.#request.pick([...this.#excluded, target]).then(
       (picked) => {
-        if (isOld()) {
+        const state = this.#state;
+        if (state.type !== 'waiting' || state.current !== silent) {
           picked.route.release();
           return;
         }
-        if ((this.#endpoint as WorkerEndpoint).worker.life.tellSilence())
+        if (silent.endpoint.worker.life.isNewSilence())
           this.#modules.logger.warn({ target }, 'A worker says nothing, and its requests go to others');
-        this.#leave();
-        this.#release();
         this.#failure = 'silent';
         this.#excluded.push(target);
-        this.#enter('picking');
+        this.#become({ type: 'picking' });
         this.#onPicked(picked);
       },
       (error: unknown) =>
@@ -194,88 +195,102 @@ export class Exchange implements AttemptListener, UnorderedMember {
 
   /** Ends it now: with a refusal where nothing was sent yet, else in the middle. */
   cut(): void {
-    if (this.#phase === 'flushing') this.#breakOff('client_gone');
-    else if (this.#phase === 'passing') this.#breakOff('upstream_broke');
+    const state = this.#state;
+    if (state.type === 'flushing') this.#breakOff('client_gone', state.answer);
+    else if (state.type === 'passing') this.#breakOff('upstream_broke', state.answer);
     else this.#refuse(drainingError());
   }
 
   onSent(): void {
-    this.#enter('waiting');
+    const state = this.#state;
+    if (state.type === 'connecting') this.#become({ type: 'waiting', current: state.current });
   }
 
   onAnswer(status: number, rawHeaders: readonly (Buffer | string)[]): void {
-    this.#modules.trouble.answered(this.#route?.decision.target, status);
-    this.#endpoint?.worker.life.hear(this.#modules.clock.monotonicMs());
+    const state = this.#state;
+    if (state.type !== 'waiting') return;
+    const { route, endpoint } = state.current;
+    this.#modules.access.answered(route.decision.target, status);
+    endpoint.worker.life.hear(this.#modules.clock.monotonicMs());
     if (status === 503 && this.#mayRetry) {
-      this.#coming = new HeldAnswer(status, passedHeaders(rawHeaders).headers);
-      this.#enter('holding');
+      const coming = new HeldAnswer(status, passedHeaders(rawHeaders).headers);
+      this.#become({ type: 'holding', current: state.current, coming });
       return;
     }
-    this.#passHead(status, rawHeaders);
+    this.#passHead(state.current, status, rawHeaders);
   }
 
   onData(piece: Buffer): void {
-    if (this.#phase === 'holding') {
-      if (this.#coming?.add(piece) === false) this.#retry('unavailable');
+    const state = this.#state;
+    if (state.type === 'holding') {
+      if (!state.coming.add(piece)) this.#retry('unavailable', state.current);
       return;
     }
     const response = this.#response;
     // Its `close` comes in a moment.
-    if (response.destroyed) return;
+    if (state.type !== 'passing' || response.destroyed) return;
+    const { current, answer } = state;
     this.#sinceMs = this.#modules.clock.monotonicMs();
-    this.#endpoint?.worker.life.hear(this.#sinceMs);
-    if (!this.#hasData) this.#onFirstData();
-    this.#follow(piece);
-    if (!response.write(piece)) this.#pause();
+    current.endpoint.worker.life.hear(this.#sinceMs);
+    if (!answer.hasData) this.#firstByteMs = this.#sinceMs - this.#startedMs;
+    answer.onData(piece, current.route);
+    if (!response.write(piece)) this.#pause(current.attempt);
   }
 
   onEnd(): void {
-    if (this.#phase === 'holding') {
-      this.#held = this.#coming;
-      this.#retry('unavailable');
+    const state = this.#state;
+    if (state.type === 'holding') {
+      this.#held = state.coming;
+      this.#retry('unavailable', state.current);
       return;
     }
-    if (this.#isSuccess) this.#prefillDone();
-    this.#release();
-    this.#enter('flushing');
+    if (state.type !== 'passing') return;
+    state.answer.onEnd(state.current.route);
+    this.#become({ type: 'flushing', answer: state.answer });
     this.#response.end();
   }
 
   onFailure(failure: AttemptFailure, error: Error): void {
-    const { clock, logger, trouble } = this.#modules;
-    const target = this.#route?.decision.target;
-    trouble.failed(target, error);
-    logger.debug({ target, failure, error, phase: this.#phase }, 'A request failed at its worker');
-    if (this.#phase === 'passing') this.#breakOff('upstream_broke');
-    else if (this.#phase === 'holding') this.#retry('unavailable');
-    else if (failure === 'closed' && this.#isStale(clock.monotonicMs())) {
-      this.#isSecondTry = true;
-      this.#dispatch();
-    } else this.#retry(failure);
+    const { clock, logger, access } = this.#modules;
+    const state = this.#state;
+    if (!('current' in state)) return;
+    const { current } = state;
+    const { target } = current.route.decision;
+    access.failed(target, error);
+    logger.debug({ target, failure, error, phase: state.type }, 'A request failed at its worker');
+    if (state.type === 'passing') this.#breakOff('upstream_broke', state.answer);
+    else if (state.type === 'holding') this.#retry('unavailable', current);
+    else if (failure === 'closed' && state.type === 'waiting' && this.#isStale(current, clock.monotonicMs()))
+      this.#dispatch(current.route, current.endpoint, true);
+    else this.#retry(failure, current);
   }
 
-  /** Engines close idle connections without telling; the worker itself may be well, and is tried once more. */
-  #isStale(nowMs: number): boolean {
-    return this.#phase === 'waiting' && !this.#isSecondTry && nowMs - this.#sinceMs < STALE_CONNECTION_MS;
-  }
-
-  get #isSuccess(): boolean {
-    return this.#status >= 200 && this.#status < 300;
+  /** Engines close idle connections without notice; the worker itself may be well, and is tried once more. */
+  #isStale({ isSecond }: Try, nowMs: number): boolean {
+    return !isSecond && nowMs - this.#sinceMs < STALE_CONNECTION_MS;
   }
 
   get #mayRetry(): boolean {
     return this.#excluded.length < this.#modules.options.maxRetries && this.#endings < MAX_ENDINGS;
   }
 
-  #enter(phase: Phase): void {
-    this.#phase = phase;
+  /** The only place where the state changes: what the next one does not hold any more is left, or released. */
+  #become(next: State): void {
+    const old = this.#state;
+    if (old.type === 'over') return;
+    this.#state = next;
     this.#sinceMs = this.#modules.clock.monotonicMs();
+    if ('current' in old && !('current' in next && next.current.attempt === old.current.attempt))
+      old.current.attempt.leave();
+    const route = routeOf(old);
+    if (route !== undefined && route !== routeOf(next))
+      this.#release(route, 'answer' in old ? old.answer : undefined);
   }
 
   #pick(): void {
-    this.#enter('picking');
+    this.#become({ type: 'picking' });
     try {
-      this.#request.pick(this.#excluded.length === 0 ? NOBODY : [...this.#excluded]).then(
+      this.#request.pick(this.#excluded.length === 0 ? NO_TARGETS : [...this.#excluded]).then(
         (picked) => this.#onPicked(picked),
         (error: unknown) => this.#onNotPicked(error),
       );
@@ -285,41 +300,41 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 
   #onPicked({ route, baseUrl }: Picked): void {
-    if (this.#phase !== 'picking') {
+    if (this.#state.type !== 'picking') {
       // It ended while it waited.
       route.release();
       return;
     }
-    this.#route = route;
-    this.#isSecondTry = false;
+    this.#become({ type: 'chosen', route });
+    let endpoint: WorkerEndpoint;
     try {
-      this.#endpoint = this.#modules.pools.of(baseUrl);
+      endpoint = this.#modules.pools.of(baseUrl);
     } catch (error) {
       this.#modules.logger.warn(
         { target: route.decision.target, baseUrl, error },
         'The address of a worker is not a URL',
       );
-      this.#retry('unreachable');
+      this.#retry('unreachable', { route, isSecond: false });
       return;
     }
-    this.#dispatch();
+    this.#dispatch(route, endpoint, false);
   }
 
   #onNotPicked(error: unknown): void {
-    if (this.#phase !== 'picking') return;
+    if (this.#state.type !== 'picking') return;
     const isExpected = error instanceof RoutingError || error instanceof OpenAiError;
     if (!isExpected) this.#modules.logger.error({ error }, 'No worker could be chosen for a request');
-    // Where somebody was asked, what happened there says more than that nobody is left.
+    // Where a worker was asked, what happened there says more than that none is left.
     if (this.#failure === undefined || !isExpected) this.#refuse(notPickedError(error));
     else this.#giveUp(this.#failure);
   }
 
-  #dispatch(): void {
+  #dispatch(route: Route, endpoint: WorkerEndpoint, isSecond: boolean): void {
     const { options } = this.#modules;
-    const { worker, pathPrefix, baseUrl } = this.#endpoint as WorkerEndpoint;
-    const { decision } = this.#route as Route;
+    const { worker, pathPrefix, baseUrl } = endpoint;
+    const { decision } = route;
     if (worker.running >= options.maxRequestsPerWorker) {
-      this.#retry('busy');
+      this.#retry('busy', { route, isSecond });
       return;
     }
     const { method, path, headers, body } = this.#request;
@@ -333,10 +348,9 @@ export class Exchange implements AttemptListener, UnorderedMember {
       options.engineApiKey !== undefined ||
       (options.passesAuthorization && headers.authorization !== undefined);
     const mayHaveKeys = hasKey && options.mayHaveKeys(decision.target, baseUrl);
-    this.#enter('connecting');
     const attempt = new Attempt(worker, this);
-    this.#attempt = attempt;
-    // Whatever is wrong is told to the attempt: nothing is thrown here.
+    this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });
+    // The attempt hears of everything that is wrong: nothing is thrown here.
     worker.pool.dispatch(
       {
         method,
@@ -349,13 +363,10 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 
   /** This worker is out; another one is asked for while that makes sense. */
-  #retry(failure: AttemptFailure): void {
-    const route = this.#route as Route;
+  #retry(failure: AttemptFailure, { route, isSecond }: Pick<Try, 'route' | 'isSecond'>): void {
     // One that closed the connection and cannot be reached any more has ended, too.
-    if (failure === 'closed' || (failure === 'unreachable' && this.#isSecondTry)) this.#endings += 1;
+    if (failure === 'closed' || (failure === 'unreachable' && isSecond)) this.#endings += 1;
     const mayRetry = this.#mayRetry && failure !== 'bad_request';
-    this.#leave();
-    this.#release();
     this.#failure = failure;
     this.#excluded.push(route.decision.target);
     if (mayRetry) this.#pick();
@@ -379,43 +390,24 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (!this.#response.destroyed) sendOpenAiError(this.#response, error);
   }
 
-  #passHead(status: number, rawHeaders: readonly (Buffer | string)[]): void {
+  #passHead(current: Try, status: number, rawHeaders: readonly (Buffer | string)[]): void {
     const response = this.#response;
     if (response.destroyed) return;
-    const { decision } = this.#route as Route;
-    const { headers, isEventStream, hasLength, isPlain } = passedHeaders(rawHeaders);
+    const { decision } = current.route;
+    const { headers, ...head } = passedHeaders(rawHeaders);
     if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(decision));
     this.#status = status;
-    this.#isStream = isEventStream;
-    this.#hasLength = hasLength;
-    if (this.#isSuccess && isPlain) this.#watch = new AnswerWatch(isEventStream);
-    this.#nextProgress = Math.max(MIN_EVENTS_PER_PROGRESS, decision.tokensPerBlock);
-    this.#enter('passing');
+    const answer = new PassedAnswer({ status, ...head }, decision.tokensPerBlock);
+    this.#become({ type: 'passing', current, answer });
     writeHeadSafely(response, status, headers);
     // One packet where the body has come with the head; else the head goes alone.
     queueMicrotask(() => {
-      if (!this.#hasData && this.#phase === 'passing' && !response.destroyed) response.flushHeaders();
+      if (!answer.hasData && this.#state.type === 'passing' && !response.destroyed) response.flushHeaders();
     });
   }
 
-  #onFirstData(): void {
-    this.#hasData = true;
-    this.#firstByteMs = this.#sinceMs - this.#startedMs;
-    if (this.#isStream && this.#isSuccess) this.#prefillDone();
-  }
-
-  #follow(piece: Buffer): void {
-    const watch = this.#watch;
-    if (watch === undefined) return;
-    watch.add(piece);
-    if (watch.events < this.#nextProgress) return;
-    const step = Math.max(MIN_EVENTS_PER_PROGRESS, this.#route?.decision.tokensPerBlock ?? 0);
-    this.#nextProgress = watch.events + step;
-    this.#route?.progress(watch.events);
-  }
-
-  #pause(): void {
-    this.#attempt?.pause();
+  #pause(attempt: Attempt): void {
+    attempt.pause();
     this.#pausedMs ??= this.#sinceMs;
     if (this.#listensForDrain) return;
     this.#listensForDrain = true;
@@ -423,48 +415,33 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 
   #resume(): void {
-    if (this.#pausedMs === undefined || this.#phase !== 'passing') return;
+    const state = this.#state;
+    if (this.#pausedMs === undefined || state.type !== 'passing') return;
     this.#pausedMs = undefined;
     this.#sinceMs = this.#modules.clock.monotonicMs();
-    this.#attempt?.resume();
+    state.current.attempt.resume();
   }
 
   #onClientClosed(): void {
-    const isWhole = this.#phase === 'flushing' && this.#response.writableFinished;
+    const isWhole = this.#state.type === 'flushing' && this.#response.writableFinished;
     this.#finish(isWhole ? 'complete' : 'client_gone');
   }
 
-  #prefillDone(): void {
-    if (this.#isPrefillDone) return;
-    this.#isPrefillDone = true;
-    this.#route?.prefillDone();
-  }
-
-  #breakOff(ended: ProxyOutcome['ended']): void {
+  #breakOff(ended: ProxyOutcome['ended'], { hasLength }: PassedAnswer): void {
     this.#finish(ended);
-    breakOff(this.#response, this.#hasLength);
+    breakOff(this.#response, hasLength);
   }
 
   #finish(ended: ProxyOutcome['ended']): void {
-    if (this.#phase === 'over') return;
-    this.#phase = 'over';
-    this.#leave();
-    this.#release();
+    if (this.#state.type === 'over') return;
+    this.#become({ type: 'over' });
     const status = this.#status === 0 ? CLIENT_CLOSED_REQUEST : this.#status;
     this.#settle({ status, ended, firstByteMs: this.#firstByteMs });
   }
 
-  #leave(): void {
-    const attempt = this.#attempt;
-    this.#attempt = undefined;
-    attempt?.leave();
-  }
-
-  #release(): void {
-    const route = this.#route;
-    this.#route = undefined;
+  #release(route: Route, answer: PassedAnswer | undefined): void {
     try {
-      route?.release(this.#watch?.usage);
+      route.release(answer?.usage);
     } catch (error) {
       // Whatever is wrong there, this request ends here.
       this.#modules.logger.error({ error }, 'A route could not be released');
@@ -472,5 +449,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 }
 
-/** What is written to a client that has just gone fails; that it went is told by `close`. */
+/** The route that a state holds. */
+function routeOf(state: State): Route | undefined {
+  if ('current' in state) return state.current.route;
+  return state.type === 'chosen' ? state.route : undefined;
+}
+
+/** What is written to a client that has just gone fails; its `close` says so. */
 function ignore(): void {}

@@ -18,7 +18,7 @@ const HOP_BY_HOP = [
 ] as const;
 
 /**
- * What a worker is not told as the client said it: the host and the length are
+ * Headers of a client that a worker does not get: the host and the length are
  * of its own connection, an expectation was met when the body was taken, an
  * answer that is compressed would be held back, and ranks are chosen here.
  */
@@ -31,7 +31,7 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'x-data-parallel-rank',
 ]);
 
-/** What a client is not told as the worker said it: who decides tells of decisions, and which origins may ask. */
+/** Headers of a worker that a client does not get: this process describes its decisions, and says which origins may ask. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'access-control-allow-credentials',
@@ -63,7 +63,7 @@ export interface Caller {
 
 /**
  * The headers of a request as a worker gets them, names and values in turn.
- * `Host`, `Connection` and `Content-Length` are set by whoever sends it. The
+ * `Host`, `Connection` and `Content-Length` are set by the sender. The
  * caller is appended to `X-Forwarded-For`; `X-Forwarded-Proto` and
  * `X-Forwarded-Host` of a proxy in front are kept. A worker that may have no
  * keys gets neither the caller's nor that of the engines.
@@ -105,7 +105,7 @@ export interface PassedHeaders {
   /** Names and values in turn, for `ServerResponse.writeHead`. */
   readonly headers: string[];
   readonly isEventStream: boolean;
-  /** Whether they tell the body's length. */
+  /** Whether they say the body's length. */
   readonly hasLength: boolean;
   /** Whether the body is as its `Content-Type` says, without a compression over it. */
   readonly isPlain: boolean;
@@ -136,7 +136,7 @@ export function passedHeaders(raw: readonly (Buffer | string)[]): PassedHeaders 
   return { headers, isEventStream, hasLength: hasLength && !isChunked, isPlain };
 }
 
-/** Headers that tell a client how its request was routed. */
+/** Headers that show a client how its request was routed. */
 export function decisionHeaders({ workerId, cachedBlocks, routingMode }: Decision): string[] {
   return [
     'x-kv-accord-worker',

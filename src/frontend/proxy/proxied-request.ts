@@ -29,13 +29,13 @@ export interface Picked {
 
 /** How a request ended. */
 export interface ProxyOutcome {
-  /** The status that the client was told, or would have been. */
+  /** The status that the client got, or would have got. */
   readonly status: number;
   /**
    * - `complete`: the worker's answer was delivered in full, whatever its status;
    * - `client_gone`: the client left, or did not read for too long;
    * - `upstream_broke`: the answer had begun and ended before its end: the client's connection was destroyed;
-   * - `refused`: no worker's answer was passed on, and the client was told why.
+   * - `refused`: no worker's answer was passed on, and the client got the reason.
    */
   readonly ended: 'complete' | 'client_gone' | 'upstream_broke' | 'refused';
   /** From `serve` to the first byte of the answer's body; undefined when none came. */

@@ -1,4 +1,4 @@
-import { isOnSidecarsHost, type MayHaveKeys } from '../gateway/key-hosts.js';
+import { isOnSidecarsHost, type MayHaveKeys } from '../engine-access/key-hosts.js';
 
 /** Bounds and manners of a proxy. Every one has a default in `DEFAULT_PROXY_OPTIONS`. */
 export interface ProxyOptions {
@@ -38,15 +38,15 @@ export interface ProxyOptions {
 }
 
 /**
- * What a proxy does unless it is told otherwise:
+ * What a proxy does by default:
  * - 5 s to connect: a worker is in the same building, and another one may be free;
  * - 10 minutes for the first byte and between two: a full engine queues that long;
- * - 15 s for a worker that says nothing to anybody: a busy server tells its models within a second;
+ * - 15 s for a worker that says nothing to anybody: a busy server lists its models within a second;
  * - 1 hour for all of it: far beyond the longest generation;
  * - 60 s for a client that stands still: a phone that lost its network comes back earlier or not at all;
  * - 1,024 requests to one worker: engines run 256 at a time (vLLM's `max_num_seqs`) and queue the rest;
  * - 32 KiB of headers: ten times what engines and the proxies before them send;
- * - 4 s between requests: uvicorn, which serves vLLM and SGLang, closes after 5 s without telling.
+ * - 4 s between requests: uvicorn, which serves vLLM and SGLang, closes after 5 s without notice.
  */
 export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,

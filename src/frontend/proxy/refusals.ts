@@ -1,6 +1,6 @@
 import { RoutingError } from '../../fleet/router/routing.js';
-import { internalError } from '../gateway/gateway-errors.js';
-import { notRoutedError, OpenAiError } from '../gateway/openai-error.js';
+import { internalError } from '../errors/gateway-errors.js';
+import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import type { AttemptFailure } from './attempt.js';
 
 /** Seconds after which another try makes sense: a worker restarts, or a queue empties. */
@@ -17,7 +17,7 @@ const FAILED: Readonly<Record<AttemptFailure, readonly [status: number, text: st
   bad_request: [400, ''],
 };
 
-/** What a client is told when no worker has answered; `tried` counts those that were asked. */
+/** The answer when no worker has answered; `tried` counts those that were asked. */
 export function notAnsweredError(failure: AttemptFailure, tried: number): OpenAiError {
   const [status, text] = FAILED[failure];
   if (failure === 'bad_request') {
@@ -30,14 +30,14 @@ export function notAnsweredError(failure: AttemptFailure, tried: number): OpenAi
   });
 }
 
-/** What a client is told when its time ran out before an answer began. */
+/** The answer when the time of a request ran out before a worker's answer began. */
 export function tooLateError(): OpenAiError {
   return new OpenAiError(504, 'No worker answered within the time that a request may take.', {
     code: 'timeout',
   });
 }
 
-/** What a client is told when nobody could be chosen for its request. */
+/** The answer when no worker could be chosen for a request. */
 export function notPickedError(error: unknown): OpenAiError {
   if (error instanceof OpenAiError) return error;
   if (error instanceof RoutingError) return notRoutedError(error);

@@ -24,7 +24,7 @@ export class WorkerLife {
   }
 
   /** True once for each silence: it is to be logged. */
-  tellSilence(): boolean {
+  isNewSilence(): boolean {
     const isNew = !this.#isTold;
     this.#isTold = true;
     return isNew;
@@ -41,7 +41,7 @@ export class WorkerLife {
       return body.dump();
     })
       .catch(() => {
-        // Silence is what was asked about; whoever waits sees that nothing was heard.
+        // Silence is what was asked about; a request that waits sees that nothing was heard.
       })
       .finally(() => {
         this.#isAsked = false;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Pool } from 'undici';
-import { engineConnector } from '../gateway/engine-connector.js';
+import { engineConnector } from '../engine-access/engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { WorkerLife } from './worker-life.js';
 
@@ -98,7 +98,7 @@ export class WorkerPools {
         }),
       keepAliveTimeout: keepAliveTimeoutMs,
       maxHeaderSize: maxAnswerHeaderBytes,
-      // These are looked after for all requests at once, on the clock that tests can move.
+      // These are looked after for all requests together, on the clock that tests can move.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

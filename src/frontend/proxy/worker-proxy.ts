@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { AccessTrouble } from './access-trouble.js';
+import { AccessProblems } from './access-problems.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
@@ -29,8 +29,8 @@ export class WorkerProxy {
 
   constructor(options: Partial<ProxyOptions>, { clock, logger }: WorkerProxyModules) {
     const all = { ...DEFAULT_PROXY_OPTIONS, ...options };
-    const trouble = new AccessTrouble(all, { clock, logger });
-    this.#modules = { options: all, pools: new WorkerPools(all), trouble, clock, logger };
+    const access = new AccessProblems(all, { clock, logger });
+    this.#modules = { options: all, pools: new WorkerPools(all), access, clock, logger };
   }
 
   /** Requests that are on their way now. */

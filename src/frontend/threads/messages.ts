@@ -1,83 +1,115 @@
-import type { Reason } from '../../core/agreement/snapshot.js';
 import type { HttpAnswer } from '../../edge/http/answer.js';
-import type { ProbeCheck } from '../../edge/http/probe-board.js';
-import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
-import type { Decision, RouteRequest, RoutingErrorCode, Usage } from '../../fleet/router/routing.js';
-import type { MetricsSnapshot } from './metrics-snapshot.js';
+import type { MetricSnapshot, MetricsSnapshot } from './metrics-snapshot.js';
 
 /*
- * What the processes of `--threads` say to each other, in batches (`Outbox`).
- * A process that serves HTTP numbers its routes and questions itself, from 1 on.
+ * What the first process and those that serve HTTP say to each other beside
+ * their routes, for which they use `kvaccord.v1.Router`.
  */
 
-/** Of one route: from the process that serves HTTP to the one that routes. */
-export type RouteMessage =
-  | { readonly type: 'route'; readonly id: number; readonly request: RouteRequest }
-  | { readonly type: 'prefill_done'; readonly id: number }
-  | { readonly type: 'progress'; readonly id: number; readonly outputTokens: number }
-  | { readonly type: 'release'; readonly id: number; readonly usage: Usage | undefined };
+/** What an HTTP process has to know before it serves: its environment carries it. */
+export interface Assignment {
+  /** Its number, from 1 on. */
+  readonly thread: number;
+  /** Of the OpenAI server. */
+  readonly port: number;
+  /** Of the status page: `127.0.0.1:9463`; absent where there is none. */
+  readonly statusAddress?: string;
+  /** Where the first process serves `kvaccord.v1.Router`: `unix:/path`; absent where the router is elsewhere. */
+  readonly router?: string;
+}
 
-/** Of one route: the way back. */
-export type RouteAnswer =
-  | { readonly type: 'routed'; readonly id: number; readonly decision: Decision }
-  | {
-      readonly type: 'not_routed';
-      readonly id: number;
-      readonly code: RoutingErrorCode;
-      readonly message: string;
-      readonly reasons: readonly Reason[];
-    }
-  /** Something went wrong there; the log says what. */
-  | { readonly type: 'failed'; readonly id: number };
-
-/** All that a process that serves HTTP says. */
-export type ThreadMessage =
-  | RouteMessage
-  /** It is there, and wants to be told what to do. */
-  | { readonly type: 'hello' }
+/** What an HTTP process reports. */
+export type ProcessReport =
   /** It serves there: `127.0.0.1:8000`. */
   | { readonly type: 'listening'; readonly address: string }
-  /** It cannot serve, and ends. `isSetting`: it is the fault of a setting. */
+  /** It cannot serve, and ends. `isSetting`: a setting is wrong. */
   | { readonly type: 'unable'; readonly message: string; readonly isSetting: boolean }
   /** Its own metrics. */
   | { readonly type: 'metrics'; readonly id: number; readonly metrics: MetricsSnapshot }
   /** It wants the page of `/metrics`, in the form that `accept` names. */
   | { readonly type: 'ask_page'; readonly id: number; readonly accept: string };
 
-/** All that a process that serves HTTP is told. */
-export type ThreadOrder =
-  | RouteAnswer
-  /** `served` is the JSON of a `Served`. `port` is that of the OpenAI server, `statusAddress` that of the status page. */
-  | {
-      readonly type: 'start';
-      readonly thread: number;
-      readonly port: number;
-      readonly statusAddress: string;
-      readonly served: string;
-    }
-  | { readonly type: 'served'; readonly served: string }
+/** What an HTTP process is asked to do. */
+export type ProcessOrder =
   | { readonly type: 'ask_metrics'; readonly id: number }
   | { readonly type: 'page'; readonly id: number; readonly answer: HttpAnswer }
   /** No new requests; the process ends when those that run have ended. */
   | { readonly type: 'drain' };
 
-/** What is served, and whether: what a process that serves HTTP has to know of the fleet. */
-export interface Served {
-  readonly catalogue: Catalogue;
-  /** Of `/readyz`. */
-  readonly checks: readonly ProbeCheck[];
+/** Longest text: an error with the reasons of an operator's mistake. */
+const MAX_TEXT_CHARS = 64 * 1024;
+/** Metrics of one process, and series of one metric. */
+const MAX_METRICS = 256;
+const MAX_SERIES = 65_536;
+
+/** As all metrics of the product are named. */
+const METRIC_NAME = /^kv_accord_[a-z_]{1,128}$/;
+const LABEL_NAME = /^[a-z_]{1,64}$/;
+
+/**
+ * Reads what an HTTP process reports. It faces the network, and the first
+ * process shows its metrics to others, so nothing is taken unchecked: undefined
+ * for what is no report.
+ */
+export function readReport(message: unknown): ProcessReport | undefined {
+  return isReport(message) ? message : undefined;
 }
 
-/** Longest prompt in tokens that is asked about, as the router's own bound. */
-const MAX_TOKENS = 4 * 1024 * 1024;
+function isReport(message: unknown): message is ProcessReport {
+  if (!isFields(message)) return false;
+  switch (message['type']) {
+    case 'listening':
+      return isText(message['address']);
+    case 'unable':
+      return isText(message['message']) && typeof message['isSetting'] === 'boolean';
+    case 'metrics':
+      return isCount(message['id']) && isSnapshot(message['metrics']);
+    case 'ask_page':
+      return isCount(message['id']) && isText(message['accept']);
+    default:
+      return false;
+  }
+}
 
-/** Longest LoRA name, cache salt or group; the router takes less. */
-const MAX_NAME_CHARS = 16_384;
+function isSnapshot(value: unknown): value is MetricsSnapshot {
+  return Array.isArray(value) && value.length <= MAX_METRICS && value.every(isMetric);
+}
 
-/** Whether a request is within what is sent to another process. */
-export function canBeSent({ group, tokens, loraName, cacheSalt }: RouteRequest): boolean {
+function isMetric(value: unknown): boolean {
+  if (!isFields(value)) return false;
+  const { name, help, type, values } = value as Record<keyof MetricSnapshot, unknown>;
   return (
-    (tokens?.length ?? 0) <= MAX_TOKENS &&
-    [group, loraName, cacheSalt].every((name) => name.length <= MAX_NAME_CHARS)
+    typeof name === 'string' &&
+    METRIC_NAME.test(name) &&
+    isText(help) &&
+    (type === 'counter' || type === 'gauge' || type === 'histogram') &&
+    Array.isArray(values) &&
+    values.length <= MAX_SERIES &&
+    values.every(isSeries)
   );
+}
+
+function isSeries(series: unknown): boolean {
+  if (!isFields(series)) return false;
+  const { value, labels, metricName } = series;
+  return (
+    typeof value === 'number' &&
+    isFields(labels) &&
+    Object.entries(labels).every(
+      ([name, label]) => LABEL_NAME.test(name) && (isText(label) || typeof label === 'number'),
+    ) &&
+    (metricName === undefined || (typeof metricName === 'string' && METRIC_NAME.test(metricName)))
+  );
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_TEXT_CHARS;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

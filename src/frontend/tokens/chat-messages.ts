@@ -1,4 +1,4 @@
-import { losesNumber } from '../gateway/number-loss.js';
+import { losesNumber } from '../json/number-loss.js';
 import { isGiven, isRecord } from './read-prompt.js';
 
 /**

@@ -31,7 +31,7 @@ export class CheckedGroups {
   readonly #logger: Logger;
   readonly #results = new LRUCache<string, Known>({ max: MAX_RESULTS });
   readonly #running = new Set<string>();
-  readonly #told = new LRUCache<string, CheckResult['kind']>({ max: MAX_RESULTS });
+  readonly #reported = new LRUCache<string, CheckResult['kind']>({ max: MAX_RESULTS });
   readonly #ending = new AbortController();
   /** What was chosen for a group as it stood, until something is learned. */
   #choices = new WeakMap<CatalogueGroup, Choice>();
@@ -75,16 +75,16 @@ export class CheckedGroups {
         result.kind === 'failed' ? this.#clock.monotonicMs() + RETRY_MS : Number.POSITIVE_INFINITY;
       this.#results.set(worker.instanceId, { kind: result.kind, againMs });
       this.#choices = new WeakMap();
-      this.#tell(group, worker, result);
+      this.#report(group, worker, result);
     });
   }
 
-  #tell(group: string, worker: CatalogueWorker, result: CheckResult): void {
+  #report(group: string, worker: CatalogueWorker, result: CheckResult): void {
     const { kind: _kind, ...found } = result;
     const fields = { group, worker: worker.target, ...found };
-    // An operator is told once what holds for a group, and of each engine that differs.
-    if (result.kind !== 'different' && this.#told.get(group) === result.kind) return;
-    this.#told.set(group, result.kind);
+    // The log says once what holds for a group, and of each engine that differs.
+    if (result.kind !== 'different' && this.#reported.get(group) === result.kind) return;
+    this.#reported.set(group, result.kind);
     if (result.kind === 'different')
       this.#logger.warn(
         fields,

@@ -11,11 +11,11 @@ import { readTokenAnswer } from '../../engines/descriptor/token-answer.js';
 import { type TokenEndpoint, whatMatters } from '../../engines/descriptor/token-endpoint.js';
 import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
-import { MAX_JSON_DEPTH } from '../gateway/json-bounds.js';
-import type { MayHaveKeys } from '../gateway/key-hosts.js';
-import { parseLightJson } from '../gateway/light-json.js';
+import type { MayHaveKeys } from '../engine-access/key-hosts.js';
+import { MAX_JSON_DEPTH } from '../json/json-bounds.js';
+import { parseLightJson } from '../json/light-json.js';
+import { EngineHealth } from './engine-health.js';
 import { EngineHttp } from './engine-http.js';
-import { EngineStanding } from './engine-standing.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import { isRecord, type TextPrompt } from './read-prompt.js';
 
@@ -39,7 +39,7 @@ export const DEFAULT_ENGINE_TOKENIZER_OPTIONS: EngineTokenizerOptions = {
 };
 
 /** Instances of engines of which something is remembered. */
-const MAX_STANDINGS = 8_192;
+const MAX_ENGINES = 8_192;
 /** Workers that are asked on behalf of one prompt before it is given up. */
 const MAX_TRIES = 2;
 /** What one entry costs beside its tokens. */
@@ -66,7 +66,7 @@ export class EngineTokenizer {
   readonly #logger: Logger;
   readonly #http: EngineHttp;
   readonly #mayHaveKey: (target: string, baseUrl: string | undefined) => boolean;
-  readonly #standings = new LRUCache<string, EngineStanding>({ max: MAX_STANDINGS });
+  readonly #healths = new LRUCache<string, EngineHealth>({ max: MAX_ENGINES });
   readonly #remembered: LRUCache<string, Uint32Array> | undefined;
   #turn = 0;
   #asking = 0;
@@ -158,15 +158,15 @@ export class EngineTokenizer {
     for (let i = 0; i < workers.length && found.length < MAX_TRIES; i += 1) {
       const worker = workers[(this.#turn + i) % workers.length];
       if (worker === undefined || !worker.isOffered || worker.baseUrl === undefined) continue;
-      const standing = this.#standings.get(worker.instanceId);
-      if (standing?.isPaused(nowMs) !== true && standing?.endpoints.length !== 0) found.push(worker);
+      const health = this.#healths.get(worker.instanceId);
+      if (health?.isPaused(nowMs) !== true && health?.endpoints.length !== 0) found.push(worker);
     }
     return found;
   }
 
   #whyNobody({ workers }: CatalogueGroup): NoTokensReason {
     const canAnswer = ({ isOffered, baseUrl, instanceId }: CatalogueWorker): boolean =>
-      isOffered && baseUrl !== undefined && this.#standings.get(instanceId)?.endpoints.length !== 0;
+      isOffered && baseUrl !== undefined && this.#healths.get(instanceId)?.endpoints.length !== 0;
     return workers.some(canAnswer) ? 'failed' : 'no_tokenizer';
   }
 
@@ -176,20 +176,20 @@ export class EngineTokenizer {
     model: string,
     signal: AbortSignal,
   ): Promise<PromptTokens> {
-    const standing = this.#standings.get(worker.instanceId) ?? new EngineStanding();
-    this.#standings.set(worker.instanceId, standing);
+    const health = this.#healths.get(worker.instanceId) ?? new EngineHealth();
+    this.#healths.set(worker.instanceId, health);
     try {
-      standing.engine ??= await this.#engineOf(worker, signal);
-      for (const endpoint of standing.endpoints) {
-        const answer = await this.#askIn(endpoint, worker, standing, prompt, model, signal);
+      health.engine ??= await this.#engineOf(worker, signal);
+      for (const endpoint of health.endpoints) {
+        const answer = await this.#askIn(endpoint, worker, health, prompt, model, signal);
         if (answer !== undefined) return answer;
       }
       return none('no_tokenizer');
     } catch (error) {
       const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
-      if (!isOfThisPrompt) standing.gone(this.#clock.monotonicMs());
-      else if (!signal.aborted || signal.reason === LATE) standing.strike(this.#clock.monotonicMs());
+      if (!isOfThisPrompt) health.gone(this.#clock.monotonicMs());
+      else if (!signal.aborted || signal.reason === LATE) health.strike(this.#clock.monotonicMs());
       this.#logger.debug({ worker: worker.target, error: describeError(error) }, 'A worker gave no tokens.');
       return none(signal.aborted ? 'timeout' : 'failed');
     }
@@ -199,7 +199,7 @@ export class EngineTokenizer {
   async #askIn(
     endpoint: TokenEndpoint,
     { target, baseUrl }: CatalogueWorker,
-    standing: EngineStanding,
+    health: EngineHealth,
     prompt: TextPrompt,
     model: string,
     signal: AbortSignal,
@@ -211,11 +211,11 @@ export class EngineTokenizer {
     const mayHaveKey = this.#mayHaveKey(target, baseUrl);
     const { status, body } = await this.#http.ask(url, { body: asked, mayHaveKey }, signal);
     if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
-      standing.answered();
+      health.answered();
       return none('bad_prompt');
     }
     if (LACKING.has(status)) {
-      standing.lacks(endpoint);
+      health.lacks(endpoint);
       this.#logger.debug({ worker: target, url: url.href, status }, 'A worker returns no tokens there.');
       return undefined;
     }
@@ -223,10 +223,10 @@ export class EngineTokenizer {
     const tokens = readTokenAnswer(parse(body, endpoint.tokenField), endpoint.tokenField, this.#maxTokens);
     if (tokens === undefined) {
       if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
-      standing.lacks(endpoint);
+      health.lacks(endpoint);
       return undefined;
     }
-    standing.answered();
+    health.answered();
     return { tokens };
   }
 

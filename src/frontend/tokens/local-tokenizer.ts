@@ -15,13 +15,13 @@ import type { TokenizingData, TokenizingJob, TokenizingMessage } from './tokeniz
 
 /** Bounds of tokenising here. */
 export interface LocalTokenizerOptions {
-  /** Longest that one prompt may take in the thread, in milliseconds; then the thread is started anew. */
+  /** Longest that one prompt may take in the thread, in milliseconds; then the thread is restarted. */
   readonly timeoutMs: number;
   /** Prompts that wait for the thread; for further ones there are no tokens. */
   readonly maxWaiting: number;
   /** Memory for the pieces of conversations that are remembered; 0 remembers nothing. */
   readonly maxRememberedBytes: number;
-  /** Heap of the thread, in MiB, beyond which it is started anew. */
+  /** Heap of the thread, in MiB, beyond which it is restarted. */
   readonly maxHeapMb: number;
 }
 
@@ -209,7 +209,7 @@ export class LocalTokenizer {
     }
     this.#logger.warn(
       { folder: this.#folder, problem },
-      'The thread that tokenises prompts is started anew; one prompt is routed without tokens.',
+      'The thread that tokenises prompts is restarted; one prompt is routed without tokens.',
     );
     if (pauseMs === 0) this.#startThread();
     else this.#timer = this.#clock.setTimer(pauseMs, () => this.#startThread());

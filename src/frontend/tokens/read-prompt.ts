@@ -140,7 +140,7 @@ function contentProblem(content: unknown): NoTokensReason | undefined {
   for (const part of content) {
     if (typeof part === 'string') continue;
     if (!isRecord(part)) return 'bad_prompt';
-    // A part without a type is told by its fields, which may be an image's.
+    // A part without a type is known by its fields, which may be an image's.
     if (!TEXT_PART_TYPES.has(part['type'])) return 'media';
   }
   return undefined;

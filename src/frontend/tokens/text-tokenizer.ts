@@ -29,7 +29,7 @@ interface AddedToken {
  */
 export class TextTokenizer {
   readonly #tokenizer: Tokenizer;
-  /** Finds every added token, the longest first; undefined when pieces cannot be told apart. */
+  /** Finds every added token, the longest first; undefined when pieces cannot be distinguished. */
   readonly #added: RegExp | undefined;
   /** Those behind which a text may be cut. */
   readonly #cuts: ReadonlySet<string>;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
-import { isOnSidecarsHost, type MayHaveKeys } from '../gateway/key-hosts.js';
+import { isOnSidecarsHost, type MayHaveKeys } from '../engine-access/key-hosts.js';
 import { CheckedGroups } from './checked-groups.js';
 import { DEFAULT_ENGINE_TOKENIZER_OPTIONS, EngineTokenizer } from './engine-tokenizer.js';
 import {

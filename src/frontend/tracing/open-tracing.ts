@@ -13,7 +13,7 @@ export interface TracingModules {
 /**
  * Opens the export of traces when OpenTelemetry's standard variables ask for
  * it. Undefined otherwise, and then nothing of its packages is loaded. What is
- * wrong with the variables is told and leaves requests untraced: nobody's
+ * wrong with the variables is logged and leaves requests untraced: nobody's
  * requests depend on a trace.
  */
 export async function openTracing(

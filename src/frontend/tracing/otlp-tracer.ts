@@ -18,9 +18,9 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { LoggingExporter } from './logging-exporter.js';
 import { OtlpSpan } from './otlp-span.js';
 import type { RequestSpan, RequestTracer } from './request-tracer.js';
-import { ToldExporter } from './told-exporter.js';
 import { readTraceParent, type TraceParent } from './trace-context.js';
 import type { Sampling, TracingSettings } from './tracing-settings.js';
 
@@ -61,7 +61,7 @@ export class OtlpTracer implements RequestTracer {
     this.#clock = modules.clock;
     this.#logger = modules.logger;
     const inner = new OTLPTraceExporter({ url, timeoutMillis: timeoutMs });
-    const exporter = new ToldExporter({ inner, endpoint: options.shown, logger: modules.logger });
+    const exporter = new LoggingExporter({ inner, endpoint: options.shown, logger: modules.logger });
     this.#provider = new TracerProvider({
       resource: resourceOf(options),
       sampler: samplerOf(options.sampling),
@@ -105,7 +105,7 @@ export class OtlpTracer implements RequestTracer {
     const waits = new AbortController();
     const flushed = this.#provider.shutdown().then(
       () => true,
-      // Why is told by the exporter.
+      // The exporter logs why.
       () => true,
     );
     const isOver = await Promise.race([

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { TraceFlags } from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
 
 /** What a `traceparent` header says. */
 export interface TraceParent {
@@ -9,10 +11,8 @@ export interface TraceParent {
   readonly isSampled: boolean;
 }
 
-const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 /** Longest header of a later version that is looked at. */
 const MAX_CHARS = 256;
-const SAMPLED = 1;
 
 /**
  * Reads a request's W3C trace context (https://www.w3.org/TR/trace-context/);
@@ -21,11 +21,10 @@ const SAMPLED = 1;
  */
 export function readTraceParent({ traceparent }: IncomingHttpHeaders): TraceParent | undefined {
   if (typeof traceparent !== 'string' || traceparent.length > MAX_CHARS) return undefined;
-  const [, version, traceId, spanId, flags, more] = FORM.exec(traceparent.trim()) ?? [];
-  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
-  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
-  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
+  const parsed = parseTraceParent(traceparent);
+  if (parsed === null) return undefined;
+  const { traceId, spanId, traceFlags } = parsed;
+  return { traceId, spanId, isSampled: (traceFlags & TraceFlags.SAMPLED) !== 0 };
 }
 
 /** The header of version 00. */

@@ -2,7 +2,7 @@ import type { Usage } from '../../fleet/router/routing.js';
 import type { Picked, ProxyOutcome } from '../proxy/proxied-request.js';
 import type { RequestSpan } from './request-tracer.js';
 
-/** What a span is told of the workers that are chosen for its request, and of how that ended. */
+/** Records in a span which workers were chosen for its request, and how that ended. */
 export class PickTrace {
   readonly #span: RequestSpan;
   readonly #model: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { viewFleet } from '../../../src/core/agreement/snapshot.js';
 import { buildCatalogue, type Catalogue, type GivenUrls } from '../../../src/fleet/catalogue/catalogue.js';
-import { conflictTeller } from '../../../src/frontend/gateway/conflict-teller.js';
+import { conflictLogger } from '../../../src/frontend/gateway/conflict-log.js';
 import { Models } from '../../../src/frontend/gateway/models.js';
 import { type ReportSketch, TestFleet } from '../../support/fleet.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -125,7 +125,7 @@ describe('a name that two groups claim', () => {
 
   it('is logged once, and once more when it comes back', () => {
     const logger = new RecordingLogger();
-    const tell = conflictTeller(logger);
+    const tell = conflictLogger(logger);
     for (const each of [claimed(1, 1), claimed(1, 1), claimed(0, 1), claimed(1, 1)]) tell(each);
     expect(logger.lines.map(({ level, fields }) => [level, fields['code']])).toEqual([
       ['error', 'model_name_conflict'],

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { request as tlsRequest } from 'node:https';
 import { afterEach, describe, expect, it } from 'vitest';
+import { notRoutedError } from '../../../src/frontend/errors/openai-error.js';
 import { ApiKeys } from '../../../src/frontend/gateway/api-keys.js';
 import type { GatewayModules, GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
-import { notRoutedError } from '../../../src/frontend/gateway/openai-error.js';
 import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';
 import { GatewayHarness, makeCatalogue, makeGroup } from './gateway-harness.js';
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readinessChecks } from '../../../src/core/agreement/readiness.js';
 import { buildCatalogue } from '../../../src/fleet/catalogue/catalogue.js';
 import { frontendChecks } from '../../../src/frontend/gateway/readiness.js';
 import { TestFleet } from '../../support/fleet.js';
@@ -14,7 +15,7 @@ function fleet(urls: Readonly<Record<string, readonly string[]>>): TestFleet {
 
 function checks(urls: Readonly<Record<string, readonly string[]>>): string[] {
   const view = fleet(urls).view();
-  return frontendChecks(view, buildCatalogue(view, new Map())).map(
+  return frontendChecks(readinessChecks(view), buildCatalogue(view, new Map())).map(
     ({ name, ok }) => `${ok ? '+' : '-'}${name}`,
   );
 }

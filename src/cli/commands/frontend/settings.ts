@@ -2,12 +2,19 @@ import { openAiAddress } from '../../../app/openai-address.js';
 import { readWorkerUrls } from '../../../app/worker-urls.js';
 import { isLoopback } from '../../../edge/platform/address.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
-import { readKeyHost } from '../../../frontend/gateway/key-host.js';
+import { readKeyHost } from '../../../frontend/engine-access/key-host.js';
 import type { CommandDescription } from '../../command.js';
+import { checkDialled } from '../../settings/collection-settings.js';
 import { MAX_THREADS, readThreadCount } from '../../settings/thread-count.js';
 import { aggregatorDescription, aggregatorSettings } from '../aggregator/settings.js';
 
 const ownSettings = {
+  router: {
+    kind: 'address',
+    use: 'dial',
+    group: 'Fleet',
+    help: 'Serve over the gate, index and router of this running aggregator or frontend, in place of own ones. Workers, and how they are chosen, are settings of that process. Neither --listen nor --http-listen is served then.',
+  },
   'http-port': {
     kind: 'integer',
     min: 0,
@@ -151,6 +158,19 @@ export const frontendSettings: typeof aggregatorSettings & typeof ownSettings = 
   ...ownSettings,
 };
 
+type Check = NonNullable<CommandDescription<typeof frontendSettings>['check']>;
+
+/** What makes no sense beside `--router`, and plaintext to another machine that nobody asked for. */
+const checkRouter: Check = (settings, reject) => {
+  const allowed = 'left out when --router is given: it is a setting of that process';
+  if (settings.workers.length > 0) throw reject('workers', allowed);
+  if (settings.workersFile !== undefined) throw reject('workers-file', allowed);
+  if (settings.dynamoGraph !== undefined) throw reject('dynamo-graph', allowed);
+  if (settings.kvEventSources.length > 0) throw reject('kv-event-sources', allowed);
+  const problem = checkDialled(settings.router, settings);
+  if (problem !== undefined) throw reject('router', problem);
+};
+
 /** `kv-accord frontend`. */
 export const frontendDescription: CommandDescription<typeof frontendSettings> = {
   name: 'frontend',
@@ -172,13 +192,19 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
       says: 'For others, with API keys and TLS',
       line: 'kv-accord frontend --workers dns:///workers:50061 --http-host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --tls-ca ca.crt --api-key-file keys.txt',
     },
+    {
+      says: 'On another machine, over the router of an aggregator',
+      line: 'kv-accord frontend --router aggregator.example:50060 --tls-ca ca.crt --token-file token',
+    },
     { says: 'What is served?', line: 'curl 127.0.0.1:8000/v1/models' },
   ],
   check(settings, reject) {
-    aggregatorDescription.check?.(
-      settings,
-      reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
-    );
+    if (settings.router === undefined)
+      aggregatorDescription.check?.(
+        settings,
+        reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
+      );
+    else checkRouter(settings, reject);
     if (readThreadCount(settings.threads, availableCores) === undefined)
       throw reject('threads', `a whole number from 1 to ${MAX_THREADS}, or auto`);
     const address = openAiAddress(settings);

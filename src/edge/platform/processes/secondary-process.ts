@@ -1,15 +1,15 @@
 import cluster from 'node:cluster';
-import { SECONDARY_PROCESS_VARIABLE } from './environment.js';
+import { readEnvironment, SECONDARY_PROCESS_VARIABLE } from './environment.js';
 
 /** A way for messages to another process of this program. */
 export interface ProcessLink {
-  /** Sends a copy; calls `onWritten` once the system has taken it, or the other side is gone. Never throws. */
-  send(message: unknown, onWritten: () => void): void;
+  /** Sends a copy. What cannot be sent because the other side is gone is lost. Never throws. */
+  send(message: unknown): void;
 }
 
 /** A further process of this program, as the first one sees it. */
 export interface SecondaryProcess extends ProcessLink {
-  /** Ends it at once, whatever it is doing. */
+  /** Ends it immediately, whatever it is doing. */
   kill(): void;
 }
 
@@ -20,21 +20,23 @@ export interface SecondaryProcessEvents {
   readonly onEnd: (how: string) => void;
 }
 
-/** Starts a member; see `startSecondaryProcess`. */
+/** Starts a secondary process; see `startSecondaryProcess`. */
 export type StartSecondaryProcess = typeof startSecondaryProcess;
 
 /**
- * Starts this program once more, with the same command line and environment.
+ * Starts this program once more, with the same command line and environment,
+ * and `assignment` in a variable of its own: what this process wants it to do.
  * The ports on which such processes listen are shared by all of them: this
  * process takes the connections and gives each to one that has time, in turn.
- * A member ends by itself when this process does.
+ * A secondary process ends by itself when this process does.
  */
-export function startSecondaryProcess({ onMessage, onEnd }: SecondaryProcessEvents): SecondaryProcess {
-  // Typed arrays cross as bytes; JSON would spell out each token id.
-  cluster.setupPrimary({ serialization: 'advanced' });
+export function startSecondaryProcess(
+  assignment: string,
+  { onMessage, onEnd }: SecondaryProcessEvents,
+): SecondaryProcess {
   // Where processes take connections themselves, the system prefers some to others, and connections last for long.
   cluster.schedulingPolicy = cluster.SCHED_RR;
-  const worker = cluster.fork({ [SECONDARY_PROCESS_VARIABLE]: '1' });
+  const worker = cluster.fork({ [SECONDARY_PROCESS_VARIABLE]: assignment });
   let how: string | undefined;
   let isDisconnected = false;
   let isReported = false;
@@ -60,15 +62,14 @@ export function startSecondaryProcess({ onMessage, onEnd }: SecondaryProcessEven
     reportEnd();
   });
   return {
-    send: (message, onWritten) => {
-      if (worker.isConnected()) worker.send(message as object, undefined, onWritten);
-      else onWritten();
+    send: (message) => {
+      if (worker.isConnected()) worker.send(message as object);
     },
     kill: () => void worker.process.kill('SIGKILL'),
   };
 }
 
-/** The member's own side. */
+/** The secondary process's own side. */
 export interface PrimaryLink extends ProcessLink {
   /** Gives up the link; a process that has nothing else to do ends then. */
   leave(): void;
@@ -79,17 +80,21 @@ export function isSecondaryProcess(): boolean {
   return cluster.isWorker;
 }
 
+/** What the first process wants this one to do; empty in the first process. */
+export function assignmentOfProcess(): string {
+  return readEnvironment()[SECONDARY_PROCESS_VARIABLE] ?? '';
+}
+
 /** The link to the first process. */
 export function openPrimaryLink(onMessage: (message: unknown) => void): PrimaryLink {
   const { worker } = cluster;
-  if (worker === undefined) throw new Error('this process was started by nobody');
+  if (worker === undefined) throw new Error('no process of this program has started this one');
   worker.on('message', onMessage);
   // Without it the first process itself is gone: the library ends this one.
   worker.on('error', () => undefined);
   return {
-    send: (message, onWritten) => {
-      if (worker.isConnected()) worker.send(message as object, undefined, onWritten);
-      else onWritten();
+    send: (message) => {
+      if (worker.isConnected()) worker.send(message as object);
     },
     leave: () => void worker.disconnect(),
   };

@@ -184,7 +184,7 @@ export class PyDict {
   }
 }
 
-/** What a `Map` tells keys apart by. */
+/** What distinguishes the keys of a `Map`. */
 function hashable(key: Value): unknown {
   if (key === null || typeof key === 'string' || typeof key === 'number') return key;
   if (typeof key === 'boolean') return key ? 1 : 0;

@@ -28,7 +28,7 @@ export const protobufFileName = "kvaccord/v1/indexer.proto";
 
 /** Which worker holds which prefix, asked of the aggregator. */
 
-/** A prompt, in one of three forms. */
+/** A prompt, in one of four forms. */
 export interface Prompt {
   form:
     | { $case: "tokenIds"; value: TokenIds }
@@ -38,8 +38,14 @@ export interface Prompt {
     | //
     /** Packed little-endian u64, chained; see kv_events.proto. */
     { $case: "sequenceHashes"; value: Buffer }
+    | //
+    /**
+     * Token ids as packed little-endian u32: less work for both sides than
+     * `token_ids`.
+     */
+    { $case: "packedTokenIds"; value: Buffer }
     | undefined;
-  /** What else the blocks' identity depends on; used with `token_ids` alone. */
+  /** What else the blocks' identity depends on; used with token ids alone. */
   loraName: string;
   cacheSalt: string;
 }
@@ -165,6 +171,9 @@ export const Prompt: MessageFns<Prompt> = {
       case "sequenceHashes":
         writer.uint32(26).bytes(message.form.value);
         break;
+      case "packedTokenIds":
+        writer.uint32(50).bytes(message.form.value);
+        break;
     }
     if (message.loraName !== "") {
       writer.uint32(34).string(message.loraName);
@@ -212,6 +221,14 @@ export const Prompt: MessageFns<Prompt> = {
             message.form = { $case: "sequenceHashes", value: Buffer.from(reader.bytes()) };
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.form = { $case: "packedTokenIds", value: Buffer.from(reader.bytes()) };
+            continue;
+          }
           case 4: {
             if (tag !== 34) {
               break;
@@ -248,6 +265,8 @@ export const Prompt: MessageFns<Prompt> = {
       obj.blockHashes = base64FromBytes(message.form.value);
     } else if (message.form?.$case === "sequenceHashes") {
       obj.sequenceHashes = base64FromBytes(message.form.value);
+    } else if (message.form?.$case === "packedTokenIds") {
+      obj.packedTokenIds = base64FromBytes(message.form.value);
     }
     if (message.loraName !== "") {
       obj.loraName = message.loraName;
@@ -279,6 +298,12 @@ export const Prompt: MessageFns<Prompt> = {
       case "sequenceHashes": {
         if (object.form?.value !== undefined && object.form?.value !== null) {
           message.form = { $case: "sequenceHashes", value: object.form.value };
+        }
+        break;
+      }
+      case "packedTokenIds": {
+        if (object.form?.value !== undefined && object.form?.value !== null) {
+          message.form = { $case: "packedTokenIds", value: object.form.value };
         }
         break;
       }

@@ -10,14 +10,17 @@ import {
   type CallOptions,
   type ChannelCredentials,
   Client,
+  type ClientDuplexStream,
   type ClientOptions,
   type ClientUnaryCall,
+  type handleBidiStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { Reason } from "./fleet.js";
 import { Prompt } from "./indexer.js";
 
 export const protobufPackage = "kvaccord.v1";
@@ -92,6 +95,14 @@ export interface Selection {
   promptBlocks: number;
   /** One of `exact`, `mixed`, `approximate`, `load_only`. */
   routingMode: string;
+  /** How many data-parallel ranks the worker has. */
+  rankCount: number;
+  /** Length of the prompt; absent when its tokens are not known. */
+  promptTokens?:
+    | number
+    | undefined;
+  /** True where the cache of the worker is known exactly, and the tokens too. */
+  isExact: boolean;
 }
 
 /** logit = overlap_score_weight * potential_prefill_blocks + potential_active_blocks */
@@ -132,7 +143,14 @@ export interface ReserveRequest {
    * True where the engine will not read its prefix cache for this request,
    * such as for `prompt_logprobs`: nothing is then predicted to be cached.
    */
-  prefixCacheUnread?: boolean | undefined;
+  prefixCacheUnread?:
+    | boolean
+    | undefined;
+  /**
+   * True where several answers to the prompt are wanted (`n`, `best_of`): the
+   * later ones find what the first one computed.
+   */
+  severalAnswers?: boolean | undefined;
 }
 
 export interface ReserveResponse {
@@ -244,6 +262,146 @@ export interface LostHits {
   reason: string;
   requests: bigint;
   tokens: bigint;
+}
+
+export interface AttachRequest {
+  /** Handled in this order; at most 256. */
+  events: RouteEvent[];
+}
+
+/** One event in the life of a route. */
+export interface RouteEvent {
+  /** Chosen by the client; two routes that are open have different ids. */
+  routeId: number;
+  event:
+    | //
+    /**
+     * Asks for a worker and counts the request there. The lease is not used:
+     * the reservation lasts as long as the stream.
+     */
+    { $case: "reserve"; value: ReserveRequest }
+    | //
+    /** The first token has come. */
+    { $case: "prefillDone"; value: RoutePrefillDone }
+    | //
+    /** All tokens that were generated so far. */
+    { $case: "outputTokens"; value: number }
+    | //
+    /** The request is over. Its id is free again. */
+    { $case: "release"; value: RouteUsage }
+    | undefined;
+}
+
+export interface RoutePrefillDone {
+}
+
+/** What the engine said of the request, where it did. */
+export interface RouteUsage {
+  promptTokens?: number | undefined;
+  cachedTokens?: number | undefined;
+  outputTokens?: number | undefined;
+}
+
+export interface AttachResponse {
+  /**
+   * To be taken before the answers: it knows the workers that they name.
+   * Absent: unchanged.
+   */
+  served:
+    | ServedFleet
+    | undefined;
+  /** One for each `reserve`, in any order. */
+  answers: RouteAnswer[];
+}
+
+export interface RouteAnswer {
+  routeId: number;
+  answer: { $case: "selection"; value: Selection } | //
+  /** Nothing is reserved, and the id is free again. */
+  { $case: "notRouted"; value: NotRouted } | undefined;
+}
+
+export interface NotRouted {
+  /**
+   * One of `unknown_group`, `gate_shut`, `no_index`, `no_worker`,
+   * `prompt_too_long`, `too_many_reservations`, `internal`.
+   */
+  code: string;
+  message: string;
+  /** Why, in words that an operator can act on; such as the gate's reasons. */
+  reasons: Reason[];
+}
+
+/** Everything that is served, or the next part of it. */
+export interface ServedFleet {
+  groups: ServedGroup[];
+  /** By name, ascending. */
+  models: ServedModel[];
+  /** Why nothing is served at all; empty when something is. */
+  reasons: Reason[];
+  /** Names that several groups claim. */
+  conflicts: ServedConflict[];
+  /** What `/readyz?verbose` says. */
+  checks: ServedCheck[];
+  /** True: more parts follow, and only all of them together count. */
+  hasMore: boolean;
+}
+
+/** All that serves one model. */
+export interface ServedGroup {
+  group: string;
+  /** True while requests are taken. */
+  ready: boolean;
+  /** Why not. */
+  reasons: Reason[];
+  epoch: bigint;
+  /** Absent while nothing is agreed. */
+  tokensPerBlock?: number | undefined;
+  workers: ServedWorker[];
+}
+
+export interface ServedWorker {
+  /** Where discovery says it is. */
+  target: string;
+  workerId: string;
+  instanceId: string;
+  /**
+   * Base URL of its OpenAI server as the router reaches it, without a slash at
+   * the end; empty where none is known.
+   */
+  baseUrl: string;
+  /** True while the agreement lets it have requests. */
+  isOffered: boolean;
+  tokenizerFingerprint?: string | undefined;
+}
+
+/** A name that a request may ask for. */
+export interface ServedModel {
+  name: string;
+  group: string;
+  /** The LoRA adapter of that name; empty for the model itself. */
+  loraName: string;
+  /** Absent: all workers of the group that have reported have the name. */
+  servedBy: ServedBy | undefined;
+}
+
+export interface ServedBy {
+  /** Places in the group's `workers`. */
+  workers: number[];
+}
+
+export interface ServedConflict {
+  name: string;
+  /** The group that has it all the same; empty where none has. */
+  owner: string;
+  /** Who claims it and what to change, in words for an operator. */
+  text: string;
+}
+
+export interface ServedCheck {
+  name: string;
+  ok: boolean;
+  text: string;
 }
 
 function createBaseSelectWorkerRequest(): SelectWorkerRequest {
@@ -433,6 +591,9 @@ function createBaseSelection(): Selection {
     cachedBlocks: 0,
     promptBlocks: 0,
     routingMode: "",
+    rankCount: 0,
+    promptTokens: undefined,
+    isExact: false,
   };
 }
 
@@ -470,6 +631,15 @@ export const Selection: MessageFns<Selection> = {
     }
     if (message.routingMode !== "") {
       writer.uint32(82).string(message.routingMode);
+    }
+    if (message.rankCount !== 0) {
+      writer.uint32(88).uint32(message.rankCount);
+    }
+    if (message.promptTokens !== undefined) {
+      writer.uint32(96).uint32(message.promptTokens);
+    }
+    if (message.isExact !== false) {
+      writer.uint32(104).bool(message.isExact);
     }
     return writer;
   },
@@ -567,6 +737,30 @@ export const Selection: MessageFns<Selection> = {
             message.routingMode = reader.string();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.rankCount = reader.uint32();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.promptTokens = reader.uint32();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.isExact = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -611,6 +805,15 @@ export const Selection: MessageFns<Selection> = {
     if (message.routingMode !== "") {
       obj.routingMode = message.routingMode;
     }
+    if (message.rankCount !== 0) {
+      obj.rankCount = Math.round(message.rankCount);
+    }
+    if (message.promptTokens !== undefined) {
+      obj.promptTokens = Math.round(message.promptTokens);
+    }
+    if (message.isExact !== false) {
+      obj.isExact = message.isExact;
+    }
     return obj;
   },
 
@@ -629,6 +832,9 @@ export const Selection: MessageFns<Selection> = {
     message.cachedBlocks = object.cachedBlocks ?? 0;
     message.promptBlocks = object.promptBlocks ?? 0;
     message.routingMode = object.routingMode ?? "";
+    message.rankCount = object.rankCount ?? 0;
+    message.promptTokens = object.promptTokens ?? undefined;
+    message.isExact = object.isExact ?? false;
     return message;
   },
 };
@@ -859,7 +1065,14 @@ export const CandidateCost: MessageFns<CandidateCost> = {
 };
 
 function createBaseReserveRequest(): ReserveRequest {
-  return { group: "", prompt: undefined, excludedTargets: [], leaseSeconds: undefined, prefixCacheUnread: undefined };
+  return {
+    group: "",
+    prompt: undefined,
+    excludedTargets: [],
+    leaseSeconds: undefined,
+    prefixCacheUnread: undefined,
+    severalAnswers: undefined,
+  };
 }
 
 export const ReserveRequest: MessageFns<ReserveRequest> = {
@@ -878,6 +1091,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     }
     if (message.prefixCacheUnread !== undefined) {
       writer.uint32(40).bool(message.prefixCacheUnread);
+    }
+    if (message.severalAnswers !== undefined) {
+      writer.uint32(48).bool(message.severalAnswers);
     }
     return writer;
   },
@@ -935,6 +1151,14 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
             message.prefixCacheUnread = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.severalAnswers = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -964,6 +1188,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     if (message.prefixCacheUnread !== undefined) {
       obj.prefixCacheUnread = message.prefixCacheUnread;
     }
+    if (message.severalAnswers !== undefined) {
+      obj.severalAnswers = message.severalAnswers;
+    }
     return obj;
   },
 
@@ -979,6 +1206,7 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     message.excludedTargets = object.excludedTargets?.map((e) => e) || [];
     message.leaseSeconds = object.leaseSeconds ?? undefined;
     message.prefixCacheUnread = object.prefixCacheUnread ?? undefined;
+    message.severalAnswers = object.severalAnswers ?? undefined;
     return message;
   },
 };
@@ -2275,6 +2503,1423 @@ export const LostHits: MessageFns<LostHits> = {
   },
 };
 
+function createBaseAttachRequest(): AttachRequest {
+  return { events: [] };
+}
+
+export const AttachRequest: MessageFns<AttachRequest> = {
+  encode(message: AttachRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.events) {
+      RouteEvent.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AttachRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAttachRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.events.push(RouteEvent.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: AttachRequest): unknown {
+    const obj: any = {};
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => RouteEvent.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<AttachRequest>): AttachRequest {
+    return AttachRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AttachRequest>): AttachRequest {
+    const message = createBaseAttachRequest();
+    message.events = object.events?.map((e) => RouteEvent.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRouteEvent(): RouteEvent {
+  return { routeId: 0, event: undefined };
+}
+
+export const RouteEvent: MessageFns<RouteEvent> = {
+  encode(message: RouteEvent, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.routeId !== 0) {
+      writer.uint32(8).uint32(message.routeId);
+    }
+    switch (message.event?.$case) {
+      case "reserve":
+        ReserveRequest.encode(message.event.value, writer.uint32(18).fork()).join();
+        break;
+      case "prefillDone":
+        RoutePrefillDone.encode(message.event.value, writer.uint32(26).fork()).join();
+        break;
+      case "outputTokens":
+        writer.uint32(32).uint32(message.event.value);
+        break;
+      case "release":
+        RouteUsage.encode(message.event.value, writer.uint32(42).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RouteEvent {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRouteEvent();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.routeId = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.event = { $case: "reserve", value: ReserveRequest.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.event = { $case: "prefillDone", value: RoutePrefillDone.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.event = { $case: "outputTokens", value: reader.uint32() };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.event = { $case: "release", value: RouteUsage.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: RouteEvent): unknown {
+    const obj: any = {};
+    if (message.routeId !== 0) {
+      obj.routeId = Math.round(message.routeId);
+    }
+    if (message.event?.$case === "reserve") {
+      obj.reserve = ReserveRequest.toJSON(message.event.value);
+    } else if (message.event?.$case === "prefillDone") {
+      obj.prefillDone = RoutePrefillDone.toJSON(message.event.value);
+    } else if (message.event?.$case === "outputTokens") {
+      obj.outputTokens = Math.round(message.event.value);
+    } else if (message.event?.$case === "release") {
+      obj.release = RouteUsage.toJSON(message.event.value);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<RouteEvent>): RouteEvent {
+    return RouteEvent.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RouteEvent>): RouteEvent {
+    const message = createBaseRouteEvent();
+    message.routeId = object.routeId ?? 0;
+    switch (object.event?.$case) {
+      case "reserve": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "reserve", value: ReserveRequest.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "prefillDone": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "prefillDone", value: RoutePrefillDone.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "outputTokens": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "outputTokens", value: object.event.value };
+        }
+        break;
+      }
+      case "release": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "release", value: RouteUsage.fromPartial(object.event.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseRoutePrefillDone(): RoutePrefillDone {
+  return {};
+}
+
+export const RoutePrefillDone: MessageFns<RoutePrefillDone> = {
+  encode(_: RoutePrefillDone, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RoutePrefillDone {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRoutePrefillDone();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(_: RoutePrefillDone): unknown {
+    const obj: any = {};
+    return obj;
+  },
+
+  create(base?: DeepPartial<RoutePrefillDone>): RoutePrefillDone {
+    return RoutePrefillDone.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RoutePrefillDone>): RoutePrefillDone {
+    const message = createBaseRoutePrefillDone();
+    return message;
+  },
+};
+
+function createBaseRouteUsage(): RouteUsage {
+  return { promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined };
+}
+
+export const RouteUsage: MessageFns<RouteUsage> = {
+  encode(message: RouteUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.promptTokens !== undefined) {
+      writer.uint32(8).uint32(message.promptTokens);
+    }
+    if (message.cachedTokens !== undefined) {
+      writer.uint32(16).uint32(message.cachedTokens);
+    }
+    if (message.outputTokens !== undefined) {
+      writer.uint32(24).uint32(message.outputTokens);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RouteUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRouteUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.promptTokens = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.cachedTokens = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.outputTokens = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: RouteUsage): unknown {
+    const obj: any = {};
+    if (message.promptTokens !== undefined) {
+      obj.promptTokens = Math.round(message.promptTokens);
+    }
+    if (message.cachedTokens !== undefined) {
+      obj.cachedTokens = Math.round(message.cachedTokens);
+    }
+    if (message.outputTokens !== undefined) {
+      obj.outputTokens = Math.round(message.outputTokens);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<RouteUsage>): RouteUsage {
+    return RouteUsage.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RouteUsage>): RouteUsage {
+    const message = createBaseRouteUsage();
+    message.promptTokens = object.promptTokens ?? undefined;
+    message.cachedTokens = object.cachedTokens ?? undefined;
+    message.outputTokens = object.outputTokens ?? undefined;
+    return message;
+  },
+};
+
+function createBaseAttachResponse(): AttachResponse {
+  return { served: undefined, answers: [] };
+}
+
+export const AttachResponse: MessageFns<AttachResponse> = {
+  encode(message: AttachResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.served !== undefined) {
+      ServedFleet.encode(message.served, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.answers) {
+      RouteAnswer.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AttachResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAttachResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.served = ServedFleet.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.answers.push(RouteAnswer.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: AttachResponse): unknown {
+    const obj: any = {};
+    if (message.served !== undefined) {
+      obj.served = ServedFleet.toJSON(message.served);
+    }
+    if (message.answers?.length) {
+      obj.answers = message.answers.map((e) => RouteAnswer.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<AttachResponse>): AttachResponse {
+    return AttachResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AttachResponse>): AttachResponse {
+    const message = createBaseAttachResponse();
+    message.served = (object.served !== undefined && object.served !== null)
+      ? ServedFleet.fromPartial(object.served)
+      : undefined;
+    message.answers = object.answers?.map((e) => RouteAnswer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRouteAnswer(): RouteAnswer {
+  return { routeId: 0, answer: undefined };
+}
+
+export const RouteAnswer: MessageFns<RouteAnswer> = {
+  encode(message: RouteAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.routeId !== 0) {
+      writer.uint32(8).uint32(message.routeId);
+    }
+    switch (message.answer?.$case) {
+      case "selection":
+        Selection.encode(message.answer.value, writer.uint32(18).fork()).join();
+        break;
+      case "notRouted":
+        NotRouted.encode(message.answer.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RouteAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRouteAnswer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.routeId = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.answer = { $case: "selection", value: Selection.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.answer = { $case: "notRouted", value: NotRouted.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: RouteAnswer): unknown {
+    const obj: any = {};
+    if (message.routeId !== 0) {
+      obj.routeId = Math.round(message.routeId);
+    }
+    if (message.answer?.$case === "selection") {
+      obj.selection = Selection.toJSON(message.answer.value);
+    } else if (message.answer?.$case === "notRouted") {
+      obj.notRouted = NotRouted.toJSON(message.answer.value);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<RouteAnswer>): RouteAnswer {
+    return RouteAnswer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RouteAnswer>): RouteAnswer {
+    const message = createBaseRouteAnswer();
+    message.routeId = object.routeId ?? 0;
+    switch (object.answer?.$case) {
+      case "selection": {
+        if (object.answer?.value !== undefined && object.answer?.value !== null) {
+          message.answer = { $case: "selection", value: Selection.fromPartial(object.answer.value) };
+        }
+        break;
+      }
+      case "notRouted": {
+        if (object.answer?.value !== undefined && object.answer?.value !== null) {
+          message.answer = { $case: "notRouted", value: NotRouted.fromPartial(object.answer.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseNotRouted(): NotRouted {
+  return { code: "", message: "", reasons: [] };
+}
+
+export const NotRouted: MessageFns<NotRouted> = {
+  encode(message: NotRouted, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.code !== "") {
+      writer.uint32(10).string(message.code);
+    }
+    if (message.message !== "") {
+      writer.uint32(18).string(message.message);
+    }
+    for (const v of message.reasons) {
+      Reason.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NotRouted {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNotRouted();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reasons.push(Reason.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: NotRouted): unknown {
+    const obj: any = {};
+    if (message.code !== "") {
+      obj.code = message.code;
+    }
+    if (message.message !== "") {
+      obj.message = message.message;
+    }
+    if (message.reasons?.length) {
+      obj.reasons = message.reasons.map((e) => Reason.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<NotRouted>): NotRouted {
+    return NotRouted.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<NotRouted>): NotRouted {
+    const message = createBaseNotRouted();
+    message.code = object.code ?? "";
+    message.message = object.message ?? "";
+    message.reasons = object.reasons?.map((e) => Reason.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseServedFleet(): ServedFleet {
+  return { groups: [], models: [], reasons: [], conflicts: [], checks: [], hasMore: false };
+}
+
+export const ServedFleet: MessageFns<ServedFleet> = {
+  encode(message: ServedFleet, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.groups) {
+      ServedGroup.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.models) {
+      ServedModel.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.reasons) {
+      Reason.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.conflicts) {
+      ServedConflict.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.checks) {
+      ServedCheck.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.hasMore !== false) {
+      writer.uint32(48).bool(message.hasMore);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedFleet {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedFleet();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.groups.push(ServedGroup.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.models.push(ServedModel.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reasons.push(Reason.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.conflicts.push(ServedConflict.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.checks.push(ServedCheck.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.hasMore = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedFleet): unknown {
+    const obj: any = {};
+    if (message.groups?.length) {
+      obj.groups = message.groups.map((e) => ServedGroup.toJSON(e));
+    }
+    if (message.models?.length) {
+      obj.models = message.models.map((e) => ServedModel.toJSON(e));
+    }
+    if (message.reasons?.length) {
+      obj.reasons = message.reasons.map((e) => Reason.toJSON(e));
+    }
+    if (message.conflicts?.length) {
+      obj.conflicts = message.conflicts.map((e) => ServedConflict.toJSON(e));
+    }
+    if (message.checks?.length) {
+      obj.checks = message.checks.map((e) => ServedCheck.toJSON(e));
+    }
+    if (message.hasMore !== false) {
+      obj.hasMore = message.hasMore;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedFleet>): ServedFleet {
+    return ServedFleet.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedFleet>): ServedFleet {
+    const message = createBaseServedFleet();
+    message.groups = object.groups?.map((e) => ServedGroup.fromPartial(e)) || [];
+    message.models = object.models?.map((e) => ServedModel.fromPartial(e)) || [];
+    message.reasons = object.reasons?.map((e) => Reason.fromPartial(e)) || [];
+    message.conflicts = object.conflicts?.map((e) => ServedConflict.fromPartial(e)) || [];
+    message.checks = object.checks?.map((e) => ServedCheck.fromPartial(e)) || [];
+    message.hasMore = object.hasMore ?? false;
+    return message;
+  },
+};
+
+function createBaseServedGroup(): ServedGroup {
+  return { group: "", ready: false, reasons: [], epoch: 0n, tokensPerBlock: undefined, workers: [] };
+}
+
+export const ServedGroup: MessageFns<ServedGroup> = {
+  encode(message: ServedGroup, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.ready !== false) {
+      writer.uint32(16).bool(message.ready);
+    }
+    for (const v of message.reasons) {
+      Reason.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.epoch !== 0n) {
+      if (BigInt.asUintN(64, message.epoch) !== message.epoch) {
+        throw new globalThis.Error("value provided for field message.epoch of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.epoch);
+    }
+    if (message.tokensPerBlock !== undefined) {
+      writer.uint32(40).uint32(message.tokensPerBlock);
+    }
+    for (const v of message.workers) {
+      ServedWorker.encode(v!, writer.uint32(50).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedGroup {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedGroup();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.ready = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reasons.push(Reason.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.epoch = reader.uint64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.tokensPerBlock = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.workers.push(ServedWorker.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedGroup): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.ready !== false) {
+      obj.ready = message.ready;
+    }
+    if (message.reasons?.length) {
+      obj.reasons = message.reasons.map((e) => Reason.toJSON(e));
+    }
+    if (message.epoch !== 0n) {
+      obj.epoch = message.epoch.toString();
+    }
+    if (message.tokensPerBlock !== undefined) {
+      obj.tokensPerBlock = Math.round(message.tokensPerBlock);
+    }
+    if (message.workers?.length) {
+      obj.workers = message.workers.map((e) => ServedWorker.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedGroup>): ServedGroup {
+    return ServedGroup.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedGroup>): ServedGroup {
+    const message = createBaseServedGroup();
+    message.group = object.group ?? "";
+    message.ready = object.ready ?? false;
+    message.reasons = object.reasons?.map((e) => Reason.fromPartial(e)) || [];
+    message.epoch = (object.epoch !== undefined && object.epoch !== null) ? BigInt(object.epoch) : 0n;
+    message.tokensPerBlock = object.tokensPerBlock ?? undefined;
+    message.workers = object.workers?.map((e) => ServedWorker.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseServedWorker(): ServedWorker {
+  return { target: "", workerId: "", instanceId: "", baseUrl: "", isOffered: false, tokenizerFingerprint: undefined };
+}
+
+export const ServedWorker: MessageFns<ServedWorker> = {
+  encode(message: ServedWorker, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.target !== "") {
+      writer.uint32(10).string(message.target);
+    }
+    if (message.workerId !== "") {
+      writer.uint32(18).string(message.workerId);
+    }
+    if (message.instanceId !== "") {
+      writer.uint32(26).string(message.instanceId);
+    }
+    if (message.baseUrl !== "") {
+      writer.uint32(34).string(message.baseUrl);
+    }
+    if (message.isOffered !== false) {
+      writer.uint32(40).bool(message.isOffered);
+    }
+    if (message.tokenizerFingerprint !== undefined) {
+      writer.uint32(50).string(message.tokenizerFingerprint);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedWorker {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedWorker();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.workerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.baseUrl = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.isOffered = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.tokenizerFingerprint = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedWorker): unknown {
+    const obj: any = {};
+    if (message.target !== "") {
+      obj.target = message.target;
+    }
+    if (message.workerId !== "") {
+      obj.workerId = message.workerId;
+    }
+    if (message.instanceId !== "") {
+      obj.instanceId = message.instanceId;
+    }
+    if (message.baseUrl !== "") {
+      obj.baseUrl = message.baseUrl;
+    }
+    if (message.isOffered !== false) {
+      obj.isOffered = message.isOffered;
+    }
+    if (message.tokenizerFingerprint !== undefined) {
+      obj.tokenizerFingerprint = message.tokenizerFingerprint;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedWorker>): ServedWorker {
+    return ServedWorker.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedWorker>): ServedWorker {
+    const message = createBaseServedWorker();
+    message.target = object.target ?? "";
+    message.workerId = object.workerId ?? "";
+    message.instanceId = object.instanceId ?? "";
+    message.baseUrl = object.baseUrl ?? "";
+    message.isOffered = object.isOffered ?? false;
+    message.tokenizerFingerprint = object.tokenizerFingerprint ?? undefined;
+    return message;
+  },
+};
+
+function createBaseServedModel(): ServedModel {
+  return { name: "", group: "", loraName: "", servedBy: undefined };
+}
+
+export const ServedModel: MessageFns<ServedModel> = {
+  encode(message: ServedModel, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.group !== "") {
+      writer.uint32(18).string(message.group);
+    }
+    if (message.loraName !== "") {
+      writer.uint32(26).string(message.loraName);
+    }
+    if (message.servedBy !== undefined) {
+      ServedBy.encode(message.servedBy, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedModel {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedModel();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.loraName = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.servedBy = ServedBy.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedModel): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.loraName !== "") {
+      obj.loraName = message.loraName;
+    }
+    if (message.servedBy !== undefined) {
+      obj.servedBy = ServedBy.toJSON(message.servedBy);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedModel>): ServedModel {
+    return ServedModel.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedModel>): ServedModel {
+    const message = createBaseServedModel();
+    message.name = object.name ?? "";
+    message.group = object.group ?? "";
+    message.loraName = object.loraName ?? "";
+    message.servedBy = (object.servedBy !== undefined && object.servedBy !== null)
+      ? ServedBy.fromPartial(object.servedBy)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseServedBy(): ServedBy {
+  return { workers: [] };
+}
+
+export const ServedBy: MessageFns<ServedBy> = {
+  encode(message: ServedBy, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workers.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.workers) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedBy {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedBy();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.workers.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.workers.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedBy): unknown {
+    const obj: any = {};
+    if (message.workers?.length) {
+      obj.workers = message.workers.map((e) => Math.round(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedBy>): ServedBy {
+    return ServedBy.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedBy>): ServedBy {
+    const message = createBaseServedBy();
+    message.workers = object.workers?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseServedConflict(): ServedConflict {
+  return { name: "", owner: "", text: "" };
+}
+
+export const ServedConflict: MessageFns<ServedConflict> = {
+  encode(message: ServedConflict, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.owner !== "") {
+      writer.uint32(18).string(message.owner);
+    }
+    if (message.text !== "") {
+      writer.uint32(26).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedConflict {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedConflict();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.owner = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedConflict): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.owner !== "") {
+      obj.owner = message.owner;
+    }
+    if (message.text !== "") {
+      obj.text = message.text;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedConflict>): ServedConflict {
+    return ServedConflict.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedConflict>): ServedConflict {
+    const message = createBaseServedConflict();
+    message.name = object.name ?? "";
+    message.owner = object.owner ?? "";
+    message.text = object.text ?? "";
+    return message;
+  },
+};
+
+function createBaseServedCheck(): ServedCheck {
+  return { name: "", ok: false, text: "" };
+}
+
+export const ServedCheck: MessageFns<ServedCheck> = {
+  encode(message: ServedCheck, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.ok !== false) {
+      writer.uint32(16).bool(message.ok);
+    }
+    if (message.text !== "") {
+      writer.uint32(26).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ServedCheck {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseServedCheck();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.ok = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ServedCheck): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.ok !== false) {
+      obj.ok = message.ok;
+    }
+    if (message.text !== "") {
+      obj.text = message.text;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ServedCheck>): ServedCheck {
+    return ServedCheck.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ServedCheck>): ServedCheck {
+    const message = createBaseServedCheck();
+    message.name = object.name ?? "";
+    message.ok = object.ok ?? false;
+    message.text = object.text ?? "";
+    return message;
+  },
+};
+
 /**
  * Served by the aggregator, on the port of `Fleet`. Before a group has agreed
  * every call that needs a decision answers UNAVAILABLE with the gate's reason,
@@ -2357,6 +4002,21 @@ export const RouterService = {
     responseSerialize: (value: ListResultsResponse): Buffer => Buffer.from(ListResultsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListResultsResponse => ListResultsResponse.decode(value),
   },
+  /**
+   * For a process that takes requests itself: everything that is served, now
+   * and after every change, and all its decisions, over one stream. What it
+   * has reserved and not released is released when the stream ends. A silent
+   * stream carries an empty response every 5 seconds.
+   */
+  attach: {
+    path: "/kvaccord.v1.Router/Attach" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: AttachRequest): Buffer => Buffer.from(AttachRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AttachRequest => AttachRequest.decode(value),
+    responseSerialize: (value: AttachResponse): Buffer => Buffer.from(AttachResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AttachResponse => AttachResponse.decode(value),
+  },
 } as const;
 
 export interface RouterServer extends UntypedServiceImplementation {
@@ -2386,6 +4046,13 @@ export interface RouterServer extends UntypedServiceImplementation {
    *   grpcurl -plaintext HOST:50060 kvaccord.v1.Router/ListResults
    */
   listResults: handleUnaryCall<ListResultsRequest, ListResultsResponse>;
+  /**
+   * For a process that takes requests itself: everything that is served, now
+   * and after every change, and all its decisions, over one stream. What it
+   * has reserved and not released is released when the stream ends. A silent
+   * stream carries an empty response every 5 seconds.
+   */
+  attach: handleBidiStreamingCall<AttachRequest, AttachResponse>;
 }
 
 export interface RouterClient extends Client {
@@ -2499,6 +4166,15 @@ export interface RouterClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListResultsResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * For a process that takes requests itself: everything that is served, now
+   * and after every change, and all its decisions, over one stream. What it
+   * has reserved and not released is released when the stream ends. A silent
+   * stream carries an empty response every 5 seconds.
+   */
+  attach(): ClientDuplexStream<AttachRequest, AttachResponse>;
+  attach(options: Partial<CallOptions>): ClientDuplexStream<AttachRequest, AttachResponse>;
+  attach(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<AttachRequest, AttachResponse>;
 }
 
 export const RouterClient = makeGenericClientConstructor(RouterService, "kvaccord.v1.Router") as unknown as {

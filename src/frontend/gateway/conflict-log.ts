@@ -2,18 +2,18 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 
 /** Conflicts that are remembered as logged; with more, the oldest are logged again. */
-const MAX_TOLD = 1_000;
+const MAX_LOGGED = 1_000;
 
 /** Logs each conflict over a name once, and again after it was over. */
-export function conflictTeller(logger: Logger): (catalogue: Catalogue) => void {
-  let told = new Set<string>();
+export function conflictLogger(logger: Logger): (catalogue: Catalogue) => void {
+  let logged = new Set<string>();
   return ({ conflicts = [] }) => {
-    const standing = new Set<string>();
-    for (const { name, owner, text } of conflicts.slice(0, MAX_TOLD)) {
+    const current = new Set<string>();
+    for (const { name, owner, text } of conflicts.slice(0, MAX_LOGGED)) {
       const key = JSON.stringify([name, owner ?? null]);
-      standing.add(key);
-      if (!told.has(key)) logger.error({ code: 'model_name_conflict', model: name }, text);
+      current.add(key);
+      if (!logged.has(key)) logger.error({ code: 'model_name_conflict', model: name }, text);
     }
-    told = standing;
+    logged = current;
   };
 }

@@ -66,7 +66,7 @@ const NOT_ROUTED: Readonly<Record<RoutingErrorCode, string>> = {
   prompt_too_long: 'The prompt, its LoRA name or its cache salt is longer than is taken.',
 };
 
-/** What a client is told when no worker can be chosen: 503, worth another try, where the fault is not the prompt's. */
+/** The answer when no worker can be chosen: 503, worth another try, where the fault is not the prompt's. */
 export function notRoutedError({
   code,
   reasons,

@@ -21,7 +21,7 @@ const MAX_REMEMBERED = 16_384;
 
 /**
  * Decides which engines may see the key of `--engine-api-key-file`, or the
- * `Authorization` of clients. A sidecar may report any URL, and whoever can
+ * `Authorization` of clients. A sidecar may report any URL, and anyone who can
  * join the fleet must not be given the key of all engines: it goes to the
  * sidecar's own host, to URLs of the operator, and to hosts that are allowed.
  */

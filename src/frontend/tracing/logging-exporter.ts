@@ -5,11 +5,11 @@ import type { Logger } from '../../edge/platform/logger.js';
 
 /** The code of a result that is good; `@opentelemetry/core` names it, which is not ours to import. */
 const SUCCESS = 0;
-/** Longest part of a reason that is told: a collector may answer with a page. */
+/** Longest part of a reason that is logged: a collector may answer with a page. */
 const MAX_REASON_CHARS = 200;
 
-/** Exports by another exporter, and tells when that stops and begins to work: each once. */
-export class ToldExporter implements SpanExporter {
+/** Exports by another exporter, and logs when that stops and begins to work: each once. */
+export class LoggingExporter implements SpanExporter {
   readonly #inner: SpanExporter;
   readonly #endpoint: string;
   readonly #logger: Logger;

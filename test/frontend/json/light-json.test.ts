@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../../src/edge/platform/data/json-scan.js';
-import { type LightJson, parseLightJson } from '../../../src/frontend/gateway/light-json.js';
+import { type LightJson, parseLightJson } from '../../../src/frontend/json/light-json.js';
 
 function light(text: string, tokenField = 'prompt'): LightJson {
   const bytes = Buffer.from(text);

@@ -8,11 +8,11 @@ import { droppedLogLines } from '../../edge/platform/streams/standard-streams.js
 import { THREAD_LABEL } from './metrics-snapshot.js';
 
 /**
- * What a process that serves HTTP tells of itself. The standard names
+ * Metrics of a process that serves HTTP. The standard names
  * (`process_cpu_seconds_total`) are those of the first process: they have no
- * label by which several could be told apart.
+ * label that would distinguish several processes.
  */
-export function registerThreadMetrics(registry: Registry, thread: number): void {
+export function registerProcessMetrics(registry: Registry, thread: number): void {
   const labels = { [THREAD_LABEL]: String(thread) };
   const about = { labelNames: [THREAD_LABEL], registers: [registry] };
   new Counter({
@@ -52,16 +52,16 @@ export function registerThreadMetrics(registry: Registry, thread: number): void 
   });
 }
 
-/** What the first process tells of all of them. */
-export class CrewMetrics {
+/** Metrics of the first process about all of them. */
+export class ProcessCountMetrics {
   readonly #restarts: Counter;
 
-  /** `serving` tells how many take requests now. */
+  /** `serving`: how many take requests now. */
   constructor(registry: Registry, serving: () => number) {
     const registers = [registry];
     this.#restarts = new Counter({
       name: 'kv_accord_frontend_thread_restarts_total',
-      help: 'Processes that serve HTTP and ended unasked; each is started anew.',
+      help: 'Processes that serve HTTP and ended unasked; each is started again.',
       registers,
     });
     new Gauge({

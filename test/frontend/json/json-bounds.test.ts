@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../../src/edge/platform/data/json-scan.js';
-import {
-  findJsonExcess,
-  type JsonExcess,
-  MAX_JSON_DEPTH,
-} from '../../../src/frontend/gateway/json-bounds.js';
+import { findJsonExcess, type JsonExcess, MAX_JSON_DEPTH } from '../../../src/frontend/json/json-bounds.js';
 
 function excessOf(text: string): JsonExcess | undefined {
   const scan = new JsonScan();

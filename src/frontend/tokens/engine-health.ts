@@ -10,7 +10,7 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /** What was learned of one instance of a worker's engine by asking it for tokens. */
-export class EngineStanding {
+export class EngineHealth {
   /** What it is; undefined before it was asked. */
   engine: EngineDescriptor | undefined;
   readonly #lacking = new Set<TokenEndpoint>();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readKeyHost } from '../../../src/frontend/gateway/key-host.js';
-import { isOnSidecarsHost, KeyHosts } from '../../../src/frontend/gateway/key-hosts.js';
+import { readKeyHost } from '../../../src/frontend/engine-access/key-host.js';
+import { isOnSidecarsHost, KeyHosts } from '../../../src/frontend/engine-access/key-hosts.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 describe('an engine is on the host of its sidecar', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { losesNumber } from '../../../src/frontend/gateway/number-loss.js';
+import { losesNumber } from '../../../src/frontend/json/number-loss.js';
 
 const inText = (text: string): boolean => {
   const bytes = Buffer.from(text);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { notRoutedError, OpenAiError } from '../../../src/frontend/gateway/openai-error.js';
+import { notRoutedError, OpenAiError } from '../../../src/frontend/errors/openai-error.js';
 
 describe('an error in the shape of OpenAI', () => {
   it('has all four fields, with null for those that say nothing', () => {

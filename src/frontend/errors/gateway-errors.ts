@@ -1,4 +1,3 @@
-import type { ApiKeyProblem } from './api-keys.js';
 import { OpenAiError } from './openai-error.js';
 
 /** Paths that are answered, with their methods; `/v1/models/` stands for all below it. */
@@ -17,7 +16,15 @@ const METHODS: ReadonlyMap<string, string> = new Map([
 /** Characters of a path that an answer quotes. */
 const MAX_QUOTED_CHARS = 256;
 
-/** What is told of a path that nobody answers, or not with this method: 404 or 405. */
+/** The answer to a request that needs the router of another process, which cannot be asked. */
+export function routerUnavailableError(): OpenAiError {
+  return new OpenAiError(503, 'The router of this server does not answer now.', {
+    code: 'router_unavailable',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** The answer for a path that is not served, or not with this method: 404 or 405. */
 export function notFoundError(method: string, url: string): OpenAiError {
   const [path = ''] = url.split('?', 1);
   const quoted = path.slice(0, MAX_QUOTED_CHARS);
@@ -31,12 +38,15 @@ export function notFoundError(method: string, url: string): OpenAiError {
   });
 }
 
+/** What is wrong with a caller's `Authorization`. */
+export type ApiKeyProblem = 'missing' | 'wrong';
+
 const KEY_PROBLEMS: Readonly<Record<ApiKeyProblem, string>> = {
   missing: 'You did not provide an API key. It is expected in the header Authorization: Bearer YOUR_KEY.',
   wrong: 'Incorrect API key provided.',
 };
 
-/** What a caller is told whose key is missing or not one of ours. */
+/** The answer to a caller whose key is missing or not one of ours. */
 export function apiKeyError(problem: ApiKeyProblem): OpenAiError {
   return new OpenAiError(401, KEY_PROBLEMS[problem], {
     code: 'invalid_api_key',
@@ -44,12 +54,12 @@ export function apiKeyError(problem: ApiKeyProblem): OpenAiError {
   });
 }
 
-/** What a caller is told that showed no certificate where one is asked for. */
+/** The answer to a caller that showed no certificate where one is asked for. */
 export function certificateError(): OpenAiError {
   return new OpenAiError(401, 'A client certificate must be shown here.', { code: 'no_client_certificate' });
 }
 
-/** What a new request is told while running ones end, and one that nobody has answered when this process goes. */
+/** The answer to a new request while running ones end, and to one that is not answered when this process ends. */
 export function drainingError(): OpenAiError {
   return new OpenAiError(503, 'This server is shutting down.', {
     code: 'shutting_down',
@@ -58,7 +68,7 @@ export function drainingError(): OpenAiError {
   });
 }
 
-/** What a request is told that was sent before the answer to the one before it. */
+/** The answer to a request that was sent before the answer to the one before it. */
 export function pipelinedError(): OpenAiError {
   return new OpenAiError(503, 'This server takes one request at a time on a connection.', {
     code: 'pipelined',
@@ -67,7 +77,7 @@ export function pipelinedError(): OpenAiError {
   });
 }
 
-/** What a request is told that came through this program more often than any order of its frontends explains. */
+/** The answer to a request that came through this program more often than any order of its frontends explains. */
 export function loopError(): OpenAiError {
   return new OpenAiError(
     508,
@@ -76,7 +86,7 @@ export function loopError(): OpenAiError {
   );
 }
 
-/** What a request is told when as many are open as may be. */
+/** The answer to a request when as many are open as may be. */
 export function overloadedError(): OpenAiError {
   return new OpenAiError(503, 'This server has as many requests as it takes.', {
     code: 'overloaded',
@@ -84,8 +94,8 @@ export function overloadedError(): OpenAiError {
   });
 }
 
-/** The error to tell for whatever went wrong; undefined for what is for the log alone. */
-export function tellableError(reason: unknown): OpenAiError | undefined {
+/** The error to answer with when something went wrong; undefined for what is for the log alone. */
+export function answerableError(reason: unknown): OpenAiError | undefined {
   if (reason instanceof OpenAiError) return reason;
   // The framework's own refusals, such as a content type that cannot be read.
   const { statusCode, message } = reason as { statusCode?: unknown; message?: unknown };
@@ -93,7 +103,7 @@ export function tellableError(reason: unknown): OpenAiError | undefined {
   return isRefusal ? new OpenAiError(statusCode, String(message)) : undefined;
 }
 
-/** What is told when the log says more. */
+/** The answer when only the log says what went wrong. */
 export function internalError(): OpenAiError {
   return new OpenAiError(500, 'Something went wrong here; the log of this process says what.');
 }

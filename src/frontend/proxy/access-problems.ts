@@ -3,13 +3,13 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { explainTlsFailure } from '../../edge/platform/net/explain-tls-failure.js';
 
-/** Milliseconds until the same trouble of the same worker is logged again: it comes with every request. */
+/** Milliseconds until the same problem of the same worker is logged again: it comes with every request. */
 const REPEAT_MS = 60_000;
-/** Workers whose trouble is remembered. */
+/** Workers whose problems are remembered. */
 const MAX_REMEMBERED = 1_024;
 
 /** Logs what keeps this frontend out of a worker and only its operator can change: certificates and keys. */
-export class AccessTrouble {
+export class AccessProblems {
   /** Whether the frontend itself, and not its client, answers for the key that a worker gets. */
   readonly #ownsKey: boolean;
   readonly #clock: Clock;

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { engineConnector } from '../../../src/frontend/gateway/engine-connector.js';
-import { AccessTrouble } from '../../../src/frontend/proxy/access-trouble.js';
+import { engineConnector } from '../../../src/frontend/engine-access/engine-connector.js';
+import { AccessProblems } from '../../../src/frontend/proxy/access-problems.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -45,25 +45,25 @@ it('takes up another authority with the next connection, without a restart', asy
 it('logs what only the operator can change, once a minute for each worker', async () => {
   const clock = new FakeClock();
   const logger = new RecordingLogger();
-  const trouble = new AccessTrouble({ engineApiKey: 'k', passesAuthorization: true }, { clock, logger });
+  const access = new AccessProblems({ engineApiKey: 'k', passesAuthorization: true }, { clock, logger });
   const error = Object.assign(new Error('x'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
-  trouble.failed('w0', error);
-  trouble.failed('w0', error);
-  trouble.failed('w0', new Error('reset'));
-  trouble.answered('w0', 401);
-  trouble.answered('w0', 200);
+  access.failed('w0', error);
+  access.failed('w0', error);
+  access.failed('w0', new Error('reset'));
+  access.answered('w0', 401);
+  access.answered('w0', 200);
   expect(logger.lines.map(({ message }) => message)).toEqual([
     expect.stringContaining('--engine-tls-ca'),
     expect.stringContaining('--engine-api-key-file'),
   ]);
   await clock.advanceMs(60_000);
-  trouble.answered('w0', 401);
+  access.answered('w0', 401);
   expect(logger.lines).toHaveLength(3);
 });
 
 it("says nothing of a 401 where the key is the client's own", () => {
   const logger = new RecordingLogger();
-  const trouble = new AccessTrouble({ passesAuthorization: true }, { clock: new FakeClock(), logger });
-  trouble.answered('w0', 401);
+  const access = new AccessProblems({ passesAuthorization: true }, { clock: new FakeClock(), logger });
+  access.answered('w0', 401);
   expect(logger.lines).toEqual([]);
 });

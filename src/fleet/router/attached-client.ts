@@ -1,0 +1,154 @@
+import { RpcError } from '../../edge/rpc/errors.js';
+import type { MessageReader } from '../../edge/rpc/handlers.js';
+import type { ServerStream } from '../../edge/rpc/server-stream.js';
+import type {
+  AttachRequest,
+  AttachResponse,
+  NotRouted,
+  ReserveRequest,
+  RouteAnswer,
+  RouteUsage,
+} from '../../gen/kvaccord/v1/router.js';
+import type { ActiveRoute } from './active-route.js';
+import type { Reservations } from './reservations.js';
+import { type Route, RoutingError, type Usage } from './routing.js';
+import { toSelection } from './selection-message.js';
+import type { ServedBoard } from './served-board.js';
+import { toReason } from './served-messages.js';
+
+/** Events of one message; `AttachRequest` says it to clients. */
+export const MAX_EVENTS = 256;
+
+/** Routes that one client may have open: sixteen times what a frontend takes by default. */
+const MAX_ROUTES = 65_536;
+
+/** Answers of one message: with the longest reasons they stay below gRPC's 4 MiB. */
+const MAX_ANSWERS = 256;
+
+export interface AttachedClientModules {
+  readonly board: ServedBoard;
+  readonly reservations: Reservations;
+  /** Decides. Throws a `RoutingError`, or an `RpcError` for a request that is no request. */
+  reserve(request: ReserveRequest): ActiveRoute;
+  /** Logs what is neither. Comes back with what the client is told. */
+  explainFault(error: unknown): string;
+}
+
+/** One process that takes requests and has its routes decided here, over one stream. */
+export class AttachedClient implements MessageReader<AttachRequest> {
+  readonly #stream: ServerStream<AttachResponse>;
+  readonly #modules: AttachedClientModules;
+  readonly #routes = new Map<number, Route>();
+  #answers: RouteAnswer[] = [];
+  /** The version of what is served that was sent last. */
+  #sentParts: ServedBoard['parts'] = [];
+  #isSending = false;
+
+  constructor(stream: ServerStream<AttachResponse>, modules: AttachedClientModules) {
+    this.#stream = stream;
+    this.#modules = modules;
+    const stopWatching = modules.board.watch(() => void this.#send());
+    stream.signal.addEventListener(
+      'abort',
+      () => {
+        stopWatching();
+        this.#releaseAll();
+      },
+      { once: true },
+    );
+    void this.#send();
+  }
+
+  take({ events }: AttachRequest): void {
+    if (events.length > MAX_EVENTS)
+      throw invalid(`a message has ${events.length} events, at most ${MAX_EVENTS} are taken`);
+    for (const { routeId, event } of events) {
+      if (event?.$case === 'reserve') this.#reserve(routeId, event.value);
+      else {
+        const route = this.#routes.get(routeId);
+        if (route === undefined) throw invalid(`route ${routeId} is not open`);
+        switch (event?.$case) {
+          case 'prefillDone':
+            route.prefillDone();
+            break;
+          case 'outputTokens':
+            route.progress(event.value);
+            break;
+          case 'release':
+            this.#routes.delete(routeId);
+            route.release(usageOf(event.value));
+            break;
+          default:
+            throw invalid(`an event of route ${routeId} is of an unknown kind`);
+        }
+      }
+    }
+    void this.#send();
+  }
+
+  #reserve(routeId: number, request: ReserveRequest): void {
+    if (this.#routes.has(routeId)) throw invalid(`route ${routeId} is open already`);
+    const { board, reservations } = this.#modules;
+    const { fullWords } = reservations;
+    const reason =
+      this.#routes.size >= MAX_ROUTES
+        ? `this client has ${MAX_ROUTES} open routes, which is the most`
+        : fullWords;
+    if (reason !== undefined) {
+      this.#refuse(routeId, { code: 'too_many_reservations', message: reason, reasons: [] });
+      return;
+    }
+    let route: ActiveRoute;
+    try {
+      route = this.#modules.reserve(request);
+    } catch (error) {
+      this.#refuse(routeId, this.#notRouted(error));
+      return;
+    }
+    reservations.addAttached(route);
+    this.#routes.set(routeId, route);
+    board.prepareFor(route.decision);
+    this.#answers.push({ routeId, answer: { $case: 'selection', value: toSelection(route.decision) } });
+  }
+
+  #refuse(routeId: number, value: NotRouted): void {
+    this.#answers.push({ routeId, answer: { $case: 'notRouted', value } });
+  }
+
+  #notRouted(error: unknown): NotRouted {
+    if (error instanceof RoutingError)
+      return { code: error.code, message: error.message, reasons: error.reasons.map(toReason) };
+    if (error instanceof RpcError) return { code: error.reason, message: error.message, reasons: [] };
+    return { code: 'internal', message: this.#modules.explainFault(error), reasons: [] };
+  }
+
+  #releaseAll(): void {
+    for (const route of this.#routes.values()) route.release();
+    this.#routes.clear();
+    this.#answers = [];
+  }
+
+  /** Sends until there is nothing more to say. While the client does not read, all that is new waits for the next message. */
+  async #send(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    const { board } = this.#modules;
+    while (this.#stream.isOpen && (this.#answers.length > 0 || this.#sentParts !== board.parts)) {
+      // The answers first: what is served knows their workers then.
+      const answers = this.#answers.splice(0, MAX_ANSWERS);
+      const parts = this.#sentParts === board.parts ? [] : board.parts;
+      this.#sentParts = board.parts;
+      for (const served of parts.slice(0, -1)) await this.#stream.write({ served, answers: [] });
+      await this.#stream.write({ served: parts.at(-1), answers });
+    }
+    this.#isSending = false;
+  }
+}
+
+function usageOf({ promptTokens, cachedTokens, outputTokens }: RouteUsage): Usage | undefined {
+  return promptTokens === undefined ? undefined : { promptTokens, cachedTokens, outputTokens };
+}
+
+function invalid(message: string): RpcError {
+  return new RpcError('invalid_argument', message);
+}

@@ -1,0 +1,72 @@
+import type { Route, Usage } from '../../fleet/router/routing.js';
+import { AnswerWatch } from './answer-watch.js';
+
+/** How often progress is reported, in events of a stream, where blocks are smaller. */
+const MIN_EVENTS_PER_PROGRESS = 16;
+
+/** The head of a worker's answer, as far as the proxy looks at it. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly isEventStream: boolean;
+  /** Whether it says its length. */
+  readonly hasLength: boolean;
+  /** Whether its body can be read here: it is not compressed. */
+  readonly isPlain: boolean;
+}
+
+/** An answer while it goes to the client: what is read of it, and reported to the router. */
+export class PassedAnswer {
+  /** Whether its head said its length. */
+  readonly hasLength: boolean;
+  readonly #isSuccess: boolean;
+  readonly #isStream: boolean;
+  readonly #watch: AnswerWatch | undefined;
+  readonly #eventsPerProgress: number;
+  #nextProgress: number;
+  #hasData = false;
+  #isPrefillDone = false;
+
+  constructor({ status, isEventStream, hasLength, isPlain }: AnswerHead, tokensPerBlock: number) {
+    this.hasLength = hasLength;
+    this.#isSuccess = status >= 200 && status < 300;
+    this.#isStream = isEventStream;
+    this.#watch = this.#isSuccess && isPlain ? new AnswerWatch(isEventStream) : undefined;
+    this.#eventsPerProgress = Math.max(MIN_EVENTS_PER_PROGRESS, tokensPerBlock);
+    this.#nextProgress = this.#eventsPerProgress;
+  }
+
+  /** Whether a part of the body has come. */
+  get hasData(): boolean {
+    return this.#hasData;
+  }
+
+  /** What the engine says of the request; undefined where it says nothing. */
+  get usage(): Usage | undefined {
+    return this.#watch?.usage;
+  }
+
+  /** The next piece of the body. */
+  onData(piece: Buffer, route: Route): void {
+    if (!this.#hasData) {
+      this.#hasData = true;
+      if (this.#isStream && this.#isSuccess) this.#prefillDone(route);
+    }
+    const watch = this.#watch;
+    if (watch === undefined) return;
+    watch.add(piece);
+    if (watch.events < this.#nextProgress) return;
+    this.#nextProgress = watch.events + this.#eventsPerProgress;
+    route.progress(watch.events);
+  }
+
+  /** The body has ended as it should. */
+  onEnd(route: Route): void {
+    if (this.#isSuccess) this.#prefillDone(route);
+  }
+
+  #prefillDone(route: Route): void {
+    if (this.#isPrefillDone) return;
+    this.#isPrefillDone = true;
+    route.prefillDone();
+  }
+}

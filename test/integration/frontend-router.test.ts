@@ -1,0 +1,180 @@
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { TestAuthority, TestFolder } from '../edge/rpc/certificates.js';
+import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
+import { OpenThings } from '../support/open-things.js';
+import { Program, requireBuild } from '../support/program.js';
+
+beforeAll(requireBuild);
+
+// Each test starts the program three times or more.
+vi.setConfig({ testTimeout: 60_000 });
+
+const open = new OpenThings();
+afterEach(() => open.close());
+
+function start(...args: readonly string[]): Program {
+  const program = new Program(args);
+  open.add(() => program.end('SIGKILL'));
+  return program;
+}
+
+/** A field of the log line that says where a program serves. */
+async function addressOf(program: Program, field: 'grpc' | 'http' | 'openai'): Promise<string> {
+  const find = (): Record<string, string> | undefined =>
+    (program.lines as unknown as Record<string, string>[]).find((line) => line[field] !== undefined);
+  await program.untilText(() => find() !== undefined);
+  return find()?.[field] ?? '';
+}
+
+interface Fleet {
+  readonly engine: FakeOpenAiEngine;
+  readonly aggregator: Program;
+  readonly grpc: string;
+  readonly statusUrl: string;
+  /** The arguments with which the same aggregator is started again. */
+  readonly args: readonly string[];
+}
+
+/** A worker, its sidecar and an aggregator, as processes. */
+async function fleet(security: readonly string[] = [], ...more: readonly string[]): Promise<Fleet> {
+  const engine = await FakeOpenAiEngine.start();
+  open.add(() => engine.stop());
+  const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny', '--topology', 'off'];
+  const places = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0'];
+  const sidecar = start('sidecar', ...declared, ...places, '--advertise-engine', engine.url, ...security);
+  const workers = ['--workers', await addressOf(sidecar, 'grpc')];
+  const aggregator = start('aggregator', ...workers, ...places, ...security, ...more);
+  const grpc = await addressOf(aggregator, 'grpc');
+  const http = await addressOf(aggregator, 'http');
+  return {
+    engine,
+    aggregator,
+    grpc,
+    statusUrl: `http://${http}`,
+    args: [...workers, '--listen', grpc, '--http-listen', http, ...security, ...more],
+  };
+}
+
+async function frontend(
+  grpc: string,
+  ...args: readonly string[]
+): Promise<{ program: Program; url: string }> {
+  const program = start('frontend', '--router', grpc, '--http-port', '0', ...args);
+  return { program, url: `http://${await addressOf(program, 'openai')}` };
+}
+
+function chat(url: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }),
+  });
+}
+
+async function untilReady(url: string): Promise<void> {
+  await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 20_000 }).toBe(200);
+}
+
+async function active(statusUrl: string): Promise<number> {
+  const text = await (await fetch(`${statusUrl}/metrics`)).text();
+  return Number(/^kv_accord_router_active_requests\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
+}
+
+describe('kv-accord frontend --router', () => {
+  it('serves over the router of an aggregator, with TLS and a token, and releases what it had when it is killed', async () => {
+    const folder = new TestFolder();
+    const authority = await TestAuthority.create();
+    const { tlsCert, tlsKey } = folder.writeIdentity('peer', await authority.issue());
+    const ca = ['--tls-ca', folder.write('ca.crt', authority.pem)];
+    const name = ['--tls-server-name', 'localhost'];
+    const token = ['--token-file', folder.write('token', 'the-token-of-this-test\n')];
+    const { engine, grpc, aggregator } = await fleet([
+      ...ca,
+      ...name,
+      ...token,
+      '--tls-cert',
+      tlsCert,
+      '--tls-key',
+      tlsKey,
+    ]);
+    const { program, url } = await frontend(grpc, ...ca, ...name, ...token, '--decision-headers');
+    await untilReady(url);
+    const models = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] };
+    expect(models.data.map(({ id }) => id)).toEqual(['tiny']);
+    const answered = await chat(url);
+    expect(answered.status).toBe(200);
+    expect(answered.headers.get('x-kv-accord-routing-mode')).not.toBeNull();
+    expect(engine.requests.filter(({ url: path }) => path === '/v1/chat/completions')).toHaveLength(1);
+    expect(program.stderr + aggregator.stderr).not.toContain('of-this-test');
+
+    const falseToken = ['--token-file', folder.write('false-token', 'another-token-of-others\n')];
+    const refused = await frontend(grpc, ...ca, ...name, ...falseToken);
+    await refused.program.until(({ msg }) => msg.includes('refuses us as unauthenticated'));
+    const ready = await fetch(`${refused.url}/readyz?verbose`);
+    expect(ready.status).toBe(503);
+    expect(await ready.text()).toContain('[-]router');
+    expect(await (await chat(refused.url)).json()).toMatchObject({ error: { code: 'router_unavailable' } });
+    expect(await program.end('SIGTERM')).toBe(0);
+  });
+
+  it('says what the gate says while it is shut', async () => {
+    const { grpc } = await fleet([], '--min-workers', '2');
+    const { url } = await frontend(grpc);
+    await expect
+      .poll(async () => (await chat(url)).json(), { timeout: 20_000 })
+      .toMatchObject({ error: { code: 'gate_shut', message: expect.stringContaining('--min-workers') } });
+    const refused = await chat(url);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  });
+
+  it('refuses requests while the router is away, says so once, and serves again when it is back', async () => {
+    const { grpc, aggregator, args } = await fleet();
+    const { program, url } = await frontend(grpc);
+    await untilReady(url);
+    expect((await chat(url)).status).toBe(200);
+    await aggregator.end('SIGKILL');
+    await program.until(({ msg }) =>
+      msg.startsWith(`Requests are refused: the router at ${grpc} cannot be asked: `),
+    );
+    const refused = await chat(url);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ error: { code: 'router_unavailable' } });
+    expect(await (await fetch(`${url}/readyz?verbose`)).text()).toContain(
+      `the router at ${grpc} cannot be asked`,
+    );
+    expect(await (await fetch(`${url}/v1/models`)).json()).toMatchObject({ data: [] });
+    start('aggregator', ...args);
+    await untilReady(url);
+    expect((await chat(url)).status).toBe(200);
+    expect(program.lines.filter(({ msg }) => msg === 'The router can be asked again.')).toHaveLength(1);
+  });
+
+  it('shares a port between processes, and the router releases what a killed one had reserved', async () => {
+    const { engine, grpc, statusUrl } = await fleet();
+    const { program, url } = await frontend(grpc, '--threads', '2');
+    await untilReady(url);
+    let began = 0;
+    engine.answer = (_request, response) => {
+      began += 1;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n');
+    };
+    const streams = [chat(url), chat(url)].map((asked) => asked.catch(() => undefined));
+    await expect.poll(() => began).toBe(2);
+    expect(await active(statusUrl)).toBe(2);
+    await program.end('SIGKILL');
+    await expect.poll(() => active(statusUrl), { timeout: 10_000 }).toBe(0);
+    await Promise.all(streams);
+  });
+
+  it('refuses workers of its own beside --router, and plaintext to another machine', async () => {
+    const both = start('frontend', '--router', '127.0.0.1:1', '--workers', '127.0.0.1:2');
+    expect(await both.ended()).toBe(2);
+    expect(both.stderr).toContain('--workers');
+    const plain = start('frontend', '--router', 'router.example:50060');
+    expect(await plain.ended()).toBe(2);
+    expect(plain.stderr).toContain('--router');
+  });
+});

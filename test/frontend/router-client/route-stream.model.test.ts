@@ -314,6 +314,9 @@ describe('routes that another process decides', () => {
       const asked = life.client.route(REQUEST).catch((error: unknown) => error);
       life.turn();
       life.carry('up');
+      // What is served comes first, in a message of its own.
+      life.carry('down');
+      await settled();
       life.carry('down');
       return asked;
     };

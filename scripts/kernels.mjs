@@ -21,7 +21,7 @@ const OPTIONS = [
   ...['--initialMemory', '1', '--maximumMemory', '65536'],
 ];
 
-/** Kernels whose memory other threads read too. Copying to memory that is not shared takes half the time. */
+/** Kernels whose memory grows under views of it: only those of a shared memory stay valid. Copying to one that is not shared takes half the time. */
 const SHARED = new Set(['index']);
 const SHARED_OPTIONS = ['--sharedMemory', '--enable', 'threads'];
 

@@ -1,12 +1,10 @@
-// Changing the index. One thread does this, the owner's.
+// Changing the index.
 import {
-  AREA_BARRIER,
   AREA_INPUT,
-  beginChange,
+  AREA_SINK,
   COUNTS_AT,
   DEAD_BITS,
   DEAD_COUNT,
-  endChange,
   FIRST_SHARED_ID,
   NO_MEMORY,
   OWN_AREA,
@@ -77,12 +75,11 @@ function lookAhead(tier: u32, from: u32, to: u32): void {
     read ^= firstOfBucket(wordOf(directory, shift, mixed), mixed);
   }
   // Kept, so that the compiler leaves the reading in.
-  store<u32>(OWN_AREA, read, AREA_BARRIER);
+  store<u32>(OWN_AREA, read, AREA_SINK);
 }
 
 /** The holder has the first `count` hashes of the owner's area: how many of them are new. */
 export function storeAll(holder: u32, tier: u32, count: u32): u32 {
-  beginChange();
   isOutOfMemory = !openTier(tier);
   forgetMemo();
   let added: u32 = 0;
@@ -114,7 +111,6 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
     added++;
   }
   store<u32>(countAt(holder, tier), blocksOf(holder, tier) + added);
-  endChange();
   return added;
 }
 
@@ -122,7 +118,6 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
 export function removeAll(holder: u32, tier: u32, count: u32): u32 {
   isOutOfMemory = false;
   if (entriesOf(tier) === 0) return 0;
-  beginChange();
   forgetMemo();
   let gone: u32 = 0;
   for (let at: u32 = 0; at < count; at++) {
@@ -150,7 +145,6 @@ export function removeAll(holder: u32, tier: u32, count: u32): u32 {
     release(from);
   }
   store<u32>(countAt(holder, tier), blocksOf(holder, tier) - gone);
-  endChange();
   return gone;
 }
 
@@ -160,21 +154,17 @@ function bitOf(holder: u32): u8 {
 
 /** No answer names the holder from now on. */
 export function dropHolder(holder: u32): void {
-  beginChange();
   const byte = DEAD_BITS + (holder >> 3);
   store<u8>(byte, load<u8>(byte) | bitOf(holder));
   store<u32>(DEAD_COUNT, load<u32>(DEAD_COUNT) + 1);
   for (let tier: u32 = 0; tier < 4; tier++) deadPairs += blocksOf(holder, tier);
-  endChange();
 }
 
 /** A holder without entries may be named again, for another. */
 export function reuseHolder(holder: u32): void {
-  beginChange();
   const byte = DEAD_BITS + (holder >> 3);
   store<u8>(byte, load<u8>(byte) & ~bitOf(holder));
   store<u32>(DEAD_COUNT, load<u32>(DEAD_COUNT) - 1);
-  endChange();
 }
 
 /** Drops entries of holders that were taken out, in one segment; how many pairs are gone. */
@@ -189,7 +179,6 @@ export function sweepSegment(): u32 {
   const position = sweepPosition;
   const end = endOfSegment(tier, position);
   const word = wordAt(tier, position);
-  beginChange();
   forgetMemo();
   let gone: u32 = 0;
   for (let bucket: u32 = 0; bucket < BUCKETS_PER_SEGMENT; bucket++) {
@@ -213,7 +202,6 @@ export function sweepSegment(): u32 {
     }
   }
   mergeSparse(tier, (<u64>position) << (64 - <u64>MAX_DEPTH));
-  endChange();
   deadPairs -= gone;
   sweepPosition = end;
   if (end >= 1 << MAX_DEPTH) {

@@ -1,6 +1,4 @@
-// Looking up. Runs in any thread: it writes to its area alone, and ends
-// whatever another thread does to the index meanwhile. Its answer then is
-// worthless, which the version tells.
+// Looking up: writes to the area alone.
 import {
   AREA_ACTIVE,
   AREA_ACTIVE_COUNT,

@@ -1,19 +1,13 @@
 // The prefix index: sequence hash -> the set of holders of that block, a table
-// a tier, in one shared memory. One thread, the owner, changes it; any thread
-// looks up. `layout.ts` says where everything lies.
+// a tier, in one memory. `layout.ts` says where everything lies.
 import {
-  AREA_BARRIER,
   AREA_DEPTHS,
   AREA_HOLDERS,
   AREA_INPUT,
   AREA_LIST,
-  AREA_PAGES,
   INPUT_HASHES,
   OWN_AREA,
-  VERSION,
-  WAITING,
 } from './layout';
-import { takePages } from './pages';
 import { entriesOf } from './table';
 
 export {
@@ -43,11 +37,6 @@ export function find(area: usize, count: u32, deepest: u32): u32 {
   return findEnd(area);
 }
 
-/** An area for one more reader; 0 when there is no memory. */
-export function openArea(): usize {
-  return takePages(AREA_PAGES);
-}
-
 export function ownArea(): usize {
   return OWN_AREA;
 }
@@ -70,26 +59,4 @@ export function scannedIdsOffset(): usize {
 
 export function inputHashes(): u32 {
   return INPUT_HASHES;
-}
-
-/** For a reader, before and after: all that it read in between is of this version when both are the same and even. */
-export function readVersion(area: usize): u32 {
-  // Read-modify-write, which nothing that was read before falls behind.
-  atomic.add<u32>(area + AREA_BARRIER, 1);
-  return atomic.load<u32>(VERSION);
-}
-
-/** Where the version lies, for who waits for it to change. */
-export function versionAddress(): usize {
-  return VERSION;
-}
-
-/** A reader asks the writer to let it through before the next change. */
-export function askForQuiet(): void {
-  atomic.store<u32>(WAITING, 1);
-}
-
-/** A reader has what it wanted. */
-export function endQuiet(): void {
-  atomic.store<u32>(WAITING, 0);
 }

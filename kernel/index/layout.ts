@@ -1,18 +1,13 @@
 // Where everything lies in the one memory of an index. Addresses in bytes.
 //
-// The first two megabytes are fixed: words that readers look at, counts of
-// each holder, and the area through which the owner of the index asks. Behind
-// them lie pages of 16 KiB: segments of the tables, directories, holder sets,
-// areas of readers.
+// The first two megabytes are fixed: counts of each holder, and the area through
+// which the index is asked. Behind them lie pages of 16 KiB: segments of the
+// tables, directories, holder sets.
 
 /** Unit in which memory is taken and given back. */
 export const PAGE: u32 = 16384;
 export const PAGE_BITS: u32 = 14;
 
-/** Odd while the index changes; each word that other threads write or wait on has a cache line of its own. */
-export const VERSION: usize = 64;
-/** Not zero when a reader asks the writer to let it through. */
-export const WAITING: usize = 128;
 /** Four tiers, 16 bytes each: address of the directory, its depth in bits, entries. */
 export const TIERS_AT: usize = 192;
 /** Four tiers, 8 bytes each: the page that is being filled with entries, and the first with many free ones. */
@@ -33,10 +28,10 @@ export const COUNTS_AT: usize = 0x8000;
 export const SCRATCH_PAGE: usize = 0x108000;
 /** Members of the set that is being made. */
 export const SCRATCH_SET: usize = 0x10c000;
-/** The area of the owner. */
+/** The area: where hashes are put and answers are found. */
 export const OWN_AREA: usize = 0x130000;
 
-// An area: what one thread needs to ask and be answered.
+// Within the area.
 /** State of a look-up that comes in several pieces. */
 export const AREA_ACTIVE: usize = 0;
 export const AREA_ACTIVE_COUNT: usize = 4;
@@ -48,8 +43,8 @@ export const AREA_HEADS: usize = 32;
 export const AREA_SINGLE_ACTIVE: usize = 64;
 /** As many as there are tiers. */
 export const AREA_SINGLES: usize = 80;
-/** Written so that something is read before what follows, or at all. */
-export const AREA_BARRIER: usize = 72;
+/** Written so that the compiler leaves reading ahead in. */
+export const AREA_SINK: usize = 72;
 /** Hashes, 8 bytes each. */
 export const AREA_INPUT: usize = 128;
 export const INPUT_HASHES: u32 = 4096;
@@ -60,7 +55,6 @@ export const AREA_DEPTHS: usize = AREA_HOLDERS + 65536 * 4;
 export const AREA_LIST: usize = AREA_DEPTHS + 65536 * 4;
 /** Holders of one block in any tier. */
 export const AREA_UNION: usize = AREA_LIST + 65536 * 2;
-export const AREA_PAGES: u32 = 51;
 export const AREA_BYTES: usize = 51 * 16384;
 
 /** What follows is handed out by pages. Holder sets lie above 1 MiB, so that their ids are 65,536 and more. */
@@ -72,18 +66,3 @@ export const MAX_HOLDERS: u32 = 65535;
 export const FIRST_SHARED_ID: u32 = 65536;
 /** Said when no memory is left. */
 export const NO_MEMORY: u32 = 0xffffffff;
-
-/** Before the index is changed: readers that look meanwhile look again. */
-export function beginChange(): void {
-  if (atomic.load<u32>(WAITING) !== 0) {
-    // Readers that found no quiet moment get one, a short one: nobody can stop the writer.
-    for (let spin = 0; spin < 4000 && atomic.load<u32>(WAITING) !== 0; spin++) {}
-    atomic.store<u32>(WAITING, 0);
-  }
-  // Read-modify-write, which nothing that follows overtakes.
-  atomic.add<u32>(VERSION, 1);
-}
-
-export function endChange(): void {
-  atomic.add<u32>(VERSION, 1);
-}

@@ -14,7 +14,7 @@ const HASH_BYTES = 8;
 /** Blocks in one answer of `held`: the bits of a number. */
 const HELD_BLOCKS = 32;
 
-/** Where one thread puts hashes and finds answers, in the memory of an index. */
+/** Puts hashes into the memory of an index, and finds the answers there. */
 export class IndexArea {
   readonly #kernel: IndexFunctions;
   readonly #address: number;

@@ -1,5 +1,5 @@
 /** Why the index could not do what it was asked: the closed list. */
-export type PrefixIndexErrorCode = 'no_memory' | 'too_many_holders' | 'busy';
+export type PrefixIndexErrorCode = 'no_memory' | 'too_many_holders';
 
 /** What a prefix index could not do. */
 export class PrefixIndexError extends Error {

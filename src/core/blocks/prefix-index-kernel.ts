@@ -2,10 +2,9 @@ import { INDEX_KERNEL_BASE64 } from './kernels/index-kernel.js';
 import { PrefixIndexError } from './prefix-index-error.js';
 import { type KernelFunction, KernelModule } from './wasm-kernel.js';
 
-/** What `kernel/index` exports; offsets are within an area, which is where one thread asks and is answered. */
+/** What `kernel/index` exports; offsets are within its area, where hashes are put and answers are found. */
 export interface IndexFunctions {
   readonly ownArea: KernelFunction;
-  readonly openArea: KernelFunction;
   readonly inputHashes: KernelFunction;
   readonly inputOffset: KernelFunction;
   readonly holdersOffset: KernelFunction;
@@ -16,10 +15,6 @@ export interface IndexFunctions {
   readonly findMore: KernelFunction;
   readonly findEnd: KernelFunction;
   readonly heldOf: KernelFunction;
-  readonly readVersion: KernelFunction;
-  readonly versionAddress: KernelFunction;
-  readonly askForQuiet: KernelFunction;
-  readonly endQuiet: KernelFunction;
   readonly storeAll: KernelFunction;
   readonly removeAll: KernelFunction;
   readonly outOfMemory: KernelFunction;
@@ -33,7 +28,7 @@ export interface IndexFunctions {
   readonly scannedEntries: KernelFunction;
 }
 
-/** Memory of WebAssembly that threads share. */
+/** Memory of WebAssembly. It is a shared one because views of that stay valid when it grows; no other thread has it. */
 export interface IndexMemory {
   readonly buffer: SharedArrayBuffer;
 }

@@ -7,12 +7,10 @@ import {
   makeIndexMemory,
   startIndexKernel,
 } from './prefix-index-kernel.js';
-import type { SharedPrefixIndex } from './prefix-index-reader.js';
 import { TIERS, type Tier } from './tier.js';
 
 export type { Matches } from './prefix-index-area.js';
 export { PrefixIndexError } from './prefix-index-error.js';
-export { PrefixIndexReader, type SharedPrefixIndex } from './prefix-index-reader.js';
 
 /** How large a prefix index may become. */
 export interface PrefixIndexOptions {
@@ -34,8 +32,7 @@ const END_OF_SCAN = 0xffff_ffff;
  * small number for one data-parallel rank of one worker. Sequence hashes are
  * chained, so that a block's hash alone names all that lies before it: no
  * parents are kept, and nothing is kept for a single pair of holder and block.
- * The work is done in WebAssembly (`kernel/index`), in a memory that other
- * threads may look up in (`share`).
+ * The work is done in WebAssembly (`kernel/index`).
  */
 export class PrefixIndex {
   readonly #memory: IndexMemory;
@@ -92,8 +89,7 @@ export class PrefixIndex {
 
   /**
    * The holder has these blocks, packed little-endian u64 at any alignment.
-   * Idempotent. The number of pairs that are new. Readers in other threads see
-   * up to 4,096 hashes at once, more of them piece by piece. Throws
+   * Idempotent. The number of pairs that are new. Throws
    * `PrefixIndexError('no_memory')` and leaves what was stored before it.
    */
   store(holder: number, tier: Tier, sequenceHashes: Uint8Array): number {
@@ -170,17 +166,6 @@ export class PrefixIndex {
       if (holders.length > 0) visit(los[index] as number, his[index] as number, holders);
     }
     return next === END_OF_SCAN ? undefined : next;
-  }
-
-  /**
-   * What another thread needs to look up while this one changes the index;
-   * structured-cloneable. Each call makes room for one reader. Throws
-   * `PrefixIndexError('no_memory')`.
-   */
-  share(): SharedPrefixIndex {
-    const area = this.#kernel.openArea() >>> 0;
-    if (area === 0) throw this.#noMemory();
-    return { memory: this.#memory, area };
   }
 
   #apply(

@@ -2,15 +2,15 @@ import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
-import { misreadWords } from './event-source-words.js';
+import { misreadMessage } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, conforms, isLateDissent } from './judgement.js';
 import { forget } from './members.js';
+import { contradictionMessage, dissentMessage, evidenceText, mismatchMessage } from './messages.js';
 import { isObserved } from './observed.js';
 import { countStanding } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { remarkedDifference, tokenCure, tokenDifferenceWords } from './token-words.js';
-import { contradictionWords, dissentWords, evidenceWords, mismatchWords } from './words.js';
+import { remarkedDifference, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
 /** Counts a member that differs, once per instance; false when it was counted before. */
 export function countDissent(
@@ -57,24 +57,24 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     if (member.toldMismatch === report.instanceId) return;
     member.toldMismatch = report.instanceId;
     const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchTold(state, group, member);
-    if (!isFolded) log('error', 'block_size_mismatch', mismatchWords(member, phase));
+    if (!isFolded) log('error', 'block_size_mismatch', mismatchMessage(member, phase));
     return;
   }
   if (!isNews) return;
   const loadOnly = state.options.mismatchedWorkers === 'load-only';
   if (tally.conforms) {
-    log('error', 'worker_dissents', `${contradictionWords(member)}.`);
+    log('error', 'worker_dissents', `${contradictionMessage(member)}.`);
   } else if (phase.isOverride && !isLateDissent(state, member)) {
     const fate = loadOnly ? 'offered without cache knowledge' : 'quarantined';
     log(
       'warn',
       'override_differs',
-      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceWords(report)}), ` +
+      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceText(report)}), ` +
         `the explicit override is ${agreed}: the override is used, ` +
         `the worker's KV events are not applied, and it is ${fate}.`,
     );
   } else if (isFirstOfItsKind(state, group, member)) {
-    log('error', 'worker_dissents', dissentWords(member, phase, comparedFields(state.options), loadOnly));
+    log('error', 'worker_dissents', dissentMessage(member, phase, comparedFields(state.options), loadOnly));
   }
 }
 
@@ -124,7 +124,7 @@ function remark(
     member.toldRemark = report.instanceId;
     effects.push({ type: 'log', level: 'warn', code, group: group.name, worker: member.target, message });
   };
-  if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionWords(member)}.`);
+  if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionMessage(member)}.`);
   if (state.options.topology !== 'warn') return;
   const field = firstDifference(report.values, agreed, TOPOLOGY_FIELDS);
   if (field === undefined) return;
@@ -154,7 +154,7 @@ function remarkTokens(
     group: group.name,
     worker: member.target,
     message:
-      `Worker ${member.target} ${tokenDifferenceWords(group, member, field)}: what is predicted for it is not exact. ` +
+      `Worker ${member.target} ${tokenDifferenceMessage(group, member, field)}: what is predicted for it is not exact. ` +
       `Use ${tokenCure(field)}.`,
   });
 }
@@ -169,6 +169,6 @@ function remarkEvents(group: Group, member: Member, report: WorkerReport, effect
     code: 'event_sources_differ',
     group: group.name,
     worker: member.target,
-    message: `Worker ${member.target}: ${misreadWords(group, member)}.`,
+    message: `Worker ${member.target}: ${misreadMessage(group, member)}.`,
   });
 }

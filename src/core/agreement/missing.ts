@@ -1,8 +1,8 @@
 import type { AgreementEffect } from './events.js';
 import { drains } from './judgement.js';
+import { countWorkers, nameSome } from './messages.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { countWorkers, nameSome } from './words.js';
 
 /** Whether a member neither decides nor drains, and may be of `group`: it is in it, or in none yet. */
 function isMissingFrom(group: Group, member: Member): boolean {
@@ -49,7 +49,7 @@ export function waitsForMissing(state: AgreementState, group: Group, nowMs: numb
 }
 
 /** What goes on without the missing, in words that follow their names. */
-export function goOnWords(state: AgreementState, group: Group): string {
+export function goOnMessage(state: AgreementState, group: Group): string {
   const { onMissing, collectTimeoutMs } = state.options;
   const seconds = collectTimeoutMs / 1_000;
   switch (onMissing) {
@@ -117,7 +117,7 @@ export function noteMissing(state: AgreementState, group: Group, effects: Agreem
     level: 'warn',
     code: 'partial',
     group: group.name,
-    message: `${partialWords(group)}. Who reports later is compared with what is agreed.`,
+    message: `${partialMessage(group)}. Who reports later is compared with what is agreed.`,
   });
 }
 
@@ -139,7 +139,7 @@ export function forgetReported(state: AgreementState, group: Group, effects: Agr
 }
 
 /** Who is missing from a partial epoch. By name, so that the order of the list does not show. */
-export function partialWords(group: Group): string {
+export function partialMessage(group: Group): string {
   const missing = [...group.awaited].sort((a, b) => (a.target < b.target ? -1 : 1));
   const named = nameSome(missing.map(({ target, trouble }) => `${target} (${trouble})`));
   return `"${group.name}" is open without ${countWorkers(missing.length)} that had not reported: ${named}`;

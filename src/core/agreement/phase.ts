@@ -3,12 +3,12 @@ import { firstDifference } from '../contract/contract-values.js';
 import type { AgreementEffect } from './events.js';
 import { countDissent, judgeMember } from './judge-member.js';
 import { comparedFields, conforms, contradictingMembers } from './judgement.js';
+import { conflictMessage, contradictionsMessage, countWorkers } from './messages.js';
 import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
 import { countStanding, updateMode } from './routing.js';
 import type { AgreementState, Group, Phase } from './state.js';
 import type { CommonContract } from './tally.js';
-import { conflictWords, contradictionsWords, countWorkers } from './words.js';
 
 /** The one setter of where a group stands. */
 function enter(state: AgreementState, group: Group, phase: Phase): void {
@@ -76,7 +76,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
       state: 'conflict',
       substance,
       camps: substance,
-      words: () => contradictionsWords(members, group.name),
+      words: () => contradictionsMessage(members, group.name),
     };
   }
   const { values, difference } = tallies.union();
@@ -86,7 +86,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
       state: 'conflict',
       substance: JSON.stringify(distinct.map(({ key }) => key)),
       camps: JSON.stringify(distinct.map(({ key, count }) => [key, count])),
-      words: () => conflictWords(group, difference),
+      words: () => conflictMessage(group, difference),
     };
   }
   if (!enough || waitsForMissing(state, group, nowMs) || nowMs < settledAtMs(state))

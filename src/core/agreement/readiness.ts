@@ -1,5 +1,5 @@
+import { clip } from './messages.js';
 import type { FleetView } from './snapshot.js';
-import { clip } from './words.js';
 
 /** One line of a verbose probe. */
 export interface ReadinessCheck {

@@ -15,12 +15,12 @@ import {
   retryTurnedAway,
   uncount,
 } from './members.js';
+import { clip, joinSome, MAX_MEMBER_CHARS } from './messages.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
 import { endEpoch, evaluate, followLateFields, judgeMembers } from './phase.js';
 import { countStanding, updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { clip, joinSome, MAX_MEMBER_CHARS } from './words.js';
 
 /**
  * The agreement: what a fleet comes to when `event` happens at `nowMs`

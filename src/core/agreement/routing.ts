@@ -1,10 +1,10 @@
 import { worseCacheView } from '../contract/cache-view.js';
-import { misreadWords, ownerOfEvents } from './event-source-words.js';
+import { misreadMessage, ownerOfEvents } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
 import type { RoutingMode, Standing } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
-import { remarkedDifference, tokenDifferenceWords } from './token-words.js';
+import { remarkedDifference, tokenDifferenceMessage } from './token-messages.js';
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
 export function cacheViewOf(state: AgreementState, member: Member): Member['cacheView'] {
@@ -31,14 +31,14 @@ function worsenedByReport(
   // V6: what is known of its blocks is of another engine.
   const isBetter = worseCacheView(cacheView.level, 'doubted') === 'doubted';
   if (isBetter && report?.misreadEvents !== undefined && ownerOfEvents(group, member) !== undefined)
-    return { ...cacheView, level: 'doubted', reason: misreadWords(group, member) };
+    return { ...cacheView, level: 'doubted', reason: misreadMessage(group, member) };
   // A13: its blocks are known; what requests are made into is not the same for all.
   const field = cacheView.level === 'exact' ? remarkedDifference(state, member) : undefined;
   if (field === undefined) return cacheView;
   return {
     ...cacheView,
     level: 'approximate',
-    reason: `it ${tokenDifferenceWords(group, member, field)}`,
+    reason: `it ${tokenDifferenceMessage(group, member, field)}`,
   };
 }
 
@@ -77,12 +77,12 @@ export function updateMode(state: AgreementState, group: Group, effects: Agreeme
     level: 'info',
     code: 'routing_mode',
     group: group.name,
-    message: `Routing mode of "${group.name}" is now ${mode}: ${modeWords(state, group, group.standings.inexact)}.`,
+    message: `Routing mode of "${group.name}" is now ${mode}: ${modeMessage(state, group, group.standings.inexact)}.`,
   });
 }
 
 /** Why the mode is what it is; `inexact` are the offered members to name, in the order to name them. */
-export function modeWords(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
+export function modeMessage(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
   const { offered } = group.standings;
   switch (group.mode) {
     case 'closed':

@@ -4,26 +4,26 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
-import { misreadWords } from './event-source-words.js';
+import { misreadMessage } from './event-source-messages.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
-import { goOnWords, missingFrom, partialWords, waitsForMissing } from './missing.js';
-import { isObserved } from './observed.js';
-import { reportsAsked } from './phase.js';
-import { cacheViewOf, modeWords } from './routing.js';
-import type { RoutingMode } from './standings.js';
-import type { AgreementState, Group, Member } from './state.js';
 import {
   clip,
-  conflictWords,
-  contradictionsWords,
-  contradictionWords,
+  conflictMessage,
+  contradictionMessage,
+  contradictionsMessage,
   countWorkers,
-  dissentWords,
+  dissentMessage,
   MAX_MEMBER_CHARS,
   MAX_REASON_CHARS,
   nameSome,
-} from './words.js';
+} from './messages.js';
+import { goOnMessage, missingFrom, partialMessage, waitsForMissing } from './missing.js';
+import { isObserved } from './observed.js';
+import { reportsAsked } from './phase.js';
+import { cacheViewOf, modeMessage } from './routing.js';
+import type { RoutingMode } from './standings.js';
+import type { AgreementState, Group, Member } from './state.js';
 
 /** Where a member stands, as `agreement.md` words it; `reported` until the group has agreed. */
 export type MemberState =
@@ -128,14 +128,14 @@ function expectedWorkersOf({ options, expected }: AgreementState): FleetView['ex
 function whyNoGroup(state: AgreementState): Reason[] {
   if (state.members.size === 0) {
     const isExpected = state.options.minWorkers === 'auto' && (state.expected?.count ?? 0) > 0;
-    const text = `discovery lists no workers${isExpected ? `; ${expectationWords(state)}` : ''}`;
+    const text = `discovery lists no workers${isExpected ? `; ${expectationText(state)}` : ''}`;
     return [{ code: 'no_workers', text }];
   }
   return [waitingFor([...state.members.values()], state.members.size)];
 }
 
 /** A1 under `auto`: `8 workers are expected (Deployment worker)`. */
-function expectationWords({ expected }: AgreementState): string {
+function expectationText({ expected }: AgreementState): string {
   if (expected === undefined) return 'how many are expected is not known yet';
   const { count, origin } = expected;
   return `${countWorkers(count)} ${count === 1 ? 'is' : 'are'} expected (${origin})`;
@@ -166,12 +166,12 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     digest: agreed ? contractDigest(group.name, { ...group.tallies.late, ...phase.values }) : '',
     isOverride: agreed && phase.isOverride,
     routingMode: group.mode,
-    routingReason: modeWords(state, group, inexact),
+    routingReason: modeMessage(state, group, inexact),
     reasons: whyNot(state, group, members, offered, nowMs).map(({ code, text }) => ({
       code,
       text: clip(text, MAX_REASON_CHARS),
     })),
-    partialReason: group.awaited.size === 0 ? '' : partialWords(group),
+    partialReason: group.awaited.size === 0 ? '' : partialMessage(group),
     members,
   };
 }
@@ -204,18 +204,18 @@ function whyNot(
     // As it was logged: who contradicts itself is to be mended first (V5).
     const text =
       contradicting.length > 0 || field === undefined
-        ? contradictionsWords(contradicting, group.name)
-        : conflictWords(group, field);
+        ? contradictionsMessage(contradicting, group.name)
+        : conflictMessage(group, field);
     reasons.push({ code: 'conflict', text });
   }
   if (waitsForMissing(state, group, nowMs)) {
     const { code, text } = waitingFor(missingFrom(state, group), state.unassigned + group.members.size);
-    reasons.push({ code, text: `${text}; ${goOnWords(state, group)}` });
+    reasons.push({ code, text: `${text}; ${goOnMessage(state, group)}` });
   }
   const { reported, asked } = reportsAsked(state, group, nowMs);
   if (reported < asked) {
     const asks =
-      state.options.minWorkers === 'auto' ? expectationWords(state) : `--min-workers asks for ${asked}`;
+      state.options.minWorkers === 'auto' ? expectationText(state) : `--min-workers asks for ${asked}`;
     reasons.push({ code: 'below_min_workers', text: `${countWorkers(reported)} reported, ${asks}` });
   }
   // G6: whatever else holds a gate shut is the settle time, or its tick that is due now.
@@ -260,13 +260,13 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,
     reason: clip(
       at === 'dissenting' && epoch !== undefined
-        ? dissentWords(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
+        ? dissentMessage(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
         : member.turnedAway !== ''
           ? member.turnedAway
           : member.trouble === '' && report?.declared !== undefined
-            ? contradictionWords(member)
+            ? contradictionMessage(member)
             : member.trouble === '' && group !== undefined && report?.misreadEvents !== undefined
-              ? misreadWords(group, member)
+              ? misreadMessage(group, member)
               : member.trouble,
       MAX_MEMBER_CHARS,
     ),
@@ -281,6 +281,6 @@ function viewMember(state: AgreementState, member: Member): MemberView {
 }
 
 /** Where a member's size came from, as people read it; empty when it told none. */
-export function sourceWords(view: MemberView): string {
+export function sourceText(view: MemberView): string {
   return view.source === EvidenceSource.UNSPECIFIED ? '' : evidenceSourceName(view.source);
 }

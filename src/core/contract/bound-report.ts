@@ -1,5 +1,5 @@
 import { type BlockSize, CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { hasUnprintable, inPlainWords } from '../text/printable.js';
+import { hasUnprintable, inPlainText } from '../text/printable.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 
 /** Longest warning, reason or error that a sidecar sends: one line for a person. */
@@ -16,7 +16,7 @@ const MAX_UINT32 = 2 ** 32 - 1;
 
 /** One line without control characters, cut to `maxChars`. */
 function oneLine(text: string, maxChars: number): string {
-  return inPlainWords(text.slice(0, maxChars));
+  return inPlainText(text.slice(0, maxChars));
 }
 
 /** Whether a name can be told as it is. A name is never cut or changed: it would be another one. */

@@ -31,7 +31,7 @@ export function checkEventSources(configured: Claim, said: Claim): EventSourcePr
   const wrong = configured.value.find((source) => !fits(source, said.value));
   if (wrong === undefined) return undefined;
   const own = said.value.find(({ dataParallelRank }) => dataParallelRank === wrong.dataParallelRank);
-  const saidWords =
+  const saidText =
     said.value.length === 0
       ? 'it publishes no KV events'
       : own === undefined
@@ -40,7 +40,7 @@ export function checkEventSources(configured: Claim, said: Claim): EventSourcePr
   return {
     warning:
       `KV events of rank ${wrong.dataParallelRank} are read at ${placeOf(wrong)} (${configured.evidence.origin}), ` +
-      `but the engine says (${said.evidence.origin}) that ${saidWords}: unless a port is mapped between them, ` +
+      `but the engine says (${said.evidence.origin}) that ${saidText}: unless a port is mapped between them, ` +
       'these are the events of another engine; correct the source, or leave it out to read what the engine says',
     conflict: {
       field: EVENT_SOURCES_FIELD,

@@ -68,7 +68,7 @@ export function tokenValuesOf(report: CapabilityReport): TokenValues {
   for (const { name, isShapedByEngine } of PROBE_PROMPTS) {
     const probe = model.tokenProbes.find((each) => each.name === name);
     if (probe === undefined) continue;
-    const digest = digestWords(probe.sha256, probe.isUndated);
+    const digest = digestText(probe.sha256, probe.isUndated);
     if (probe.isRefused) values[`tokens.${name}.${kind}`] = REFUSED;
     else if (digest !== undefined) {
       values[`tokens.${name}`] = digest;
@@ -102,7 +102,7 @@ export function whereAnswersDiffer(
     : undefined;
 }
 
-function digestWords(sha256: Uint8Array, isUndated: boolean): string | undefined {
+function digestText(sha256: Uint8Array, isUndated: boolean): string | undefined {
   if (sha256.length < COMPARED_BYTES) return undefined;
   const digits = [...sha256.subarray(0, COMPARED_BYTES)].map((byte) => byte.toString(16).padStart(2, '0'));
   return `${isUndated ? 'undated:' : ''}${digits.join('')}`;

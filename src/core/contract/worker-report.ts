@@ -5,7 +5,7 @@ import {
   EngineState,
   EvidenceSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { hasUnprintable, inPlainWords } from '../text/printable.js';
+import { hasUnprintable, inPlainText } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
 import { EVENT_SOURCES_FIELD } from './event-source-check.js';
@@ -217,13 +217,13 @@ function declaredDifference(report: CapabilityReport): DeclaredDifference | unde
   if (conflict === undefined) return undefined;
   const tokensPerBlock = Number(conflict.otherValue);
   if (!isTokensPerBlock(tokensPerBlock)) return undefined;
-  return { tokensPerBlock, origin: inPlainWords(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
+  return { tokensPerBlock, origin: inPlainText(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
 }
 
 function misreadEvents({ conflicts }: CapabilityReport): MisreadEvents | undefined {
   const conflict = conflicts.find(({ field }) => field === EVENT_SOURCES_FIELD);
   if (conflict === undefined) return undefined;
-  const words = (text: string): string => inPlainWords(text.slice(0, MAX_NAME_CHARS));
+  const words = (text: string): string => inPlainText(text.slice(0, MAX_NAME_CHARS));
   return {
     readAt: words(conflict.keptValue),
     saidAt: words(conflict.otherValue),
@@ -256,14 +256,14 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     engineKind: report.engine?.kind ?? EngineKind.UNSPECIFIED,
     draining: report.engine?.state === EngineState.DRAINING,
     usable,
-    reasons: reasons.map(inPlainWords),
+    reasons: reasons.map(inPlainText),
     values,
     contractKey: comparedKey(values, CONTRACT_FIELDS),
     topologyKey: comparedKey(values, [...CONTRACT_FIELDS, ...TOPOLOGY_FIELDS]),
     evidence:
       from === undefined
         ? undefined
-        : { source: from.source, origin: inPlainWords(from.origin), raw: inPlainWords(from.raw) },
+        : { source: from.source, origin: inPlainText(from.origin), raw: inPlainText(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
     sizeFacts: sizeFactsOf(report),
     misreadEvents: usable ? misreadEvents(report) : undefined,

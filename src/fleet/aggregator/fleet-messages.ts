@@ -1,6 +1,6 @@
 import type { MemberOffer } from '../../core/agreement/judgement.js';
+import { clip } from '../../core/agreement/messages.js';
 import type { GroupView, MemberState, MemberView } from '../../core/agreement/snapshot.js';
-import { clip } from '../../core/agreement/words.js';
 import { WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
 import { HashUnit } from '../../gen/kvaccord/v1/capabilities.js';

@@ -1,6 +1,6 @@
+import { clip } from '../../core/agreement/messages.js';
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
-import { sourceWords } from '../../core/agreement/snapshot.js';
-import { clip } from '../../core/agreement/words.js';
+import { sourceText } from '../../core/agreement/snapshot.js';
 import type { ApiRoute } from '../../edge/http/api.js';
 import { ApiError } from '../../edge/http/api.js';
 import type { StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';
@@ -17,7 +17,7 @@ export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregat
   const shut = view.groups.filter(({ ready }) => !ready);
   const reasons = [...view.reasons, ...shut.flatMap((group) => group.reasons)].map(({ text }) => text);
   const isOpen = view.groups.length > 0 && shut.length === 0;
-  const open = view.groups.filter(({ ready }) => ready).flatMap(openWords);
+  const open = view.groups.filter(({ ready }) => ready).flatMap(openMessage);
   const isAnybodyOut =
     view.groups.some(({ members }) => members.some(isKeptOut)) || view.unassigned.length > 0;
   const isConflict = view.groups.some(({ state }) => state === 'conflict');
@@ -44,7 +44,7 @@ export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregat
   };
 }
 
-function openWords({ group, members, values, epoch, partialReason }: GroupView): string[] {
+function openMessage({ group, members, values, epoch, partialReason }: GroupView): string[] {
   const partial = partialReason === '' ? '' : `; partial: ${partialReason}`;
   const out = members.filter(isKeptOut);
   return [
@@ -106,7 +106,7 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
         member.target,
         { text: member.state, tone: TONES.get(member.state) ?? 'plain' },
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
-        sourceWords(member),
+        sourceText(member),
         member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',
         member.picture ?? '',
         member.reason || member.pictureReason,

@@ -1,4 +1,4 @@
-import { nameSome } from '../../core/agreement/words.js';
+import { nameSome } from '../../core/agreement/messages.js';
 
 /** One group's claim to a name. */
 export interface NameClaim {

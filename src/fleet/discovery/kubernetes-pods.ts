@@ -41,13 +41,13 @@ export function readPod(object: unknown): ListedPod | undefined {
     ip: isAddress ? ip : undefined,
     draining: clue.draining,
     unscheduled: !isAddress && textAt(object, 'spec', 'nodeName') === undefined,
-    pending: isAddress ? '' : pendingWords(object, phase),
+    pending: isAddress ? '' : pendingMessage(object, phase),
     clue,
   };
 }
 
 /** `its pod has no address yet (Pending, Unschedulable: 0/4 nodes are available)`. */
-function pendingWords(object: unknown, phase: string): string {
+function pendingMessage(object: unknown, phase: string): string {
   const unscheduled = listAt(object, 'status', 'conditions').find(
     (condition) => textAt(condition, 'type') === 'PodScheduled' && textAt(condition, 'status') === 'False',
   );

@@ -103,7 +103,7 @@ export function membersOfSlices(
   const found = [...members.values()].sort((a, b) => (a.endpoint.target < b.endpoint.target ? -1 : 1));
   return {
     endpoints: onePerAddress(found.map(({ endpoint }) => endpoint)),
-    problems: found.length > 0 ? [] : [noneWords(slices.length, service, namespace)],
+    problems: found.length > 0 ? [] : [noneMessage(slices.length, service, namespace)],
     pods: found.map(({ pod }) => pod),
   };
 }
@@ -133,7 +133,7 @@ function endpointOf(
     isUsable && number !== undefined
       ? { address: formatTcp(address, number) }
       : {
-          pending: number === undefined ? portWords(slice, port) : `${slice.name} has no address for it yet`,
+          pending: number === undefined ? portText(slice, port) : `${slice.name} has no address for it yet`,
         };
   const draining = terminating ? { draining: true } : {};
   const target = pod === undefined ? (place.address ?? address ?? slice.name) : nameOf(pod);
@@ -143,14 +143,14 @@ function endpointOf(
 /** Ports that one sentence names. */
 const MAX_NAMED = 10;
 
-function portWords({ name, ports }: ListedSlice, port: number | string): string {
+function portText({ name, ports }: ListedSlice, port: number | string): string {
   const names = [...ports.keys()].filter((known) => known !== '');
   const shown = `${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`;
   const has = names.length === 0 ? 'none of its ports has a name' : `its ports are ${shown}`;
   return `${name} has no port "${port}": ${has}`;
 }
 
-function noneWords(sliceCount: number, service: string, namespace: string): string {
+function noneMessage(sliceCount: number, service: string, namespace: string): string {
   return sliceCount === 0
     ? `the Service ${service} has no EndpointSlices in the namespace ${namespace}; check its name and the namespace`
     : `the Service ${service} has no endpoints in the namespace ${namespace}; check that its selector has the labels of the pods`;

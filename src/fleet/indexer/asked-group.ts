@@ -26,7 +26,7 @@ export function findAskedGroup(view: FleetView, name: string): GroupView {
 }
 
 /** Why a gate is shut, in words. */
-export function shutWords({ group, reasons }: GroupView): string {
+export function shutMessage({ group, reasons }: GroupView): string {
   const why = reasons.map(({ text }) => text).join('; ');
   return `the gate of "${group}" is shut: ${why === '' ? 'its epoch is just beginning' : why}`;
 }

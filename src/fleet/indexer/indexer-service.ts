@@ -16,7 +16,7 @@ import type {
   RecordDecisionResponse,
 } from '../../gen/kvaccord/v1/indexer.js';
 import type { Tier } from '../../gen/kvaccord/v1/kv_events.js';
-import { findAskedGroup, NO_INDEX_WORDS, shutWords } from './asked-group.js';
+import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from './asked-group.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
 import { PromptHashes } from './prompt-hashes.js';
 
@@ -51,7 +51,7 @@ export function createIndexerService({ edge, indexes, view }: IndexerServiceModu
     if (group.gateOpen && index !== undefined) return { group, index };
     if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX_WORDS, { reason: 'no_index' });
     const [first] = group.reasons;
-    throw new RpcError('unavailable', shutWords(group), { reason: first?.code ?? 'settling' });
+    throw new RpcError('unavailable', shutMessage(group), { reason: first?.code ?? 'settling' });
   };
   return {
     findMatches: wrapUnary(edge, (request: FindMatchesRequest) =>

@@ -30,13 +30,13 @@ export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCach
     rules === undefined || rules.flaw === ''
       ? unnamed === undefined
         ? ''
-        : unnamedWords(unnamed)
+        : unnamedMessage(unnamed)
       : rules.flaw;
   if (flaw === '' || CACHE_VIEWS.indexOf(status.picture) >= CACHE_VIEWS.indexOf('approximate')) return status;
   return { picture: 'approximate', reason: flaw };
 }
 
-function unnamedWords(group: number): string {
+function unnamedMessage(group: number): string {
   return `its KV events have blocks of KV cache group ${group}, and do not say what that is: what is predicted may be more than the truth`;
 }
 

@@ -28,7 +28,7 @@ export interface TokenPrompt {
 }
 
 /** Why a prompt is too long to be hashed, to follow the prompt's name; undefined when it is not. */
-export function tooLongWords({ tokens, loraName, cacheSalt }: TokenPrompt): string | undefined {
+export function tooLongMessage({ tokens, loraName, cacheSalt }: TokenPrompt): string | undefined {
   if (tokens.length > MAX_TOKENS)
     return `token_ids has ${tokens.length} tokens, at most ${MAX_TOKENS} are taken`;
   if (loraName.length > MAX_NAME_CHARS) return `lora_name has more than ${MAX_NAME_CHARS} characters`;
@@ -80,7 +80,7 @@ export class PromptHashes {
   #readTokens(tokens: ArrayLike<number>, prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
     const { loraName = '', cacheSalt = '' } = prompt ?? {};
     const asked = { tokens, loraName, cacheSalt };
-    const problem = tooLongWords(asked);
+    const problem = tooLongMessage(asked);
     if (problem !== undefined) throw invalid(`prompt.${problem}`);
     return this.hash(asked, contract);
   }

@@ -59,7 +59,7 @@ export class ActiveBlocks {
   readonly #loads: (Load | undefined)[] = [];
   /** Hashes that are about to leave the index. */
   #leaving = new Uint32Array(FIRST_LEAVING_WORDS);
-  #leavingWords = 0;
+  #leavingMessage = 0;
   #untrackedBlocks = 0;
 
   constructor(tokensPerBlock: number, maxTrackedBlocks: number = MAX_TRACKED_BLOCKS) {
@@ -187,15 +187,15 @@ export class ActiveBlocks {
 
   /** How many blocks are gone with the request that ended there. */
   #letGo(rank: number, last: number): number {
-    this.#leavingWords = 0;
+    this.#leavingMessage = 0;
     this.#chains.letGo(last, this.#leave);
-    const words = this.#leavingWords;
+    const words = this.#leavingMessage;
     if (words > 0) this.#unstore(rank, new Uint8Array(this.#leaving.buffer, 0, 4 * words));
     return words / 2;
   }
 
   readonly #leave = (lo: number, hi: number): void => {
-    const at = this.#leavingWords;
+    const at = this.#leavingMessage;
     if (at === this.#leaving.length) {
       const larger = new Uint32Array(2 * at);
       larger.set(this.#leaving);
@@ -203,7 +203,7 @@ export class ActiveBlocks {
     }
     this.#leaving[at] = lo;
     this.#leaving[at + 1] = hi;
-    this.#leavingWords = at + 2;
+    this.#leavingMessage = at + 2;
   };
 }
 

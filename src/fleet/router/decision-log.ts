@@ -27,12 +27,12 @@ export class DecisionLog {
 
   /** What each candidate would cost. */
   tellCandidates(costs: readonly CandidateCost[]): void {
-    for (const cost of costs) this.#logger.debug({}, formulaWords(cost));
+    for (const cost of costs) this.#logger.debug({}, formulaText(cost));
   }
 
   /** What its engine reported of it. */
   tellResult(result: Result): void {
-    if (this.detail === 'candidates') this.#logger.debug({}, resultWords(result));
+    if (this.detail === 'candidates') this.#logger.debug({}, resultText(result));
   }
 
   /** Who was chosen. */
@@ -50,7 +50,7 @@ export class DecisionLog {
 }
 
 /** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */
-function resultWords({ prediction, reported, comparison }: Result): string {
+function resultText({ prediction, reported, comparison }: Result): string {
   const { predictedTokens, reportedTokens, overTokens, underTokens } = comparison;
   const { target, rank, rankCount } = prediction.decision;
   const worker = rankCount > 1 ? `${target}/${rank}` : target;
@@ -64,7 +64,7 @@ function resultWords({ prediction, reported, comparison }: Result): string {
 }
 
 /** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. */
-export function formulaWords(cost: CandidateCost): string {
+export function formulaText(cost: CandidateCost): string {
   const { logit, overlapScoreWeight, potentialPrefillBlocks, potentialActiveBlocks, cachedBlocks } = cost;
   const parts = `${overlapScoreWeight.toFixed(1)} * ${potentialPrefillBlocks.toFixed(1)} + ${potentialActiveBlocks.toFixed(1)}`;
   return `Formula for ${nameOf(cost.candidate)}: ${logit.toFixed(1)} = ${parts} (cached_blocks: ${cachedBlocks.at(-1) ?? 0})`;

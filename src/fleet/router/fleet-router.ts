@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../../edge/platform/random.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { type GroupResults, ListResultsResponse, RouterService } from '../../gen/kvaccord/v1/router.js';
 import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
-import { PromptHashes, tooLongWords } from '../indexer/prompt-hashes.js';
+import { PromptHashes, tooLongMessage } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute, RouteEnd } from './active-route.js';
 import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
@@ -153,7 +153,7 @@ export class FleetRouter implements Routing {
     if (tokens === undefined)
       return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, cacheUse, excluded });
     const prompt = { tokens, loraName, cacheSalt };
-    const problem = tooLongWords(prompt);
+    const problem = tooLongMessage(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
     return this.#reserve(group, {
       hash: (contract) => this.#hashes.hash(prompt, contract),

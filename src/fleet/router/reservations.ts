@@ -61,7 +61,7 @@ export class Reservations {
   }
 
   /** Why there is no room for another; undefined when there is. */
-  get fullWords(): string | undefined {
+  get fullMessage(): string | undefined {
     if (this.#reserved.size + this.#attached >= this.#maxReservations)
       return `${this.#maxReservations} reservations are open, which is the most; release those that are over`;
     if (this.#blocks >= this.#maxBlocks)

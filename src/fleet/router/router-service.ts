@@ -21,7 +21,7 @@ import type {
   SelectWorkerRequest,
   SelectWorkerResponse,
 } from '../../gen/kvaccord/v1/router.js';
-import { findAskedGroup, NO_INDEX_WORDS, shutWords } from '../indexer/asked-group.js';
+import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from '../indexer/asked-group.js';
 import { type PromptHashes, tokenCountOf } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute } from './active-route.js';
 import { AttachedClient } from './attached-client.js';
@@ -98,7 +98,9 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       if (!(error instanceof RoutingError)) throw error;
       switch (error.code) {
         case 'gate_shut':
-          throw new RpcError('unavailable', shutWords(view), { reason: view.reasons[0]?.code ?? 'settling' });
+          throw new RpcError('unavailable', shutMessage(view), {
+            reason: view.reasons[0]?.code ?? 'settling',
+          });
         case 'no_index':
           throw new RpcError('unavailable', NO_INDEX_WORDS, { reason: error.code });
         default:
@@ -124,9 +126,9 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       const { leaseSeconds = DEFAULT_LEASE_SECONDS } = request;
       if (leaseSeconds < 1 || leaseSeconds > MAX_LEASE_SECONDS)
         throw invalid(`lease_seconds is ${leaseSeconds}, it must be from 1 to ${MAX_LEASE_SECONDS}`);
-      const { fullWords } = reservations;
-      if (fullWords !== undefined)
-        throw new RpcError('too_many_calls', fullWords, { reason: 'too_many_reservations' });
+      const { fullMessage } = reservations;
+      if (fullMessage !== undefined)
+        throw new RpcError('too_many_calls', fullMessage, { reason: 'too_many_reservations' });
       const route = asked(request, modules.reserve);
       return {
         reservationId: reservations.add(route, leaseSeconds),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Candidate, CandidateCost } from '../../../src/fleet/router/candidates.js';
-import { DecisionLog, formulaWords } from '../../../src/fleet/router/decision-log.js';
+import { DecisionLog, formulaText } from '../../../src/fleet/router/decision-log.js';
 import { compare } from '../../../src/fleet/router/results/compare.js';
 import type { Decision } from '../../../src/fleet/router/routing.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -37,11 +37,11 @@ const decision = {
 
 describe('the log of decisions', () => {
   it('has one line for each candidate as it is documented', () => {
-    expect(formulaWords(cost())).toBe('Formula for worker_1: 125.5 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)');
+    expect(formulaText(cost())).toBe('Formula for worker_1: 125.5 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)');
   });
 
   it('names the rank of a worker that has several', () => {
-    expect(formulaWords(cost({ rank: 3, rankCount: 4 }))).toMatch(/^Formula for worker_1\/3: /);
+    expect(formulaText(cost({ rank: 3, rankCount: 4 }))).toMatch(/^Formula for worker_1\/3: /);
   });
 
   it('tells at info who was chosen', () => {

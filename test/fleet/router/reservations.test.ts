@@ -132,12 +132,12 @@ describe('reservations', () => {
     const { reservations, route } = make({ maxReservations: 3, maxBlocks: 100 });
     const large = route(100);
     reservations.add(large, 600);
-    expect(reservations.fullWords).toContain('100 prompt blocks');
+    expect(reservations.fullMessage).toContain('100 prompt blocks');
     large.release();
     for (let count = 0; count < 3; count += 1) {
-      expect(reservations.fullWords).toBeUndefined();
+      expect(reservations.fullMessage).toBeUndefined();
       reservations.add(route(), 600);
     }
-    expect(reservations.fullWords).toContain('3 reservations');
+    expect(reservations.fullMessage).toContain('3 reservations');
   });
 });

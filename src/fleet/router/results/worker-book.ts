@@ -1,6 +1,6 @@
 import type { Comparison } from './compare.js';
 import { DoubtGauge } from './doubt-gauge.js';
-import { doubtWords, storeDoubtWords } from './doubt-words.js';
+import { doubtMessage, storeDoubtMessage } from './doubt-messages.js';
 import { NO_RESULTS, type ResultCounts, ResultWindow } from './result-window.js';
 import { type Stored, StoreGauge } from './store-gauge.js';
 
@@ -126,8 +126,8 @@ export class WorkerBook {
     if (!isNow) book.doubtReason = '';
     else if (!wasDoubted)
       book.doubtReason = book.gauge.isDoubted
-        ? doubtWords(counts, number)
-        : storeDoubtWords(book.stores.counts, counts, number);
+        ? doubtMessage(counts, number)
+        : storeDoubtMessage(book.stores.counts, counts, number);
     return { hasTurned: isNow !== wasDoubted, trust: isNow ? trustIn(counts) : undefined };
   }
 

@@ -15,7 +15,7 @@ export function ownerOfEvents(group: Group, member: Member): Member | undefined 
 }
 
 /** V6: where events are read, where the engine publishes them, whose they are then, and the cure; empty where nothing is wrong. */
-export function misreadWords(group: Group, member: Member): string {
+export function misreadMessage(group: Group, member: Member): string {
   const misread = member.report?.misreadEvents;
   if (misread === undefined) return '';
   const { readAt, saidAt, origin } = misread;

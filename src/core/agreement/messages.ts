@@ -9,7 +9,7 @@ import type { WorkerReport } from '../contract/worker-report.js';
 import { decides } from './judgement.js';
 import { isMereDeclaration, isObserved } from './observed.js';
 import type { Group, Member, Phase } from './state.js';
-import { answerWords, tokenCure, tokenDifferenceWords } from './token-words.js';
+import { answerMessage, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
 /** Names in one sentence before the rest is counted. */
 const MAX_NAMES = 10;
@@ -67,13 +67,13 @@ export function countWorkers(count: number): string {
 }
 
 /** What a value is called in a sentence. */
-function fieldWords(field: ContractField): string {
+function fieldText(field: ContractField): string {
   if (isTokenField(field)) return `tokens of the probe "${probeOf(field)}"`;
   return field === 'tokens_per_block' ? 'KV block size (tokens_per_block)' : field;
 }
 
 /** `engine_metrics, GET http://…/metrics: effective_attention_block_size="32"`. */
-export function evidenceWords(report: WorkerReport): string {
+export function evidenceText(report: WorkerReport): string {
   const { evidence } = report;
   if (evidence === undefined) return 'no evidence';
   const { source, origin, raw } = evidence;
@@ -111,14 +111,14 @@ function campLine({ value, members }: Camp, field: ContractField, largest: Camp 
   if (isTokenField(field) && first !== undefined) {
     const than = largest?.members[0] === first ? undefined : largest?.members[0];
     const kind = engineKindName(first.report?.engineKind ?? EngineKind.UNSPECIFIED);
-    return `  ${answerWords(first, than, field)}: ${names} (${kind})`;
+    return `  ${answerMessage(first, than, field)}: ${names} (${kind})`;
   }
   const sample = members[0]?.report;
   if (isCacheGroupField(field) && sample !== undefined) {
     return `  ${value}: ${names} (${engineKindName(sample.engineKind)}, by its KV events)`;
   }
   const because =
-    sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceWords(sample)})`;
+    sample === undefined ? '' : ` (${engineKindName(sample.engineKind)}; ${evidenceText(sample)})`;
   return `  ${value}: ${names}${because}`;
 }
 
@@ -182,14 +182,14 @@ function commonSizeOf(members: readonly Member[], camps: readonly Camp[]): numbe
 function restartSteps(members: readonly Member[], tokensPerBlock: number): readonly string[] {
   const settings = new Map<string, string[]>();
   for (const member of members) {
-    const setting = settingWords(member.report, tokensPerBlock);
+    const setting = settingText(member.report, tokensPerBlock);
     settings.set(setting, [...(settings.get(setting) ?? []), member.target]);
   }
   return [...settings].map(([setting, names]) => `restart ${nameSome(names)} with ${setting}`);
 }
 
 /** `--block-size 16`, and on which device where the engine does not take it on all. */
-function settingWords(report: WorkerReport | undefined, tokensPerBlock: number): string {
+function settingText(report: WorkerReport | undefined, tokensPerBlock: number): string {
   const rule = sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
   const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
   const setting = sizeSetting(kind, tokensPerBlock, rule.contextParallel);
@@ -213,12 +213,12 @@ function ruleOfMember({ report }: Member): SizeRule {
 }
 
 /** A4: each value, the workers behind it, their evidence, and what to change. */
-export function conflictWords(group: Group, field: ContractField): string {
+export function conflictMessage(group: Group, field: ContractField): string {
   const camps = campsOf(group, field);
   const rest = camps.length - MAX_CAMPS;
   const campChars = Math.floor(MAX_CAMPS_CHARS / Math.min(camps.length, MAX_CAMPS));
   return [
-    `Workers of "${group.name}" disagree on the ${fieldWords(field)}; the gate stays shut.`,
+    `Workers of "${group.name}" disagree on the ${fieldText(field)}; the gate stays shut.`,
     ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp, field, camps[0]), campChars)),
     ...(rest > 0 ? [`  and ${rest} more values`] : []),
     clip(adviceFor(field, camps), MAX_ADVICE_CHARS),
@@ -226,14 +226,14 @@ export function conflictWords(group: Group, field: ContractField): string {
 }
 
 /** V4, V5: one worker whose declaration is not what its engine runs. */
-export function contradictionWords(member: Member): string {
+export function contradictionMessage(member: Member): string {
   const { report, target } = member;
   const declared = report?.declared;
   if (report === undefined || declared === undefined) return '';
   const real = report.values.tokens_per_block ?? '?';
   return (
     `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine cuts ${real} ` +
-    `(${evidenceWords(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
+    `(${evidenceText(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
   );
 }
 
@@ -245,8 +245,8 @@ function declarationSetting(kind: EngineKind, tokensPerBlock: string | number): 
 }
 
 /** V5: every worker that contradicts itself, when the frontend goes by declarations. */
-export function contradictionsWords(members: readonly Member[], groupName: string): string {
-  const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionWords(member)}`);
+export function contradictionsMessage(members: readonly Member[], groupName: string): string {
+  const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionMessage(member)}`);
   if (members.length > MAX_NAMES) lines.push(`  and ${members.length - MAX_NAMES} more`);
   return [
     `Workers of "${groupName}" declare another KV block size than their engines cut, and this frontend goes by what they declare; the gate stays shut.`,
@@ -262,7 +262,7 @@ type Agreed = Phase & { readonly state: 'agreed' };
  * events. The first and the last line are fixed, so that logs can be searched
  * for them; the one between names the place that decides here.
  */
-export function mismatchWords(member: Member, { values, isOverride }: Agreed): string {
+export function mismatchMessage(member: Member, { values, isOverride }: Agreed): string {
   const { report, target } = member;
   const ours = values.tokens_per_block ?? '?';
   const theirs = report?.values.tokens_per_block ?? '?';
@@ -272,7 +272,7 @@ export function mismatchWords(member: Member, { values, isOverride }: Agreed): s
     ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
     : report?.declared?.tokensPerBlock === ours
       ? `Worker ${target} declares ${ours} but its engine cuts ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
-      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: ${restartWords(member, ours)}.`;
+      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
   return [
     `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
     cure,
@@ -281,7 +281,7 @@ export function mismatchWords(member: Member, { values, isOverride }: Agreed): s
 }
 
 /** A6, A7, V3, V5: what is wrong with a member that differs from the running epoch. */
-export function dissentWords(
+export function dissentMessage(
   member: Member,
   { values, isOverride }: Agreed,
   fields: readonly ContractField[],
@@ -290,12 +290,12 @@ export function dissentWords(
   const { report, target, group } = member;
   if (report === undefined || group === undefined) return '';
   const field = firstDifference(report.values, { ...group.tallies.reference, ...values }, fields);
-  if (field === undefined) return `${contradictionWords(member)}.`;
+  if (field === undefined) return `${contradictionMessage(member)}.`;
   if (isTokenField(field)) {
     const consequence = loadOnly
       ? 'It is offered without cache knowledge.'
       : 'It is quarantined: it gets no requests.';
-    return `Worker ${target} ${tokenDifferenceWords(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
+    return `Worker ${target} ${tokenDifferenceMessage(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
   }
   if (isCacheGroupField(field)) {
     const most = group.tallies.reference[field] ?? '?';
@@ -311,7 +311,7 @@ export function dissentWords(
     : 'It is quarantined: it gets no requests, and its KV events are not applied.';
   const theirs = report.values[field];
   const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
-  return `Worker ${target} has ${fieldWords(field)} ${theirs}, ${decider} (${evidenceWords(report)}). ${fate} To mend it, ${cureFor(member, report, field, agreed)}.`;
+  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate} To mend it, ${cureFor(member, report, field, agreed)}.`;
 }
 
 /** What would make a worker that differs fit. */
@@ -328,14 +328,13 @@ function cureFor(
   if (isObserved(report) && declared?.tokensPerBlock === agreed) {
     return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but cuts ${real}`;
   }
-  return restartWords(member, agreed);
+  return restartMessage(member, agreed);
 }
 
 /** How a member comes to the agreed size, or all of the group to one that its engine can take. */
-function restartWords(member: Member, agreed: string | number): string {
+function restartMessage(member: Member, agreed: string | number): string {
   const size = Number(agreed);
-  if (ruleOfMember(member).takes(size) !== 'no')
-    return `restart it with ${settingWords(member.report, size)}`;
+  if (ruleOfMember(member).takes(size) !== 'no') return `restart it with ${settingText(member.report, size)}`;
   const members = [...(member.group?.members.values() ?? [member])].filter(
     (other) => other === member || decides(other),
   );

@@ -1,7 +1,7 @@
 import type { ResultCounts } from './result-window.js';
 
 /** Why a rank is doubted: the numbers, and the likeliest cause. A clause of a few hundred characters. */
-export function doubtWords(window: ResultCounts, rank: number | undefined): string {
+export function doubtMessage(window: ResultCounts, rank: number | undefined): string {
   const { requests, predictedTokens, reportedTokens, overTokens, underTokens, contradictions } = window;
   return (
     `${rank === undefined ? '' : `rank ${rank}: `}${contradictions} of its last ${requests} results contradict its cache view: ` +
@@ -11,7 +11,7 @@ export function doubtWords(window: ResultCounts, rank: number | undefined): stri
 }
 
 /** Why the KV events of a rank are doubted: those of the prompts that it computes do not come. */
-export function storeDoubtWords(
+export function storeDoubtMessage(
   {
     looks,
     missing,

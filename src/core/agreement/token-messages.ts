@@ -22,7 +22,7 @@ export function remarkedDifference(state: AgreementState, member: Member): Token
  * What two workers make of one prompt: `makes 116 tokens of the probe "tools",
  * 12 at position 7, where w-1 makes 120, with 15 there`.
  */
-export function tokenDifferenceWords(group: Group, member: Member, field: TokenField): string {
+export function tokenDifferenceMessage(group: Group, member: Member, field: TokenField): string {
   const other = holderOf(group, field, group.tallies.late[field]);
   const name = probeOf(field);
   const mine = answerOf(member, name);
@@ -36,13 +36,13 @@ export function tokenDifferenceWords(group: Group, member: Member, field: TokenF
   if (where === undefined)
     return `makes other text of the probe "${name}" than ${whose} (its template writes the date, so no position is named)`;
   return (
-    `makes ${mine.tokenCount} tokens of the probe "${name}", ${idWords(where.one)} at position ${where.position}, ` +
-    `where ${whose} makes ${theirs.tokenCount} tokens, ${idWords(where.other)} at that position`
+    `makes ${mine.tokenCount} tokens of the probe "${name}", ${idText(where.one)} at position ${where.position}, ` +
+    `where ${whose} makes ${theirs.tokenCount} tokens, ${idText(where.other)} at that position`
   );
 }
 
 /** What one worker makes of a probe, beside the first position at which it differs from `than`. */
-export function answerWords(member: Member, than: Member | undefined, field: TokenField): string {
+export function answerMessage(member: Member, than: Member | undefined, field: TokenField): string {
   const mine = answerOf(member, probeOf(field));
   if (mine === undefined) return 'unknown';
   if (mine.isRefused) return 'refused';
@@ -51,7 +51,7 @@ export function answerWords(member: Member, than: Member | undefined, field: Tok
   const where = theirs === undefined ? undefined : whereAnswersDiffer(mine, theirs);
   return where === undefined
     ? count
-    : `${count}, ${idWords(where.one)} at position ${where.position} (${idWords(where.other)} in the first line)`;
+    : `${count}, ${idText(where.one)} at position ${where.position} (${idText(where.other)} in the first line)`;
 }
 
 /** What would make workers render the same. */
@@ -76,6 +76,6 @@ function answerOf({ report }: Member, name: string): ProbeAnswer | undefined {
   return report?.probeAnswers.find((answer) => answer.name === name);
 }
 
-function idWords(id: number | undefined): string {
+function idText(id: number | undefined): string {
   return id === undefined ? 'none' : `token ${id}`;
 }

@@ -4,7 +4,7 @@ import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 /** A feed that says what the test says. */
 export class FakeAgreementSource implements AgreementSource {
   agreements: readonly Agreement[] = [];
-  readonly trouble: undefined = undefined;
+  readonly problem: undefined = undefined;
   readonly refusal: undefined = undefined;
   readonly watchers: Set<() => void> = new Set();
 

@@ -104,13 +104,13 @@ export function awaitAgreement(
 
 /** Which workers are waited for, on one line; empty where that is about to be an outcome. */
 function waitingMessage(feed: AgreementSource, options: WaitOptions): string {
-  if (feed.trouble !== undefined) return onOneLine(feed.trouble);
+  if (feed.problem !== undefined) return onOneLine(feed.problem);
   const verdict = judgeAgreements(feed.agreements, options);
   return verdict.type === 'pending' ? onOneLine(verdict.text) : '';
 }
 
 function timedOut(feed: AgreementSource, options: WaitOptions): WaitOutcome {
-  if (feed.trouble !== undefined) return { type: 'unreachable', text: feed.trouble };
+  if (feed.problem !== undefined) return { type: 'unreachable', text: feed.problem };
   const verdict = judgeAgreements(feed.agreements, options);
   return verdict.type === 'pending' ? { type: 'timed_out', text: verdict.text } : verdict;
 }

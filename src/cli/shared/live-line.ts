@@ -46,11 +46,11 @@ export class LiveLine {
 }
 
 function summarise(feed: AgreementSource): string {
-  const { agreements, trouble } = feed;
+  const { agreements, problem } = feed;
   const reported = agreements.flatMap(reportedSizes);
   // Those that are missing stand in the reasons, with what hinders them.
   const missing = agreements.flatMap(({ reasons }) => reasons.map(({ text }) => text));
-  const parts = [...reported, ...missing, ...(trouble === undefined ? [] : [trouble])];
+  const parts = [...reported, ...missing, ...(problem === undefined ? [] : [problem])];
   return onOneLine([...new Set(parts)].join('  '));
 }
 

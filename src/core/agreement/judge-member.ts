@@ -8,7 +8,7 @@ import { comparedFields, conforms, isLateDissent } from './judgement.js';
 import { forget } from './members.js';
 import { contradictionMessage, dissentMessage, evidenceText, mismatchMessage } from './messages.js';
 import { isObserved } from './observed.js';
-import { countStanding } from './routing.js';
+import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { remarkedDifference, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
@@ -20,8 +20,9 @@ export function countDissent(
   effects: AgreementEffect[],
 ): boolean {
   const { report, tally, target } = member;
-  if (report === undefined || tally === undefined || member.toldDissent === report.instanceId) return false;
-  member.toldDissent = report.instanceId;
+  if (report === undefined || tally === undefined || member.dissentLoggedFor === report.instanceId)
+    return false;
+  member.dissentLoggedFor = report.instanceId;
   // Its blocks are as wide as those of all.
   if (isLateDissent(state, member)) return true;
   const source = report.evidence?.source ?? EvidenceSource.UNSPECIFIED;
@@ -38,7 +39,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   if (conforms(state, member)) {
     if (member.held !== report.instanceId) {
       member.held = report.instanceId;
-      countStanding(state, member);
+      countCacheKnowledge(state, member);
     }
     remark(state, group, member, report, phase.values, effects);
     return;
@@ -54,9 +55,9 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   const agreed = phase.values.tokens_per_block;
   const isNews = countDissent(state, group, member, effects);
   if (isObserved(report) && report.values.tokens_per_block !== agreed) {
-    if (member.toldMismatch === report.instanceId) return;
-    member.toldMismatch = report.instanceId;
-    const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchTold(state, group, member);
+    if (member.mismatchLoggedFor === report.instanceId) return;
+    member.mismatchLoggedFor = report.instanceId;
+    const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchLogged(state, group, member);
     if (!isFolded) log('error', 'block_size_mismatch', mismatchMessage(member, phase));
     return;
   }
@@ -87,7 +88,7 @@ function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): 
   const key = member.report?.contractKey;
   for (const other of group.members.values()) {
     if (other === member || other.report?.contractKey !== key) continue;
-    if (other.report?.instanceId === other.toldDissent && !conforms(state, other)) return false;
+    if (other.report?.instanceId === other.dissentLoggedFor && !conforms(state, other)) return false;
   }
   return true;
 }
@@ -99,11 +100,11 @@ function isTrueToItself({ told, report }: Member): boolean {
 }
 
 /** V3 in a change under way: whether the ERROR of another worker with the same contract speaks for this one. */
-function isMismatchTold(state: AgreementState, group: Group, member: Member): boolean {
+function isMismatchLogged(state: AgreementState, group: Group, member: Member): boolean {
   const key = member.report?.contractKey;
   for (const other of group.members.values()) {
     if (other === member || other.report?.contractKey !== key) continue;
-    if (other.report?.instanceId === other.toldMismatch && !conforms(state, other)) return true;
+    if (other.report?.instanceId === other.mismatchLoggedFor && !conforms(state, other)) return true;
   }
   return false;
 }
@@ -119,9 +120,9 @@ function remark(
 ): void {
   remarkTokens(state, group, member, report, effects);
   remarkEvents(group, member, report, effects);
-  if (member.toldRemark === report.instanceId) return;
+  if (member.remarkLoggedFor === report.instanceId) return;
   const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
-    member.toldRemark = report.instanceId;
+    member.remarkLoggedFor = report.instanceId;
     effects.push({ type: 'log', level: 'warn', code, group: group.name, worker: member.target, message });
   };
   if (report.declared !== undefined) warn('worker_contradicts_itself', `${contradictionMessage(member)}.`);
@@ -143,10 +144,10 @@ function remarkTokens(
   report: WorkerReport,
   effects: AgreementEffect[],
 ): void {
-  if (member.toldTokens === report.instanceId) return;
+  if (member.tokensLoggedFor === report.instanceId) return;
   const field = remarkedDifference(state, member);
   if (field === undefined) return;
-  member.toldTokens = report.instanceId;
+  member.tokensLoggedFor = report.instanceId;
   effects.push({
     type: 'log',
     level: 'warn',
@@ -161,8 +162,8 @@ function remarkTokens(
 
 /** V6: a WARN of events that are read elsewhere than the engine says. */
 function remarkEvents(group: Group, member: Member, report: WorkerReport, effects: AgreementEffect[]): void {
-  if (report.misreadEvents === undefined || member.toldEvents === report.instanceId) return;
-  member.toldEvents = report.instanceId;
+  if (report.misreadEvents === undefined || member.eventsLoggedFor === report.instanceId) return;
+  member.eventsLoggedFor = report.instanceId;
   effects.push({
     type: 'log',
     level: 'warn',

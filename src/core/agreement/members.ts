@@ -1,9 +1,9 @@
 import type { WorkerReport } from '../contract/worker-report.js';
+import { CacheKnowledgeCounts } from './cache-knowledge-counts.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
 import { MAX_GROUPS, MAX_MODEL_CHANGES, MODEL_CHANGE_WINDOW_MS } from './options.js';
-import { countStanding } from './routing.js';
-import { Standings } from './standings.js';
+import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { Tallies } from './tally.js';
 
@@ -15,7 +15,7 @@ export function forget(member: Member, effects: AgreementEffect[]): void {
   effects.push({ type: 'forget_instance', group: group?.name ?? '', target, instanceId: held });
 }
 
-/** Takes a member out of the counts, before it changes. Its standing is set anew afterwards, or ends when it leaves. */
+/** Takes a member out of the counts, before it changes. What is known of its cache is counted again afterwards, or ends when it leaves. */
 export function uncount(state: AgreementState, member: Member): void {
   const { group } = member;
   if (member.tally !== undefined && group !== undefined) {
@@ -46,11 +46,11 @@ export function recount(state: AgreementState, member: Member): void {
     if (group === undefined) countUnassigned(state, member, 1);
     else group.missing += 1;
   }
-  countStanding(state, member);
+  countCacheKnowledge(state, member);
   if (group === undefined) return;
   if (report?.misreadEvents === undefined) group.misreading.delete(member);
   else group.misreading.add(member);
-  for (const other of group.misreading) countStanding(state, other);
+  for (const other of group.misreading) countCacheKnowledge(state, other);
 }
 
 /** Moves an uncounted member to the group that its report names; an empty name is no group. */
@@ -140,7 +140,7 @@ export function leave(member: Member, nowMs: number): void {
   const { group } = member;
   if (group === undefined) return;
   group.members.delete(member.target);
-  group.standings.set(member, undefined);
+  group.cacheKnowledge.set(member, undefined);
   group.misreading.delete(member);
   if (group.members.size === 0) group.emptySinceMs = nowMs;
   member.group = undefined;
@@ -169,7 +169,7 @@ function openGroup(
     name,
     members: new Map(),
     tallies: new Tallies(comparedFields(state.options)),
-    standings: new Standings(),
+    cacheKnowledge: new CacheKnowledgeCounts(),
     misreading: new Set(),
     phase: { state: 'collecting' },
     mode: 'closed',

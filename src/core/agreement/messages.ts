@@ -21,14 +21,14 @@ const MAX_PART_CHARS = 300;
 export const MAX_REASON_CHARS = 8_192;
 
 /** Of a conflict, all values together; the rest is for what to change. */
-const MAX_CAMPS_CHARS = 4_096;
+const MAX_VALUE_GROUPS_CHARS = 4_096;
 const MAX_ADVICE_CHARS = 3_072;
 
 /** Longest text about one member: what its sidecar says of itself may be 64 reasons of 4,096 characters. */
 export const MAX_MEMBER_CHARS = 1_024;
 
 /** Values that one conflict lists before the rest is counted: each worker may have one of its own. */
-const MAX_CAMPS = 10;
+const MAX_VALUE_GROUPS = 10;
 
 /** A text cut to at most `maxChars` UTF-16 units; what was cut shows as `…`. */
 export function clip(text: string, maxChars: number): string {
@@ -84,28 +84,32 @@ export function evidenceText(report: WorkerReport): string {
 const UNKNOWN_SIZES: SizeFacts = { engineKind: EngineKind.UNSPECIFIED };
 
 /** Members of a group that hold one value of a field. */
-interface Camp {
+interface ValueGroup {
   readonly value: string | number;
   readonly members: Member[];
 }
 
 /** Who holds which value of a field, most first; members that cannot say it are left out (A5). By name, not by arrival (A11). */
-function campsOf(group: Group, field: ContractField): Camp[] {
-  const camps = new Map<string | number, Camp>();
+function valueGroupsOf(group: Group, field: ContractField): ValueGroup[] {
+  const valueGroups = new Map<string | number, ValueGroup>();
   const members = [...group.members.values()].sort((a, b) => (a.target < b.target ? -1 : 1));
   for (const member of members) {
     const value = member.report?.values[field];
     if (value === undefined || !decides(member)) continue;
-    const camp = camps.get(value);
-    if (camp === undefined) camps.set(value, { value, members: [member] });
-    else camp.members.push(member);
+    const valueGroup = valueGroups.get(value);
+    if (valueGroup === undefined) valueGroups.set(value, { value, members: [member] });
+    else valueGroup.members.push(member);
   }
-  return [...camps.values()].sort(
+  return [...valueGroups.values()].sort(
     (a, b) => b.members.length - a.members.length || String(a.value).localeCompare(String(b.value)),
   );
 }
 
-function campLine({ value, members }: Camp, field: ContractField, largest: Camp | undefined): string {
+function valueGroupLine(
+  { value, members }: ValueGroup,
+  field: ContractField,
+  largest: ValueGroup | undefined,
+): string {
   const names = nameSome(members.map(({ target }) => target));
   const [first] = members;
   if (isTokenField(field) && first !== undefined) {
@@ -135,9 +139,9 @@ function stepsByKind(
   return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
 }
 
-/** What would end the conflict: the other camps take the value of the largest, where their engines can. */
-function adviceFor(field: ContractField, camps: readonly Camp[]): string {
-  const [largest] = camps;
+/** What would end the conflict: the other value groups take the value of the largest, where their engines can. */
+function adviceFor(field: ContractField, valueGroups: readonly ValueGroup[]): string {
+  const [largest] = valueGroups;
   if (largest === undefined) return '';
   if (isTokenField(field)) return `Fix: ${tokenCure(field)}.`;
   if (field !== 'tokens_per_block') {
@@ -145,25 +149,25 @@ function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   }
   const isMereWord = largest.members.every(({ report }) => report !== undefined && isMereDeclaration(report));
   const misdeclares = ({ report }: Member): boolean => report?.declared?.tokensPerBlock === largest.value;
-  const changing = camps.flatMap(({ members }) =>
+  const changing = valueGroups.flatMap(({ members }) =>
     members.filter((member) => !(isMereWord && misdeclares(member))),
   );
-  const target = commonSizeOf(changing, camps);
+  const target = commonSizeOf(changing, valueGroups);
   if (target === undefined) return noSizeFits(changing);
-  const steps = camps
+  const steps = valueGroups
     .filter(({ value }) => value !== target)
-    .slice(0, MAX_CAMPS)
-    .flatMap((camp) => {
-      const misdeclared = camp.members.filter(misdeclares);
-      const other = camp.members.filter((member) => !misdeclared.includes(member));
+    .slice(0, MAX_VALUE_GROUPS)
+    .flatMap((valueGroup) => {
+      const misdeclared = valueGroup.members.filter(misdeclares);
+      const other = valueGroup.members.filter((member) => !misdeclared.includes(member));
       return [
         ...restartSteps(other, target),
-        // V4: they say the same as the largest camp, and do something else.
+        // V4: they say the same as the largest value group, and do something else.
         ...stepsByKind(misdeclared, (kind, names) =>
           isMereWord
-            ? `set ${declarationSetting(kind, camp.value)} on ${names}: declared is ${largest.value}, cut is ${camp.value}`
+            ? `set ${declarationSetting(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, cut is ${valueGroup.value}`
             : target === largest.value
-              ? `restart ${names} with an engine that cuts ${target}, as is declared: it cuts ${camp.value}`
+              ? `restart ${names} with an engine that cuts ${target}, as is declared: it cuts ${valueGroup.value}`
               : `restart ${names} with an engine that has and declares ${target}`,
         ),
       ];
@@ -172,9 +176,9 @@ function adviceFor(field: ContractField, camps: readonly Camp[]): string {
   return `To mend it, ${steps.join('; ')}${because}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
 }
 
-/** The size that no engine among the members refuses: one that a camp has, the largest camp's first. */
-function commonSizeOf(members: readonly Member[], camps: readonly Camp[]): number | undefined {
-  const preferred = camps.flatMap(({ value }) => (typeof value === 'number' ? [value] : []));
+/** The size that no engine among the members refuses: one that a value group has, that of the largest first. */
+function commonSizeOf(members: readonly Member[], valueGroups: readonly ValueGroup[]): number | undefined {
+  const preferred = valueGroups.flatMap(({ value }) => (typeof value === 'number' ? [value] : []));
   return commonSize(members.map(ruleOfMember), preferred);
 }
 
@@ -214,14 +218,16 @@ function ruleOfMember({ report }: Member): SizeRule {
 
 /** A4: each value, the workers behind it, their evidence, and what to change. */
 export function conflictMessage(group: Group, field: ContractField): string {
-  const camps = campsOf(group, field);
-  const rest = camps.length - MAX_CAMPS;
-  const campChars = Math.floor(MAX_CAMPS_CHARS / Math.min(camps.length, MAX_CAMPS));
+  const valueGroups = valueGroupsOf(group, field);
+  const rest = valueGroups.length - MAX_VALUE_GROUPS;
+  const valueGroupChars = Math.floor(MAX_VALUE_GROUPS_CHARS / Math.min(valueGroups.length, MAX_VALUE_GROUPS));
   return [
     `Workers of "${group.name}" disagree on the ${fieldText(field)}; the gate stays shut.`,
-    ...camps.slice(0, MAX_CAMPS).map((camp) => clip(campLine(camp, field, camps[0]), campChars)),
+    ...valueGroups
+      .slice(0, MAX_VALUE_GROUPS)
+      .map((valueGroup) => clip(valueGroupLine(valueGroup, field, valueGroups[0]), valueGroupChars)),
     ...(rest > 0 ? [`  and ${rest} more values`] : []),
-    clip(adviceFor(field, camps), MAX_ADVICE_CHARS),
+    clip(adviceFor(field, valueGroups), MAX_ADVICE_CHARS),
   ].join('\n');
 }
 

@@ -88,7 +88,7 @@ export function warnOfMissing(state: AgreementState, nowMs: number, effects: Agr
       member.turnedAway === '' &&
       (member.group === undefined || holdsUp(member.group)),
   );
-  const named = missing.map(({ target, trouble }) => `${target} (${trouble})`);
+  const named = missing.map(({ target, problem }) => `${target} (${problem})`);
   effects.push({
     type: 'log',
     level: 'warn',
@@ -141,6 +141,6 @@ export function forgetReported(state: AgreementState, group: Group, effects: Agr
 /** Who is missing from a partial epoch. By name, so that the order of the list does not show. */
 export function partialMessage(group: Group): string {
   const missing = [...group.awaited].sort((a, b) => (a.target < b.target ? -1 : 1));
-  const named = nameSome(missing.map(({ target, trouble }) => `${target} (${trouble})`));
+  const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
   return `"${group.name}" is open without ${countWorkers(missing.length)} that had not reported: ${named}`;
 }

@@ -6,7 +6,7 @@ import { comparedFields, conforms, contradictingMembers } from './judgement.js';
 import { conflictMessage, contradictionsMessage, countWorkers } from './messages.js';
 import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
-import { countStanding, updateMode } from './routing.js';
+import { countCacheKnowledge, updateMode } from './routing.js';
 import type { AgreementState, Group, Phase } from './state.js';
 import type { CommonContract } from './tally.js';
 
@@ -24,7 +24,7 @@ type Decision =
       /** What they differ in. */
       readonly substance: string;
       /** Who stands where. */
-      readonly camps: string;
+      readonly valueGroups: string;
       readonly words: () => string;
     }
   | { readonly state: 'agreed'; readonly values: ContractValues; readonly isOverride: boolean };
@@ -75,7 +75,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
     return {
       state: 'conflict',
       substance,
-      camps: substance,
+      valueGroups: substance,
       words: () => contradictionsMessage(members, group.name),
     };
   }
@@ -85,7 +85,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
     return {
       state: 'conflict',
       substance: JSON.stringify(distinct.map(({ key }) => key)),
-      camps: JSON.stringify(distinct.map(({ key, count }) => [key, count])),
+      valueGroups: JSON.stringify(distinct.map(({ key, count }) => [key, count])),
       words: () => conflictMessage(group, difference),
     };
   }
@@ -113,7 +113,7 @@ export function evaluate(
 /** A13: brings a running epoch up to what most members make of the probes; true when members stand otherwise now. */
 export function followLateFields(state: AgreementState, group: Group): boolean {
   if (group.phase.state !== 'agreed' || !group.tallies.followLateFields()) return false;
-  for (const member of group.members.values()) countStanding(state, member);
+  for (const member of group.members.values()) countCacheKnowledge(state, member);
   state.version += 1;
   return true;
 }
@@ -158,13 +158,13 @@ function tellConflict(
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
-  const { substance, camps } = decision;
+  const { substance, valueGroups } = decision;
   const tell = (isRepeated: boolean): void => {
     enter(state, group, {
       state: 'conflict',
       substance,
-      camps,
-      toldCamps: camps,
+      valueGroups,
+      loggedValueGroups: valueGroups,
       repeatAtMs: undefined,
       isRepeated,
     });
@@ -178,9 +178,9 @@ function tellConflict(
   }
   if (phase.isRepeated) return;
   let { repeatAtMs } = phase;
-  if (phase.camps !== camps) {
-    repeatAtMs = camps === phase.toldCamps ? undefined : nowMs + state.options.settleMs;
-    group.phase = { ...phase, camps, repeatAtMs };
+  if (phase.valueGroups !== valueGroups) {
+    repeatAtMs = valueGroups === phase.loggedValueGroups ? undefined : nowMs + state.options.settleMs;
+    group.phase = { ...phase, valueGroups, repeatAtMs };
   }
   if (repeatAtMs !== undefined && nowMs >= repeatAtMs) tell(true);
 }
@@ -224,7 +224,7 @@ function startAnew(state: AgreementState, group: Group): void {
   for (const member of group.members.values()) {
     member.cacheView = undefined;
     member.doubt = undefined;
-    countStanding(state, member);
+    countCacheKnowledge(state, member);
   }
 }
 
@@ -309,7 +309,7 @@ function changeEpoch(
     // The WARN above speaks for all that still hold the old value: no ERROR for each.
     countDissent(state, group, member, effects);
     if (member.report !== undefined && isObserved(member.report))
-      member.toldMismatch = member.report.instanceId;
+      member.mismatchLoggedFor = member.report.instanceId;
   }
 }
 

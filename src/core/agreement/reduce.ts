@@ -19,7 +19,7 @@ import { clip, joinSome, MAX_MEMBER_CHARS } from './messages.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
 import { endEpoch, evaluate, followLateFields, judgeMembers } from './phase.js';
-import { countStanding, updateMode } from './routing.js';
+import { countCacheKnowledge, updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 
 /**
@@ -107,7 +107,7 @@ function list(
         told: undefined,
         report: undefined,
         seen: undefined,
-        trouble: 'has not reported yet',
+        problem: 'has not reported yet',
         lostSinceMs: undefined,
         expired: false,
         tally: undefined,
@@ -119,11 +119,11 @@ function list(
         cacheView: undefined,
         doubt: undefined,
         held: '',
-        toldDissent: '',
-        toldMismatch: '',
-        toldRemark: '',
-        toldTokens: '',
-        toldEvents: '',
+        dissentLoggedFor: '',
+        mismatchLoggedFor: '',
+        remarkLoggedFor: '',
+        tokensLoggedFor: '',
+        eventsLoggedFor: '',
         usableInstance: '',
       };
       state.members.set(target, added);
@@ -146,7 +146,7 @@ function remove(state: AgreementState, member: Member, nowMs: number, effects: A
   state.lost.delete(member);
   const { group } = member;
   leave(member, nowMs);
-  for (const other of group?.misreading ?? []) countStanding(state, other);
+  for (const other of group?.misreading ?? []) countCacheKnowledge(state, other);
   admit(state, member);
   state.members.delete(member.target);
   state.version += 1;
@@ -187,7 +187,7 @@ function report(
     if (told.usable) takeInstance(member, told, effects);
     member.told = told;
     member.report = withSeenWidth(told, member.seen);
-    member.trouble = told.usable ? '' : joinSome(told.reasons);
+    member.problem = told.usable ? '' : joinSome(told.reasons);
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
     if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
@@ -227,8 +227,8 @@ function refuse(
 ): void {
   const member = state.members.get(target);
   if (member === undefined) return;
-  const trouble = `its report is refused: ${joinSome(problems)}`;
-  if (member.trouble === trouble) return;
+  const problem = `its report is refused: ${joinSome(problems)}`;
+  if (member.problem === problem) return;
   change(state, member, () => {
     forget(member, effects);
     state.lost.delete(member);
@@ -236,7 +236,7 @@ function refuse(
     member.expired = false;
     member.told = undefined;
     member.report = undefined;
-    member.trouble = trouble;
+    member.problem = problem;
   });
   effects.push({
     type: 'log',
@@ -244,7 +244,7 @@ function refuse(
     code: 'report_refused',
     group: member.group?.name ?? '',
     worker: target,
-    message: `Worker ${target}: ${trouble}.`,
+    message: `Worker ${target}: ${problem}.`,
   });
   settleGroups(state, member.group, member.group, nowMs, effects);
 }
@@ -330,7 +330,7 @@ function mismatchedEvents(
   });
   // The events themselves were counted above: the instance is not counted once more.
   const isCounted = member.tally !== undefined && !conforms(state, member);
-  if (isCounted && member.report?.instanceId === instanceId) member.toldDissent = instanceId;
+  if (isCounted && member.report?.instanceId === instanceId) member.dissentLoggedFor = instanceId;
   judgeMember(state, member, effects);
   settleGroups(state, group, group, nowMs, effects);
 }
@@ -341,7 +341,7 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
   state.lost.delete(member);
   member.lostSinceMs = undefined;
   member.expired = false;
-  member.trouble = member.report?.usable === true ? '' : joinSome(member.report?.reasons ?? []);
+  member.problem = member.report?.usable === true ? '' : joinSome(member.report?.reasons ?? []);
   effects.push({
     type: 'log',
     level: 'info',
@@ -362,15 +362,15 @@ function broken(
   const member = state.members.get(target);
   if (member === undefined) return;
   if (member.report === undefined || member.lostSinceMs !== undefined || member.expired) {
-    if (member.trouble !== reason) {
-      member.trouble = reason;
+    if (member.problem !== reason) {
+      member.problem = reason;
       state.version += 1;
     }
     return;
   }
   change(state, member, () => {
     member.lostSinceMs = nowMs;
-    member.trouble = reason;
+    member.problem = reason;
   });
   state.lost.add(member);
   const graceSeconds = state.options.graceMs / 1_000;

@@ -1,8 +1,8 @@
 import { worseCacheView } from '../contract/cache-view.js';
+import type { CacheKnowledge, RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage, ownerOfEvents } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
-import type { RoutingMode, Standing } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { remarkedDifference, tokenDifferenceMessage } from './token-messages.js';
 
@@ -43,11 +43,11 @@ function worsenedByReport(
 }
 
 /** Counts a member among the offered ones of its group, by what is known of its cache. */
-export function countStanding(state: AgreementState, member: Member): void {
-  member.group?.standings.set(member, standingOf(state, member));
+export function countCacheKnowledge(state: AgreementState, member: Member): void {
+  member.group?.cacheKnowledge.set(member, cacheKnowledgeOf(state, member));
 }
 
-function standingOf(state: AgreementState, member: Member): Standing | undefined {
+function cacheKnowledgeOf(state: AgreementState, member: Member): CacheKnowledge | undefined {
   const offer = offerOf(state, member);
   if (offer === 'none') return undefined;
   const cacheView = offer === 'full' ? cacheViewOf(state, member)?.level : undefined;
@@ -58,7 +58,7 @@ function standingOf(state: AgreementState, member: Member): Standing | undefined
 
 function modeOf(state: AgreementState, group: Group): RoutingMode {
   if (group.phase.state !== 'agreed') return 'closed';
-  const { offered, exact, partial } = group.standings;
+  const { offered, exact, partial } = group.cacheKnowledge;
   if (offered === 0) return 'load_only';
   if (state.options.kvEvents === 'approximate') return 'approximate';
   if (exact === offered) return 'exact';
@@ -77,13 +77,13 @@ export function updateMode(state: AgreementState, group: Group, effects: Agreeme
     level: 'info',
     code: 'routing_mode',
     group: group.name,
-    message: `Routing mode of "${group.name}" is now ${mode}: ${modeMessage(state, group, group.standings.inexact)}.`,
+    message: `Routing mode of "${group.name}" is now ${mode}: ${modeMessage(state, group, group.cacheKnowledge.inexact)}.`,
   });
 }
 
 /** Why the mode is what it is; `inexact` are the offered members to name, in the order to name them. */
 export function modeMessage(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
-  const { offered } = group.standings;
+  const { offered } = group.cacheKnowledge;
   switch (group.mode) {
     case 'closed':
       if (group.members.size === 0) return 'nobody serves the model';
@@ -123,7 +123,7 @@ function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Memb
   const named = firstOf(inexact, MAX_NAMED).map(
     (member) => `${member.target} (${whyInexact(state, member)})`,
   );
-  const rest = group.standings.inexact.size - named.length;
+  const rest = group.cacheKnowledge.inexact.size - named.length;
   return `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 

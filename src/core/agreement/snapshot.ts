@@ -4,6 +4,7 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
+import type { RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
@@ -22,7 +23,6 @@ import { goOnMessage, missingFrom, partialMessage, waitsForMissing } from './mis
 import { isObserved } from './observed.js';
 import { reportsAsked } from './phase.js';
 import { cacheViewOf, modeMessage } from './routing.js';
-import type { RoutingMode } from './standings.js';
 import type { AgreementState, Group, Member } from './state.js';
 
 /** Where a member stands, as `agreement.md` words it; `reported` until the group has agreed. */
@@ -142,7 +142,7 @@ function expectationText({ expected }: AgreementState): string {
 }
 
 function waitingFor(missing: readonly Member[], total: number): Reason {
-  const named = nameSome(missing.map(({ target, trouble }) => `${target} (${trouble})`));
+  const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
   return {
     code: 'waiting_for_workers',
     text: `waiting for ${missing.length} of ${countWorkers(total)}: ${named}`,
@@ -155,7 +155,7 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
   const offered = members.filter(({ offer }) => offer !== 'none').length;
   const agreed = phase.state === 'agreed';
   // By name, so that the same fleet gives the same words (A11).
-  const inexact = [...group.standings.inexact].sort((a, b) => (a.target < b.target ? -1 : 1));
+  const inexact = [...group.cacheKnowledge.inexact].sort((a, b) => (a.target < b.target ? -1 : 1));
   return {
     group: group.name,
     state: phase.state,
@@ -263,11 +263,11 @@ function viewMember(state: AgreementState, member: Member): MemberView {
         ? dissentMessage(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
         : member.turnedAway !== ''
           ? member.turnedAway
-          : member.trouble === '' && report?.declared !== undefined
+          : member.problem === '' && report?.declared !== undefined
             ? contradictionMessage(member)
-            : member.trouble === '' && group !== undefined && report?.misreadEvents !== undefined
+            : member.problem === '' && group !== undefined && report?.misreadEvents !== undefined
               ? misreadMessage(group, member)
-              : member.trouble,
+              : member.problem,
       MAX_MEMBER_CHARS,
     ),
     picture: cacheView?.level,

@@ -1,10 +1,10 @@
 import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import type { CacheKnowledgeCounts, RoutingMode } from './cache-knowledge-counts.js';
 import type { ExpectedMembers } from './events.js';
 import type { SeenWidth } from './observed.js';
 import type { AgreementOptions } from './options.js';
-import type { RoutingMode, Standings } from './standings.js';
 import type { Tallies, Tally } from './tally.js';
 
 /** One worker that discovery lists. Changed in place by the reducer alone. */
@@ -26,7 +26,7 @@ export interface Member {
   /** The instance that last told something usable; empty while none has. What a sidecar says before its engine is up is of no instance. */
   usableInstance: string;
   /** Why there is no usable report; empty when there is one. */
-  trouble: string;
+  problem: string;
   /** When the session broke; undefined while it stands. */
   lostSinceMs: number | undefined;
   /** True once the grace time of a lost member is over: its report no longer counts (G5). */
@@ -50,15 +50,15 @@ export interface Member {
   /** The instance that an index may hold entries of; empty once they were to be dropped. */
   held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */
-  toldDissent: string;
+  dissentLoggedFor: string;
   /** The instance whose events were already said to have another width (V3: one ERROR per instance). */
-  toldMismatch: string;
+  mismatchLoggedFor: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */
-  toldRemark: string;
+  remarkLoggedFor: string;
   /** The instance whose other tokens were already warned of (A13). */
-  toldTokens: string;
+  tokensLoggedFor: string;
   /** The instance whose events were already warned to be read elsewhere than its engine says (V6). */
-  toldEvents: string;
+  eventsLoggedFor: string;
 }
 
 /** Where a group stands. One discriminant, one setter in `phase.ts`. */
@@ -69,9 +69,9 @@ export type Phase =
       /** What the workers differ in; another one is another conflict. */
       readonly substance: string;
       /** Who stands where. */
-      readonly camps: string;
+      readonly valueGroups: string;
       /** Who stood where when it was last logged. */
-      readonly toldCamps: string;
+      readonly loggedValueGroups: string;
       /** When it is to be logged once more, because others have joined since; undefined while it need not be. */
       readonly repeatAtMs: number | undefined;
       /** Whether it was logged once more. */
@@ -90,7 +90,7 @@ export interface Group {
   readonly members: Map<string, Member>;
   readonly tallies: Tallies;
   /** Its offered members by how much is known of their caches (G7). */
-  readonly standings: Standings<Member>;
+  readonly cacheKnowledge: CacheKnowledgeCounts<Member>;
   phase: Phase;
   /** Members whose events are read elsewhere than their engines say (V6): whose events these are changes with other members. */
   readonly misreading: Set<Member>;

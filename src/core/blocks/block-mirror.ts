@@ -271,11 +271,11 @@ export class BlockMirror {
 
   #piecesOf(start: number, end: number): MirrorPiece[] {
     const counts = new Map<number, number>();
-    this.#eachTold(start, end, (key) => counts.set(key, (counts.get(key) ?? 0) + 1));
+    this.#eachHeld(start, end, (key) => counts.set(key, (counts.get(key) ?? 0) + 1));
     const views = new Map<number, DataView>();
     for (const [key, count] of counts) views.set(key, new DataView(new ArrayBuffer(8 * count)));
     const written = new Map<number, number>();
-    this.#eachTold(start, end, (key, at) => {
+    this.#eachHeld(start, end, (key, at) => {
       const offset = written.get(key) ?? 0;
       views.get(key)?.setUint32(offset, this.sequenceLo(at), true);
       views.get(key)?.setUint32(offset + 4, this.sequenceHi(at), true);
@@ -289,13 +289,13 @@ export class BlockMirror {
   }
 
   /** Calls back for each tier of each block that is not hidden, with a key of tier and width. */
-  #eachTold(start: number, end: number, tell: (key: number, at: number) => void): void {
+  #eachHeld(start: number, end: number, visit: (key: number, at: number) => void): void {
     for (let at = start; at < end; at++) {
       if (this.hidden(at)) continue;
       const width = this.#word(at, TRAITS) & WIDTH_MASK;
       const tiers = this.tiers(at);
       for (let tier = 0; tier < TIERS.length; tier++) {
-        if ((tiers & (1 << tier)) !== 0) tell((tier << TIER_SHIFT) | width, at);
+        if ((tiers & (1 << tier)) !== 0) visit((tier << TIER_SHIFT) | width, at);
       }
     }
   }

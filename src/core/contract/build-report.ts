@@ -22,7 +22,7 @@ export interface ReportInput {
   readonly sidecarVersion: string;
   readonly engineState: EngineState;
   /** Why the engine is not ready, for `completeness.reasons`; empty when it is. */
-  readonly engineTrouble: readonly string[];
+  readonly engineProblem: readonly string[];
   readonly facts: readonly Fact[];
   readonly warnings: readonly string[];
   readonly topology: Topology | undefined;
@@ -56,8 +56,8 @@ function whyIncomplete(
   tokensPerBlock: boolean,
   problems: readonly string[],
 ): string[] {
-  const reasons = [...input.engineTrouble, ...problems];
-  if (input.engineTrouble.length > 0) return reasons;
+  const reasons = [...input.engineProblem, ...problems];
+  if (input.engineProblem.length > 0) return reasons;
   const isSilent = !tokensPerBlock && problems.length === 0;
   if (isSilent) {
     reasons.push(

@@ -7,7 +7,7 @@ export interface DiscoveredWorker {
   readonly facts: readonly Fact[];
   readonly warnings: readonly string[];
   /** Why nothing is known of it although it is there, for an operator; undefined when something is known. */
-  readonly trouble?: string;
+  readonly problem?: string;
   /** What else it may be called where an operator names one worker: its instance id, the address of its system port. */
   readonly aliases?: readonly string[];
 }

@@ -34,7 +34,7 @@ export function onOneLine(text: string, maxChars: number = Number.POSITIVE_INFIN
 }
 
 /** On one line, with a space in place of each run of what may not be shown. */
-export function inPlainWords(text: string): string {
+export function inPlainText(text: string): string {
   return text.replace(UNPRINTABLE_RUN, ' ');
 }
 

@@ -1,4 +1,4 @@
-import { inPlainWords } from '../../core/text/printable.js';
+import { inPlainText } from '../../core/text/printable.js';
 import { type HttpAnswer, textAnswer } from './answer.js';
 
 /** The probes that a platform asks. */
@@ -91,6 +91,6 @@ function prepare(probe: Probe, checks: readonly ProbeCheck[]): Prepared {
 
 function lineOf({ name, ok, text = ok ? 'ok' : 'failed' }: ProbeCheck): string {
   // One check is one line, whatever a worker put into its reason.
-  const line = inPlainWords(text).slice(0, MAX_TEXT_LENGTH);
+  const line = inPlainText(text).slice(0, MAX_TEXT_LENGTH);
   return `[${ok ? '+' : '-'}]${name} ${line}`;
 }

@@ -80,7 +80,7 @@ function discoveredWith(
     return { ...discovered, aliases: [...(discovered.aliases ?? []), ...names] };
   } catch (cause) {
     if (!(cause instanceof ProbeError)) throw cause;
-    return { instanceId: uid, facts: [], warnings: [], trouble: cause.message };
+    return { instanceId: uid, facts: [], warnings: [], problem: cause.message };
   }
 }
 

@@ -8,7 +8,7 @@ export interface AgreementSource {
   /** What is known now; an agreement without a group says why there is none. */
   readonly agreements: readonly Agreement[];
   /** Why nothing can be known at present, in words for an operator; undefined when all is well. */
-  readonly trouble: string | undefined;
+  readonly problem: string | undefined;
   /** Set when the question itself is wrong and waiting cannot help, such as a group that must be named. */
   readonly refusal: string | undefined;
   /** Calls `onChange` at every change of any of them, until the returned function is called. */

@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
+import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, MemberState, ReasonCode } from '../../core/agreement/snapshot.js';
-import type { RoutingMode } from '../../core/agreement/standings.js';
 import { evidenceSourceName } from '../../core/contract/names.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { SourceHealth } from '../discovery/source.js';

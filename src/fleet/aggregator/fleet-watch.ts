@@ -40,7 +40,7 @@ export class FleetWatch implements AgreementSource {
   readonly #sidecarlessMembers: SidecarlessMembers;
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
-  #discoveryTrouble: string | undefined;
+  #discoveryProblem: string | undefined;
   /** Whether the last round of discovery went well. */
   #isListing = false;
   /** What was said of discovery since its last list: several sources may fail in turn. */
@@ -100,9 +100,9 @@ export class FleetWatch implements AgreementSource {
     return this.board.all();
   }
 
-  get trouble(): string | undefined {
+  get problem(): string | undefined {
     if (this.#hasHeard) return undefined;
-    if (this.#discoveryTrouble !== undefined) return this.#discoveryTrouble;
+    if (this.#discoveryProblem !== undefined) return this.#discoveryProblem;
     return this.runner.view.reasons.map(({ text }) => text).join('; ');
   }
 
@@ -147,7 +147,7 @@ export class FleetWatch implements AgreementSource {
 
   #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
     this.#isListing = true;
-    this.#discoveryTrouble = undefined;
+    this.#discoveryProblem = undefined;
     this.#loggedProblems.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));
     const held = new Map([...this.#discovered].map(([target, { instanceId }]) => [target, instanceId]));
@@ -172,7 +172,7 @@ export class FleetWatch implements AgreementSource {
 
   #discoveryFailed(error: Error): void {
     // Told when it is new: a name that does not resolve fails every few seconds.
-    this.#discoveryTrouble = error.message;
+    this.#discoveryProblem = error.message;
     if (this.#loggedProblems.has(error.message) || this.#loggedProblems.size >= MAX_LOGGED_PROBLEMS) return;
     this.#loggedProblems.add(error.message);
     this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);

@@ -52,9 +52,9 @@ export class RemoteAgreement implements AgreementSource {
   /** The model that is asked for: the one that was named, or the only one there was when it was agreed. */
   #group: string;
   #agreement: Agreement | undefined;
-  #trouble: string | undefined = 'not asked yet';
+  #problem: string | undefined = 'not asked yet';
   /** The last trouble that the log was told; forgotten when the aggregator is heard for good. */
-  #told: string | undefined;
+  #loggedProblem: string | undefined;
   #refusal: string | undefined;
   /** Who was missing when the log was last told so. */
   #partialReason = '';
@@ -71,8 +71,8 @@ export class RemoteAgreement implements AgreementSource {
     return this.#agreement === undefined ? [] : [this.#agreement];
   }
 
-  get trouble(): string | undefined {
-    return this.#trouble;
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   get refusal(): string | undefined {
@@ -155,7 +155,7 @@ export class RemoteAgreement implements AgreementSource {
         if (payload?.$case !== 'agreement') {
           // It has held for a heartbeat's time: an aggregator that only flaps is dialled ever more rarely.
           this.#failures = 0;
-          this.#told = undefined;
+          this.#loggedProblem = undefined;
           return;
         }
         const problem = findProblem(payload.value) ?? this.#tryTake(payload.value);
@@ -186,7 +186,7 @@ export class RemoteAgreement implements AgreementSource {
   }
 
   #take(agreement: Agreement): void {
-    this.#trouble = undefined;
+    this.#problem = undefined;
     this.#agreement = agreement;
     if (agreement.state === AgreementState.AGREED) this.#group = agreement.group;
     const { partialReason } = agreement;
@@ -197,10 +197,11 @@ export class RemoteAgreement implements AgreementSource {
     this.#tell();
   }
 
-  #fail(trouble: string): void {
-    this.#trouble = trouble;
-    if (trouble !== this.#told) this.#modules.logger.warn({}, `Cannot follow the aggregator: ${trouble}`);
-    this.#told = trouble;
+  #fail(problem: string): void {
+    this.#problem = problem;
+    if (problem !== this.#loggedProblem)
+      this.#modules.logger.warn({}, `Cannot follow the aggregator: ${problem}`);
+    this.#loggedProblem = problem;
     this.#tellSafely();
   }
 
@@ -209,7 +210,7 @@ export class RemoteAgreement implements AgreementSource {
     if (this.#agreement !== undefined) {
       this.#modules.logger.warn({}, `The aggregator is not followed any more: ${refusal}`);
     }
-    this.#trouble = refusal;
+    this.#problem = refusal;
     this.#refusal = refusal;
     this.#tellSafely();
   }

@@ -55,7 +55,7 @@ export class SidecarlessMembers {
 
 function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: number): CapabilityReport {
   const { instanceId, facts, warnings } = discovered;
-  const trouble = troubleOf(discovered);
+  const problem = problemOf(discovered);
   return buildReport({
     workerId: target,
     instanceId,
@@ -63,8 +63,8 @@ function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: 
     observedAtMs: nowMs,
     // There is none, so it has no version.
     sidecarVersion: '',
-    engineState: trouble === undefined ? EngineState.READY : EngineState.STARTING,
-    engineTrouble: trouble === undefined ? [] : [trouble],
+    engineState: problem === undefined ? EngineState.READY : EngineState.STARTING,
+    engineProblem: problem === undefined ? [] : [problem],
     facts,
     warnings,
     topology: undefined,
@@ -73,8 +73,8 @@ function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: 
 }
 
 /** Why what is told is not enough, in words for whoever started the worker: no sidecar's flag would help it. */
-function troubleOf({ trouble, facts, warnings }: DiscoveredWorker): string | undefined {
-  if (trouble !== undefined) return trouble;
+function problemOf({ problem, facts, warnings }: DiscoveredWorker): string | undefined {
+  if (problem !== undefined) return problem;
   const hasSize = facts.some((fact) => fact.type === 'block_size' && fact.forContract);
   const hasModel = facts.some((fact) => fact.type === 'field' && fact.field === 'model.served_names');
   if (hasSize && hasModel) return undefined;

@@ -112,7 +112,7 @@ export class WorkerSession {
   #quietLooks = 0;
   #throttle: Timer | undefined;
   /** Whether the log was told that this stream is throttled. */
-  #isThrottleTold = false;
+  #isThrottleLogged = false;
 
   constructor(options: WorkerSessionOptions, modules: WorkerSessionModules) {
     this.target = options.target;
@@ -253,8 +253,8 @@ export class WorkerSession {
       this.#throttle = undefined;
       stream.resume();
     });
-    if (this.#isThrottleTold) return;
-    this.#isThrottleTold = true;
+    if (this.#isThrottleLogged) return;
+    this.#isThrottleLogged = true;
     logger.warn(
       { worker: this.target, address: this.address.text },
       `The sidecar of worker ${this.target} sends more than ${MESSAGES_PER_SECOND} messages or ${BYTES_PER_SECOND} bytes a second: the rest is read later.`,
@@ -329,7 +329,7 @@ export class WorkerSession {
       silence.delete(this);
       this.#throttle?.clear();
       this.#throttle = undefined;
-      this.#isThrottleTold = false;
+      this.#isThrottleLogged = false;
       old.stream.cancel();
       old.channel.close();
     }

@@ -246,11 +246,11 @@ export class DynamoFileSource implements DiscoverySource {
   }
 
   /** A card that says nothing stands for what it said before; a new one for a worker of which nothing is known. */
-  #standIn({ name, worker, instanceId }: HeldCard, trouble: string, problems: string[]): ReadCard {
-    problems.push(`${this.name}: the model card of ${worker} cannot be read (${trouble})`);
+  #standIn({ name, worker, instanceId }: HeldCard, problem: string, problems: string[]): ReadCard {
+    problems.push(`${this.name}: the model card of ${worker} cannot be read (${problem})`);
     const known = this.#cards.get(name);
     if (known !== undefined) return known;
-    const discovered: DiscoveredWorker = { instanceId, facts: [], warnings: [], trouble };
+    const discovered: DiscoveredWorker = { instanceId, facts: [], warnings: [], problem };
     return { key: '', endpoint: { target: worker, discovered } };
   }
 }

@@ -47,15 +47,15 @@ const UNKNOWN =
  */
 export function directReport(knowledge: DirectKnowledge): CapabilityReport {
   const { workerId, instanceId, revision, discovered, nowMs, version } = knowledge;
-  const trouble = troubleOf(knowledge);
+  const problem = problemOf(knowledge);
   return buildReport({
     workerId,
     instanceId,
     revision,
     observedAtMs: nowMs,
     sidecarVersion: version,
-    engineState: trouble === undefined ? EngineState.READY : EngineState.STARTING,
-    engineTrouble: trouble === undefined ? [] : [trouble],
+    engineState: problem === undefined ? EngineState.READY : EngineState.STARTING,
+    engineProblem: problem === undefined ? [] : [problem],
     facts: factsOf(knowledge),
     warnings: [...(discovered?.warnings ?? []), ...unreadRanks(knowledge)],
     topology: undefined,
@@ -63,13 +63,13 @@ export function directReport(knowledge: DirectKnowledge): CapabilityReport {
   });
 }
 
-function troubleOf({
+function problemOf({
   model,
   discovered,
   observed,
   declaredTokensPerBlock,
 }: DirectKnowledge): string | undefined {
-  if (discovered !== undefined) return discovered.trouble;
+  if (discovered !== undefined) return discovered.problem;
   if (model === undefined) return UNKNOWN;
   return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
 }

@@ -89,11 +89,11 @@ export class AttachedClient implements MessageReader<AttachRequest> {
   #reserve(routeId: number, request: ReserveRequest): void {
     if (this.#routes.has(routeId)) throw invalid(`route ${routeId} is open already`);
     const { board, reservations } = this.#modules;
-    const { fullWords } = reservations;
+    const { fullMessage } = reservations;
     const reason =
       this.#routes.size >= MAX_ROUTES
         ? `this client has ${MAX_ROUTES} open routes, which is the most`
-        : fullWords;
+        : fullMessage;
     if (reason !== undefined) {
       this.#refuse(routeId, { code: 'too_many_reservations', message: reason, reasons: [] });
       return;

@@ -105,7 +105,7 @@ export class FleetRouter implements Routing {
   readonly #board: ServedBoard;
   readonly #groups = new Map<string, GroupRouter>();
   /** Who was told to be left out, by group and target. */
-  readonly #toldLeftOut = new Map<string, Set<string>>();
+  readonly #loggedLeftOut = new Map<string, Set<string>>();
 
   constructor(options: FleetRouterOptions, modules: FleetRouterModules) {
     this.#options = options;
@@ -176,7 +176,7 @@ export class FleetRouter implements Routing {
       case 'group_ended':
         this.#groups.get(effect.group)?.shut();
         this.#groups.delete(effect.group);
-        this.#toldLeftOut.delete(effect.group);
+        this.#loggedLeftOut.delete(effect.group);
         this.#metrics.remove(effect.group);
         return;
       default:
@@ -333,7 +333,7 @@ export class FleetRouter implements Routing {
   /** Tells once of each worker that the agreement offers and that gets nothing all the same. */
   #tellLeftOut(group: string): void {
     const leftOut = this.#groups.get(group)?.list.leftOut ?? new Map<string, LeftOut>();
-    const told = this.#toldLeftOut.get(group) ?? new Set<string>();
+    const told = this.#loggedLeftOut.get(group) ?? new Set<string>();
     for (const target of told) if (!leftOut.has(target)) told.delete(target);
     for (const why of ['role', 'unreachable'] as const) {
       const news = [...leftOut].flatMap(([target, its]) =>
@@ -345,7 +345,7 @@ export class FleetRouter implements Routing {
       const named = news.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
       this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
     }
-    this.#toldLeftOut.set(group, told);
+    this.#loggedLeftOut.set(group, told);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { RoutingMode } from '../../core/agreement/standings.js';
+import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
 import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';

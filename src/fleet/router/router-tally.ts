@@ -1,4 +1,4 @@
-import type { RoutingMode } from '../../core/agreement/standings.js';
+import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { CacheHits } from './results/lost-hits.js';
 
 /** What came of the requests of one group since it is there. Plain numbers, read when somebody asks. */

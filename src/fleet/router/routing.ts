@@ -1,5 +1,5 @@
+import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
-import type { RoutingMode } from '../../core/agreement/standings.js';
 
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
 export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';

@@ -1,4 +1,4 @@
-import { inPlainWords } from '../../core/text/printable.js';
+import { inPlainText } from '../../core/text/printable.js';
 
 /** Most GPUs, MIG slices counted: 16 GPUs in 7 slices each are 112. */
 export const MAX_GPUS = 256;
@@ -19,6 +19,6 @@ export const MAX_TOPOLOGY_DOMAINS = 64;
 
 /** A value of a source, made safe to show: one line, no control characters, at most `maxChars`. */
 export function plainText(value: string, maxChars: number = MAX_VALUE_CHARS): string {
-  const line = inPlainWords(value).replace(/\s+/g, ' ').trim();
+  const line = inPlainText(value).replace(/\s+/g, ' ').trim();
   return line.length <= maxChars ? line : `${line.slice(0, maxChars - 1)}…`;
 }

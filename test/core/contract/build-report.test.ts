@@ -30,7 +30,7 @@ function report(facts: readonly Fact[], changes: Partial<ReportInput> = {}): Cap
     observedAtMs: OBSERVED_AT_MS,
     sidecarVersion: '0.1.0',
     engineState: EngineState.READY,
-    engineTrouble: [],
+    engineProblem: [],
     facts,
     warnings: [],
     topology: undefined,
@@ -77,12 +77,12 @@ describe('a report', () => {
   });
 
   it('names the trouble of an engine that is down, and nothing that only follows from it', () => {
-    const trouble = ['cannot reach the engine at http://127.0.0.1:8000: connection refused'];
+    const problem = ['cannot reach the engine at http://127.0.0.1:8000: connection refused'];
     const down = report([], {
       engineState: EngineState.UNREACHABLE,
-      engineTrouble: trouble,
+      engineProblem: problem,
     });
-    expect(down.completeness?.reasons).toEqual(trouble);
+    expect(down.completeness?.reasons).toEqual(problem);
   });
 
   it('R2: has no number that nobody told, and keeps a zero that somebody told', () => {

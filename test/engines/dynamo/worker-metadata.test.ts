@@ -79,7 +79,7 @@ describe('what a worker on Kubernetes registers', () => {
         name: 'w',
         discovered: {
           facts: [],
-          trouble: 'DynamoWorkerMetadata inference/w, model_cards "a/b/c/1": is no object: no model card',
+          problem: 'DynamoWorkerMetadata inference/w, model_cards "a/b/c/1": is no object: no model card',
         },
       },
     ]);
@@ -111,7 +111,7 @@ describe('what a worker on Kubernetes registers', () => {
             expect(hasUnprintable(name)).toBe(false);
             expect(name.length).toBeLessThanOrEqual(512);
             expect(discovered.instanceId).not.toBe('');
-            expect(discovered.trouble !== undefined || discovered.facts.length > 0).toBe(true);
+            expect(discovered.problem !== undefined || discovered.facts.length > 0).toBe(true);
           }
         },
       ),

@@ -32,13 +32,13 @@ it('a member that has no address yet is waited for with its reason, and the expe
   watch.start();
   list([], { count: 8, origin: 'Deployment worker' });
   await clock.advanceMs(50);
-  expect(watch.trouble).toBe('discovery lists no workers; 8 workers are expected (Deployment worker)');
+  expect(watch.problem).toBe('discovery lists no workers; 8 workers are expected (Deployment worker)');
   list([{ target: 'worker-7', pending: 'its pod has no address yet (Pending)' }], {
     count: 8,
     origin: 'Deployment worker',
   });
   await clock.advanceMs(50);
-  expect(watch.trouble).toBe('waiting for 1 of 1 worker: worker-7 (its pod has no address yet (Pending))');
+  expect(watch.problem).toBe('waiting for 1 of 1 worker: worker-7 (its pod has no address yet (Pending))');
   await watch.close();
   expect(clock.pendingTimers).toBe(0);
 });

@@ -119,11 +119,11 @@ describe('following an aggregator', () => {
   it('tells what it says and what changes', async () => {
     const aggregator = await FakeAggregator.start();
     const stage = new Stage(aggregator.address);
-    expect(stage.remote).toMatchObject({ agreements: [], trouble: 'not asked yet', refusal: undefined });
+    expect(stage.remote).toMatchObject({ agreements: [], problem: 'not asked yet', refusal: undefined });
     await aggregator.changes.until(() => aggregator.watches.size === 1);
     aggregator.say(agreed(32));
     await stage.until(() => stage.size === 32);
-    expect(stage.remote.trouble).toBeUndefined();
+    expect(stage.remote.problem).toBeUndefined();
     aggregator.say(agreed(64));
     await stage.until(() => stage.size === 64);
     expect(stage.logger.lines).toEqual([]);
@@ -145,15 +145,15 @@ describe('following an aggregator', () => {
     aggregator.say(agreed(32));
     await stage.until(() => stage.size === 32);
     for (const watch of aggregator.watches) watch.end();
-    await stage.until(() => stage.remote.trouble !== undefined);
-    expect(stage.remote.trouble).toBe(
+    await stage.until(() => stage.remote.problem !== undefined);
+    expect(stage.remote.problem).toBe(
       `${aggregator.address}: the aggregator ended the watch: it is shut down or restarted`,
     );
     expect(stage.size).toBe(32);
     aggregator.greet = () => aggregator.say(agreed(64));
     await stage.clock.advanceMs(250);
     await stage.until(() => stage.size === 64);
-    expect(stage.remote.trouble).toBeUndefined();
+    expect(stage.remote.problem).toBeUndefined();
   });
 
   it('takes an aggregator for dead that says nothing for three heartbeats', async () => {
@@ -163,9 +163,9 @@ describe('following an aggregator', () => {
     aggregator.say(agreed(32));
     await stage.until(() => stage.size === 32);
     await stage.clock.advanceMs(14_999);
-    expect(stage.remote.trouble).toBeUndefined();
+    expect(stage.remote.problem).toBeUndefined();
     await stage.clock.advanceMs(1);
-    expect(stage.remote.trouble).toContain('said nothing for 15 s');
+    expect(stage.remote.problem).toContain('said nothing for 15 s');
     await aggregator.changes.until(() => aggregator.watches.size === 0);
   });
 
@@ -202,7 +202,7 @@ describe('following an aggregator', () => {
     aggregator.greet = refuse;
     refuse();
     const asked = aggregator.asked.length;
-    await stage.until(() => stage.remote.trouble !== undefined);
+    await stage.until(() => stage.remote.problem !== undefined);
     await stage.clock.advanceMs(250);
     await aggregator.changes.until(() => aggregator.asked.length === asked + 1);
     expect(stage.logger.messages('warn')).toHaveLength(2);
@@ -220,7 +220,7 @@ describe('following an aggregator', () => {
     const stage = new Stage(`127.0.0.1:${port}`);
     await settled(() => sockets.length === 1 && stage.clock.pendingTimers === 1);
     await stage.clock.advanceMs(5_000);
-    await stage.until(() => stage.remote.trouble?.includes('HTTP/2') === true);
+    await stage.until(() => stage.remote.problem?.includes('HTTP/2') === true);
   });
 });
 
@@ -244,7 +244,7 @@ describe('an aggregator that cannot serve the question', () => {
     const aggregator = await FakeAggregator.start();
     aggregator.greet = () => aggregator.refuse({ code: status.UNAUTHENTICATED, details: 'no token' });
     const stage = new Stage(aggregator.address);
-    await stage.until(() => stage.remote.trouble?.includes('--token-file') === true);
+    await stage.until(() => stage.remote.problem?.includes('--token-file') === true);
     aggregator.greet = () => aggregator.say(agreed(32));
     await stage.clock.advanceMs(250);
     await stage.until(() => stage.size === 32);
@@ -261,7 +261,7 @@ describe('an aggregator that cannot serve the question', () => {
     const aggregator = await FakeAggregator.start();
     aggregator.greet = () => aggregator.say(agreed(size));
     const stage = new Stage(aggregator.address);
-    await stage.until(() => stage.remote.trouble?.includes(`tokens_per_block is ${size} `) === true);
+    await stage.until(() => stage.remote.problem?.includes(`tokens_per_block is ${size} `) === true);
     expect(stage.remote.agreements).toEqual([]);
   });
 
@@ -269,7 +269,7 @@ describe('an aggregator that cannot serve the question', () => {
     const aggregator = await FakeAggregator.start();
     aggregator.greet = () => aggregator.say({ ...agreed(1), contract: undefined });
     const stage = new Stage(aggregator.address);
-    await stage.until(() => stage.remote.trouble?.includes('tokens_per_block is missing') === true);
+    await stage.until(() => stage.remote.problem?.includes('tokens_per_block is missing') === true);
   });
 });
 
@@ -300,7 +300,7 @@ describe('a fleet of several models', () => {
     await stage.clock.advanceMs(250);
     await stage.until(() => stage.size === 64);
     expect(aggregator.asked).toEqual(['', 'llama']);
-    expect(stage.remote).toMatchObject({ trouble: undefined, refusal: undefined });
+    expect(stage.remote).toMatchObject({ problem: undefined, refusal: undefined });
     expect(stage.logger.lines).toMatchObject([
       { level: 'info', message: expect.stringContaining('"llama"') },
     ]);
@@ -314,7 +314,7 @@ describe('a fleet of several models', () => {
     aggregator.greet = () => aggregator.refuse(toStatus(unknown));
     const stage = new Stage(aggregator.address, 'mistral');
     await stage.until(() => stage.remote.agreements.length === 1);
-    expect(stage.remote.trouble).toBeUndefined();
+    expect(stage.remote.problem).toBeUndefined();
     expect(stage.remote.agreements[0]).toMatchObject({ group: 'mistral', gateOpen: false });
     expect(stage.remote.agreements[0]?.reasons[0]?.text).toContain('the fleet serves llama');
     aggregator.greet = () => aggregator.say(agreed(32, 'mistral'));

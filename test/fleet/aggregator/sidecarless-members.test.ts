@@ -76,7 +76,7 @@ describe('a member without a sidecar', () => {
 
   it('of which nothing is known is incomplete, for the reason that discovery gives', () => {
     const { reports, list } = members();
-    list({ target: 'a', discovered: { instanceId: '1', facts: [], warnings: [], trouble: 'no card' } });
+    list({ target: 'a', discovered: { instanceId: '1', facts: [], warnings: [], problem: 'no card' } });
     const [report] = reports;
     expect(report && readReport(report)).toMatchObject({ usable: false, reasons: ['no card'] });
   });

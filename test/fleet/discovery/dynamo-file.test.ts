@@ -212,7 +212,7 @@ describe("the workers in Dynamo's file discovery", () => {
     expect(run.lists).toEqual([[discovered(ONE)]]);
     expect(run.endpoints[0]?.[0]?.discovered).toMatchObject({
       facts: [],
-      trouble: expect.stringContaining('has no card_json: no model card'),
+      problem: expect.stringContaining('has no card_json: no model card'),
     });
   });
 
@@ -320,7 +320,7 @@ describe("the workers in Dynamo's file discovery", () => {
           expect(target).toMatch(/^[^/]+\/[^/]+\/[^/]+\/[0-9a-f]{1,16}$/);
           expect(target.length).toBeLessThanOrEqual(255);
           expect(hasUnprintable(target)).toBe(false);
-          expect(its?.trouble !== undefined || (its?.facts.length ?? 0) > 0).toBe(true);
+          expect(its?.problem !== undefined || (its?.facts.length ?? 0) > 0).toBe(true);
         }
         await run.stop();
       }),

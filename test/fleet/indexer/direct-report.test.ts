@@ -134,8 +134,8 @@ describe('the report of a worker without a sidecar', () => {
     const read = readReport(report({ model: undefined, observed: [observed(32)] }));
     expect(read).toMatchObject({ usable: false });
     expect('reasons' in read && read.reasons.join()).toContain('discovery does not list it');
-    const trouble = { instanceId: '1', facts: [], warnings: [], trouble: 'its card is broken' };
-    expect(readReport(report({ discovered: trouble }))).toMatchObject({
+    const problem = { instanceId: '1', facts: [], warnings: [], problem: 'its card is broken' };
+    expect(readReport(report({ discovered: problem }))).toMatchObject({
       usable: false,
       reasons: ['its card is broken'],
     });

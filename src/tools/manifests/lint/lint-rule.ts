@@ -1,4 +1,4 @@
-import { inPlainWords } from '../../../core/text/printable.js';
+import { inPlainText } from '../../../core/text/printable.js';
 import type { Finding, Fix, Place, Rule } from './finding.js';
 import type { Fleet } from './fleet.js';
 import type { Span } from './span.js';
@@ -54,7 +54,7 @@ const MAX_TEXT_LENGTH = 2_000;
 
 /** One line, whatever a manifest has in its names. */
 function printable(text: string): string {
-  const line = inPlainWords(text);
+  const line = inPlainText(text);
   return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH)}…`;
 }
 

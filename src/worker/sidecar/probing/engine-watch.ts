@@ -275,7 +275,7 @@ export class EngineWatch {
         observedAtMs: 0,
         sidecarVersion: '',
         engineState: this.#health.state,
-        engineTrouble: [],
+        engineProblem: [],
         facts: [...facts, ...this.#options.declaredFacts],
         warnings: [],
         topology: undefined,

@@ -109,7 +109,7 @@ export class ReportStore {
       observedAtMs: this.#clock.wallMs(),
       sidecarVersion: this.#options.sidecarVersion,
       engineState: this.#isDraining ? EngineState.DRAINING : view.state,
-      engineTrouble: view.problems,
+      engineProblem: view.problems,
       facts: [...view.facts, ...this.#extraFacts, ...(isDown(view) ? [] : this.#observedFacts)],
       warnings: view.warnings,
       topology: this.#topology,

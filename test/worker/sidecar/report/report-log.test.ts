@@ -22,7 +22,7 @@ function reportOf(view: EngineView): CapabilityReport {
     observedAtMs: 0,
     sidecarVersion: '',
     engineState: view.state,
-    engineTrouble: view.problems,
+    engineProblem: view.problems,
     facts: view.facts,
     warnings: view.warnings,
     topology: undefined,

@@ -2,15 +2,15 @@
 export type RoutingMode = 'closed' | 'exact' | 'mixed' | 'approximate' | 'load_only';
 
 /** How much a router knows of a member that is offered. */
-export type Standing = 'exact' | 'partial' | 'unknown';
+export type CacheKnowledge = 'exact' | 'partial' | 'unknown';
 
 /**
  * The offered members of a group by how much is known of their caches, kept up
  * to date member by member, so that the mode costs the same whatever the
  * fleet's size.
  */
-export class Standings<Member> {
-  readonly #byMember = new Map<Member, Standing>();
+export class CacheKnowledgeCounts<Member> {
+  readonly #byMember = new Map<Member, CacheKnowledge>();
   /** Those that keep the mode from `exact`, to be named. */
   readonly #inexact = new Set<Member>();
   #exact = 0;
@@ -35,19 +35,19 @@ export class Standings<Member> {
   }
 
   /** Counts a member as it now stands; undefined when it is not offered. */
-  set(member: Member, standing: Standing | undefined): void {
+  set(member: Member, knowledge: CacheKnowledge | undefined): void {
     const before = this.#byMember.get(member);
-    if (before === standing) return;
+    if (before === knowledge) return;
     this.#add(before, -1);
-    this.#add(standing, 1);
-    if (standing === undefined) this.#byMember.delete(member);
-    else this.#byMember.set(member, standing);
-    if (standing === undefined || standing === 'exact') this.#inexact.delete(member);
+    this.#add(knowledge, 1);
+    if (knowledge === undefined) this.#byMember.delete(member);
+    else this.#byMember.set(member, knowledge);
+    if (knowledge === undefined || knowledge === 'exact') this.#inexact.delete(member);
     else this.#inexact.add(member);
   }
 
-  #add(standing: Standing | undefined, count: number): void {
-    if (standing === 'exact') this.#exact += count;
-    else if (standing === 'partial') this.#partial += count;
+  #add(knowledge: CacheKnowledge | undefined, count: number): void {
+    if (knowledge === 'exact') this.#exact += count;
+    else if (knowledge === 'partial') this.#partial += count;
   }
 }

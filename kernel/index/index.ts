@@ -1,13 +1,6 @@
 // The prefix index: sequence hash -> the set of holders of that block, a table
 // a tier, in one memory. `layout.ts` says where everything lies.
-import {
-  AREA_DEPTHS,
-  AREA_HOLDERS,
-  AREA_INPUT,
-  AREA_LIST,
-  INPUT_HASHES,
-  OWN_AREA,
-} from './layout';
+import { AREA_DEPTHS, AREA_HOLDERS, AREA_INPUT, AREA_LIST, INPUT_HASHES, OWN_AREA } from './layout';
 import { entriesOf } from './table';
 
 export {

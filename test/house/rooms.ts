@@ -58,7 +58,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     isPure: true,
     allowedBuiltins: ['node:crypto#createHash'],
   },
-  'core/agreement': { mayImport: ['core/contract'], isPure: true },
+  'core/agreement': { mayImport: ['core/contract', 'core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
   'core/relay': { mayImport: ['core/blocks', 'core/contract'], isPure: true },
 

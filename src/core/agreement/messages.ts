@@ -6,15 +6,13 @@ import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
 import { isTokenField, probeOf } from '../contract/token-answers.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';
 import { decides } from './judgement.js';
 import { isMereDeclaration, isObserved } from './observed.js';
 import type { Group, Member, Phase } from './state.js';
 import { answerMessage, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
-/** Names in one sentence before the rest is counted. */
-const MAX_NAMES = 10;
-
-/** Longest part that one member has in a sentence about several: its name and what is wrong with it. */
+/** Longest part that one of several has in a sentence. */
 const MAX_PART_CHARS = 300;
 
 /** Longest reason: ten members with a part each, or the values of a conflict and what to change. */
@@ -29,42 +27,6 @@ export const MAX_MEMBER_CHARS = 1_024;
 
 /** Values that one conflict lists before the rest is counted: each worker may have one of its own. */
 const MAX_VALUE_GROUPS = 10;
-
-/** A text cut to at most `maxChars` UTF-16 units; what was cut shows as `…`. */
-export function clip(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
-}
-
-/** Reasons in one text of a bounded length; those that have no room are counted. */
-export function joinSome(reasons: readonly string[], maxChars: number = MAX_MEMBER_CHARS): string {
-  const shown: string[] = [];
-  let chars = 0;
-  for (const reason of reasons) {
-    const part = clip(reason, MAX_PART_CHARS);
-    if (chars + part.length > maxChars - MAX_PART_CHARS && shown.length > 0) break;
-    shown.push(part);
-    chars += part.length + 2;
-  }
-  const rest = reasons.length - shown.length;
-  const [only] = reasons;
-  // One reason alone may be longer than one of several.
-  if (reasons.length === 1 && only !== undefined) return clip(only, maxChars);
-  return `${shown.join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-}
-
-/** `a, b and 3 more`. */
-export function nameSome(names: readonly string[]): string {
-  const shown = names
-    .slice(0, MAX_NAMES)
-    .map((name) => clip(name, MAX_PART_CHARS))
-    .join(', ');
-  return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
-}
-
-/** `1 worker`, `2 workers`. */
-export function countWorkers(count: number): string {
-  return count === 1 ? '1 worker' : `${count} workers`;
-}
 
 /** What a value is called in a sentence. */
 function fieldText(field: ContractField): string {
@@ -226,7 +188,7 @@ export function conflictMessage(group: Group, field: ContractField): string {
     ...valueGroups
       .slice(0, MAX_VALUE_GROUPS)
       .map((valueGroup) => clip(valueGroupLine(valueGroup, field, valueGroups[0]), valueGroupChars)),
-    ...(rest > 0 ? [`  and ${rest} more values`] : []),
+    ...(rest > 0 ? [` ${andMore(rest, 'values')}`] : []),
     clip(adviceFor(field, valueGroups), MAX_ADVICE_CHARS),
   ].join('\n');
 }
@@ -253,7 +215,7 @@ function declarationSetting(kind: EngineKind, tokensPerBlock: string | number): 
 /** V5: every worker that contradicts itself, when the frontend goes by declarations. */
 export function contradictionsMessage(members: readonly Member[], groupName: string): string {
   const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionMessage(member)}`);
-  if (members.length > MAX_NAMES) lines.push(`  and ${members.length - MAX_NAMES} more`);
+  if (members.length > MAX_NAMES) lines.push(` ${andMore(members.length - MAX_NAMES)}`);
   return [
     `Workers of "${groupName}" declare another KV block size than their engines cut, and this frontend goes by what they declare; the gate stays shut.`,
     ...lines,

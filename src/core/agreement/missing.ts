@@ -1,6 +1,6 @@
+import { countOf, nameSome } from '../text/lists.js';
 import type { AgreementEffect } from './events.js';
 import { drains } from './judgement.js';
-import { countWorkers, nameSome } from './messages.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
 
@@ -62,7 +62,7 @@ export function goOnMessage(state: AgreementState, group: Group): string {
       const voters = deciding + silentVoters(state, group);
       return isQuorum(state, group)
         ? `it opens without them when no other has reported for ${seconds} s`
-        : `to open without them, at least half of ${countWorkers(voters)} must have reported, and ${deciding} ${deciding === 1 ? 'has' : 'have'}`;
+        : `to open without them, at least half of ${countOf(voters, 'worker')} must have reported, and ${deciding} ${deciding === 1 ? 'has' : 'have'}`;
     }
   }
 }
@@ -95,7 +95,7 @@ export function warnOfMissing(state: AgreementState, nowMs: number, effects: Agr
     code: 'waiting_for_workers',
     group: '',
     message:
-      `Still waiting for ${missing.length} of ${countWorkers(state.members.size)}: ${nameSome(named)}. ` +
+      `Still waiting for ${missing.length} of ${countOf(state.members.size, 'worker')}: ${nameSome(named)}. ` +
       FLAG_WORDS[state.options.onMissing],
   });
 }
@@ -142,5 +142,5 @@ export function forgetReported(state: AgreementState, group: Group, effects: Agr
 export function partialMessage(group: Group): string {
   const missing = [...group.awaited].sort((a, b) => (a.target < b.target ? -1 : 1));
   const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
-  return `"${group.name}" is open without ${countWorkers(missing.length)} that had not reported: ${named}`;
+  return `"${group.name}" is open without ${countOf(missing.length, 'worker')} that had not reported: ${named}`;
 }

@@ -1,9 +1,10 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
+import { countOf } from '../text/lists.js';
 import type { AgreementEffect } from './events.js';
 import { countDissent, judgeMember } from './judge-member.js';
 import { comparedFields, conforms, contradictingMembers } from './judgement.js';
-import { conflictMessage, contradictionsMessage, countWorkers } from './messages.js';
+import { conflictMessage, contradictionsMessage } from './messages.js';
 import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
 import { countCacheKnowledge, updateMode } from './routing.js';
@@ -284,7 +285,7 @@ function changeEpoch(
 ): void {
   const fields = comparedFields(state.options);
   const field = firstDifference(old, other.values, fields) ?? 'tokens_per_block';
-  const counts = `${other.count} of ${countWorkers(group.tallies.deciding)}`;
+  const counts = `${other.count} of ${countOf(group.tallies.deciding, 'worker')}`;
   const change = `${field} of "${group.name}" changed from ${old[field]} to ${other.values[field]} (${counts})`;
   if (state.options.onChange === 'refuse') {
     const message = `The ${change}, and --on-change=refuse forbids it.`;

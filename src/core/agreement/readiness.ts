@@ -1,4 +1,4 @@
-import { clip } from './messages.js';
+import { clip } from '../text/lists.js';
 import type { FleetView } from './snapshot.js';
 
 /** One line of a verbose probe. */

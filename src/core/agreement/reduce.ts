@@ -1,6 +1,7 @@
 import { EvidenceSource } from '../contract/enums.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { clip, joinSome } from '../text/lists.js';
 import { earliestDeadlineMs } from './deadlines.js';
 import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
 import { judgeMember } from './judge-member.js';
@@ -15,7 +16,7 @@ import {
   retryTurnedAway,
   uncount,
 } from './members.js';
-import { clip, joinSome, MAX_MEMBER_CHARS } from './messages.js';
+import { MAX_MEMBER_CHARS } from './messages.js';
 import { warnOfMissing } from './missing.js';
 import { withSeenWidth } from './observed.js';
 import { endEpoch, evaluate, followLateFields, judgeMembers } from './phase.js';
@@ -187,7 +188,7 @@ function report(
     if (told.usable) takeInstance(member, told, effects);
     member.told = told;
     member.report = withSeenWidth(told, member.seen);
-    member.problem = told.usable ? '' : joinSome(told.reasons);
+    member.problem = told.usable ? '' : joinSome(told.reasons, MAX_MEMBER_CHARS);
     assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
     if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
@@ -227,7 +228,7 @@ function refuse(
 ): void {
   const member = state.members.get(target);
   if (member === undefined) return;
-  const problem = `its report is refused: ${joinSome(problems)}`;
+  const problem = `its report is refused: ${joinSome(problems, MAX_MEMBER_CHARS)}`;
   if (member.problem === problem) return;
   change(state, member, () => {
     forget(member, effects);
@@ -341,7 +342,8 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
   state.lost.delete(member);
   member.lostSinceMs = undefined;
   member.expired = false;
-  member.problem = member.report?.usable === true ? '' : joinSome(member.report?.reasons ?? []);
+  member.problem =
+    member.report?.usable === true ? '' : joinSome(member.report?.reasons ?? [], MAX_MEMBER_CHARS);
   effects.push({
     type: 'log',
     level: 'info',

@@ -1,4 +1,5 @@
 import { worseCacheView } from '../contract/cache-view.js';
+import { andMore } from '../text/lists.js';
 import type { CacheKnowledge, RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage, ownerOfEvents } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
@@ -124,7 +125,7 @@ function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Memb
     (member) => `${member.target} (${whyInexact(state, member)})`,
   );
   const rest = group.cacheKnowledge.inexact.size - named.length;
-  return `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return `${named.join(', ')}${andMore(rest)}`;
 }
 
 /** Members that a reason names. */

@@ -4,20 +4,18 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
+import { clip, countOf, nameSome } from '../text/lists.js';
 import type { RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { MemberOffer } from './judgement.js';
 import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
 import {
-  clip,
   conflictMessage,
   contradictionMessage,
   contradictionsMessage,
-  countWorkers,
   dissentMessage,
   MAX_MEMBER_CHARS,
   MAX_REASON_CHARS,
-  nameSome,
 } from './messages.js';
 import { goOnMessage, missingFrom, partialMessage, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
@@ -138,14 +136,14 @@ function whyNoGroup(state: AgreementState): Reason[] {
 function expectationText({ expected }: AgreementState): string {
   if (expected === undefined) return 'how many are expected is not known yet';
   const { count, origin } = expected;
-  return `${countWorkers(count)} ${count === 1 ? 'is' : 'are'} expected (${origin})`;
+  return `${countOf(count, 'worker')} ${count === 1 ? 'is' : 'are'} expected (${origin})`;
 }
 
 function waitingFor(missing: readonly Member[], total: number): Reason {
   const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
   return {
     code: 'waiting_for_workers',
-    text: `waiting for ${missing.length} of ${countWorkers(total)}: ${named}`,
+    text: `waiting for ${missing.length} of ${countOf(total, 'worker')}: ${named}`,
   };
 }
 
@@ -194,7 +192,7 @@ function whyNot(
     const who =
       members.length === 0
         ? 'the group has no members'
-        : `none of ${countWorkers(members.length)} can be offered: ${named}`;
+        : `none of ${countOf(members.length, 'worker')} can be offered: ${named}`;
     return [{ code: 'no_worker_offered', text: who }];
   }
   const reasons: Reason[] = [];
@@ -216,7 +214,7 @@ function whyNot(
   if (reported < asked) {
     const asks =
       state.options.minWorkers === 'auto' ? expectationText(state) : `--min-workers asks for ${asked}`;
-    reasons.push({ code: 'below_min_workers', text: `${countWorkers(reported)} reported, ${asks}` });
+    reasons.push({ code: 'below_min_workers', text: `${countOf(reported, 'worker')} reported, ${asks}` });
   }
   // G6: whatever else holds a gate shut is the settle time, or its tick that is due now.
   if (reasons.length === 0) {

@@ -1,5 +1,6 @@
 import type { Conflict, KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { nameSome } from '../text/lists.js';
 import type { FactEvidence } from './facts.js';
 
 /** The field under which a report says that event sources differ; unlike other conflicts, what was configured is read. */
@@ -71,7 +72,9 @@ function placeOf({ endpoint, topic }: KvEventSource): string {
 }
 
 function nameEndpoints(sources: readonly KvEventSource[]): string {
-  const named = sources.slice(0, MAX_NAMED).map(({ endpoint }) => endpoint);
-  const rest = sources.length - named.length;
-  return sources.length === 0 ? 'nowhere' : `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  if (sources.length === 0) return 'nowhere';
+  return nameSome(
+    sources.map(({ endpoint }) => endpoint),
+    MAX_NAMED,
+  );
 }

@@ -1,6 +1,6 @@
-import { clip } from '../../core/agreement/messages.js';
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
 import { sourceText } from '../../core/agreement/snapshot.js';
+import { clip } from '../../core/text/lists.js';
 import type { ApiRoute } from '../../edge/http/api.js';
 import { ApiError } from '../../edge/http/api.js';
 import type { StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';

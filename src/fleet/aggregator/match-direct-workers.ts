@@ -1,3 +1,4 @@
+import { nameSome } from '../../core/text/lists.js';
 import type { Endpoint } from '../discovery/source.js';
 
 /** Discovery's list, shared out. */
@@ -50,7 +51,9 @@ export function matchDirectWorkers(
 }
 
 function ambiguous(name: string, candidates: readonly Endpoint[]): string {
-  const named = candidates.slice(0, MAX_NAMED).map(({ target }) => target);
-  const more = candidates.length > MAX_NAMED ? ` and ${candidates.length - MAX_NAMED} more` : '';
-  return `${name} is the name of ${candidates.length} workers (${named.join(', ')}${more}); name the one that is meant as it stands here`;
+  const named = nameSome(
+    candidates.map(({ target }) => target),
+    MAX_NAMED,
+  );
+  return `${name} is the name of ${candidates.length} workers (${named}); name the one that is meant as it stands here`;
 }

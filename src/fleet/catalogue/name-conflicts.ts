@@ -1,4 +1,4 @@
-import { nameSome } from '../../core/agreement/messages.js';
+import { nameSome } from '../../core/text/lists.js';
 
 /** One group's claim to a name. */
 export interface NameClaim {

@@ -1,3 +1,4 @@
+import { nameSome } from '../../core/text/lists.js';
 import { onOneLine } from '../../core/text/printable.js';
 import type { KubernetesApi } from '../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../edge/kubernetes/kubernetes-error.js';
@@ -420,9 +421,7 @@ function engineReplicas(graph: unknown): number | undefined {
 
 function originOf(named: readonly string[], untold: number): string {
   if (named.length === 0) return 'as many as are listed';
-  const shown = named.slice(0, MAX_NAMED).join(', ');
-  const more = named.length > MAX_NAMED ? ` and ${named.length - MAX_NAMED} more` : '';
-  return `${shown}${more}${untold > 0 ? ', the others as listed' : ''}`;
+  return `${nameSome(named, MAX_NAMED)}${untold > 0 ? ', the others as listed' : ''}`;
 }
 
 /** Whether an error says nothing of what was asked for. */

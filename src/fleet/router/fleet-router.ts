@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import { nameSome } from '../../core/text/lists.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Random, seededRandom } from '../../edge/platform/random.js';
@@ -341,8 +342,7 @@ export class FleetRouter implements Routing {
       );
       if (news.length === 0) continue;
       for (const target of news) told.add(target);
-      const more = news.length - MAX_NAMED;
-      const named = news.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+      const named = nameSome(news, MAX_NAMED);
       this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
     }
     this.#loggedLeftOut.set(group, told);

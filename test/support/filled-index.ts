@@ -3,8 +3,9 @@ import type { Matches } from '../../src/core/blocks/prefix-index.js';
 import type { Tier } from '../../src/core/blocks/tier.js';
 import type { CacheView } from '../../src/core/contract/cache-view.js';
 import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/asked-index.js';
-import { FleetIndex, type RankHolding, type RankMatch } from '../../src/fleet/indexer/fleet-index.js';
+import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
+import type { RankHolding, RankMatch } from '../../src/fleet/indexer/rank-match.js';
 
 /** An index that a test fills, without workers that report what they hold. */
 export class FilledIndex implements AskedIndex {

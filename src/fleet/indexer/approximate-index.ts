@@ -6,8 +6,8 @@ import type { CacheView } from '../../core/contract/cache-view.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';
-import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './fleet-index.js';
 import type { GroupIndex } from './group-index.js';
+import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
 import type { QueuedTask, WorkQueue } from './work-queue.js';
 import type { FollowerStateName } from './worker-follower.js';
 

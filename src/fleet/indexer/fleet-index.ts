@@ -1,20 +1,14 @@
 import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
-import {
-  CACHE_VIEWS,
-  type CacheView,
-  NOTHING_PUBLISHED,
-  worseCacheView,
-} from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../core/relay/relay.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
-import { cacheViewOf, groupFlaw, holdersOf, type Rank, type ReasonedCacheView } from './known-rank.js';
+import { groupFlaw, holdersOf, type Rank, type ReasonedCacheView } from './known-rank.js';
+import { cacheViewOfWorker, cacheViewOfWorkerRank, type KnownWorker } from './known-worker.js';
+import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
 import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
-
-/** Data-parallel ranks that one worker may have: four times the largest deployment that is known. */
-export const MAX_RANKS = 1_024;
 
 /**
  * Blocks that one worker may hold, over all its ranks and tiers: 16 million
@@ -42,48 +36,13 @@ export interface FleetIndexModules {
   onSweepDue(): void;
 }
 
-/** Leading blocks of a prompt that one rank of one worker holds. */
-export interface RankMatch {
-  readonly target: string;
-  readonly rank: number;
-  /** By tier, in the order of `TIERS`; each counts those above it as well. */
-  readonly blocks: readonly number[];
-}
-
-/** One rank of one worker, and what it holds in one KV cache group. */
-export interface RankHolding {
-  readonly holder: number;
-  readonly target: string;
-  readonly rank: number;
-  /** `CacheGroup.index`; absent for the main group, by whose blocks prompts are found. */
-  readonly cacheGroup?: number;
-  /** By tier, in the order of `TIERS`. */
-  readonly blocks: readonly number[];
-}
-
-interface Worker {
-  readonly target: string;
-  /** Changes when the feed learns another name for the same engine start. */
-  instanceId: string;
-  readonly streamId: string;
-  /** Why its stream began anew, in the feed's words; may be empty. */
-  readonly startReason: string;
-  /** The last change that was applied; undefined while the snapshot is under way. */
-  sequence: number | undefined;
-  readonly ranks: Map<number, Rank>;
-  /** Blocks held, all ranks and tiers. */
-  blocks: number;
-  /** Why some of what it told was not applied; empty when all was. */
-  refusal: string;
-}
-
 /** Pieces of the index's table that one slice of a sweep looks at, of up to 1,280 entries each. */
 const SWEEP_SEGMENTS = 8;
 
 /**
- * Which blocks each worker of one group holds, in one epoch (G2): what the
- * feeds of its workers tell, applied to one prefix index. It knows a holder for
- * each rank of each worker.
+ * Which blocks each worker of one group holds, in one epoch (G2): the messages of
+ * its workers' relays, applied to one prefix index. Each rank of each worker is a
+ * holder of it.
  */
 export class FleetIndex {
   readonly tokensPerBlock: number;
@@ -91,7 +50,7 @@ export class FleetIndex {
   readonly #modules: FleetIndexModules;
   readonly #index: PrefixIndex;
   readonly #hybrids: HybridRanks;
-  readonly #workers = new Map<string, Worker>();
+  readonly #workers = new Map<string, KnownWorker>();
   /** What reports say of hits, by target. */
   readonly #reported = new Map<string, ReportedHits>();
   /** Workers of whose events only the width counts. */
@@ -158,33 +117,18 @@ export class FleetIndex {
 
   /** How much is known of what a worker holds, as long as its stream stands. */
   cacheViewOf(target: string): ReasonedCacheView {
-    const worker = this.#workers.get(target);
-    if (worker === undefined) return { picture: 'none', reason: 'it has not told yet what it holds' };
-    if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
-    const ranks = [...worker.ranks.values()];
-    if (ranks.length === 0) {
-      const { startReason } = worker;
-      return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
-    }
-    const worst = this.#worstOf(ranks);
-    if (worker.refusal === '' || worseCacheView(worst.picture, 'partial') !== 'partial') return worst;
-    return { picture: 'partial', reason: worker.refusal };
+    return cacheViewOfWorker(this.#workers.get(target));
   }
 
-  /** The picture of one rank. */
+  /** The cache view of one rank. */
   cacheViewOfRank(target: string, rank: number): CacheView {
-    const worker = this.#workers.get(target);
-    if (worker === undefined) return 'none';
-    if (worker.sequence === undefined) return 'partial';
-    const known = worker.ranks.get(rank);
-    const told = known === undefined ? 'none' : cacheViewOf(known).picture;
-    return worker.refusal === '' ? told : worseCacheView(told, 'partial');
+    return cacheViewOfWorkerRank(this.#workers.get(target), rank);
   }
 
   /**
-   * Applies what a worker's feed tells. Comes back with what is wrong when the
-   * message does not fit to what came before: nothing of it was applied then,
-   * and the feed has to begin anew.
+   * Applies a message of a worker's relay. Returns what is wrong when the message does
+   * not fit to what came before: nothing of it was applied then, and the relay has
+   * to begin again.
    */
   apply(target: string, message: RelayMessage): string | undefined {
     if (message.type === 'start') return this.#start(target, message);
@@ -310,8 +254,8 @@ export class FleetIndex {
         return 'it resumes a stream that was not asked for';
       held.instanceId = message.instanceId;
     } else this.forget(target);
-    const worker: Worker = message.resumed
-      ? (held as Worker)
+    const worker: KnownWorker = message.resumed
+      ? (held as KnownWorker)
       : {
           target,
           instanceId: message.instanceId,
@@ -327,7 +271,7 @@ export class FleetIndex {
     return undefined;
   }
 
-  #change(worker: Worker, message: RelayMessage & { type: 'changes' }): string | undefined {
+  #change(worker: KnownWorker, message: RelayMessage & { type: 'changes' }): string | undefined {
     if (worker.sequence === undefined) return 'changes came before the end of the snapshot';
     // Told again: it is applied already, and blocks may have gone since.
     if (message.sequence <= worker.sequence) return undefined;
@@ -340,13 +284,13 @@ export class FleetIndex {
     return problem;
   }
 
-  #changeRank(worker: Worker, number: number, apply: (rank: Rank) => void): string | undefined {
+  #changeRank(worker: KnownWorker, number: number, apply: (rank: Rank) => void): string | undefined {
     if (!worker.ranks.has(number) && worker.ranks.size >= MAX_RANKS) return tooManyRanks(MAX_RANKS + 1);
     apply(this.#rankOf(worker, number));
     return undefined;
   }
 
-  #setStatus(worker: Worker, rank: Rank, status: RankStatus): void {
+  #setStatus(worker: KnownWorker, rank: Rank, status: RankStatus): void {
     // What it holds has other names from now on; all of it comes again.
     if (isOtherMain(rank.status?.cacheGroups, status.cacheGroups)) this.#drop(worker, rank);
     rank.status = status;
@@ -354,7 +298,7 @@ export class FleetIndex {
   }
 
   /** Takes what is known of the rank's groups now. */
-  #setRules(worker: Worker, rank: Rank): void {
+  #setRules(worker: KnownWorker, rank: Rank): void {
     rank.rules = rankRules(rank.status?.cacheGroups, this.#reported.get(worker.target), this.tokensPerBlock);
     this.#setHybrid(rank);
   }
@@ -371,7 +315,7 @@ export class FleetIndex {
     }
   }
 
-  #changeBlocks(worker: Worker, rank: Rank, change: BlockChange): void {
+  #changeBlocks(worker: KnownWorker, rank: Rank, change: BlockChange): void {
     switch (change.type) {
       case 'stored':
         this.#store(worker, rank, 'stored', change);
@@ -388,7 +332,7 @@ export class FleetIndex {
   }
 
   #store(
-    worker: Worker,
+    worker: KnownWorker,
     rank: Rank,
     type: EventType,
     stored: Omit<BlockChange & { type: 'stored' }, 'type'>,
@@ -437,7 +381,7 @@ export class FleetIndex {
     }
   }
 
-  #remove(worker: Worker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
+  #remove(worker: KnownWorker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
     const { tally } = this.#modules;
     const { tier, sequenceHashes, group } = removed;
     const holder = this.#holderOf(rank, group);
@@ -462,7 +406,7 @@ export class FleetIndex {
     }
   }
 
-  #refuse(worker: Worker, words: string): void {
+  #refuse(worker: KnownWorker, words: string): void {
     if (worker.refusal === words) return;
     worker.refusal = words;
     this.#modules.onRefused(worker.target);
@@ -472,7 +416,7 @@ export class FleetIndex {
     return group === undefined ? rank.holder : rank.groupHolders.get(group);
   }
 
-  #addHolder(worker: Worker, rank: Rank, group: number | undefined): number {
+  #addHolder(worker: KnownWorker, rank: Rank, group: number | undefined): number {
     const holder = this.#index.addHolder();
     if (group === undefined) {
       rank.holder = holder;
@@ -486,14 +430,14 @@ export class FleetIndex {
     return holder;
   }
 
-  #count(worker: Worker, tier: Tier, added: number): void {
+  #count(worker: KnownWorker, tier: Tier, added: number): void {
     const at = TIERS.indexOf(tier);
     worker.blocks += added;
     this.#pairs[at] = (this.#pairs[at] ?? 0) + added;
   }
 
   /** After a store that was cut short the index itself knows best. */
-  #recount(worker: Worker): void {
+  #recount(worker: KnownWorker): void {
     worker.blocks = 0;
     for (const rank of worker.ranks.values()) {
       for (const holder of holdersOf(rank)) {
@@ -506,7 +450,7 @@ export class FleetIndex {
     }
   }
 
-  #rankOf(worker: Worker, number: number): Rank {
+  #rankOf(worker: KnownWorker, number: number): Rank {
     let rank = worker.ranks.get(number);
     if (rank === undefined) {
       rank = {
@@ -523,7 +467,7 @@ export class FleetIndex {
   }
 
   /** All that a rank holds is gone at once; its memory comes back with `sweep`. */
-  #drop(worker: Worker, rank: Rank): void {
+  #drop(worker: KnownWorker, rank: Rank): void {
     const holders = holdersOf(rank);
     if (holders.length === 0) return;
     if (rank.holder !== undefined) this.#hybrids.delete(rank.holder);
@@ -538,35 +482,8 @@ export class FleetIndex {
     this.#holdersVersion += 1;
     this.#modules.onSweepDue();
   }
-
-  #worstOf(ranks: readonly Rank[]): ReasonedCacheView {
-    let worst: ReasonedCacheView = { picture: 'exact', reason: '' };
-    for (const rank of ranks) {
-      const { picture, reason } = cacheViewOf(rank);
-      const rankOf = CACHE_VIEWS.indexOf(picture) - CACHE_VIEWS.indexOf(worst.picture);
-      // Of two that are alike, the one with a fault is named, and not the one that is idle.
-      if (rankOf < 0 || (rankOf === 0 && !worst.reason.includes(NOTHING_PUBLISHED))) continue;
-      worst = { picture, reason: ranks.length === 1 ? reason : `rank ${rank.rank}: ${reason}` };
-    }
-    return worst;
-  }
 }
-
-/** Why nothing is known of a worker whose feed gives no reason itself. */
-const NO_RANKS = 'it names no rank whose KV events are read';
 
 function tooManyRanks(count: number): string {
   return `it has ${count} ranks or more, at most ${MAX_RANKS} are taken`;
-}
-
-/** The longest match first, all tiers together, then the nearest; then by name, so that answers do not jump. */
-export function byLength(a: RankMatch, b: RankMatch): number {
-  const all = TIERS.length - 1;
-  const longer = (b.blocks[all] ?? 0) - (a.blocks[all] ?? 0);
-  if (longer !== 0) return longer;
-  for (const [tier, blocks] of a.blocks.entries()) {
-    const nearer = (b.blocks[tier] ?? 0) - blocks;
-    if (nearer !== 0) return nearer;
-  }
-  return a.target === b.target ? a.rank - b.rank : a.target < b.target ? -1 : 1;
 }

@@ -14,7 +14,7 @@ import {
   type Picture as WirePicture,
   type Tier as WireTier,
 } from '../../gen/kvaccord/v1/kv_events.js';
-import { MAX_RANKS } from './fleet-index.js';
+import { MAX_RANKS } from './rank-match.js';
 import { MAX_CACHE_GROUPS } from './rank-rules.js';
 import { RelayError } from './relay-source.js';
 
@@ -35,7 +35,7 @@ const MAX_REASON_CHARS = 512;
 
 /**
  * Reads one message of a sidecar; undefined for one that says only that the
- * stream lives. Throws a `FeedError` for what no sidecar says.
+ * stream lives. Throws a `RelayError` for what no sidecar says.
  */
 export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
   const { payload } = decode(bytes);

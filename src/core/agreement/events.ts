@@ -42,7 +42,7 @@ export type AgreementEvent =
   | { readonly type: 'broken'; readonly target: string; readonly reason: string }
   /**
    * The index says how much it knows of what a member holds; it counts for
-   * `instanceId` in the running epoch alone, and is to be said anew after
+   * `instanceId` in the running epoch alone, and is to be said again after
    * `epoch_started`.
    */
   | {
@@ -67,7 +67,7 @@ export type AgreementEvent =
     }
   /**
    * V3: store events of another width than the epoch's came and were not
-   * applied. Told at once for the first of an instance, then in sums.
+   * applied. Reported immediately for the first of an instance, then in sums.
    */
   | {
       readonly type: 'mismatched_events';

@@ -12,7 +12,7 @@ import type { AgreementState, Group, Member } from './state.js';
 
 /**
  * How engines hash their own blocks. An index that hashes the tokens of events
- * anew does not care; a frontend that compares the hashes of engines does.
+ * itself does not care; a frontend that compares the hashes of engines does.
  */
 const ENGINE_HASH_FIELDS: readonly ContractField[] = ['hash_algorithm', 'hash_seed'];
 

@@ -135,7 +135,7 @@ function adviceFor(field: ContractField, valueGroups: readonly ValueGroup[]): st
       ];
     });
   const because = target === largest.value ? '' : ` (${refusalsOf(changing, largest.value)})`;
-  return `To mend it, ${steps.join('; ')}${because}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+  return `To fix it, ${steps.join('; ')}${because}. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
 }
 
 /** The size that no engine among the members refuses: one that a value group has, that of the largest first. */
@@ -222,7 +222,7 @@ export function contradictionsMessage(members: readonly Member[], groupName: str
   ].join('\n');
 }
 
-/** The epoch that a member is held against. */
+/** The epoch that a member is checked against. */
 type Agreed = Phase & { readonly state: 'agreed' };
 
 /**
@@ -271,7 +271,7 @@ export function dissentMessage(
       ? 'It is offered without cache knowledge.'
       : 'It is quarantined: it gets no requests.';
     const shown = `its KV events show ${field} ${report.values[field]}, those of most workers ${most}`;
-    return `Worker ${target} runs another model or configuration than the others: ${shown}. ${consequence} To mend it, run it with the same model and settings, or give it a served model name of its own.`;
+    return `Worker ${target} runs another model or configuration than the others: ${shown}. ${consequence} To fix it, run it with the same model and settings, or give it a served model name of its own.`;
   }
   const agreed = values[field] ?? '?';
   const fate = loadOnly
@@ -279,7 +279,7 @@ export function dissentMessage(
     : 'It is quarantined: it gets no requests, and its KV events are not applied.';
   const theirs = report.values[field];
   const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
-  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate} To mend it, ${cureFor(member, report, field, agreed)}.`;
+  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate} To fix it, ${cureFor(member, report, field, agreed)}.`;
 }
 
 /** What would make a worker that differs fit. */
@@ -299,7 +299,7 @@ function cureFor(
   return restartMessage(member, agreed);
 }
 
-/** How a member comes to the agreed size, or all of the group to one that its engine can take. */
+/** How a member gets the agreed size, or all of the group to one that its engine can take. */
 function restartMessage(member: Member, agreed: string | number): string {
   const size = Number(agreed);
   if (ruleOfMember(member).takes(size) !== 'no') return `restart it with ${settingText(member.report, size)}`;

@@ -1,4 +1,4 @@
-/** How a fleet comes to agree; names and defaults as in `cli.md`. */
+/** How a fleet agrees; names and defaults as in `cli.md`. */
 export interface AgreementOptions {
   /**
    * A1: no group is agreed with fewer reports. An integer of at least 1;

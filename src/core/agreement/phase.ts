@@ -252,7 +252,7 @@ function watchForChange(
   if (phase.state !== 'agreed' || phase.isOverride) return;
   if (group.contradicting * 2 > group.tallies.deciding) {
     if (!hasLasted(state, group, CONTRADICTION, nowMs)) return;
-    // V5: no other value would help. What there is to mend is said as it is before agreement.
+    // V5: no other value would help. What there is to fix is said as it is before agreement.
     endEpoch(state, group, effects);
     return;
   }

@@ -24,7 +24,7 @@ import { countCacheKnowledge, updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 
 /**
- * The agreement: what a fleet comes to when `event` happens at `nowMs`
+ * The agreement: what a fleet agrees on when `event` happens at `nowMs`
  * (monotonic milliseconds). Deterministic, with no clock and no I/O of its
  * own. The state belongs to the caller and is changed in place, because a copy
  * of ten thousand members for each event would cost more than the agreement.

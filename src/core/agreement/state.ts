@@ -112,7 +112,7 @@ export interface Group {
   emptySinceMs: number | undefined;
 }
 
-/** A whole fleet. Owned by whoever calls the reducer, changed by the reducer alone. */
+/** A whole fleet. Owned by the caller of the reducer, changed by the reducer alone. */
 export interface AgreementState {
   readonly options: AgreementOptions;
   readonly members: Map<string, Member>;

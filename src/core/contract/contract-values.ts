@@ -12,7 +12,7 @@ import { hashUnitName } from './names.js';
 import { isTokenField, tokenValuesOf } from './token-answers.js';
 
 /**
- * What a router must share with a worker so that both cut a token sequence
+ * What a router must share with a worker so that both divide a token sequence
  * into the same blocks, in the fixed order of the canonical form.
  */
 export const CONTRACT_FIELDS = [

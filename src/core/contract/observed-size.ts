@@ -6,7 +6,7 @@ import { type Fact, type FactEvidence, fieldFact } from './facts.js';
 export interface ObservedSize {
   /** The event's own `block_size`. */
   readonly tokensPerBlock: number;
-  /** What one unit of it is: EAGLE's engines cut pairs of tokens. */
+  /** What one unit of it is: EAGLE's engines hash pairs of tokens. */
   readonly unit: 'token' | 'bigram';
   readonly rank: number;
   /** Where it was heard: `KV events of tcp://127.0.0.1:5557`. */
@@ -21,7 +21,7 @@ export interface ObservedSize {
 
 /**
  * What the events of an engine prove: V1 compares the width, and only an event
- * shows whether an engine cuts tokens or pairs of them.
+ * shows whether an engine hashes tokens or pairs of them.
  */
 export function observedFacts(observed: Iterable<ObservedSize>): readonly Fact[] {
   return [...observed].flatMap(({ tokensPerBlock, unit, origin, raw, observedAtMs, groups }) => {

@@ -64,7 +64,7 @@ function isScalar(value: unknown): boolean {
 
 /**
  * The nearer to the running engine, the higher. By which address others reach
- * it an engine cannot know: whoever declares one knows it better than all.
+ * it an engine cannot know: anyone who declares one knows it better than all.
  */
 function rankOf({ field, evidence }: FieldFact): number {
   const isAdvertised = field === 'engine.serving_addresses' && evidence.source === EvidenceSource.DECLARED;
@@ -98,7 +98,7 @@ function allAddresses(facts: readonly Fact[]): ServingAddress[] {
   return [...all.values()];
 }
 
-/** V4: an engine that cuts other blocks than somebody says is a fault of its own, and told where it is mended. */
+/** V4: an engine whose block size is not what a declaration says is a fault of its own, reported where it is fixed. */
 function contradictedByEvents(winner: BlockSizeFact, overruled: readonly BlockSizeFact[]): Set<string> {
   if (winner.evidence.source !== EvidenceSource.OBSERVED_EVENT) return new Set();
   const { size, evidence: shown } = winner;
@@ -165,7 +165,7 @@ function eventSourceProblem(
   return undefined;
 }
 
-/** What a field comes to of which `best` is the best source: lists that several sources know parts of add up. */
+/** The value of a field of which `best` is the best source: lists that several sources know parts of add up. */
 function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
   if (best.field === 'engine.serving_addresses') return allAddresses(facts);
   if (best.field === 'kv_event_sources') return allEventSources(facts, best);

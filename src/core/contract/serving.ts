@@ -13,7 +13,7 @@ import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
  */
 export type ServingRole = 'aggregated' | 'prefill' | 'decode' | 'other';
 
-/** What whoever sends requests has to know of a worker. */
+/** What a sender of requests has to know of a worker. */
 export interface Serving {
   /**
    * Base URLs of its OpenAI server, the best first: as others reach it where the operator says so, else as its
@@ -56,7 +56,7 @@ export function servingOf(report: CapabilityReport): Serving {
     servedNames: [...(model?.servedNames ?? [])],
     loraAdapters: (model?.loraAdapters ?? []).filter(isName),
     role: ROLES[engine?.role ?? EngineRole.UNSPECIFIED] ?? 'other',
-    // 0 holds no prompt at all: whoever says it says nothing.
+    // 0 holds no prompt at all: a report of it says nothing.
     maxModelLen: model?.maxModelLen || undefined,
     tokenizerFingerprint: model?.tokenizerFingerprint,
   };

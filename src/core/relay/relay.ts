@@ -2,7 +2,7 @@ import type { Tier } from '../blocks/tier.js';
 import type { CacheGroup } from '../contract/cache-groups.js';
 import type { CacheView } from '../contract/cache-view.js';
 
-/** One change of what a data-parallel rank holds; a batch of the engine comes to several, in order. */
+/** One change of what a data-parallel rank holds; a batch of the engine becomes several, in order. */
 export type BlockChange =
   | {
       readonly type: 'stored';

@@ -4,7 +4,7 @@ import { Agreement, AgreementState } from '../../gen/kvaccord/v1/fleet.js';
 import { toAgreement, toMembers } from './fleet-messages.js';
 import type { FleetRunner } from './fleet-runner.js';
 
-/** What a question about a group comes to. */
+/** The answer to a question about a group. */
 export type BoardAnswer =
   | { readonly type: 'agreement'; readonly agreement: Agreement }
   /** No group was named and there are several. */
@@ -29,7 +29,7 @@ interface PostedNobody extends Posted {
 
 /**
  * The agreements as messages, made once for everybody who watches, and made
- * anew only where something changed.
+ * again only where something changed.
  */
 export class AgreementBoard {
   readonly #clock: Clock;

@@ -18,7 +18,7 @@ export interface PartHost {
 
 /**
  * Something beside the agreement that lives on the same workers, such as the
- * index. The aggregator knows no part by name: whoever builds it does.
+ * index. The aggregator knows no part by name: its builder does.
  */
 export interface FleetPart extends FleetListener, FleetCompanion {
   /** What it serves, beside `kvaccord.v1.Fleet`. */

@@ -14,7 +14,7 @@ import type { Endpoint, ExpectedWorkers } from '../discovery/source.js';
 
 /**
  * How long changes are gathered before the answers for everybody are prepared
- * anew. Preparing walks all members, and thousands may report within one
+ * again. Preparing walks all members, and thousands may report within one
  * second; an opening or shutting gate never waits for it.
  */
 const GATHER_MS = 50;

@@ -13,7 +13,7 @@ export interface ChannelListener {
    * again, and only while a connection stands.
    */
   onOfferAsked?(target: string): void;
-  /** The session's connection is about to be cut. */
+  /** The session's connection is about to be closed. */
   onDisconnected?(target: string): void;
 }
 
@@ -23,7 +23,7 @@ export interface SessionListener extends ChannelListener {
    * A report came; it is bounded in size but not checked otherwise.
    * `receivedAtMs` is wall-clock time since 1970, for people to read. A
    * listener that answers false does not keep the report (because it refuses
-   * it): it is then asked for anew after a break, instead of being taken for
+   * it): it is then asked for again after a break, instead of being taken for
    * known.
    */
   onReport(target: string, report: CapabilityReport, receivedAtMs: number): boolean;

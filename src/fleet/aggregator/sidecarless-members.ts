@@ -18,7 +18,7 @@ interface Held {
 }
 
 /**
- * Reports for workers that have no sidecar what discovery tells of them. As
+ * Reports for workers that have no sidecar what discovery knows of them. As
  * long as discovery lists one it counts as alive: nobody else can say.
  */
 export class SidecarlessMembers {
@@ -72,7 +72,7 @@ function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: 
   });
 }
 
-/** Why what is told is not enough, in words for whoever started the worker: no sidecar's flag would help it. */
+/** Why what discovery knows is not enough, for anyone who started the worker: no sidecar's flag would help it. */
 function problemOf({ problem, facts, warnings }: DiscoveredWorker): string | undefined {
   if (problem !== undefined) return problem;
   const hasSize = facts.some((fact) => fact.type === 'block_size' && fact.forContract);

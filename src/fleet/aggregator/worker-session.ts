@@ -89,7 +89,7 @@ export type SessionStateName = SessionState['type'];
  * own, for as long as discovery lists the worker. It connects when the gate
  * lets it, comes back by itself with jittered backoff after any failure (within
  * two seconds where the sidecar was only out of reach), and
- * asks only for what it does not have. It begins at once.
+ * asks only for what it does not have. It begins immediately.
  */
 export class WorkerSession {
   readonly target: string;

@@ -41,7 +41,7 @@ export interface CatalogueModel {
   readonly servedBy?: readonly string[];
 }
 
-/** What is served, for whoever takes requests. Plain data: it may cross between processes. */
+/** What is served, for anyone who takes requests. Plain data: it may cross between processes. */
 export interface Catalogue {
   /** By name, ascending. */
   readonly models: readonly CatalogueModel[];
@@ -82,7 +82,7 @@ export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
       });
     }
   };
-  // Names of models, of every group, go before the adapters of any: an adapter's name is chosen by whoever loads it.
+  // Names of models, of every group, go before the adapters of any: an adapter's name is chosen by anyone who loads it.
   addAll(
     claimsOf(view, ({ servedNames }, group) => [group, ...servedNames]),
     () => '',

@@ -52,7 +52,7 @@ export interface DnsSourceModules {
  * the last list at first, and becomes the empty list when the name has said
  * nothing else for `emptyAfterMs`. A round without an answer (time-out, name
  * server down) says nothing about the Service: it keeps the list for as long
- * as it lasts, and the wait begins anew.
+ * as it lasts, and the wait begins again.
  */
 export class DnsSource implements DiscoverySource {
   readonly name: string;

@@ -13,7 +13,7 @@ import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint } from './source.js';
 
-/** Between two looks: workers renew their files every 3.3 s, and a frontend takes a new card up at once. */
+/** Between two looks: workers renew their files every 3.3 s, and a frontend takes a new card up immediately. */
 const DEFAULT_INTERVAL_MS = 1_000;
 
 /** A card that is no JSON is read once more after so long: older versions of Dynamo write it in place. */
@@ -79,7 +79,7 @@ export class DynamoFileSource implements DiscoverySource {
   readonly #leases: LeaseWatch;
   /** By file name. */
   #cards: ReadonlyMap<string, ReadCard> = new Map();
-  /** The list as last given; undefined before the first, and when it is to be given anew after an error. */
+  /** The list as last given; undefined before the first, and when it is to be given again after an error. */
   #given: readonly Endpoint[] | undefined;
   /** Whether workers have ever been able to register there. */
   #isKnown = false;

@@ -13,7 +13,7 @@ export interface FileSourceOptions {
 /**
  * A file of workers, watched by its content; see `readWorkerList` for its
  * form. While the file is missing or broken the last good list stays, and the
- * error says which line to mend.
+ * error says which line to fix.
  */
 export class FileSource implements DiscoverySource {
   readonly name: string;

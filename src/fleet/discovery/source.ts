@@ -47,7 +47,7 @@ export interface DiscoverySource {
   /** True when the list never changes: agreement then need not wait for it to settle (A3). */
   readonly isStatic: boolean;
   /**
-   * Runs until `signal` aborts. Calls `onList` with the full list at once and
+   * Runs until `signal` aborts. Calls `onList` with the full list immediately and
    * at every change; calls `onError` when a round failed, keeps the last list,
    * and tries again. The first round that goes well afterwards calls `onList`
    * even when the list is the same: that is how others learn that the failure

@@ -10,7 +10,7 @@ import { directReport } from './direct-report.js';
 import { LocalRelaySource } from './local-relay-source.js';
 import type { RelaySource } from './relay-source.js';
 
-/** How much later than its first events an engine that was started anew is told of: Dynamo lets a killed worker's card stand for 14 s. */
+/** How much later than its first events discovery lists an engine that was restarted: Dynamo lets a killed worker's card stand for 14 s. */
 const NAMING_MS = 60_000;
 
 /** Reads one engine's events, all ranks, as a relay; it is handed in, and the fleet does not know how. */
@@ -156,7 +156,7 @@ export class DirectWorker {
   }
 
   /**
-   * The publisher counts anew: so its engine was started anew, and what the old
+   * The publisher counts from the beginning: so its engine was restarted, and what the old
    * one told is no evidence. Where discovery tells of it, it gives the name too.
    */
   #restart(): void {

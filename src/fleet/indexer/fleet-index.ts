@@ -103,7 +103,7 @@ export class FleetIndex {
     this.#removals = listener;
   }
 
-  /** Where the stream of a worker can go on; undefined when it has to begin anew. */
+  /** Where the stream of a worker can go on; undefined when it has to begin again. */
   positionOf(target: string): RelayPosition | undefined {
     const worker = this.#workers.get(target);
     if (worker?.sequence === undefined) return undefined;
@@ -163,7 +163,7 @@ export class FleetIndex {
     else this.#watched.delete(target);
   }
 
-  /** What is known of the worker's stream is not trusted any more: it begins anew. Entries stay until then. */
+  /** What is known of the worker's stream is not trusted any more: it begins again. Entries stay until then. */
   distrust(target: string): void {
     const worker = this.#workers.get(target);
     if (worker !== undefined) worker.sequence = undefined;
@@ -466,7 +466,7 @@ export class FleetIndex {
     return rank;
   }
 
-  /** All that a rank holds is gone at once; its memory comes back with `sweep`. */
+  /** All that a rank holds is gone immediately; its memory comes back with `sweep`. */
   #drop(worker: KnownWorker, rank: Rank): void {
     const holders = holdersOf(rank);
     if (holders.length === 0) return;

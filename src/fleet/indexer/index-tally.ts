@@ -2,7 +2,7 @@
 export const EVENT_TYPES = ['snapshot', 'stored', 'removed', 'cleared'] as const;
 
 /**
- * What became of a KV event, for metrics: taken, cut in another width (V3), of
+ * What became of a KV event, for metrics: taken, of another block size (V3), of
  * the epoch's width but from a worker that differs otherwise (A7), or stopped
  * by a bound.
  */

@@ -19,7 +19,7 @@ export interface MismatchReporterModules {
 }
 
 /**
- * V3: tells of the first event of another width of an instance at once, of the
+ * V3: tells of the first event of another width of an instance immediately, of the
  * rest in sums. Never out of `add`: what the agreement does about it may change
  * what is being applied.
  */

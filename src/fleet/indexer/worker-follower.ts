@@ -14,7 +14,7 @@ import type { QueuedTask, WorkQueue } from './work-queue.js';
 /**
  * How long events of an instance wait that no report has named yet. Report and
  * events come over the same connection, so it is a moment; a stream that waits
- * longer begins anew.
+ * longer begins again.
  */
 const INSTANCE_WAIT_MS = 15_000;
 
@@ -87,7 +87,7 @@ export type FollowerStateName = FollowerState['type'];
 
 /**
  * Keeps the index's entries of one worker, in one epoch, at what its feed
- * tells: begins, resumes after a break, and begins anew where that cannot be.
+ * tells: begins, resumes after a break, and begins again where that cannot be.
  */
 export class WorkerFollower implements QueuedTask, Connecting {
   readonly target: string;
@@ -187,7 +187,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
     if (state.type === 'applying') this.#outdate(state, instanceId);
   }
 
-  /** Ends it; the index's entries stay, for whoever ends it knows what becomes of them. */
+  /** Ends it; the index's entries stay, for the caller knows what becomes of them. */
   close(): void {
     this.#leave();
     this.#setState({ type: 'closed' });

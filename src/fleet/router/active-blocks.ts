@@ -95,7 +95,7 @@ export class ActiveBlocks {
     this.#index.sweep(SWEEP_SEGMENTS);
   }
 
-  /** Ends all requests at once; nothing can be added afterwards. */
+  /** Ends all requests immediately; nothing can be added afterwards. */
   close(): void {
     for (const load of this.#loads) for (const request of load?.requests.snapshot() ?? []) request.forget();
     this.#loads.length = 0;
@@ -151,7 +151,7 @@ export class ActiveBlocks {
     if (from > 0) {
       const at = HASH_BYTES * (from - 1);
       last = chains.find(rank, view.getUint32(at, true), view.getUint32(at + 4, true));
-      // The index could not note that these blocks are gone: they are counted anew.
+      // The index could not note that these blocks are gone: they are counted again.
       if (last === NONE) from = 0;
     }
     const to = this.#store(rank, sequenceHashes, from, from + Math.min(count - from, chains.room));

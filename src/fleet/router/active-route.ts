@@ -44,7 +44,7 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   isSettled = false;
   /** What its engine reported and the view of the decision does not explain: what the view says once it is settled may. */
   parked: Reported | undefined;
-  /** Calls whoever holds it by a name of its own, when it ends. */
+  /** Calls its holder, when it ends. */
   onEnded: (() => void) | undefined;
 
   constructor(prediction: Prediction, reservation: Reservation, listener: RouteListener) {
@@ -77,7 +77,7 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
     );
   }
 
-  /** Counts it as active no more. What it comes to may still be told with `release`. */
+  /** Counts it as active no more. Its result may still be given with `release`. */
   end(): void {
     this.#land();
     this.#stop();

@@ -245,7 +245,7 @@ export class FleetRouter implements Routing {
   #open(name: string): GroupRouter {
     const group = this.#groups.get(name);
     const index: AskedIndex | undefined = this.#modules.indexes.of(name);
-    // Asked anew each time: whatever the order in which others hear of an epoch's end, its index is not used after it.
+    // Asked each time: whatever the order in which others hear of an epoch's end, its index is not used after it.
     if (group?.index !== undefined && group.index === index) return group;
     throw whyNot(name, this.#modules.fleet.view);
   }

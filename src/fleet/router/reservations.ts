@@ -26,7 +26,7 @@ interface Reserved {
 
 /**
  * Requests that are reserved over gRPC, by ids that cannot be guessed. Each has
- * a lease: whoever reserved it may be gone. Ticks are counted in place of
+ * a lease: the caller that reserved it may be gone. Ticks are counted in place of
  * reading a clock, so that a process that was stopped for a while does not end
  * what it could not hear of.
  */

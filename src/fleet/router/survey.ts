@@ -203,7 +203,7 @@ export class Survey {
 
   #reserve(count: number): void {
     if (this.#logits.length >= count) return;
-    // Half as many again, so that a fleet that grows one by one does not make all anew for each.
+    // Half as many again, so that a fleet that grows one by one does not make all again for each.
     const room = Math.ceil(1.5 * count);
     this.#cached = TIERS.map(() => new Uint32Array(room));
     this.#shared = new Uint32Array(room);

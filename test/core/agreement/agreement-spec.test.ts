@@ -190,7 +190,7 @@ describe('before agreement', () => {
         'Workers of "tiny" disagree on the KV block size (tokens_per_block); the gate stays shut.',
         '  32: a, c (vLLM; engine_metrics, GET http://a:8000/metrics: block_size="32")',
         '  64: b (vLLM; engine_metrics, GET http://b:8000/metrics: block_size="64")',
-        'To mend it, restart b with --block-size 32. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.',
+        'To fix it, restart b with --block-size 32. Or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.',
       ].join('\n'),
     );
   });
@@ -203,7 +203,7 @@ describe('before agreement', () => {
     fleet.report('b', { size: 1, kind: SGLANG });
     fleet.report('c', { size: 32 });
     expect(fleet.group().reasons[0]?.text).toContain(
-      'To mend it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32 on a CPU, and of 16 on most GPUs). Or insist',
+      'To fix it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32 on a CPU, and of 16 on most GPUs). Or insist',
     );
     fleet.report('c', { size: 1056, revision: 2 });
     expect(fleet.group().reasons[0]?.text).toContain(
@@ -226,11 +226,11 @@ describe('before agreement', () => {
     fleet.report('b', { size: 16, kind, source: EvidenceSource.DECLARED });
     const advice = (): string | undefined => fleet.group().reasons[0]?.text.split('\n').at(-1);
     expect(advice()).toMatch(
-      /^To mend it, set --kv-block-size=32 on a: declared is 16, cut is 32\. Or insist /,
+      /^To fix it, set --kv-block-size=32 on a: declared is 16, cut is 32\. Or insist /,
     );
     fleet.report('b', { size: 16, kind, source: seen, revision: 2 });
     expect(advice()).toMatch(
-      /^To mend it, restart a with an engine that cuts 16, as is declared: it cuts 32\. Or insist /,
+      /^To fix it, restart a with an engine that cuts 16, as is declared: it cuts 32\. Or insist /,
     );
   });
 
@@ -367,7 +367,7 @@ describe('after agreement', () => {
     fleet.report('c', { size: 32 });
     const [dissent] = fleet.logs('worker_dissents');
     expect(dissent).toContain(
-      'To mend it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32',
+      'To fix it, restart a, b with --page-size 32 (not 1, because vLLM takes multiples of 32',
     );
     fleet.list('a', 'b', 'd');
     fleet.report('d', { size: 1056, source: EvidenceSource.OBSERVED_EVENT });
@@ -394,7 +394,7 @@ describe('after agreement', () => {
     expect(fleet.group()).toMatchObject({ gateOpen: true, epoch: 1, values: { tokens_per_block: 32 } });
     expect(fleet.logs('worker_dissents')).toEqual([
       'ERROR Worker d has KV block size (tokens_per_block) 64, the fleet agreed on 32 (engine_metrics, GET http://d:8000/metrics: block_size="64"). ' +
-        'It is quarantined: it gets no requests, and its KV events are not applied. To mend it, restart it with --block-size 32.',
+        'It is quarantined: it gets no requests, and its KV events are not applied. To fix it, restart it with --block-size 32.',
     ]);
     expect(fleet.effects.filter(({ type }) => type === 'mismatch')).toEqual([
       {

@@ -168,9 +168,7 @@ export function checkDialled(
   address: Address | undefined,
   settings: Pick<FleetSettings, 'tlsCert' | 'tlsCa' | 'insecure'>,
 ): string | undefined {
-  return address === undefined || isLoopback(address) || isSecured(settings)
-    ? undefined
-    : LOOPBACK_OR_TLS;
+  return address === undefined || isLoopback(address) || isSecured(settings) ? undefined : LOOPBACK_OR_TLS;
 }
 
 const LOOPBACK_OR_TLS =

@@ -1,4 +1,4 @@
-import type { RoutingMode } from '../../core/agreement/standings.js';
+import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Selection } from '../../gen/kvaccord/v1/router.js';
 import type { Decision } from './routing.js';
 

@@ -11,6 +11,7 @@ const BENCHES = [
   'agreement-reducer',
   'block-hashing',
   'block-mirror',
+  'rehash',
   'prefix-index',
   'hybrid-index',
   'router-decision',

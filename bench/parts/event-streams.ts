@@ -90,7 +90,15 @@ function subscribe(call: Subscription, workerId: string): void {
   call.write({
     payload: {
       $case: 'start',
-      value: { workerId, instanceId, streamId: workerId, resumed: false, reason: '', ranks },
+      value: {
+        workerId,
+        instanceId,
+        streamId: workerId,
+        resumed: false,
+        reason: '',
+        ranks,
+        tokensPerBlock: 0,
+      },
     },
   });
   call.write({ payload: { $case: 'snapshotEnd', value: { sequence: 0n } } });

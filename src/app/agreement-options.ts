@@ -17,6 +17,8 @@ export interface AgreementSettings
   readonly kvCacheBlockSize: number | undefined;
   /** Default: `load-only` under `kvCacheBlockSize`, else `quarantine`. */
   readonly mismatchedWorkers: AgreementOptions['mismatchedWorkers'] | undefined;
+  /** Left out where the frontend has an index of its own, which knows nothing of re-hashed blocks. Default `refuse`. */
+  readonly blockSizePolicy?: AgreementOptions['blockSizePolicy'];
 }
 
 /** The rules of a fleet's agreement. `isStaticDiscovery`: the list of workers never changes. */
@@ -32,6 +34,7 @@ export function agreementOptionsOf(
     settleMs: settings.settleMs,
     graceMs: settings.graceMs,
     overrideTokensPerBlock: kvCacheBlockSize,
+    blockSizePolicy: settings.blockSizePolicy ?? 'refuse',
     mismatchedWorkers:
       settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
     topology: settings.topology,

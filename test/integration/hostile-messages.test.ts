@@ -181,7 +181,10 @@ describe('the servers of a sidecar', () => {
         { store, offers: new OfferBoard({ clock: systemClock }) },
       ).createHandlers(server.edge),
     });
-    const events = new KvEventsEndpoint({ workerId: 'w-1' }, { relay, store });
+    const events = new KvEventsEndpoint(
+      { workerId: 'w-1' },
+      { events: { open: (_size, position, onReadable) => relay.open(position, onReadable) }, store },
+    );
     server.addService(ENCODED_KV_EVENTS_SERVICE, { ...events.createHandlers(server.edge) });
     const { text } = await server.start();
     const watch = { lastInstanceId: 'i-1', lastRevision: 7n, frontendId: '' };
@@ -197,7 +200,11 @@ describe('the servers of a sidecar', () => {
       },
       REQUESTS,
     );
-    const subscribe = SubscribeRequest.encode({ resumeStreamId: 's-1', resumeSequence: 7n }).finish();
+    const subscribe = SubscribeRequest.encode({
+      resumeStreamId: 's-1',
+      resumeSequence: 7n,
+      tokensPerBlock: 0,
+    }).finish();
     await fuzzService(text, KvEventsService, { subscribe: [subscribe] }, REQUESTS);
     await fuzzCommonServices(text);
     expect(faultsIn(logger)).toEqual([]);

@@ -221,7 +221,11 @@ describe('FindMatches over a hybrid model', () => {
     const value = { picture: Picture.EXACT, cacheGroups };
     engine.sendEvents(SubscribeResponse.fromPartial({ payload: { $case: 'rankState', value } }));
     await engine.until(() => engine.subscriptionRequests.length === 2);
-    expect(engine.subscriptionRequests[1]).toEqual({ resumeStreamId: '', resumeSequence: 0n });
+    expect(engine.subscriptionRequests[1]).toEqual({
+      resumeStreamId: '',
+      resumeSequence: 0n,
+      tokensPerBlock: 0,
+    });
   });
 });
 

@@ -80,7 +80,11 @@ describe('the index of an aggregator, over real sockets', () => {
     await expect.poll(() => matches(indexer, hashed([1, 2, 3]))).toHaveLength(1);
     worker.cutConnections();
     await worker.until(() => worker.subscriptionRequests.length === 2);
-    expect(worker.subscriptionRequests[1]).toEqual({ resumeStreamId: 's-1', resumeSequence: 1n });
+    expect(worker.subscriptionRequests[1]).toEqual({
+      resumeStreamId: 's-1',
+      resumeSequence: 1n,
+      tokensPerBlock: 0,
+    });
     await untilCacheView(harness, 'exact');
     worker.sendEvents(say.stored(2, [4]));
     await expect

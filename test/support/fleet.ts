@@ -9,6 +9,7 @@ import { createAgreement } from '../../src/core/agreement/state.js';
 import type { CacheView } from '../../src/core/contract/cache-view.js';
 import type { ContractValues } from '../../src/core/contract/contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/core/contract/contract-values.js';
+import { UNKNOWN_REHASH } from '../../src/core/contract/rehash.js';
 import type { Serving } from '../../src/core/contract/serving.js';
 import type { SizeFacts } from '../../src/core/contract/size-rule.js';
 import type { ProbeAnswer } from '../../src/core/contract/token-answers.js';
@@ -66,6 +67,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
       runsTokens: usable ? size : undefined,
       ...sketch.sizeFacts,
     },
+    rehash: values.block_rehash === undefined ? { ...UNKNOWN_REHASH } : { isPossible: true, reason: '' },
     misreadEvents: sketch.misreadEvents,
     eventEndpoints: [...(sketch.eventEndpoints ?? [])],
     probeAnswers: [...(sketch.probes ?? [])],

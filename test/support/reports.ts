@@ -66,5 +66,6 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
     warnings: [],
     probes: [],
     canary: undefined,
+    blockRehash: undefined,
   };
 }

@@ -75,14 +75,14 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
       : {
           eventReading: {
             settings: events,
-            async loadReader(its) {
+            async loadReader(its, options) {
               const part = await loadPart(
                 () => import('../../worker/kv-events/engine-event-reader.js'),
                 modules,
               );
               if (part === undefined) throw new Error('the sidecar ends');
               const post = createHttpPost({ ...engineHttp, maxBodyBytes: MAX_EVENTS_BYTES }, { clock });
-              return new part.EngineEventReader(eventReader, { ...its, postJson: post });
+              return new part.EngineEventReader({ ...eventReader, ...options }, { ...its, postJson: post });
             },
           },
         }),

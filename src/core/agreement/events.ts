@@ -85,6 +85,7 @@ export type LogCode =
   | 'conflict'
   | 'conflict_over'
   | 'agreed'
+  | 'rehashed'
   | 'partial'
   | 'partial_over'
   | 'override_differs'

@@ -4,10 +4,11 @@ import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, conforms, isLateDissent } from './judgement.js';
+import { comparedFields, conforms, isLateDissent, rehashedSize } from './judgement.js';
 import { forget } from './members.js';
 import { contradictionMessage, dissentMessage, evidenceText, mismatchMessage } from './messages.js';
 import { isObserved } from './observed.js';
+import { rehashMessage } from './rehash-message.js';
 import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { remarkedDifference, tokenCure, tokenDifferenceMessage } from './token-messages.js';
@@ -41,6 +42,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
       member.held = report.instanceId;
       countCacheKnowledge(state, member);
     }
+    remarkRehash(group, [member], effects);
     remark(state, group, member, report, phase.values, effects);
     return;
   }
@@ -54,7 +56,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   };
   const agreed = phase.values.tokens_per_block;
   const isNews = countDissent(state, group, member, effects);
-  if (isObserved(report) && report.values.tokens_per_block !== agreed) {
+  if (isObserved(report) && group.tallies.compared(report.values).tokens_per_block !== agreed) {
     if (member.mismatchLoggedFor === report.instanceId) return;
     member.mismatchLoggedFor = report.instanceId;
     const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchLogged(state, group, member);
@@ -76,6 +78,27 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     );
   } else if (isFirstOfItsKind(state, group, member)) {
     log('error', 'worker_dissents', dissentMessage(member, phase, comparedFields(state.options), loadOnly));
+  }
+}
+
+/** A15: an INFO with both sizes for members whose blocks are re-hashed, once per instance and size; one for all that have the same. */
+export function remarkRehash(group: Group, members: Iterable<Member>, effects: AgreementEffect[]): void {
+  const bySize = new Map<string | number, string[]>();
+  let canonical: number | undefined;
+  for (const member of members) {
+    const size = rehashedSize(member);
+    if (size === undefined || member.report === undefined) continue;
+    const told = `${member.report.instanceId} ${size}`;
+    if (member.rehashLoggedFor === told) continue;
+    member.rehashLoggedFor = told;
+    canonical = size;
+    const own = member.report.values.tokens_per_block ?? '?';
+    bySize.set(own, [...(bySize.get(own) ?? []), member.target]);
+  }
+  if (canonical === undefined) return;
+  for (const [own, targets] of [...bySize].sort(([a], [b]) => Number(a) - Number(b))) {
+    const message = rehashMessage(group.name, own, targets.sort(), canonical);
+    effects.push({ type: 'log', level: 'info', code: 'rehashed', group: group.name, message });
   }
 }
 

@@ -108,9 +108,18 @@ export function offerOf(state: AgreementState, member: Member): MemberOffer {
   return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
 }
 
+/** A15: the size into which its sidecar re-hashes the blocks of a member; undefined where its own are used. */
+export function rehashedSize({ group, report }: Member): number | undefined {
+  const { phase, tallies } = group ?? {};
+  if (report === undefined || tallies === undefined || phase?.state !== 'agreed') return undefined;
+  const agreed = tallies.compared(report.values).tokens_per_block;
+  return agreed === report.values.tokens_per_block || typeof agreed !== 'number' ? undefined : agreed;
+}
+
 /** A13, A14: whether a member dissents by what is learned late, and not by its block size. */
 export function isLateDissent(state: AgreementState, { group, report }: Member): boolean {
   if (group === undefined || report === undefined) return false;
-  const field = firstDifference(report.values, group.tallies.reference, comparedFields(state.options));
+  const compared = group.tallies.compared(report.values);
+  const field = firstDifference(compared, group.tallies.reference, comparedFields(state.options));
   return field !== undefined && isLateField(field);
 }

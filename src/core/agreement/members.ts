@@ -40,7 +40,8 @@ export function recount(state: AgreementState, member: Member): void {
   const { group, report } = member;
   if (group !== undefined && report !== undefined && decides(member)) {
     const key = state.options.topology === 'require' ? report.topologyKey : report.contractKey;
-    member.tally = group.tallies.add(key, report.values);
+    const isRehashing = group.tallies.isRehashing && report.values.block_rehash !== undefined;
+    member.tally = group.tallies.add(isRehashing ? `${key} rehash` : key, report.values);
     if (contradictsItself(member, state.options)) group.contradicting += 1;
   } else if (!drains(member)) {
     if (group === undefined) countUnassigned(state, member, 1);
@@ -168,7 +169,7 @@ function openGroup(
   const group: Group = {
     name,
     members: new Map(),
-    tallies: new Tallies(comparedFields(state.options)),
+    tallies: new Tallies(comparedFields(state.options), state.options.blockSizePolicy),
     cacheKnowledge: new CacheKnowledgeCounts(),
     misreading: new Set(),
     phase: { state: 'collecting' },

@@ -9,6 +9,7 @@ import type { WorkerReport } from '../contract/worker-report.js';
 import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';
 import { decides } from './judgement.js';
 import { isMereDeclaration, isObserved } from './observed.js';
+import { rehashAdvice, rehashRefusal } from './rehash-advice.js';
 import type { Group, Member, Phase } from './state.js';
 import { answerMessage, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
@@ -190,7 +191,15 @@ export function conflictMessage(group: Group, field: ContractField): string {
       .map((valueGroup) => clip(valueGroupLine(valueGroup, field, valueGroups[0]), valueGroupChars)),
     ...(rest > 0 ? [` ${andMore(rest, 'values')}`] : []),
     clip(adviceFor(field, valueGroups), MAX_ADVICE_CHARS),
+    ...rehashLines(group, field, valueGroups),
   ].join('\n');
+}
+
+function rehashLines(group: Group, field: ContractField, valueGroups: readonly ValueGroup[]): readonly string[] {
+  if (field !== 'tokens_per_block') return [];
+  const members = valueGroups.flatMap((valueGroup) => valueGroup.members);
+  const advice = rehashAdvice(members, group.tallies.isRehashing);
+  return advice === '' ? [] : [clip(advice, 3 * MAX_PART_CHARS)];
 }
 
 /** V4, V5: one worker whose declaration is not what its engine runs. */
@@ -257,7 +266,9 @@ export function dissentMessage(
 ): string {
   const { report, target, group } = member;
   if (report === undefined || group === undefined) return '';
-  const field = firstDifference(report.values, { ...group.tallies.reference, ...values }, fields);
+  const { tallies } = group;
+  const compared = tallies.compared(report.values);
+  const field = firstDifference(compared, { ...tallies.reference, ...values }, fields);
   if (field === undefined) return `${contradictionMessage(member)}.`;
   if (isTokenField(field)) {
     const consequence = loadOnly
@@ -279,7 +290,9 @@ export function dissentMessage(
     : 'It is quarantined: it gets no requests, and its KV events are not applied.';
   const theirs = report.values[field];
   const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
-  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate} To fix it, ${cureFor(member, report, field, agreed)}.`;
+  const refusal =
+    field === 'tokens_per_block' ? rehashRefusal(report, Number(agreed), tallies.isRehashing) : '';
+  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate}${refusal} To fix it, ${cureFor(member, report, field, agreed)}.`;
 }
 
 /** What would make a worker that differs fit. */

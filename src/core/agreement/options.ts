@@ -21,6 +21,11 @@ export interface AgreementOptions {
   readonly graceMs: number;
   /** A6: the operator's own value, 1 to 1,048,576; undefined takes it from the workers. */
   readonly overrideTokensPerBlock: number | undefined;
+  /**
+   * A15: what happens where block sizes differ that have a common multiple: `refuse` is a conflict, `rehash` agrees on
+   * the least common multiple, into which sidecars re-hash smaller blocks. Default `refuse`.
+   */
+  readonly blockSizePolicy: 'refuse' | 'rehash';
   /** A9: what a fleet-wide change does. Default `new-epoch`. */
   readonly onChange: 'new-epoch' | 'wait-all' | 'refuse';
   /** A6, A7: whether workers that differ get requests. Default `quarantine`, under an override `load-only`. */
@@ -53,6 +58,7 @@ export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   settleMs: 2_000,
   graceMs: 30_000,
   overrideTokensPerBlock: undefined,
+  blockSizePolicy: 'refuse',
   onChange: 'new-epoch',
   mismatchedWorkers: 'quarantine',
   topology: 'warn',

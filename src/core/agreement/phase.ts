@@ -2,7 +2,7 @@ import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
 import { countOf } from '../text/lists.js';
 import type { AgreementEffect } from './events.js';
-import { countDissent, judgeMember } from './judge-member.js';
+import { countDissent, judgeMember, remarkRehash } from './judge-member.js';
 import { comparedFields, conforms, contradictingMembers } from './judgement.js';
 import { conflictMessage, contradictionsMessage } from './messages.js';
 import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
@@ -141,6 +141,7 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
       startEpoch(state, group, decision.values, decision.isOverride, nowMs, effects);
       effects.push({ type: 'log', level: 'info', code: 'agreed', group: group.name, message });
       if (!decision.isOverride) noteMissing(state, group, effects);
+      remarkRehashed(state, group, effects);
       judgeMembers(state, group, effects);
       return;
     }
@@ -256,14 +257,16 @@ function watchForChange(
     endEpoch(state, group, effects);
     return;
   }
-  const other = group.tallies.majorityAgainst();
-  const holdouts = group.tallies.deciding - group.tallies.dissenting;
+  const all = state.options.onChange === 'refuse' ? undefined : group.tallies.allAgainst();
+  const other = all ?? group.tallies.majorityAgainst();
+  // Where all follow there is nobody to wait for.
+  const holdouts = all === undefined ? group.tallies.deciding - group.tallies.dissenting : 0;
   if (other === undefined || (state.options.onChange === 'wait-all' && holdouts > 0)) {
     group.candidate = undefined;
     return;
   }
   if (!hasLasted(state, group, other.key, nowMs)) return;
-  changeEpoch(state, group, phase.values, other, nowMs, effects);
+  changeEpoch(state, group, phase.values, other, nowMs, effects, all !== undefined);
 }
 
 /** The candidate of a majority whose declarations contradict their engines (V5); no contract has this key. */
@@ -282,6 +285,7 @@ function changeEpoch(
   other: CommonContract,
   nowMs: number,
   effects: AgreementEffect[],
+  isForAll: boolean,
 ): void {
   const fields = comparedFields(state.options);
   const field = firstDifference(old, other.values, fields) ?? 'tokens_per_block';
@@ -300,8 +304,11 @@ function changeEpoch(
     level: 'warn',
     code: 'new_epoch',
     group: group.name,
-    message: `The ${change}: a new epoch has begun, and workers with the old value are left out until they follow.`,
+    message: isForAll
+      ? `The ${change}: a new epoch has begun, and the blocks of all workers are re-hashed into this size.`
+      : `The ${change}: a new epoch has begun, and workers with the old value are left out until they follow.`,
   });
+  remarkRehashed(state, group, effects);
   for (const member of group.members.values()) {
     if (conforms(state, member)) {
       judgeMember(state, member, effects);
@@ -312,6 +319,12 @@ function changeEpoch(
     if (member.report !== undefined && isObserved(member.report))
       member.mismatchLoggedFor = member.report.instanceId;
   }
+}
+
+/** A15: says together which members' blocks are re-hashed in an epoch that has just begun. */
+function remarkRehashed(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+  const members = [...group.members.values()].filter((member) => conforms(state, member));
+  remarkRehash(group, members, effects);
 }
 
 /** Says of every member once per instance what is wrong with it in the running epoch. */

@@ -125,6 +125,7 @@ function list(
         remarkLoggedFor: '',
         tokensLoggedFor: '',
         eventsLoggedFor: '',
+        rehashLoggedFor: '',
         usableInstance: '',
       };
       state.members.set(target, added);

@@ -8,7 +8,14 @@ import { clip, countOf, nameSome } from '../text/lists.js';
 import type { RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { MemberOffer } from './judgement.js';
-import { comparedFields, conforms, contradictingMembers, drains, offerOf } from './judgement.js';
+import {
+  comparedFields,
+  conforms,
+  contradictingMembers,
+  drains,
+  offerOf,
+  rehashedSize,
+} from './judgement.js';
 import {
   conflictMessage,
   contradictionMessage,
@@ -57,6 +64,8 @@ export interface MemberView {
   readonly state: MemberState;
   readonly offer: MemberOffer;
   readonly tokensPerBlock: number | undefined;
+  /** A15: the size of the blocks that its sidecar re-hashes its own into; undefined where its own are used. */
+  readonly rehashedTokensPerBlock: number | undefined;
   readonly source: EvidenceSource;
   readonly reason: string;
   readonly unverifiedFields: readonly string[];
@@ -254,6 +263,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     state: at,
     offer,
     tokensPerBlock: report?.values.tokens_per_block as number | undefined,
+    rehashedTokensPerBlock: offer === 'full' ? rehashedSize(member) : undefined,
     source: report?.evidence?.source ?? EvidenceSource.UNSPECIFIED,
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,
     reason: clip(

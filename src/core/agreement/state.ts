@@ -57,6 +57,8 @@ export interface Member {
   remarkLoggedFor: string;
   /** The instance whose other tokens were already warned of (A13). */
   tokensLoggedFor: string;
+  /** The instance of which it was already said that its blocks are re-hashed, and into which size (A15). */
+  rehashLoggedFor: string;
   /** The instance whose events were already warned to be read elsewhere than its engine says (V6). */
   eventsLoggedFor: string;
 }

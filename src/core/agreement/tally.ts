@@ -1,13 +1,15 @@
 import type { ContractField, ContractValues } from '../contract/contract-values.js';
 import {
+  BLOCK_REHASH,
   CONTRACT_FIELDS,
   firstDifference,
   isBefore,
   mergeContracts,
   withoutLateFields,
 } from '../contract/contract-values.js';
+import { canFollow, inCanonicalSize, withSize } from '../contract/rehash.js';
 import { LateMajority, type LateValues } from './late-majority.js';
-import { MAX_DISTINCT_CONTRACTS } from './options.js';
+import { type AgreementOptions, DEFAULT_AGREEMENT_OPTIONS, MAX_DISTINCT_CONTRACTS } from './options.js';
 
 /** One distinct contract and how many deciding members hold it. */
 export interface Tally {
@@ -39,6 +41,7 @@ export interface CommonContract {
  */
 export class Tallies {
   readonly #fields: readonly ContractField[];
+  readonly #isRehashing: boolean;
   readonly #byKey = new Map<string, Tally>();
   #union: Union | undefined;
   #deciding = 0;
@@ -49,8 +52,17 @@ export class Tallies {
   /** The running epoch's contract with what most state in fields that are learned late. */
   #whole: ContractValues = {};
 
-  constructor(fields: readonly ContractField[]) {
+  constructor(
+    fields: readonly ContractField[],
+    blockSizePolicy: AgreementOptions['blockSizePolicy'] = DEFAULT_AGREEMENT_OPTIONS.blockSizePolicy,
+  ) {
     this.#fields = fields;
+    this.#isRehashing = blockSizePolicy === 'rehash';
+  }
+
+  /** A15: whether block sizes may differ that have a common multiple. */
+  get isRehashing(): boolean {
+    return this.#isRehashing;
   }
 
   /** Members that decide. */
@@ -137,15 +149,15 @@ export class Tallies {
   #computeUnion(): Union {
     let values: ContractValues = {};
     let difference: ContractField | undefined;
-    for (const tally of this.distinct()) {
-      const differs = firstDifference(values, tally.values, this.#fields);
+    for (const own of this.#inOneSize(this.distinct().map((tally) => tally.values))) {
+      const differs = firstDifference(values, own, this.#fields);
       if (differs !== undefined) {
         // The earliest field in the canonical order names the conflict, whichever pair shows it first.
         if (difference === undefined || isBefore(differs, difference, this.#fields)) difference = differs;
       }
-      values = mergeContracts(values, tally.values);
+      values = mergeContracts(values, own);
     }
-    return { values: withoutLateFields(this.#withoutDisputed(values, this.#byKey.values())), difference };
+    return { values: shared(this.#withoutDisputed(values, this.#byKey.values())), difference };
   }
 
   /** A part of the contract that is not compared here and in which holders differ is no part of what they share. */
@@ -174,17 +186,57 @@ export class Tallies {
     let { values, count } = first;
     const holders = [first];
     for (const tally of rest) {
-      if (firstDifference(values, tally.values, this.#fields) !== undefined) continue;
-      values = mergeContracts(values, tally.values);
+      const size = this.#sizeWith(holders, values, tally.values);
+      const before = size === undefined ? values : withSize(values, size);
+      const own = size === undefined ? tally.values : withSize(tally.values, size);
+      if (firstDifference(before, own, this.#fields) !== undefined) continue;
+      values = mergeContracts(before, own);
       count += tally.count;
       holders.push(tally);
     }
     if (count * 2 <= this.#deciding) return undefined;
-    values = withoutLateFields(this.#withoutDisputed(values, holders));
+    return this.#common(shared(this.#withoutDisputed(values, holders)), count);
+  }
+
+  /** A15: the contract to which all deciding members can follow, where some differ from the running epoch now. */
+  allAgainst(): CommonContract | undefined {
+    if (!this.#isRehashing || this.#dissenting === 0) return undefined;
+    const { values, difference } = this.union();
+    const isSame = values.tokens_per_block === this.#reference?.tokens_per_block;
+    return difference !== undefined || isSame ? undefined : this.#common(values, this.#deciding);
+  }
+
+  /** A15: a contract as it is compared with the running epoch's: with its size where blocks are re-hashed into such. */
+  compared(values: ContractValues): ContractValues {
+    const agreed = this.#reference?.tokens_per_block;
+    if (!this.#isRehashing || typeof agreed !== 'number' || !canFollow(values, agreed)) return values;
+    return withSize(values, agreed);
+  }
+
+  #common(values: ContractValues, count: number): CommonContract {
     return { key: JSON.stringify(this.#fields.map((field) => values[field] ?? null)), values, count };
   }
 
-  #conforms(values: ContractValues): boolean {
-    return this.#reference === undefined || firstDifference(values, this.#whole, this.#fields) === undefined;
+  #inOneSize(contracts: readonly ContractValues[]): readonly ContractValues[] {
+    return (this.#isRehashing ? inCanonicalSize(contracts) : undefined) ?? contracts;
   }
+
+  /** The size that one more contract and those who hold `values` have in common; undefined where it need not be sought. */
+  #sizeWith(holders: readonly Tally[], values: ContractValues, next: ContractValues): number | undefined {
+    if (!this.#isRehashing || next.tokens_per_block === values.tokens_per_block) return undefined;
+    const [common] = inCanonicalSize([...holders.map((holder) => holder.values), next]) ?? [];
+    const size = common?.tokens_per_block;
+    return typeof size === 'number' ? size : undefined;
+  }
+
+  #conforms(values: ContractValues): boolean {
+    if (this.#reference === undefined) return true;
+    return firstDifference(this.compared(values), this.#whole, this.#fields) === undefined;
+  }
+}
+
+/** What an epoch fixes of contracts: nothing that is learned late, nor what a sidecar can do. */
+function shared(values: ContractValues): ContractValues {
+  const { [BLOCK_REHASH]: _ability, ...contract } = values;
+  return withoutLateFields(contract);
 }

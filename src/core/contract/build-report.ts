@@ -1,4 +1,10 @@
-import type { Canary, CapabilityReport, ProbeOutcome, Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import type {
+  BlockRehash,
+  Canary,
+  CapabilityReport,
+  ProbeOutcome,
+  Topology,
+} from '../../gen/kvaccord/v1/capabilities.js';
 import {
   Canary_State,
   Completeness_State,
@@ -10,6 +16,8 @@ import { boundReasons, boundReport, isUint32 } from './bound-report.js';
 import { cacheGroupToWire, hitAlignmentOf } from './cache-groups.js';
 import { contractDigest, contractValuesOf } from './contract-values.js';
 import type { Fact, FactFields } from './facts.js';
+import type { RehashAbility } from './rehash.js';
+import { MAX_TEXT_CHARS } from './report-limits.js';
 import { resolveFacts } from './resolve.js';
 
 /** What a sidecar knows besides the facts. */
@@ -29,6 +37,8 @@ export interface ReportInput {
   readonly probes: readonly ProbeOutcome[];
   /** What came of the canary; absent where none is sent. */
   readonly canary?: Canary | undefined;
+  /** Whether the engine of a report has its blocks re-hashed on demand; absent where nobody would. */
+  readonly canRehash?: ((report: CapabilityReport) => RehashAbility) | undefined;
 }
 
 function optional<Key extends string, Value>(
@@ -173,9 +183,11 @@ export function buildReport(input: ReportInput): CapabilityReport {
     warnings: [...input.warnings, ...resolved.warnings, ...canaryWarnings(input.canary)],
     probes: [...input.probes],
     canary: input.canary === undefined ? undefined : structuredClone(input.canary),
+    blockRehash: undefined,
   };
   report.warnings.push(...dropped);
   boundReport(report);
+  report.blockRehash = blockRehashOf(input.canRehash?.(report));
   // Judged only now: a name that had to be left out cannot make a report complete.
   const served = report.model?.servedNames ?? [];
   const reasons = whyIncomplete(input, served, resolved.tokensPerBlock !== undefined, resolved.problems);
@@ -187,6 +199,12 @@ export function buildReport(input: ReportInput): CapabilityReport {
   report.warnings = report.warnings.filter((warning) => !reasons.some((reason) => reason.includes(warning)));
   if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
   return report;
+}
+
+function blockRehashOf(ability: RehashAbility | undefined): BlockRehash | undefined {
+  return ability === undefined
+    ? undefined
+    : { possible: ability.isPossible, reason: ability.reason.slice(0, MAX_TEXT_CHARS) };
 }
 
 /**

@@ -35,8 +35,12 @@ export const TOPOLOGY_FIELDS = [
 /** Stands for all fields of KV cache groups in a list of fields to compare; no worker has a value of it. */
 export const CACHE_GROUP_FIELDS = 'cache_groups';
 
+/** Says `possible` where the sidecar can re-hash the worker's blocks (A15). Not compared, and no part of a digest. */
+export const BLOCK_REHASH = 'block_rehash';
+
 /** A field that members can differ in. */
 export type ContractField =
+  | typeof BLOCK_REHASH
   | (typeof CONTRACT_FIELDS)[number]
   | (typeof TOPOLOGY_FIELDS)[number]
   | typeof CACHE_GROUP_FIELDS
@@ -151,6 +155,7 @@ export function contractValuesOf(report: CapabilityReport): ContractValues {
     tensor_parallel_size: parallelism?.tensorParallelSize,
     pipeline_parallel_size: parallelism?.pipelineParallelSize,
     decode_context_parallel_size: parallelism?.decodeContextParallelSize,
+    block_rehash: report.blockRehash?.possible === true ? 'possible' : undefined,
     gpu_product: products.length === 0 ? undefined : products.sort().join(' + '),
   };
   const known = Object.entries(all).filter(([, value]) => value !== undefined);

@@ -9,6 +9,7 @@ import { hasUnprintable, inPlainText } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
 import { EVENT_SOURCES_FIELD } from './event-source-check.js';
+import { type RehashAbility, UNKNOWN_REHASH } from './rehash.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_PROBE_ID_BYTES, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
 import { type SizeFacts, sizeFactsOf } from './size-rule.js';
@@ -58,6 +59,8 @@ export interface WorkerReport {
   readonly declared: DeclaredDifference | undefined;
   /** Which sizes its engine can take. */
   readonly sizeFacts: SizeFacts;
+  /** Whether its sidecar can re-hash its blocks into larger ones. */
+  readonly rehash: RehashAbility;
   /** Set when its KV events are read elsewhere than its engine says that it publishes them. */
   readonly misreadEvents: MisreadEvents | undefined;
   /** Where its engine publishes its KV events. */
@@ -160,6 +163,7 @@ function findProblems(report: CapabilityReport): string[] {
     ['probes.error', report.probes.map(({ error }) => error)],
     ['evidence.origin', report.evidence.map(({ origin }) => origin)],
     ['evidence.raw', report.evidence.map(({ raw }) => raw)],
+    ['block_rehash.reason', [report.blockRehash?.reason ?? '']],
     ['canary.reason', [report.canary?.reason ?? '']],
     ['canary.results.reason', report.canary?.results.map(({ reason }) => reason) ?? []],
     ['canary.results.path', report.canary?.results.map(({ path }) => path) ?? []],
@@ -220,6 +224,14 @@ function declaredDifference(report: CapabilityReport): DeclaredDifference | unde
   return { tokensPerBlock, origin: inPlainText(conflict.otherOrigin.slice(0, MAX_NAME_CHARS)) };
 }
 
+function rehashOf({ blockRehash }: CapabilityReport): RehashAbility {
+  if (blockRehash === undefined) return UNKNOWN_REHASH;
+  return {
+    isPossible: blockRehash.possible,
+    reason: inPlainText(blockRehash.reason.slice(0, MAX_NAME_CHARS)),
+  };
+}
+
 function misreadEvents({ conflicts }: CapabilityReport): MisreadEvents | undefined {
   const conflict = conflicts.find(({ field }) => field === EVENT_SOURCES_FIELD);
   if (conflict === undefined) return undefined;
@@ -266,6 +278,7 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
         : { source: from.source, origin: inPlainText(from.origin), raw: inPlainText(from.raw) },
     declared: usable ? declaredDifference(report) : undefined,
     sizeFacts: sizeFactsOf(report),
+    rehash: rehashOf(report),
     misreadEvents: usable ? misreadEvents(report) : undefined,
     eventEndpoints: report.kvEventSources.map(({ endpoint }) => endpoint),
     probeAnswers: usable ? probeAnswersOf(report) : [],

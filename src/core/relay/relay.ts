@@ -62,6 +62,8 @@ export type RelayMessage =
       readonly resumed: boolean;
       readonly reason: string;
       readonly ranks: readonly RankStatus[];
+      /** Of the blocks that follow, where they are re-hashed; absent where they are the engine's own. */
+      readonly tokensPerBlock?: number;
     }
   | {
       readonly type: 'snapshot_part';

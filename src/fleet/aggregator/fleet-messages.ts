@@ -63,6 +63,9 @@ export function toMember(view: MemberView): Member {
     unverifiedFields: [...view.unverifiedFields],
     picture: view.picture === undefined ? WirePicture.UNSPECIFIED : WIRE_CACHE_VIEWS[view.picture],
     pictureReason: view.pictureReason,
+    ...(view.rehashedTokensPerBlock === undefined
+      ? {}
+      : { rehashedTokensPerBlock: view.rehashedTokensPerBlock }),
     ...(view.declaredTokensPerBlock === undefined
       ? {}
       : { declaredTokensPerBlock: view.declaredTokensPerBlock }),

@@ -58,6 +58,14 @@ export interface EpochIndexModules {
   onLag(lagMs: number): void;
 }
 
+/** How a member is to be followed. */
+interface Wanted {
+  readonly instanceId: string;
+  readonly isWatched: boolean;
+  /** Size of the blocks that its sidecar is to re-hash its own into (A15); undefined where its own are used. */
+  readonly rehashTo: number | undefined;
+}
+
 interface Followed {
   readonly follower: WorkerFollower;
   /** V3: it dissents; its events are counted by their width, and nothing of them is applied. */
@@ -120,10 +128,10 @@ export class EpochIndex implements GroupIndex {
   }
 
   setMembers(members: readonly MemberView[]): void {
-    const wanted = new Map<string, { readonly instanceId: string; readonly isWatched: boolean }>();
-    for (const { target, offer, state, instanceId, source } of members) {
+    const wanted = new Map<string, Wanted>();
+    for (const { target, offer, state, instanceId, source, rehashedTokensPerBlock: rehashTo } of members) {
       if (instanceId === '' || (offer !== 'full' && state !== 'dissenting')) continue;
-      wanted.set(target, { instanceId, isWatched: offer !== 'full' });
+      wanted.set(target, { instanceId, isWatched: offer !== 'full', rehashTo });
       if (offer !== 'full') continue;
       // Its events told the size, and the unit with it.
       if (source === EvidenceSource.OBSERVED_EVENT) this.#hashUnit ??= this.#modules.hashUnitOf(target);
@@ -131,10 +139,13 @@ export class EpochIndex implements GroupIndex {
     for (const [target, { follower, isWatched }] of this.#followed) {
       if (wanted.get(target)?.isWatched !== isWatched) this.#unfollow(target, follower);
     }
-    for (const [target, { instanceId, isWatched }] of wanted) {
+    for (const [target, { instanceId, isWatched, rehashTo }] of wanted) {
       const followed = this.#followed.get(target);
-      if (followed === undefined) this.#follow(target, instanceId, isWatched);
-      else followed.follower.setInstance(instanceId);
+      if (followed === undefined) this.#follow(target, { instanceId, isWatched, rehashTo });
+      else {
+        followed.follower.setInstance(instanceId);
+        followed.follower.setRehash(rehashTo);
+      }
       this.#readContract(target);
     }
   }
@@ -205,7 +216,7 @@ export class EpochIndex implements GroupIndex {
     this.#modules.queue.delete(this.#telling);
   }
 
-  #follow(target: string, instanceId: string, isWatched: boolean): void {
+  #follow(target: string, { instanceId, isWatched, rehashTo }: Wanted): void {
     this.#index.watchOnly(target, isWatched);
     const { clock, random, queue, gate, tally, refusals, onLag, sourceOf } = this.#modules;
     const follower = new WorkerFollower(
@@ -223,6 +234,7 @@ export class EpochIndex implements GroupIndex {
       },
     );
     this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
+    follower.setRehash(rehashTo);
     const source = sourceOf(target);
     if (source !== undefined) follower.setSource(source);
   }

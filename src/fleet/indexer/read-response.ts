@@ -41,7 +41,7 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
   const { payload } = decode(bytes);
   switch (payload?.$case) {
     case 'start': {
-      const { instanceId, streamId, resumed, reason, ranks } = payload.value;
+      const { instanceId, streamId, resumed, reason, ranks, tokensPerBlock } = payload.value;
       if (instanceId.length > MAX_NAME_CHARS || streamId.length > MAX_NAME_CHARS)
         throw new RelayError('names itself with more characters than are taken');
       checkCount('ranks', ranks.length, MAX_RANKS);
@@ -53,6 +53,7 @@ export function readResponse(bytes: Uint8Array): RelayMessage | undefined {
         resumed,
         reason: onOneLine(reason, MAX_REASON_CHARS),
         ranks: ranks.map(readStatus),
+        ...(tokensPerBlock === 0 ? {} : { tokensPerBlock }),
       };
     }
     case 'snapshotPart':

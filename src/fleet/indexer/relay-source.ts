@@ -18,8 +18,12 @@ export interface RelayListener {
 
 /** Where one worker's `RelayMessage`s come from: a sidecar's stream, or an engine that is read in this process. */
 export interface RelaySource {
-  /** Begins where `position` left off; undefined begins with a snapshot. The reader's `next` throws a `RelayError` for what cannot be believed. */
-  open(position: RelayPosition | undefined, listener: RelayListener): RelayReader;
+  /**
+   * Begins where `position` left off; undefined begins with a snapshot. With `rehashTo` blocks of so many tokens are asked
+   * for in place of the worker's own; a relay that cannot give such breaks. The reader's `next` throws a `RelayError` for
+   * what cannot be believed.
+   */
+  open(position: RelayPosition | undefined, listener: RelayListener, rehashTo?: number): RelayReader;
 }
 
 /** A relay carries what cannot be; the message follows "its KV event stream". */

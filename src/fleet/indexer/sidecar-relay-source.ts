@@ -27,15 +27,16 @@ export class SidecarRelaySource implements RelaySource {
     this.#silence = modules.silence;
   }
 
-  open(position: RelayPosition | undefined, listener: RelayListener): RelayReader {
+  open(position: RelayPosition | undefined, listener: RelayListener, rehashTo?: number): RelayReader {
     const { path, requestSerialize } = KvEventsService.subscribe;
     const stream = this.#channel
       .createClient(Client)
       .makeServerStreamRequest(path, requestSerialize, boundedBytes, {
         resumeStreamId: position?.streamId ?? '',
         resumeSequence: BigInt(position?.sequence ?? 0),
+        tokensPerBlock: rehashTo ?? 0,
       });
-    return new SidecarStream(stream, listener, this.#silence);
+    return new SidecarStream(stream, listener, this.#silence, rehashTo);
   }
 }
 
@@ -47,11 +48,18 @@ class SidecarStream implements RelayReader {
   readonly #stream: ClientReadableStream<Buffer>;
   readonly #listener: RelayListener;
   readonly #silence: SilenceWatch;
+  readonly #rehashTo: number | undefined;
   #isOpen = true;
   /** Looks of the silence watch since something came. */
   #quietLooks = 0;
 
-  constructor(stream: ClientReadableStream<Buffer>, listener: RelayListener, silence: SilenceWatch) {
+  constructor(
+    stream: ClientReadableStream<Buffer>,
+    listener: RelayListener,
+    silence: SilenceWatch,
+    rehashTo: number | undefined,
+  ) {
+    this.#rehashTo = rehashTo;
     this.#stream = stream;
     this.#listener = listener;
     this.#silence = silence;
@@ -73,6 +81,10 @@ class SidecarStream implements RelayReader {
       if (bytes === null) return undefined;
       this.#quietLooks = 0;
       const message = readResponse(bytes);
+      if (message?.type === 'start' && message.tokensPerBlock !== this.#rehashTo) {
+        this.#break({ reason: NOT_REHASHED, isUnsupported: true });
+        return undefined;
+      }
       if (message !== undefined) return message;
     }
     return undefined;
@@ -101,6 +113,9 @@ class SidecarStream implements RelayReader {
     this.#listener.onBroken(broken);
   }
 }
+
+/** What an older sidecar comes to, which does not know of the request. */
+const NOT_REHASHED = 'its sidecar does not re-hash blocks into the agreed size, although its report says so';
 
 function explain(error: ServiceError): RelayEnd {
   const said = `${status[error.code] ?? `status ${error.code}`} ${excerpt(error.details)}`;

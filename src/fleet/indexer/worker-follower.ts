@@ -8,7 +8,7 @@ import { backoffMs, MAX_BACKOFF_MS } from '../../edge/platform/time/backoff.js';
 import type { FleetIndex } from './fleet-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { ReasonedCacheView } from './known-rank.js';
-import { type RelayEnd, RelayError, type RelaySource } from './relay-source.js';
+import { type RelayEnd, RelayError, type RelayListener, type RelaySource } from './relay-source.js';
 import type { QueuedTask, WorkQueue } from './work-queue.js';
 
 /**
@@ -97,6 +97,8 @@ export class WorkerFollower implements QueuedTask, Connecting {
   #failures = 0;
   /** The instance that the agreement knows; empty when it knows none. */
   #instanceId = '';
+  /** The size of the blocks that are asked for; undefined for the worker's own. */
+  #rehashTo: number | undefined;
   /** The last instance that is known to be over. */
   #pastInstanceId = '';
   /** Whether a stream broke, and how it comes back is not known yet. */
@@ -154,6 +156,15 @@ export class WorkerFollower implements QueuedTask, Connecting {
       this.#leave();
       this.#setState({ type: 'unconnected', reason: 'the connection to its sidecar is lost' });
     } else this.#ask('its KV events were just asked for');
+  }
+
+  /** Blocks of another size are to be asked for; undefined for the worker's own. */
+  setRehash(rehashTo: number | undefined): void {
+    if (rehashTo === this.#rehashTo) return;
+    this.#rehashTo = rehashTo;
+    if (this.#state.type === 'closed' || this.#state.type === 'unconnected') return;
+    this.#modules.index.forget(this.target);
+    this.#ask('blocks of another size were just asked for');
   }
 
   /** The agreement knows another instance of the worker. */
@@ -331,12 +342,13 @@ export class WorkerFollower implements QueuedTask, Connecting {
     const state = this.#state;
     if (this.#source === undefined || state.type !== 'queued') return;
     let isOpen = false;
-    const reader = this.#source.open(index.positionOf(this.target), {
+    const listener: RelayListener = {
       onReadable: () => queue.add(this),
       onBroken: (broken) => {
         if (isOpen && 'reader' in this.#state && this.#state.reader === reader) this.#fail(broken);
       },
-    });
+    };
+    const reader = this.#source.open(index.positionOf(this.target), listener, this.#rehashTo);
     isOpen = true;
     this.#setState({ type: 'asking', reader, sinceMs: clock.monotonicMs(), reason: state.reason });
     queue.add(this);

@@ -4,11 +4,23 @@ import type { BlockChange } from '../../core/relay/relay.js';
 /** Hashes of one change at most: half a MiB. */
 const MAX_HASHES = 65_536;
 
+/** Takes what changes of a rank's blocks, block by block. */
+export interface BlockWriter {
+  /** `group` is undefined for the main group, as in `BlockChange`. */
+  stored(tier: Tier, tokensPerBlock: number, lo: number, hi: number, group: number | undefined): void;
+  removed(tier: Tier, lo: number, hi: number, group: number | undefined): void;
+  cleared(): void;
+  /** The changes since the last call. */
+  take(): readonly BlockChange[];
+  /** Blocks that are held already, in other words: what readers get after a `cleared`. */
+  piece(piece: Omit<Extract<BlockChange, { type: 'stored' }>, 'type'>): void;
+}
+
 /**
  * Gathers changes block by block. Blocks in a row that go the same way make
  * one change: vLLM publishes each removal in an event of its own.
  */
-export class ChangeWriter {
+export class ChangeWriter implements BlockWriter {
   #buffer = new DataView(new ArrayBuffer(8 * 512));
   #count = 0;
   #type: 'stored' | 'removed' = 'stored';
@@ -17,7 +29,6 @@ export class ChangeWriter {
   #group: number | undefined;
   #changes: BlockChange[] = [];
 
-  /** `group` is undefined for the main group, as in `BlockChange`. */
   stored(tier: Tier, tokensPerBlock: number, lo: number, hi: number, group: number | undefined): void {
     this.#turnTo('stored', tier, tokensPerBlock, group);
     this.#push(lo, hi);
@@ -33,7 +44,6 @@ export class ChangeWriter {
     if (this.#changes.at(-1)?.type !== 'cleared') this.#changes.push({ type: 'cleared' });
   }
 
-  /** The changes since the last call. */
   take(): readonly BlockChange[] {
     this.#flush();
     const changes = this.#changes;
@@ -41,7 +51,6 @@ export class ChangeWriter {
     return changes;
   }
 
-  /** Blocks that are held already, in other words: what readers get after a `cleared`. */
   piece(piece: Omit<Extract<BlockChange, { type: 'stored' }>, 'type'>): void {
     this.#flush();
     this.#changes.push({ type: 'stored', ...piece });

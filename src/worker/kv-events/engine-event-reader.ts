@@ -129,8 +129,9 @@ export class EngineEventReader implements Relay {
       wanted.every((source, at) => isSameSource(source, this.#wanted[at] as RankSource));
     if (isSame) return;
     this.#wanted = wanted;
-    // Sockets that a test gives are at no address.
-    if (this.#modules.sockets === undefined) this.#check.watch(wanted);
+    // Sockets that a test gives are at no address; where blocks are re-hashed, the reader of the own ones looks.
+    if (this.#modules.sockets === undefined && this.#options.rehashTo === undefined)
+      this.#check.watch(wanted);
     this.#arranging = this.#arranging.then(() => this.#arrange());
   }
 
@@ -202,9 +203,10 @@ export class EngineEventReader implements Relay {
       this.#modules.sockets ?? loadZmqSockets(this.#options, this.#modules),
     ]);
     const hasher = new BlockHasher();
+    const canonicalHasher = this.#options.rehashTo === undefined ? undefined : new BlockHasher();
     return {
       sockets,
-      makeCache: () => new RankCache(this.#options, { hasher, counts: this.counts }),
+      makeCache: () => new RankCache(this.#options, { hasher, canonicalHasher, counts: this.counts }),
     };
   }
 

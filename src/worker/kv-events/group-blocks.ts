@@ -3,12 +3,13 @@ import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../../core/blo
 import type { HashWords } from '../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
-import type { ChangeWriter } from './change-writer.js';
+import type { BlockWriter } from './change-writer.js';
 import type { EngineEvent } from './engine-event.js';
 import type { EventResult } from './event-counts.js';
 import { readExtras } from './media.js';
 import type { MsgpackReader } from './msgpack-reader.js';
 import type { NamespaceTable } from './namespace-table.js';
+import type { LearnedStore, RehashedBlocks } from './rehashed-blocks.js';
 import { SparsePlaces } from './sparse-places.js';
 
 /** Most tokens of one store; what the hasher takes. */
@@ -17,7 +18,9 @@ const MAX_STORE_TOKENS = 16_777_216;
 /** What the groups of one rank share. */
 export interface GroupModules {
   readonly hasher: BlockHasher;
-  readonly writer: ChangeWriter;
+  readonly writer: BlockWriter;
+  /** Takes each new block of the main group before it is told, with its tokens; absent unless blocks are re-hashed. */
+  readonly rehashed?: Pick<RehashedBlocks, 'learn'> | undefined;
   readonly namespaces: NamespaceTable;
   /** Stands on the event that is given. */
   readonly reader: MsgpackReader;
@@ -296,6 +299,7 @@ export class GroupBlocks {
     const traits = traitsOf(tokensPerBlock, tiers, false);
     const end = Math.min(event.hashCount, plan.hiddenFrom);
     const isCopy = countable(event);
+    const learned = this.#shared.rehashed === undefined ? undefined : learnedStore(event, plan);
     let hasBefore = parent !== undefined;
     let beforeLo = parent?.lo ?? 0;
     let beforeHi = parent?.hi ?? 0;
@@ -332,6 +336,16 @@ export class GroupBlocks {
       if (!this.#mirror.add(lo, hi, sequenceLo, sequenceHi, namespace, traits)) {
         this.#shared.onFull();
         return;
+      }
+      if (learned !== undefined) {
+        learned.hasBefore = hasBefore;
+        learned.beforeLo = beforeLo;
+        learned.beforeHi = beforeHi;
+        learned.hasMedia = (plan.media?.[i]?.length ?? 0) > 0;
+        this.#shared.rehashed?.learn(sequenceLo, sequenceHi, i, learned);
+        hasBefore = true;
+        beforeLo = sequenceLo;
+        beforeHi = sequenceHi;
       }
       this.#shared.writer.stored(tier, tokensPerBlock, sequenceLo, sequenceHi, this.label);
       this.#shared.results.add('applied');
@@ -496,6 +510,12 @@ function tokensMatch(event: EngineEvent): boolean {
     positions < whole + event.tokensPerBlock &&
     event.tokenCount <= MAX_STORE_TOKENS
   );
+}
+
+/** Made once for each event, and changed from block to block. */
+function learnedStore({ tokens, bigram }: EngineEvent, { tokensPerBlock, seed }: StorePlan): LearnedStore {
+  const before = { hasBefore: false, beforeLo: 0, beforeHi: 0, hasMedia: false };
+  return { tokens, tokensPerBlock, seed, isBigram: bigram, ...before };
 }
 
 /** Whether a store announces a copy of its own (see `GroupBlocks.countsCopies`): of engines only vLLM names the kind. */

@@ -4,12 +4,13 @@ import { type CacheGroup, mainGroupOf } from '../../core/contract/cache-groups.j
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
 import type { BlockChange } from '../../core/relay/relay.js';
 import { CacheGroupTable } from './cache-group-table.js';
-import { ChangeWriter } from './change-writer.js';
+import { type BlockWriter, ChangeWriter } from './change-writer.js';
 import { BatchDecoder, type BatchHead, toTheEnd } from './decode-batch.js';
 import type { EngineEvent } from './engine-event.js';
 import type { EventCounts, EventResult, EventType } from './event-counts.js';
 import { GroupBlocks } from './group-blocks.js';
 import { NamespaceTable } from './namespace-table.js';
+import { RehashedBlocks } from './rehashed-blocks.js';
 import type { CachePiece } from './relay-log.js';
 import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
@@ -19,6 +20,9 @@ const DEFAULT_MAX_BLOCKS = 16_777_216;
 /** Why hits are not exact in a model without full attention. */
 const GUESSED =
   'it has no full attention, and its events do not say which blocks of a prompt it keeps, nor do its hashes: they are taken for the last ones';
+/** Why nothing is announced of an engine whose hits depend on more than one group's blocks. */
+const SEVERAL_GROUPS =
+  'has several KV cache groups, or one of another kind than full attention, which are not re-hashed';
 /** Hashes of a snapshot piece by default: 64 KiB. */
 const DEFAULT_PIECE_HASHES = 8_192;
 
@@ -27,10 +31,14 @@ export interface RankCacheOptions {
   readonly maxBlocks?: number;
   /** Different pairs of LoRA name and cache salt whose blocks are tracked at a time; default 65,536. */
   readonly maxNamespaces?: number;
+  /** Tokens of the canonical blocks that are told in place of the engine's own; absent: its own are told. */
+  readonly rehashTo?: number | undefined;
 }
 
 export interface RankCacheModules {
   readonly hasher: BlockHasher;
+  /** Another one, for canonical blocks; needed with `rehashTo`. */
+  readonly canonicalHasher?: BlockHasher | undefined;
   readonly counts: EventCounts;
 }
 
@@ -90,7 +98,8 @@ export class RankCache {
   #capacityBlocks = Number.POSITIVE_INFINITY;
   #hasFartherTier = false;
   readonly #namespaces: NamespaceTable;
-  readonly #writer = new ChangeWriter();
+  readonly #rehashed: RehashedBlocks | undefined;
+  readonly #writer: BlockWriter;
   readonly #trtllm = new TrtllmReader();
   readonly #results = new Set<EventResult>();
   #orphans = 0;
@@ -109,17 +118,26 @@ export class RankCache {
       hasher: modules.hasher,
       isUsed: (id) => this.#some((blocks) => blocks.countIn(id) > 0),
     });
+    const { rehashTo } = options;
+    const { canonicalHasher } = modules;
+    const writer = new ChangeWriter();
+    if (rehashTo !== undefined && canonicalHasher !== undefined) {
+      const rehashing = { canonicalTokens: rehashTo, maxBlocks: this.#maxBlocks };
+      this.#rehashed = new RehashedBlocks(rehashing, { writer, hasher: canonicalHasher });
+    }
+    this.#writer = this.#rehashed ?? writer;
     this.#main = this.#makeBlocks();
   }
 
   /** Blocks that readers know of, all groups; one in several tiers, or copies of one, count once. */
   get size(): number {
-    return this.#sum((blocks) => blocks.size - blocks.hiddenCount);
+    return this.#rehashed?.size ?? this.#sum((blocks) => blocks.size - blocks.hiddenCount);
   }
 
   /** By index; empty while the rank has shown one group of full attention alone. */
   get cacheGroups(): readonly CacheGroup[] {
-    return this.#settled;
+    // Nothing is told of an engine with several while blocks are re-hashed.
+    return this.#rehashed === undefined ? this.#settled : [];
   }
 
   /** Why hits among the blocks cannot be predicted exactly; undefined when nothing speaks against it. */
@@ -137,7 +155,7 @@ export class RankCache {
 
   /** Why the cache view can no longer be exact; undefined when nothing speaks against it. A clear of all blocks ends that. */
   get flaw(): string | undefined {
-    return this.#flaw ?? this.#lacks;
+    return this.#flaw ?? this.#lacks ?? this.#rehashed?.lack;
   }
 
   /** Applies one batch of an engine that speaks MessagePack. Never throws, whatever the bytes. */
@@ -168,6 +186,7 @@ export class RankCache {
   /** Forgets everything, also what was learned of the engine. */
   clear(): void {
     this.#clearBlocks();
+    this.#rehashed?.forget();
     this.#groups.clear();
     this.#settled = [];
     this.#others.clear();
@@ -184,6 +203,7 @@ export class RankCache {
   snapshot(maxHashesPerPiece: number = DEFAULT_PIECE_HASHES): {
     next(): CachePiece | undefined;
   } {
+    if (this.#rehashed !== undefined) return this.#rehashed.pieces(maxHashesPerPiece);
     const left = [this.#main, ...this.#others.values()];
     let pieces: { next(): CachePiece | undefined } | undefined;
     return {
@@ -208,6 +228,7 @@ export class RankCache {
 
   #takeApplied(): Omit<AppliedBatch, 'publishedAtMs' | 'rank' | 'problem'> {
     this.#settle();
+    if (this.#settled.length > 0) this.#rehashed?.refuse(SEVERAL_GROUPS);
     this.#checkCopies();
     const observed = this.#observed;
     const orphans = this.#orphans;
@@ -273,6 +294,7 @@ export class RankCache {
     return new GroupBlocks(this.#maxBlocks, {
       hasher: this.#hasher,
       writer: this.#writer,
+      rehashed: this.#rehashed,
       namespaces: this.#namespaces,
       reader: this.#decoder.reader,
       results: this.#results,
@@ -322,6 +344,7 @@ export class RankCache {
     if (!this.#isClear) {
       this.#each((blocks) => blocks.clear());
       this.#namespaces.clear();
+      this.#rehashed?.clear();
       this.#isClear = true;
       this.#isGuessed = false;
     }

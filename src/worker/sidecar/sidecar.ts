@@ -21,6 +21,7 @@ import { SidecarMetrics } from './http/sidecar-metrics.js';
 import { setProbes, sidecarApi, sidecarStatus } from './http/sidecar-pages.js';
 import { type EventReading, KvEventsController } from './kv-events/kv-events-controller.js';
 import { ENCODED_KV_EVENTS_SERVICE, KvEventsEndpoint } from './kv-events/kv-events-service.js';
+import { rehashAbility } from './kv-events/rehash-ability.js';
 import {
   type EngineView,
   EngineWatch,
@@ -119,7 +120,11 @@ export class Sidecar {
       onRound: (round) => metrics?.countRound(round),
     });
     this.#store = new ReportStore(
-      { workerId: options.workerId, sidecarVersion: options.version },
+      {
+        workerId: options.workerId,
+        sidecarVersion: options.version,
+        canRehash: (report) => rehashAbility(modules.eventReading?.settings, report),
+      },
       { clock, view: this.#watch.firstView },
     );
     this.#offers = new OfferBoard({ clock });
@@ -136,7 +141,7 @@ export class Sidecar {
       },
     );
     this.#canary = this.#makeCanary();
-    const events = new KvEventsEndpoint(options, { relay: this.#events.relay, store: this.#store });
+    const events = new KvEventsEndpoint(options, { events: this.#events, store: this.#store });
     metrics = new SidecarMetrics({
       registry,
       store: this.#store,

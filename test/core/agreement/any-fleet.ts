@@ -23,7 +23,7 @@ export interface MadeReport {
 
 /** What a worker may report. */
 export const sketch: fc.Arbitrary<MadeReport> = fc.record({
-  size: fc.constantFrom(16, 32, 64),
+  size: fc.constantFrom(16, 32, 48, 64),
   // Mostly the one that the properties look at; empty is a worker that has not named its model yet.
   model: fc.constantFrom('tiny', 'tiny', 'tiny', 'tiny', 'other', ''),
   values: fc.constantFrom(
@@ -31,6 +31,8 @@ export const sketch: fc.Arbitrary<MadeReport> = fc.record({
     { hash_algorithm: 'sha256' },
     { hash_algorithm: 'xxhash' },
     { hash_unit: 'token' },
+    { block_rehash: 'possible' },
+    { block_rehash: 'possible', hash_unit: 'token' },
     { 'tokens.text': 'x', 'tokens.message': 'x', 'tokens.message.vllm': 'taken' },
     { 'tokens.text': 'x', 'tokens.message': 'y' },
     { 'tokens.message.vllm': 'refused' },
@@ -55,6 +57,7 @@ export const options: fc.Arbitrary<Partial<AgreementOptions>> = fc.record({
   overrideTokensPerBlock: fc.option(fc.constantFrom(16, 32), { nil: undefined, freq: 6 }),
   onChange: fc.constantFrom('new-epoch' as const, 'wait-all' as const),
   mismatchedWorkers: fc.constantFrom('quarantine' as const, 'load-only' as const),
+  blockSizePolicy: fc.constantFrom('refuse' as const, 'rehash' as const),
   frontendUses: fc.constantFrom('observed' as const, 'declared' as const),
   tokenProbes: fc.constantFrom('require' as const, 'ignore' as const),
   kvEvents: fc.constantFrom('exact' as const, 'approximate' as const),

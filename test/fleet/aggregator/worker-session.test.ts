@@ -66,7 +66,7 @@ describe('a session', () => {
     const client = recorder.channels.get('w-1')?.createClient(KvEventsClient);
     const ended = new Promise<void>((resolve) => {
       client
-        ?.subscribe({ resumeStreamId: '', resumeSequence: 0n })
+        ?.subscribe({ resumeStreamId: '', resumeSequence: 0n, tokensPerBlock: 0 })
         .on('error', () => resolve())
         .on('end', () => resolve());
     });

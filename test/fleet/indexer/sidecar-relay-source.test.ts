@@ -32,7 +32,7 @@ interface Opened {
 /** Opens the feed of a sidecar; `reads`: messages are taken as they come. */
 async function subscribe(
   kvEvents: FakeSidecarOptions['kvEvents'],
-  { reads = true }: { reads?: boolean } = {},
+  { reads = true, rehashTo }: { reads?: boolean; rehashTo?: number } = {},
 ): Promise<Opened> {
   const sidecar = await open.sidecar('w-1', {}, kvEvents === undefined ? {} : { kvEvents });
   const address = parseAddress(sidecar.address);
@@ -60,6 +60,7 @@ async function subscribe(
         changes.tell();
       },
     },
+    rehashTo,
   );
   return { sidecar, reader, messages, breaks, clock, watch, until: (holds) => changes.until(holds) };
 }
@@ -73,10 +74,32 @@ describe('the feed of a sidecar', () => {
     ]);
     await until(() => messages.length === 3);
     expect(messages.map(({ type }) => type)).toEqual(['start', 'snapshot_part', 'snapshot_end']);
-    expect(sidecar.subscriptionRequests).toEqual([{ resumeStreamId: 's-1', resumeSequence: 7n }]);
+    expect(sidecar.subscriptionRequests).toEqual([
+      { resumeStreamId: 's-1', resumeSequence: 7n, tokensPerBlock: 0 },
+    ]);
     reader.close();
     await sidecar.until(() => sidecar.openSubscriptions === 0);
     expect(watch.size).toBe(0);
+  });
+
+  it('asks for blocks of another size, and takes them where the start confirms it', async () => {
+    const confirmed = say.start();
+    if (confirmed.payload?.$case === 'start') confirmed.payload.value.tokensPerBlock = 64;
+    const { sidecar, messages, breaks, until } = await subscribe(() => [confirmed, say.end(7)], {
+      rehashTo: 64,
+    });
+    await until(() => messages.length === 2);
+    expect(messages[0]).toMatchObject({ type: 'start', tokensPerBlock: 64 });
+    expect(sidecar.subscriptionRequests[0]).toMatchObject({ tokensPerBlock: 64 });
+    expect(breaks).toEqual([]);
+  });
+
+  it('is broken by a sidecar that answers in its own size: of that nothing may be applied', async () => {
+    const { messages, breaks, until } = await subscribe(() => [say.start(), say.part([1])], { rehashTo: 64 });
+    await until(() => breaks.length === 1);
+    expect(messages).toEqual([]);
+    expect(breaks[0]).toMatchObject({ isUnsupported: true });
+    expect(breaks[0]?.reason).toContain('does not re-hash blocks');
   });
 
   it('is left in peace by what its stream says after it was closed, which is not always an answer', () => {

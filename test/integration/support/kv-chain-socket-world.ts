@@ -177,7 +177,10 @@ export class SocketWorld {
       { workerId: TARGET, sidecarVersion: '0.0.0' },
       { clock: systemClock, view: readyView() },
     );
-    const endpoint = new KvEventsEndpoint({ workerId: TARGET }, { relay: feed, store });
+    const endpoint = new KvEventsEndpoint(
+      { workerId: TARGET },
+      { events: { open: (_size, position, onReadable) => feed.open(position, onReadable) }, store },
+    );
     const { server } = createTestServer();
     server.addService(ENCODED_KV_EVENTS_SERVICE, { ...endpoint.createHandlers(server.edge) });
     const { text } = await server.start();

@@ -154,7 +154,7 @@ class Pod {
   subscribe(resumeStreamId = '', resumeSequence = 0n): Stream<SubscribeResponse> {
     const client = new KvEventsClient(this.grpc, credentials.createInsecure());
     open.push(() => client.close());
-    return new Stream(client.subscribe({ resumeStreamId, resumeSequence }));
+    return new Stream(client.subscribe({ resumeStreamId, resumeSequence, tokensPerBlock: 0 }));
   }
 
   /** The next report whose block size events prove. */

@@ -6,6 +6,13 @@ import { checkDirect, directSettings } from '../../settings/direct-settings.js';
 import { routerSettings } from '../../settings/router-settings.js';
 
 const ownSettings = {
+  'block-size-policy': {
+    kind: 'enum',
+    choices: ['refuse', 'rehash'],
+    default: 'refuse',
+    group: 'Agreement',
+    help: 'When workers have different block sizes: keep the gate shut, or agree on the least common multiple (at most 2,048 tokens), into which sidecars re-hash smaller blocks.',
+  },
   'on-change': {
     kind: 'enum',
     choices: ['new-epoch', 'wait-all', 'refuse'],

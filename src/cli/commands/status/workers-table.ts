@@ -7,6 +7,7 @@ import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
   type Agreement,
   AgreementState,
+  type Member,
   MemberOffer,
   MemberState,
   type Worker,
@@ -168,10 +169,7 @@ type Column = readonly [title: string, cellOf: (worker: Worker) => string];
 const COLUMNS: readonly Column[] = [
   ['WORKER', ({ member }) => member?.target ?? ''],
   ['STATE', ({ member }) => STATES[member?.state ?? 0] ?? 'unknown'],
-  [
-    'TOKENS/BLOCK',
-    ({ member }) => (member?.tokensPerBlock === undefined ? '-' : String(member.tokensPerBlock)),
-  ],
+  ['TOKENS/BLOCK', ({ member }) => sizeOf(member)],
   ['FROM', ({ member }) => sourceOf(member?.source)],
   ['ENGINE', ({ report }) => engineOf(report)],
   ['ROLE', ({ report }) => roleOf(report)],
@@ -203,4 +201,13 @@ function wrapLine(line: string, columns: number): string {
     rest = indent + rest.slice(end).trimStart();
   }
   return [...lines, rest].join('\n');
+}
+
+/** `32`, or `1 as 32` where blocks of 1 token are re-hashed into blocks of 32. */
+function sizeOf(member: Member | undefined): string {
+  const { tokensPerBlock, rehashedTokensPerBlock } = member ?? {};
+  if (tokensPerBlock === undefined) return '-';
+  return rehashedTokensPerBlock === undefined
+    ? String(tokensPerBlock)
+    : `${tokensPerBlock} as ${rehashedTokensPerBlock}`;
 }

@@ -482,7 +482,21 @@ export interface CapabilityReport {
    * How the engine treated one small prompt of the sidecar's own, asked twice.
    * Absent where the sidecar sends none.
    */
-  canary: Canary | undefined;
+  canary:
+    | Canary
+    | undefined;
+  /** Absent where the sidecar does not know how to re-hash blocks. */
+  blockRehash: BlockRehash | undefined;
+}
+
+/**
+ * Whether the sidecar can re-hash the worker's blocks into larger ones, of a
+ * multiple of `Contract.tokens_per_block` (`SubscribeRequest.tokens_per_block`).
+ */
+export interface BlockRehash {
+  possible: boolean;
+  /** Why not, for an operator; empty when it is. */
+  reason: string;
 }
 
 export interface Engine {
@@ -1486,6 +1500,7 @@ function createBaseCapabilityReport(): CapabilityReport {
     warnings: [],
     probes: [],
     canary: undefined,
+    blockRehash: undefined,
   };
 }
 
@@ -1553,6 +1568,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     }
     if (message.canary !== undefined) {
       Canary.encode(message.canary, writer.uint32(194).fork()).join();
+    }
+    if (message.blockRehash !== undefined) {
+      BlockRehash.encode(message.blockRehash, writer.uint32(202).fork()).join();
     }
     return writer;
   },
@@ -1730,6 +1748,14 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
             message.canary = Canary.decode(reader, reader.uint32());
             continue;
           }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.blockRehash = BlockRehash.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1804,6 +1830,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     if (message.canary !== undefined) {
       obj.canary = Canary.toJSON(message.canary);
     }
+    if (message.blockRehash !== undefined) {
+      obj.blockRehash = BlockRehash.toJSON(message.blockRehash);
+    }
     return obj;
   },
 
@@ -1846,6 +1875,87 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     message.canary = (object.canary !== undefined && object.canary !== null)
       ? Canary.fromPartial(object.canary)
       : undefined;
+    message.blockRehash = (object.blockRehash !== undefined && object.blockRehash !== null)
+      ? BlockRehash.fromPartial(object.blockRehash)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseBlockRehash(): BlockRehash {
+  return { possible: false, reason: "" };
+}
+
+export const BlockRehash: MessageFns<BlockRehash> = {
+  encode(message: BlockRehash, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.possible !== false) {
+      writer.uint32(8).bool(message.possible);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BlockRehash {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBlockRehash();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.possible = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: BlockRehash): unknown {
+    const obj: any = {};
+    if (message.possible !== false) {
+      obj.possible = message.possible;
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<BlockRehash>): BlockRehash {
+    return BlockRehash.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BlockRehash>): BlockRehash {
+    const message = createBaseBlockRehash();
+    message.possible = object.possible ?? false;
+    message.reason = object.reason ?? "";
     return message;
   },
 };

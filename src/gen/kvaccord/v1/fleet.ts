@@ -256,6 +256,11 @@ export interface Member {
   picture: Picture;
   /** Why the cache view is not exact; empty when it is. */
   pictureReason: string;
+  /**
+   * Size of the blocks that its sidecar re-hashes its own into, which are of
+   * `tokens_per_block`; absent where its own are used.
+   */
+  rehashedTokensPerBlock?: number | undefined;
 }
 
 export interface Worker {
@@ -1220,6 +1225,7 @@ function createBaseMember(): Member {
     declaredTokensPerBlock: undefined,
     picture: 0,
     pictureReason: "",
+    rehashedTokensPerBlock: undefined,
   };
 }
 
@@ -1260,6 +1266,9 @@ export const Member: MessageFns<Member> = {
     }
     if (message.pictureReason !== "") {
       writer.uint32(98).string(message.pictureReason);
+    }
+    if (message.rehashedTokensPerBlock !== undefined) {
+      writer.uint32(104).uint32(message.rehashedTokensPerBlock);
     }
     return writer;
   },
@@ -1373,6 +1382,14 @@ export const Member: MessageFns<Member> = {
             message.pictureReason = reader.string();
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.rehashedTokensPerBlock = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1423,6 +1440,9 @@ export const Member: MessageFns<Member> = {
     if (message.pictureReason !== "") {
       obj.pictureReason = message.pictureReason;
     }
+    if (message.rehashedTokensPerBlock !== undefined) {
+      obj.rehashedTokensPerBlock = Math.round(message.rehashedTokensPerBlock);
+    }
     return obj;
   },
 
@@ -1443,6 +1463,7 @@ export const Member: MessageFns<Member> = {
     message.declaredTokensPerBlock = object.declaredTokensPerBlock ?? undefined;
     message.picture = object.picture ?? 0;
     message.pictureReason = object.pictureReason ?? "";
+    message.rehashedTokensPerBlock = object.rehashedTokensPerBlock ?? undefined;
     return message;
   },
 };

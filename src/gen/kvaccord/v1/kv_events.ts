@@ -138,6 +138,13 @@ export interface SubscribeRequest {
    */
   resumeStreamId: string;
   resumeSequence: bigint;
+  /**
+   * Asks for blocks of so many tokens, where the worker's own are smaller: the
+   * sidecar re-hashes whole ones out of them (`BlockRehash`). 0 takes the
+   * worker's own. A `start` that does not confirm it is of a sidecar that
+   * cannot.
+   */
+  tokensPerBlock: number;
 }
 
 export interface SubscribeResponse {
@@ -171,6 +178,8 @@ export interface StreamStart {
    */
   reason: string;
   ranks: RankState[];
+  /** As asked for, where blocks are re-hashed; 0 where they are the worker's own. */
+  tokensPerBlock: number;
 }
 
 export interface RankState {
@@ -271,7 +280,7 @@ export interface GroupBlocksRemoved {
 }
 
 function createBaseSubscribeRequest(): SubscribeRequest {
-  return { resumeStreamId: "", resumeSequence: 0n };
+  return { resumeStreamId: "", resumeSequence: 0n, tokensPerBlock: 0 };
 }
 
 export const SubscribeRequest: MessageFns<SubscribeRequest> = {
@@ -284,6 +293,9 @@ export const SubscribeRequest: MessageFns<SubscribeRequest> = {
         throw new globalThis.Error("value provided for field message.resumeSequence of type uint64 too large");
       }
       writer.uint32(16).uint64(message.resumeSequence);
+    }
+    if (message.tokensPerBlock !== 0) {
+      writer.uint32(24).uint32(message.tokensPerBlock);
     }
     return writer;
   },
@@ -317,6 +329,14 @@ export const SubscribeRequest: MessageFns<SubscribeRequest> = {
             message.resumeSequence = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.tokensPerBlock = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -337,6 +357,9 @@ export const SubscribeRequest: MessageFns<SubscribeRequest> = {
     if (message.resumeSequence !== 0n) {
       obj.resumeSequence = message.resumeSequence.toString();
     }
+    if (message.tokensPerBlock !== 0) {
+      obj.tokensPerBlock = Math.round(message.tokensPerBlock);
+    }
     return obj;
   },
 
@@ -349,6 +372,7 @@ export const SubscribeRequest: MessageFns<SubscribeRequest> = {
     message.resumeSequence = (object.resumeSequence !== undefined && object.resumeSequence !== null)
       ? BigInt(object.resumeSequence)
       : 0n;
+    message.tokensPerBlock = object.tokensPerBlock ?? 0;
     return message;
   },
 };
@@ -540,7 +564,7 @@ export const SubscribeResponse: MessageFns<SubscribeResponse> = {
 };
 
 function createBaseStreamStart(): StreamStart {
-  return { workerId: "", instanceId: "", streamId: "", resumed: false, reason: "", ranks: [] };
+  return { workerId: "", instanceId: "", streamId: "", resumed: false, reason: "", ranks: [], tokensPerBlock: 0 };
 }
 
 export const StreamStart: MessageFns<StreamStart> = {
@@ -562,6 +586,9 @@ export const StreamStart: MessageFns<StreamStart> = {
     }
     for (const v of message.ranks) {
       RankState.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.tokensPerBlock !== 0) {
+      writer.uint32(56).uint32(message.tokensPerBlock);
     }
     return writer;
   },
@@ -627,6 +654,14 @@ export const StreamStart: MessageFns<StreamStart> = {
             message.ranks.push(RankState.decode(reader, reader.uint32()));
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.tokensPerBlock = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -659,6 +694,9 @@ export const StreamStart: MessageFns<StreamStart> = {
     if (message.ranks?.length) {
       obj.ranks = message.ranks.map((e) => RankState.toJSON(e));
     }
+    if (message.tokensPerBlock !== 0) {
+      obj.tokensPerBlock = Math.round(message.tokensPerBlock);
+    }
     return obj;
   },
 
@@ -673,6 +711,7 @@ export const StreamStart: MessageFns<StreamStart> = {
     message.resumed = object.resumed ?? false;
     message.reason = object.reason ?? "";
     message.ranks = object.ranks?.map((e) => RankState.fromPartial(e)) || [];
+    message.tokensPerBlock = object.tokensPerBlock ?? 0;
     return message;
   },
 };

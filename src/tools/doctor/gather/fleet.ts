@@ -42,7 +42,11 @@ export function fleetPart(
   workers: readonly Worker[],
 ): EvidencePart {
   const reports = workers.flatMap(({ report }) => (report === undefined ? [] : [report]));
-  const facts = reports.slice(0, MAX_MEMBERS).map((report) => reportFacts(address, report));
+  const facts = workers
+    .slice(0, MAX_MEMBERS)
+    .flatMap(({ report, member }) =>
+      report === undefined ? [] : [reportFacts(address, report, member?.rehashedTokensPerBlock)],
+    );
   const words = agreements.map(
     ({ group, gateOpen }) => `${group || 'no model yet'}: gate ${gateOpen ? 'open' : 'shut'}`,
   );
@@ -109,7 +113,7 @@ function fleetOf(address: string, agreement: Agreement): FleetSighting {
       worker: member.workerId || member.target,
       state: wordOf(memberStateToJSON(member.state), 'MEMBER_STATE_'),
       reason: excerptOf(member.reason, ''),
-      tokensPerBlock: member.tokensPerBlock,
+      tokensPerBlock: member.rehashedTokensPerBlock ?? member.tokensPerBlock,
       declaredTokensPerBlock: member.declaredTokensPerBlock,
     })),
     origin: { place: address, text: excerptOf(words, '') },
@@ -139,10 +143,14 @@ function basisOf(source: EvidenceSource): SizeBasis {
   }
 }
 
-/** The block size with its evidence, and what lost against it; parallelism and capacity. */
+/**
+ * The block size with its evidence, and what lost against it; parallelism and capacity. Where a sidecar re-hashes blocks,
+ * `rehashed` is the size that counts for routing.
+ */
 function reportFacts(
   address: string,
   report: CapabilityReport,
+  rehashed?: number,
 ): { readonly sizes: readonly SizeSighting[]; readonly settings: readonly SettingSighting[] } {
   const who = report.workerId;
   const place = `${address}, worker ${who}`;
@@ -154,7 +162,9 @@ function reportFacts(
   };
   const kept = report.contract?.tokensPerBlock;
   const evidence = report.evidence.find(({ field }) => field === TOKENS_PER_BLOCK);
-  if (kept !== undefined)
+  if (rehashed !== undefined)
+    size(rehashed, EvidenceSource.OBSERVED_EVENT, `re-hashed by its sidecar from blocks of ${kept ?? '?'}`);
+  else if (kept !== undefined)
     size(
       kept,
       evidence?.source ?? EvidenceSource.UNSPECIFIED,

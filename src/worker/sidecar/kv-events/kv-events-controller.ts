@@ -1,6 +1,6 @@
 import type { ObservedSize } from '../../../core/contract/observed-size.js';
 import type { RankSource } from '../../../core/relay/rank-source.js';
-import type { Relay } from '../../../core/relay/relay.js';
+import type { Relay, RelayPosition, RelayReader } from '../../../core/relay/relay.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { Logger } from '../../../edge/platform/logger.js';
@@ -8,6 +8,7 @@ import type { Random } from '../../../edge/platform/random.js';
 import { type CapabilityReport, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { EventReader } from './event-reader.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
+import { RehashedFeeds } from './rehashed-feeds.js';
 import { SwitchedRelay } from './switched-relay.js';
 
 /** What the sidecar gives a reader of events. */
@@ -23,11 +24,17 @@ export interface EventReaderModules {
   readonly onPublisherDown: () => void;
 }
 
+/** What a reader of events gives. */
+export interface EventReaderOptions {
+  /** Tokens of the canonical blocks that are given in place of the engine's own; absent: its own. */
+  readonly rehashTo?: number;
+}
+
 /** How KV events are read. */
 export interface EventReading {
   readonly settings: EventSettings;
   /** Makes the reader. Asked when there is something to read, for it brings ZeroMQ along. */
-  readonly loadReader: (modules: EventReaderModules) => Promise<EventReader>;
+  readonly loadReader: (modules: EventReaderModules, options: EventReaderOptions) => Promise<EventReader>;
 }
 
 const SWITCHED_OFF = 'KV events are not read here (--kv-event-sources off)';
@@ -47,6 +54,7 @@ export class KvEventsController {
   readonly #reading: EventReading | undefined;
   readonly #modules: EventReaderModules;
   readonly #relay: SwitchedRelay;
+  readonly #rehashed: RehashedFeeds;
   #wanted: Wanted | undefined;
   #reason: string;
   #instanceId: string;
@@ -75,11 +83,39 @@ export class KvEventsController {
       { instanceId: options.instanceId, reason: this.#reason },
       { makeStreamId: () => modules.random.uniqueId() },
     );
+    const { reading } = options;
+    const nobody = { onObserved: () => {}, onPublisherRestart: () => {}, onPublisherDown: () => {} };
+    this.#rehashed = new RehashedFeeds(
+      { type: 'nothing', instanceId: options.instanceId, reason: this.#reason },
+      {
+        ...modules,
+        makeStreamId: () => modules.random.uniqueId(),
+        // What is learned of the engine by its events, the feed of its own blocks reports.
+        loadReader: (rehashTo) =>
+          reading === undefined
+            ? Promise.reject(new Error(SWITCHED_OFF))
+            : reading.loadReader({ ...modules, ...nobody }, { rehashTo }),
+      },
+    );
   }
 
   /** What is known of the engine's cache, whether or not anything is read. */
   get relay(): Relay {
     return this.#relay;
+  }
+
+  /**
+   * Opens a reader of the engine's blocks, of its own size or, with `rehashTo`, re-hashed into larger ones; undefined
+   * while too many other sizes are read.
+   */
+  open(
+    rehashTo: number | undefined,
+    position: RelayPosition | undefined,
+    onReadable: () => void,
+  ): RelayReader | undefined {
+    return rehashTo === undefined
+      ? this.#relay.open(position, onReadable)
+      : this.#rehashed.open(rehashTo, position, onReadable);
   }
 
   /** The reader; undefined before the first source. */
@@ -131,12 +167,14 @@ export class KvEventsController {
   /** No view of this engine's cache is exact, for this reason; an empty one ends that. */
   setCaveat(reason: string): void {
     this.#relay.setCaveat(reason);
+    this.#rehashed.setCaveat(reason);
   }
 
   /** Ends all reading. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#loading;
+    await this.#rehashed.close();
     await this.#reader?.close();
   }
 
@@ -160,6 +198,7 @@ export class KvEventsController {
     this.#reason = reason;
     if (isSame) return;
     this.#relay.fallSilent({ instanceId, reason });
+    this.#rehashed.follow({ type: 'nothing', instanceId, reason });
     this.#reader?.setSources([]);
   }
 
@@ -168,12 +207,13 @@ export class KvEventsController {
     reader.setCapacity(this.#capacityBlocks);
     reader.setSources(sources);
     this.#relay.follow(reader);
+    this.#rehashed.follow({ type: 'read', instanceId, sources, capacityBlocks: this.#capacityBlocks });
   }
 
   async #load(loadReader: EventReading['loadReader']): Promise<void> {
     const { logger } = this.#modules;
     try {
-      this.#reader = await loadReader(this.#modules);
+      this.#reader = await loadReader(this.#modules, {});
     } catch (error) {
       // Such as a platform that ZeroMQ has no build for: nothing that another attempt would change.
       this.#failure = `KV events cannot be read: ${describeError(error)}`;

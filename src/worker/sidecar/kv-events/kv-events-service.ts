@@ -1,10 +1,12 @@
 import type { handleServerStreamingCall, ServiceDefinition } from '@grpc/grpc-js';
-import type { Relay, RelayPosition } from '../../../core/relay/relay.js';
+import { MAX_REHASHED_TOKENS } from '../../../core/contract/rehash.js';
+import type { RelayPosition } from '../../../core/relay/relay.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream } from '../../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
 import { KvEventsService, type SubscribeRequest } from '../../../gen/kvaccord/v1/kv_events.js';
 import type { ReportStore } from '../report/report-store.js';
+import type { KvEventsController } from './kv-events-controller.js';
 import { KvEventsEncoder } from './kv-events-wire.js';
 
 /** Milliseconds without anything else to say after which a subscriber gets a heartbeat. */
@@ -38,17 +40,17 @@ export interface KvEventsServiceOptions {
  */
 export class KvEventsEndpoint {
   readonly #options: KvEventsServiceOptions;
-  readonly #relay: Relay;
+  readonly #events: Pick<KvEventsController, 'open'>;
   readonly #store: ReportStore;
   readonly #encoder: KvEventsEncoder;
   #subscribers = 0;
 
   constructor(
     options: KvEventsServiceOptions,
-    modules: { readonly relay: Relay; readonly store: ReportStore },
+    modules: { readonly events: Pick<KvEventsController, 'open'>; readonly store: ReportStore },
   ) {
     this.#options = options;
-    this.#relay = modules.relay;
+    this.#events = modules.events;
     this.#store = modules.store;
     this.#encoder = new KvEventsEncoder(options);
   }
@@ -88,13 +90,20 @@ export class KvEventsEndpoint {
         `${maxSubscribers} subscriptions are open already at this sidecar; let frontends share an aggregator`,
       );
     }
-    this.#subscribers += 1;
+    const rehashTo = rehashOf(request);
     let hasMore = true;
     let wake: (() => void) | undefined;
-    const reader = this.#relay.open(position, () => {
+    const reader = this.#events.open(rehashTo, position, () => {
       hasMore = true;
       wake?.();
     });
+    if (reader === undefined) {
+      throw new RpcError(
+        'too_many_watchers',
+        `blocks of ${rehashTo} tokens are not re-hashed here: too many other sizes are read; let frontends share an aggregator`,
+      );
+    }
+    this.#subscribers += 1;
     stream.signal.addEventListener(
       'abort',
       () => {
@@ -116,6 +125,16 @@ export class KvEventsEndpoint {
       }
     }
   }
+}
+
+/** The size of the blocks that the caller asks for; undefined for the engine's own. */
+function rehashOf({ tokensPerBlock }: SubscribeRequest): number | undefined {
+  if (tokensPerBlock === 0) return undefined;
+  if (tokensPerBlock <= MAX_REHASHED_TOKENS) return tokensPerBlock;
+  throw new RpcError(
+    'invalid_argument',
+    `tokens_per_block is ${tokensPerBlock}, at most ${MAX_REHASHED_TOKENS} are re-hashed into one block`,
+  );
 }
 
 /** Where the caller left off; undefined when it holds nothing. */

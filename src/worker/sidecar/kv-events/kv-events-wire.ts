@@ -60,11 +60,11 @@ export class KvEventsEncoder {
   #payloadOf(message: RelayMessage): SubscribeResponse['payload'] {
     switch (message.type) {
       case 'start': {
-        const { instanceId, streamId, resumed, reason } = message;
+        const { instanceId, streamId, resumed, reason, tokensPerBlock = 0 } = message;
         const ranks = message.ranks.map(rankStateOf);
         return {
           $case: 'start',
-          value: { workerId: this.#workerId, instanceId, streamId, resumed, reason, ranks },
+          value: { workerId: this.#workerId, instanceId, streamId, resumed, reason, ranks, tokensPerBlock },
         };
       }
       case 'snapshot_part': {

@@ -21,12 +21,19 @@ export interface Silence {
 export class SwitchedRelay implements Relay {
   readonly #readers = new Set<SwitchedReader>();
   readonly #makeStreamId: () => string;
+  readonly #tokensPerBlock: number | undefined;
   #target: Relay;
   /** Why no view of it is exact, whatever its events say; empty when nothing speaks against them. */
   #caveat = '';
 
-  constructor(silence: Silence, modules: { readonly makeStreamId: () => string }) {
+  /** `tokensPerBlock` is named in every `start`, where blocks are re-hashed. */
+  constructor(
+    silence: Silence,
+    modules: { readonly makeStreamId: () => string },
+    tokensPerBlock?: number | undefined,
+  ) {
     this.#makeStreamId = modules.makeStreamId;
+    this.#tokensPerBlock = tokensPerBlock;
     this.#target = this.#silent(silence);
   }
 
@@ -45,6 +52,7 @@ export class SwitchedRelay implements Relay {
   open(position: RelayPosition | undefined, onReadable: () => void): RelayReader {
     const reader = new SwitchedReader(this.#target.open(position, onReadable), onReadable, {
       caveat: () => this.#caveat,
+      tokensPerBlock: this.#tokensPerBlock,
       onClose: () => this.#readers.delete(reader),
     });
     this.#readers.add(reader);
@@ -71,17 +79,25 @@ export class SwitchedRelay implements Relay {
   }
 }
 
+interface SwitchedReaderOptions {
+  readonly caveat: () => string;
+  readonly onClose: () => void;
+  readonly tokensPerBlock: number | undefined;
+}
+
 class SwitchedReader implements RelayReader {
   readonly #onReadable: () => void;
   readonly #onClose: () => void;
   readonly #caveat: () => string;
+  readonly #tokensPerBlock: number | undefined;
   #inner: RelayReader;
 
   constructor(
     inner: RelayReader,
     onReadable: () => void,
-    { caveat, onClose }: { readonly caveat: () => string; readonly onClose: () => void },
+    { caveat, onClose, tokensPerBlock }: SwitchedReaderOptions,
   ) {
+    this.#tokensPerBlock = tokensPerBlock;
     this.#inner = inner;
     this.#onReadable = onReadable;
     this.#onClose = onClose;
@@ -89,7 +105,7 @@ class SwitchedReader implements RelayReader {
   }
 
   next(): RelayMessage | undefined {
-    const message = this.#inner.next();
+    const message = this.#sized(this.#inner.next());
     const caveat = this.#caveat();
     if (message === undefined || caveat === '') return message;
     switch (message.type) {
@@ -100,6 +116,11 @@ class SwitchedReader implements RelayReader {
       default:
         return message;
     }
+  }
+
+  #sized(message: RelayMessage | undefined): RelayMessage | undefined {
+    if (message?.type !== 'start' || this.#tokensPerBlock === undefined) return message;
+    return { ...message, tokensPerBlock: this.#tokensPerBlock };
   }
 
   close(): void {

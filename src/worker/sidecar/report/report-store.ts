@@ -1,5 +1,6 @@
 import { buildReport, reportSubstance } from '../../../core/contract/build-report.js';
 import type { Fact } from '../../../core/contract/facts.js';
+import type { RehashAbility } from '../../../core/contract/rehash.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import {
   type Canary,
@@ -12,6 +13,8 @@ import type { EngineView } from '../probing/engine-watch.js';
 export interface ReportStoreOptions {
   readonly workerId: string;
   readonly sidecarVersion: string;
+  /** Whether blocks of the engine of a report can be re-hashed here; absent where they never are. */
+  readonly canRehash?: (report: CapabilityReport) => RehashAbility;
 }
 
 /** Called with every new report, after it became the current one. Must not throw. */
@@ -115,6 +118,7 @@ export class ReportStore {
       topology: this.#topology,
       probes: view.probes,
       canary: this.#canary,
+      canRehash: this.#options.canRehash,
     });
   }
 

@@ -100,7 +100,7 @@ export function makeCache(options: RankCacheOptions = {}): {
 } {
   const hasher = new BlockHasher();
   const counts = new EventCounts();
-  const cache = new RankCache(options, { hasher, counts });
+  const cache = new RankCache(options, { hasher, canonicalHasher: new BlockHasher(), counts });
   return {
     cache,
     counts,

@@ -27,7 +27,7 @@ class Subscription {
   readonly cancel: () => void;
 
   constructor(client: KvEventsClient, resumeStreamId = '', resumeSequence = 0n) {
-    const call = client.subscribe({ resumeStreamId, resumeSequence });
+    const call = client.subscribe({ resumeStreamId, resumeSequence, tokensPerBlock: 0 });
     this.#messages = call[Symbol.asyncIterator]();
     this.cancel = () => call.cancel();
   }
@@ -68,7 +68,10 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
   );
   const feed = new FakeEventReader();
   feed.instanceId = 'i-1';
-  const endpoint = new KvEventsEndpoint({ workerId: 'w-1', ...options }, { relay: feed, store });
+  const endpoint = new KvEventsEndpoint(
+    { workerId: 'w-1', ...options },
+    { events: { open: (_size, position, onReadable) => feed.open(position, onReadable) }, store },
+  );
   const { server } = createTestServer();
   server.addService(ENCODED_KV_EVENTS_SERVICE, { ...endpoint.createHandlers(server.edge) });
   const { text } = await server.start();
@@ -213,7 +216,7 @@ describe('KvEvents.Subscribe', () => {
       sequenceHashes: hashes,
     };
     feed.snapshot = Array.from({ length: 1_000 }, () => part);
-    const call = connect().subscribe({ resumeStreamId: '', resumeSequence: 0n });
+    const call = connect().subscribe({ resumeStreamId: '', resumeSequence: 0n, tokensPerBlock: 0 });
     const gone = new Promise((resolve) => call.once('error', resolve));
     // Stops after the first message: before that a grpc-js client takes all there is.
     await new Promise<void>((resolve) => call.once('data', () => resolve()));

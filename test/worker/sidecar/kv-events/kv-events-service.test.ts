@@ -118,6 +118,7 @@ describe('KvEvents.Subscribe', () => {
         streamId: 'stream-1',
         resumed: false,
         reason: '',
+        tokensPerBlock: 0,
         ranks: [
           {
             dataParallelRank: 0,

@@ -195,7 +195,11 @@ export function conflictMessage(group: Group, field: ContractField): string {
   ].join('\n');
 }
 
-function rehashLines(group: Group, field: ContractField, valueGroups: readonly ValueGroup[]): readonly string[] {
+function rehashLines(
+  group: Group,
+  field: ContractField,
+  valueGroups: readonly ValueGroup[],
+): readonly string[] {
   if (field !== 'tokens_per_block') return [];
   const members = valueGroups.flatMap((valueGroup) => valueGroup.members);
   const advice = rehashAdvice(members, group.tallies.isRehashing);

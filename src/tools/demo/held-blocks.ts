@@ -14,7 +14,9 @@ const HASH_BYTES = 8;
 export async function readHeldBlocks(channel: RpcChannel, signal: AbortSignal): Promise<ReadonlySet<bigint>> {
   const held = new Set<bigint>();
   await channel.waitForReady(signal);
-  const stream = channel.createClient(KvEventsClient).subscribe({ resumeStreamId: '', resumeSequence: 0n, tokensPerBlock: 0 });
+  const stream = channel
+    .createClient(KvEventsClient)
+    .subscribe({ resumeStreamId: '', resumeSequence: 0n, tokensPerBlock: 0 });
   const leave = onAbort(signal, () => stream.cancel());
   try {
     for await (const { payload } of stream as AsyncIterable<SubscribeResponse>) {

@@ -12,6 +12,8 @@ import { GatewayMetrics } from '../../src/frontend/gateway/gateway-metrics.js';
 import { ProcessCountMetrics, registerProcessMetrics } from '../../src/frontend/threads/process-metrics.js';
 import { SidecarMetrics } from '../../src/worker/sidecar/http/sidecar-metrics.js';
 
+import { WINGS } from '../house/rooms.js';
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
@@ -115,5 +117,38 @@ describe('agreement.md', () => {
     const promised = [...rules].filter(([, text = '']) => !text.startsWith('*Later.*')).map(([rule]) => rule);
     expect(promised.sort()).toEqual([...tested].sort());
     expect(rules.size).toBe(5 + 14 + 6 + 7);
+  });
+});
+
+describe('how-it-works.md', () => {
+  const page = read('docs/how-it-works.md');
+  const walks = page.slice(page.indexOf('### One report, from probe to gate'));
+
+  it('has three walks through the code, each in at most twelve steps', () => {
+    const steps = walks
+      .split(/^### /m)
+      .slice(1)
+      .map((walk) => walk.match(/^\d+\. /gm)?.length ?? 0);
+    expect(steps).toHaveLength(3);
+    for (const count of steps) {
+      expect(count).toBeGreaterThan(5);
+      expect(count).toBeLessThanOrEqual(12);
+    }
+  });
+
+  it('names files that exist, one or more in each step', () => {
+    const named = [...walks.matchAll(/`(src\/[^`]+)`/g)].map(([, path = '']) => path);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+    for (const [step] of walks.matchAll(/^\d+\. [^\n]*(\n {3}[^\n]*)*/gm)) expect(step).toContain('`src/');
+  });
+
+  it('names every wing in its table and in its picture, with a place to begin', () => {
+    const picture = read('docs/images/house.svg');
+    for (const wing of Object.keys(WINGS).filter((name) => name !== 'gen')) {
+      expect(picture).toContain(`>${wing}</text>`);
+      const [, start = ''] = new RegExp(`^\\| \\[\`${wing}\`\\].* \`([^\`]+)\` \\|$`, 'm').exec(page) ?? [];
+      expect(existsSync(join(root, 'src', start)), `${wing}: ${start}`).toBe(true);
+      expect(existsSync(join(root, 'src', wing, 'README.md')), `src/${wing}/README.md`).toBe(true);
+    }
   });
 });

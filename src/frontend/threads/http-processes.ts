@@ -44,10 +44,10 @@ export class HttpProcessesError extends Error {
   }
 }
 
-/** The place of one process, whichever process has it now. */
+/** The place of one HTTP process, whichever has it now. */
 interface Slot {
   readonly thread: number;
-  process: HttpProcess | undefined;
+  server: HttpProcess | undefined;
   /** Why it could not serve, in its own words. */
   inability: Inability | undefined;
   startedMs: number;
@@ -81,7 +81,7 @@ export class HttpProcesses {
     this.#page.include((contentType) => this.#sum(contentType));
     this.#slots = Array.from({ length: options.threads }, (_, index) => ({
       thread: index + 1,
-      process: undefined,
+      server: undefined,
       inability: undefined,
       startedMs: 0,
       failures: 0,
@@ -89,7 +89,7 @@ export class HttpProcesses {
     }));
     this.#metrics = new ProcessCountMetrics(
       registry,
-      () => this.#slots.filter(({ process }) => process?.isListening === true).length,
+      () => this.#slots.filter(({ server }) => server?.isListening === true).length,
     );
   }
 
@@ -107,7 +107,7 @@ export class HttpProcesses {
     } catch (error) {
       this.#started = undefined;
       this.#isStopping = true;
-      for (const { process } of this.#slots) process?.kill();
+      for (const { server } of this.#slots) server?.kill();
       await this.#emptied();
       throw error;
     }
@@ -117,17 +117,17 @@ export class HttpProcesses {
   async stop(): Promise<void> {
     const { clock, logger } = this.#modules;
     this.#isStopping = true;
-    for (const { process, timer } of this.#slots) {
+    for (const { server, timer } of this.#slots) {
       timer?.clear();
-      process?.drain();
+      server?.drain();
     }
     const done = new AbortController();
     const empty = this.#emptied().then(() => done.abort());
     await sleep(clock, this.#options.drainTimeoutMs + END_GRACE_MS, done.signal);
-    for (const { thread, process } of this.#slots) {
-      if (process === undefined) continue;
+    for (const { thread, server } of this.#slots) {
+      if (server === undefined) continue;
       logger.warn({ thread }, 'An HTTP process did not end in time and is ended now.');
-      process.kill();
+      server.kill();
     }
     await empty;
   }
@@ -138,7 +138,7 @@ export class HttpProcesses {
     slot.timer = undefined;
     slot.inability = undefined;
     slot.startedMs = this.#modules.clock.monotonicMs();
-    slot.process = new HttpProcess(
+    slot.server = new HttpProcess(
       { thread, ...assignment },
       { ...this.#modules, page: (accept) => this.#page.answer(accept) },
       {
@@ -154,19 +154,19 @@ export class HttpProcesses {
   #onListening({ thread, failures }: Slot, address: string): void {
     if (failures > 0) this.#modules.logger.info({ thread }, `HTTP process ${thread} serves again.`);
     if (this.#started === undefined) return;
-    if (!this.#slots.every(({ process }) => process?.isListening === true)) return;
+    if (!this.#slots.every(({ server }) => server?.isListening === true)) return;
     this.#started.resolve(address);
     this.#started = undefined;
   }
 
   #onEnd(slot: Slot, how: string): void {
     const { clock, logger, random } = this.#modules;
-    const { thread, process, inability, startedMs } = slot;
-    slot.process = undefined;
-    if (process !== undefined)
-      this.#remains = joined(this.#remains, remainsOf(this.#ofServed(process.lastMetrics)));
+    const { thread, server, inability, startedMs } = slot;
+    slot.server = undefined;
+    if (server !== undefined)
+      this.#remains = joined(this.#remains, remainsOf(this.#ofServed(server.lastMetrics)));
     if (this.#isStopping) {
-      if (this.#slots.every((one) => one.process === undefined)) this.#onEmpty?.();
+      if (this.#slots.every((one) => one.server === undefined)) this.#onEmpty?.();
       return;
     }
     const message = `HTTP process ${thread} ${how}${inability === undefined ? '' : `: ${inability.message}`}`;
@@ -187,7 +187,7 @@ export class HttpProcesses {
   }
 
   #emptied(): Promise<void> {
-    if (this.#slots.every(({ process }) => process === undefined)) return Promise.resolve();
+    if (this.#slots.every(({ server }) => server === undefined)) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onEmpty = resolve;
     });
@@ -195,7 +195,7 @@ export class HttpProcesses {
 
   async #sum(contentType: Parameters<typeof sumOf>[1]): Promise<ReturnType<typeof sumOf>> {
     const { registry } = this.#modules;
-    const asked = await Promise.all(this.#slots.map(({ process }) => process?.metrics() ?? []));
+    const asked = await Promise.all(this.#slots.map(({ server }) => server?.metrics() ?? []));
     this.#remains = this.#ofServed(this.#remains);
     const snapshots = [this.#remains, ...asked.map((snapshot) => this.#ofServed(snapshot))];
     // A name that is taken here would spoil the whole page.

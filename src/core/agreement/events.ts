@@ -9,11 +9,11 @@ export interface ListedMember {
   readonly draining: boolean;
   /** A12: true while the platform has no machine for it, so that it can have no value; what is not known is false. */
   readonly unscheduled?: boolean;
-  /** Tells it from another one that had its name before; undefined where nobody can tell. */
+  /** Distinguishes it from another one that had its name before; undefined where nobody can tell. */
   readonly identity?: string | undefined;
 }
 
-/** Whether two members of one name are not the same; what is not told is no difference. */
+/** Whether two members of one name are not the same; an unknown identity is no difference. */
 export function isOtherIdentity(one: string | undefined, other: string | undefined): boolean {
   return one !== undefined && other !== undefined && one !== other;
 }

@@ -88,9 +88,9 @@ export function remarkRehash(group: Group, members: Iterable<Member>, effects: A
   for (const member of members) {
     const size = rehashedSize(member);
     if (size === undefined || member.report === undefined) continue;
-    const told = `${member.report.instanceId} ${size}`;
-    if (member.rehashLoggedFor === told) continue;
-    member.rehashLoggedFor = told;
+    const loggedKey = `${member.report.instanceId} ${size}`;
+    if (member.rehashLoggedFor === loggedKey) continue;
+    member.rehashLoggedFor = loggedKey;
     canonical = size;
     const own = member.report.values.tokens_per_block ?? '?';
     bySize.set(own, [...(bySize.get(own) ?? []), member.target]);
@@ -104,7 +104,7 @@ export function remarkRehash(group: Group, members: Iterable<Member>, effects: A
 
 /**
  * A7: whether nobody else of the group differs by the same contract. In a
- * rolling change the first is told; what is said of it holds for those that
+ * rolling change the first is logged; what is said of it holds for those that
  * follow, which are counted and shown by state.
  */
 function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): boolean {
@@ -117,8 +117,8 @@ function isFirstOfItsKind(state: AgreementState, group: Group, member: Member): 
 }
 
 /** Whether a worker's own report has the size that its events show, and nothing was declared otherwise. */
-function isTrueToItself({ told, report }: Member): boolean {
-  const isReported = told?.values.tokens_per_block === report?.values.tokens_per_block;
+function isTrueToItself({ received, report }: Member): boolean {
+  const isReported = received?.values.tokens_per_block === report?.values.tokens_per_block;
   return isReported && report?.declared === undefined;
 }
 

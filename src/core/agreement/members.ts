@@ -90,7 +90,7 @@ export function assign(
   if (group === undefined) return;
   group.members.set(member.target, member);
   group.emptySinceMs = undefined;
-  // The earliest listing counts, whoever reports first (A11).
+  // The earliest listing counts, whichever member reports first (A11).
   group.collectingSinceMs = Math.min(group.collectingSinceMs, member.listedAtMs);
   member.group = group;
 }

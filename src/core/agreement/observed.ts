@@ -14,7 +14,7 @@ export function isObserved(report: WorkerReport): boolean {
   return report.evidence?.source === EvidenceSource.OBSERVED_EVENT;
 }
 
-/** Whether the size of a report is what a worker was told to have, and nothing that runs has confirmed it (R4). */
+/** Whether the size of a report is what a worker was configured to have, and nothing that runs has confirmed it (R4). */
 export function isMereDeclaration(report: WorkerReport): boolean {
   const source = report.evidence?.source;
   return source === EvidenceSource.DECLARED || source === EvidenceSource.ENGINE_CONFIG;

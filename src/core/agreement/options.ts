@@ -30,7 +30,7 @@ export interface AgreementOptions {
   readonly onChange: 'new-epoch' | 'wait-all' | 'refuse';
   /** A6, A7: whether workers that differ get requests. Default `quarantine`, under an override `load-only`. */
   readonly mismatchedWorkers: 'quarantine' | 'load-only';
-  /** Whether a different parallelism or GPU product is told, warned of, or counts as dissent. Default `warn`. */
+  /** Whether a different parallelism or GPU product is logged at INFO, logged as a warning, or counts as dissent. Default `warn`. */
   readonly topology: 'report' | 'warn' | 'require';
   /**
    * A13: whether workers that make other tokens of the same prompts count as dissent, or are only warned of and have no
@@ -41,7 +41,7 @@ export interface AgreementOptions {
   readonly frontendUses: 'observed' | 'declared';
   /**
    * G7: what the index goes by: the workers' live events, or guesses from what
-   * was sent where. A process that holds no index is told no pictures, and its
+   * was sent where. A process that holds no index has no cache views, and its
    * mode is `load_only` under `exact`. `unused`: nobody routes by this process,
    * so its mode is worth no line of the log. Default `exact`.
    */
@@ -83,5 +83,5 @@ export const MAX_MODEL_CHANGES = 4;
 /** For how long changes of model are counted, and for how long a member that was turned away must keep one. */
 export const MODEL_CHANGE_WINDOW_MS = 60_000;
 
-/** Distinct contracts that a group's reports may hold before the rest are no longer told apart. */
+/** Distinct contracts that a group's reports may hold before the rest are no longer distinguished. */
 export const MAX_DISTINCT_CONTRACTS = 1_024;

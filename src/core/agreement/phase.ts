@@ -44,7 +44,7 @@ export function reportsAsked(
 ): { readonly reported: number; readonly asked: number } {
   const { minWorkers, onMissing } = state.options;
   if (minWorkers !== 'auto') return { reported: group.tallies.deciding, asked: minWorkers };
-  // Until discovery has told, nobody knows how many are enough; that none are expected agrees on nothing.
+  // Until discovery has answered, nobody knows how many are enough; that none are expected agrees on nothing.
   const expected = state.expected?.count ?? Number.POSITIVE_INFINITY;
   const isHalfEnough = onMissing === 'quorum' && nowMs >= quorumAtMs(state, group);
   const asked = Math.max(1, isHalfEnough ? Math.ceil((expected - state.unscheduled) / 2) : expected);
@@ -215,14 +215,14 @@ function startEpoch(
   group.tallies.setReference(values);
   group.candidate = undefined;
   enter(state, group, { state: 'agreed', epoch, values, isOverride });
-  startAnew(state, group);
+  resetKnowledge(state, group);
   const collectedForMs = nowMs - group.collectingSinceMs;
   effects.push({ type: 'epoch_started', group: group.name, epoch, values, isOverride, collectedForMs });
   effects.push({ type: 'gate', group: group.name, open: true });
 }
 
-/** Pictures belong to the index of one epoch; who is offered belongs to its contract. */
-function startAnew(state: AgreementState, group: Group): void {
+/** Cache views belong to the index of one epoch; who is offered belongs to its contract. */
+function resetKnowledge(state: AgreementState, group: Group): void {
   for (const member of group.members.values()) {
     member.cacheView = undefined;
     member.doubt = undefined;
@@ -239,7 +239,7 @@ export function endEpoch(state: AgreementState, group: Group, effects: Agreement
   group.candidate = undefined;
   group.awaited.clear();
   enter(state, group, { state: 'collecting' });
-  startAnew(state, group);
+  resetKnowledge(state, group);
 }
 
 /** A9: starts, keeps or ends the watch over another contract that a majority holds. */

@@ -105,7 +105,7 @@ function list(
         listedAtMs: nowMs,
         listedDraining: draining,
         unscheduled,
-        told: undefined,
+        received: undefined,
         report: undefined,
         seen: undefined,
         problem: 'has not reported yet',
@@ -165,13 +165,13 @@ function change(state: AgreementState, member: Member, apply: () => void): void 
 function report(
   state: AgreementState,
   target: string,
-  told: WorkerReport,
+  received: WorkerReport,
   nowMs: number,
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
   if (member === undefined) return; // a session that outlived its listing
-  const age = compareRevision(member.report, told);
+  const age = compareRevision(member.report, received);
   // The first word after a break is what the sidecar says now, also when its revision went back with the clock
   // of its machine: only within one session can a report be late (R5).
   const isNewSession = member.expired || member.lostSinceMs !== undefined;
@@ -179,18 +179,18 @@ function report(
 
   const held = member.report;
   const before = member.group;
-  const isFirst = told.usable && member.usableInstance === '';
+  const isFirst = received.usable && member.usableInstance === '';
   change(state, member, () => {
     revive(state, member, effects);
-    if (held?.instanceId !== told.instanceId) {
+    if (held?.instanceId !== received.instanceId) {
       forget(member, effects);
-      member.held = told.instanceId;
+      member.held = received.instanceId;
     }
-    if (told.usable) takeInstance(member, told, effects);
-    member.told = told;
-    member.report = withSeenWidth(told, member.seen);
-    member.problem = told.usable ? '' : joinSome(told.reasons, MAX_MEMBER_CHARS);
-    assign(state, member, told.group === '' ? (before?.name ?? '') : told.group, nowMs, effects);
+    if (received.usable) takeInstance(member, received, effects);
+    member.received = received;
+    member.report = withSeenWidth(received, member.seen);
+    member.problem = received.usable ? '' : joinSome(received.reasons, MAX_MEMBER_CHARS);
+    assign(state, member, received.group === '' ? (before?.name ?? '') : received.group, nowMs, effects);
     if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
   // Its last member serves another model now, and does not come back: there is nothing to wait for.
@@ -236,7 +236,7 @@ function refuse(
     state.lost.delete(member);
     member.lostSinceMs = undefined;
     member.expired = false;
-    member.told = undefined;
+    member.received = undefined;
     member.report = undefined;
     member.problem = problem;
   });
@@ -260,8 +260,8 @@ function alive(state: AgreementState, target: string, nowMs: number, effects: Ag
 }
 
 /**
- * Whether something that is told of `instanceId` is of no use, because the
- * present instance has already been told of. What comes before the first
+ * Whether news of `instanceId` is of no use, because the
+ * present instance has already had news. What comes before the first
  * report of its instance is kept for it.
  */
 function isOutdated(
@@ -275,12 +275,12 @@ function isOutdated(
 
 function takeCacheView(
   state: AgreementState,
-  { target, instanceId, picture: known, reason: told }: AgreementEvent & { type: 'picture' },
+  { target, instanceId, picture: known, reason: fullReason }: AgreementEvent & { type: 'picture' },
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.cacheView, instanceId)) return;
-  const reason = known === 'exact' ? '' : clip(told, MAX_MEMBER_CHARS);
+  const reason = known === 'exact' ? '' : clip(fullReason, MAX_MEMBER_CHARS);
   const held = member.cacheView;
   if (held?.instanceId === instanceId && held.level === known && held.reason === reason) return;
   change(state, member, () => {
@@ -291,12 +291,12 @@ function takeCacheView(
 
 function doubt(
   state: AgreementState,
-  { target, instanceId, reason: told }: AgreementEvent & { type: 'doubt' },
+  { target, instanceId, reason: fullReason }: AgreementEvent & { type: 'doubt' },
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.doubt, instanceId)) return;
-  const reason = clip(told, MAX_MEMBER_CHARS);
+  const reason = clip(fullReason, MAX_MEMBER_CHARS);
   const held = member.doubt;
   if (
     reason === ''
@@ -324,11 +324,11 @@ function mismatchedEvents(
   }
   // A width that no engine can have is counted, and agrees with nobody (R1).
   if (!isTokensPerBlock(tokensPerBlock) || isOutdated(member, member.seen, instanceId)) return;
-  const { seen, told, group } = member;
+  const { seen, received, group } = member;
   if (seen?.instanceId === instanceId && seen.tokensPerBlock === tokensPerBlock) return;
   change(state, member, () => {
     member.seen = { instanceId, tokensPerBlock };
-    if (told !== undefined) member.report = withSeenWidth(told, member.seen);
+    if (received !== undefined) member.report = withSeenWidth(received, member.seen);
   });
   // The events themselves were counted above: the instance is not counted once more.
   const isCounted = member.tally !== undefined && !conforms(state, member);

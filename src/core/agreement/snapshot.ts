@@ -71,7 +71,7 @@ export interface MemberView {
   readonly unverifiedFields: readonly string[];
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
-  /** How much the index knows of what it holds; undefined where no index tells, or follows it. */
+  /** How much the index knows of what it holds; undefined where no index follows it. */
   readonly picture: CacheView | undefined;
   /** Why the picture is not exact; empty when it is. */
   readonly pictureReason: string;
@@ -208,7 +208,7 @@ function whyNot(
   if (phase.state === 'conflict') {
     const contradicting = contradictingMembers(group, state.options);
     const field = tallies.union().difference;
-    // As it was logged: who contradicts itself is to be mended first (V5).
+    // As it was logged: a member that contradicts itself is to be fixed first (V5).
     const text =
       contradicting.length > 0 || field === undefined
         ? contradictionsMessage(contradicting, group.name)
@@ -288,7 +288,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
   };
 }
 
-/** Where a member's size came from, as people read it; empty when it told none. */
+/** Where a member's size came from, as people read it; empty when it reported none. */
 export function sourceText(view: MemberView): string {
   return view.source === EvidenceSource.UNSPECIFIED ? '' : evidenceSourceName(view.source);
 }

@@ -10,7 +10,7 @@ import type { Tallies, Tally } from './tally.js';
 /** One worker that discovery lists. Changed in place by the reducer alone. */
 export interface Member {
   readonly target: string;
-  /** Tells it from another one that had its name before; undefined while discovery has not told. */
+  /** Distinguishes it from another one that had its name before; undefined while discovery has not said. */
   identity: string | undefined;
   readonly listedAtMs: number;
   /** Discovery says that it is being taken away (A10); its sidecar may say so as well. */
@@ -18,12 +18,12 @@ export interface Member {
   /** Discovery says that no machine runs it (A12). */
   unscheduled: boolean;
   /** The last report that was accepted; kept while the session is broken, because the sidecar may resume without repeating it. */
-  told: WorkerReport | undefined;
+  received: WorkerReport | undefined;
   /** The same, with the width that its live KV events have in place of what it says (V1). */
   report: WorkerReport | undefined;
   /** The width of the events that the index did not apply; undefined while there were none. */
   seen: SeenWidth | undefined;
-  /** The instance that last told something usable; empty while none has. What a sidecar says before its engine is up is of no instance. */
+  /** The instance that last reported something usable; empty while none has. What a sidecar says before its engine is up is of no instance. */
   usableInstance: string;
   /** Why there is no usable report; empty when there is one. */
   problem: string;
@@ -41,7 +41,7 @@ export interface Member {
   turnedAway: string;
   /** When it is taken again if it keeps its model; undefined while a group has to end first. */
   turnedAwayUntilMs: number | undefined;
-  /** The group that it is counted in; undefined while no report tells its model. */
+  /** The group that it is counted in; undefined while no report names its model. */
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
   cacheView: { readonly instanceId: string; readonly level: CacheView; readonly reason: string } | undefined;
@@ -123,9 +123,9 @@ export interface AgreementState {
   unassigned: number;
   /** Those of them that the platform has no machine for (A12). */
   unscheduled: number;
-  /** A1 under `auto`: what discovery last expected; undefined while it has not told. */
+  /** A1 under `auto`: what discovery last expected; undefined while it has not said. */
   expected: ExpectedMembers | undefined;
-  /** When discovery last listed somebody new; undefined before the first listing. */
+  /** When discovery last listed a new worker; undefined before the first listing. */
   lastNewMemberMs: number | undefined;
   /** Lost members, longest lost first: the grace time is the same for all, so the order holds. */
   readonly lost: Set<Member>;

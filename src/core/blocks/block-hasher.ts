@@ -61,7 +61,7 @@ const ENCODER = new TextEncoder();
 
 /**
  * Hashes tokens block by block as Dynamo's KV router does: XXH3-64 of each
- * block's tokens, then a chain over these that tells where in which sequence
+ * block's tokens, then a chain over these that encodes where in which sequence
  * a block stands. Errors are of the caller's making: a `RangeError` for what is
  * out of range, before anything is hashed.
  */
@@ -89,7 +89,9 @@ export class BlockHasher {
     if (!Number.isInteger(tokensPerBlock) || tokensPerBlock < 1 || tokensPerBlock > MAX_TOKENS_PER_BLOCK)
       throw new RangeError(`tokens per block must be 1 to ${MAX_TOKENS_PER_BLOCK}, not ${tokensPerBlock}`);
     if (tokens.length > MAX_CALL_TOKENS)
-      throw new RangeError(`at most ${MAX_CALL_TOKENS} tokens can be hashed at once, not ${tokens.length}`);
+      throw new RangeError(
+        `at most ${MAX_CALL_TOKENS} tokens can be hashed in one call, not ${tokens.length}`,
+      );
     const window = unit === 'bigram' ? tokensPerBlock + 1 : tokensPerBlock;
     const count = tokens.length < window ? 0 : Math.floor((tokens.length - window) / tokensPerBlock) + 1;
     const messageBytes = longestMessage(media, count, 4 * window);
@@ -125,7 +127,7 @@ export class BlockHasher {
   chain(blockHashes: Uint8Array, parent?: HashWords): Uint8Array {
     const count = packedCount(blockHashes);
     if (count > MAX_CALL_TOKENS)
-      throw new RangeError(`at most ${MAX_CALL_TOKENS} blocks can be chained at once, not ${count}`);
+      throw new RangeError(`at most ${MAX_CALL_TOKENS} blocks can be chained in one call, not ${count}`);
     const sequences = this.#input + HASH_BYTES * count;
     const source = this.#kept(blockHashes);
     const { bytes, functions } = this.#reserve(sequences + HASH_BYTES * count);
@@ -138,7 +140,7 @@ export class BlockHasher {
   /** XXH3-64 of at most 64 MiB. */
   hashBytes(bytes: Uint8Array, seed: HashWords): HashWords {
     if (bytes.length > MAX_CALL_BYTES)
-      throw new RangeError(`at most ${MAX_CALL_BYTES} bytes can be hashed at once, not ${bytes.length}`);
+      throw new RangeError(`at most ${MAX_CALL_BYTES} bytes can be hashed in one call, not ${bytes.length}`);
     const hash = aligned(this.#input + bytes.length);
     const source = this.#kept(bytes);
     const kernel = this.#reserve(hash + HASH_BYTES);

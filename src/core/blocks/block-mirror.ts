@@ -44,7 +44,7 @@ export function tierBit(tier: Tier): number {
 /**
  * What a block is besides its hashes: `tokensPerBlock` from 1 to 1,048,576, the
  * bits of its tiers, and whether it is hidden: held by the engine but not to be
- * told, as its sequence hash is not known.
+ * reported, as its sequence hash is not known.
  */
 export function traitsOf(tokensPerBlock: number, tiers: number, hidden: boolean): number {
   return (tokensPerBlock - 1) | (tiers << TIER_SHIFT) | (hidden ? HIDDEN : 0);
@@ -209,7 +209,7 @@ export class BlockMirror {
     this.#copyCount = 0;
   }
 
-  /** From now on the block is not told any more. */
+  /** From now on the block is not reported any more. */
   hide(at: number): void {
     if (this.hidden(at)) return;
     this.#hiddenCount += 1;
@@ -249,7 +249,7 @@ export class BlockMirror {
    * All that is held and not hidden, at most `maxEntries` blocks a step, while
    * blocks may come and go between steps. It runs from the end to the start,
    * and a removal moves only the last block, so one that stays is never missed;
-   * it may be told twice.
+   * it may be reported twice.
    */
   pieces(maxEntries: number): { next(): MirrorPiece | undefined } {
     const step = Math.max(1, maxEntries);

@@ -19,7 +19,7 @@ function oneLine(text: string, maxChars: number): string {
   return inPlainText(text.slice(0, maxChars));
 }
 
-/** Whether a name can be told as it is. A name is never cut or changed: it would be another one. */
+/** Whether a name can be reported as it is. A name is never cut or changed: it would be another one. */
 function isName(name: string): boolean {
   return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
@@ -48,7 +48,7 @@ class Omissions {
     return items.slice(0, maxCount);
   }
 
-  /** `value`, or undefined with a sentence when it cannot be told. */
+  /** `value`, or undefined with a sentence when it cannot be reported. */
   name(field: string, value: string | undefined): string | undefined {
     if (value === undefined || value === '' || isName(value)) return value;
     this.sentences.push(

@@ -133,7 +133,7 @@ function groupsKey(values: ContractValues): string {
 }
 
 /** A proto3 `optional` text that is there but empty says nothing. */
-function told(text: string | undefined): string | undefined {
+function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
@@ -148,10 +148,10 @@ export function contractValuesOf(report: CapabilityReport): ContractValues {
   > = {
     tokens_per_block: contract?.tokensPerBlock,
     hash_unit: unit === HashUnit.UNSPECIFIED ? undefined : hashUnitName(unit),
-    model_revision: told(model?.revision),
-    tokenizer_fingerprint: told(model?.tokenizerFingerprint),
-    hash_algorithm: told(contract?.hashAlgorithm),
-    hash_seed: told(contract?.hashSeed),
+    model_revision: nonEmpty(model?.revision),
+    tokenizer_fingerprint: nonEmpty(model?.tokenizerFingerprint),
+    hash_algorithm: nonEmpty(contract?.hashAlgorithm),
+    hash_seed: nonEmpty(contract?.hashSeed),
     tensor_parallel_size: parallelism?.tensorParallelSize,
     pipeline_parallel_size: parallelism?.pipelineParallelSize,
     decode_context_parallel_size: parallelism?.decodeContextParallelSize,

@@ -76,7 +76,7 @@ function groupFacts(groups: readonly CacheGroup[], evidence: FactEvidence): Fact
 const MAX_SIZES_OF_RANK = 4;
 
 /**
- * `known` with one more, or `known` itself when that tells nothing new. An
+ * `known` with one more, or `known` itself when that is nothing new. An
  * instance that shows several sizes on one rank keeps them all: which of them
  * is right, nobody can say.
  */
@@ -92,7 +92,7 @@ export function withObserved(
   return isKnown || ofRank.length >= MAX_SIZES_OF_RANK ? known : [...known, observed];
 }
 
-/** Groups are told with all that the rank has shown before, whose place they take. */
+/** Groups are reported with all that the rank has shown before, whose place they take. */
 function withGroups(known: readonly ObservedSize[], observed: ObservedSize): readonly ObservedSize[] {
   const before = known.find(({ rank, groups }) => rank === observed.rank && groups !== undefined);
   const isKnown =

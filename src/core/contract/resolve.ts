@@ -86,12 +86,12 @@ function outranks(fact: FieldFact, held: FieldFact): boolean {
 
 /** Each source knows its own address of the engine, so they add up; the best source's come first. */
 function allAddresses(facts: readonly Fact[]): ServingAddress[] {
-  const told = facts.flatMap((fact) =>
+  const found = facts.flatMap((fact) =>
     fact.type === 'field' && fact.field === 'engine.serving_addresses' ? [fact] : [],
   );
-  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  found.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
   const all = new Map<string, ServingAddress>();
-  for (const each of told.flatMap(({ value }) => value)) {
+  for (const each of found.flatMap(({ value }) => value)) {
     const key = JSON.stringify([each.protocol, each.address]);
     if (!all.has(key)) all.set(key, each);
   }
@@ -115,19 +115,19 @@ function contradictedByEvents(winner: BlockSizeFact, overruled: readonly BlockSi
 
 /**
  * Each frontend of an engine knows the ranks behind it, so the sources that
- * are told by equally good sources add up; of several for one rank the first
+ * are reported by equally good sources add up; of several for one rank the first
  * counts, as for any field.
  */
 function allEventSources(facts: readonly Fact[], best: FieldFact): KvEventSource[] {
   const rank = evidenceRank(best.evidence.source);
-  const told = facts.flatMap((fact) =>
+  const found = facts.flatMap((fact) =>
     fact.type === 'field' && fact.field === 'kv_event_sources' && evidenceRank(fact.evidence.source) === rank
       ? [fact]
       : [],
   );
-  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  found.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
   const byRank = new Map<number, KvEventSource>();
-  for (const source of told.flatMap(({ value }) => value)) {
+  for (const source of found.flatMap(({ value }) => value)) {
     if (!byRank.has(source.dataParallelRank)) byRank.set(source.dataParallelRank, source);
   }
   return [...byRank.values()].sort((a, b) => a.dataParallelRank - b.dataParallelRank);
@@ -138,12 +138,12 @@ function allEventSources(facts: readonly Fact[], best: FieldFact): KvEventSource
  * source's counts.
  */
 function allCacheGroups(facts: readonly Fact[]): CacheGroup[] {
-  const told = facts.flatMap((fact) =>
+  const found = facts.flatMap((fact) =>
     fact.type === 'field' && fact.field === 'contract.cache_groups' ? [fact] : [],
   );
-  told.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
+  found.sort((a, b) => (outranks(a, b) ? -1 : outranks(b, a) ? 1 : 0));
   const byIndex = new Map<number, CacheGroup>();
-  for (const group of told.flatMap(({ value }) => value)) {
+  for (const group of found.flatMap(({ value }) => value)) {
     if (!byIndex.has(group.index)) byIndex.set(group.index, group);
   }
   return [...byIndex.values()].sort((a, b) => a.index - b.index);

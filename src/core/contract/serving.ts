@@ -63,7 +63,7 @@ export function servingOf(report: CapabilityReport): Serving {
 }
 
 /**
- * The ranks whose KV events the engine tells are the ranks there are. Without
+ * The ranks whose KV events the engine reports are the ranks there are. Without
  * these: the one that the worker names as its own, or as many as it runs
  * itself, and those that the operator names sources for.
  */

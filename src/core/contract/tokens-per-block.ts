@@ -25,8 +25,8 @@ const LIVE_TIER = 2;
 
 /**
  * How far the sources are from the running engine. Inside a tier the kind of
- * size decides first, because a scheduler unit told over RPC is not nearer to
- * the event width than an effective size told by a metric.
+ * size decides first, because a scheduler unit reported over RPC is not nearer to
+ * the event width than an effective size reported by a metric.
  */
 function tierOf(source: EvidenceSource): number {
   switch (source) {

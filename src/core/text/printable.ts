@@ -49,7 +49,7 @@ export function jsonText(value: unknown, indent?: number): string {
   return printableJson(JSON.stringify(value, undefined, indent));
 }
 
-/** A line of JSON that somebody else has made, as `jsonText` makes it. */
+/** A line of JSON that another program has made, as `jsonText` makes it. */
 export function printableJson(line: string): string {
   return NOT_PLAIN.test(line) ? line.replace(UNPRINTABLE_BUT_LAYOUT, escapeOf) : line;
 }

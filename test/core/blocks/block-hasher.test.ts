@@ -205,7 +205,7 @@ describe('what is asked for', () => {
     const tokens = new Uint32Array(16_777_217);
     expect(hasher.hashTokens(tokens.subarray(1), { ...PLAIN, tokensPerBlock: 1 }).count).toBe(16_777_216);
     expect(() => hasher.hashTokens(tokens, PLAIN)).toThrow(
-      new RangeError('at most 16777216 tokens can be hashed at once, not 16777217'),
+      new RangeError('at most 16777216 tokens can be hashed in one call, not 16777217'),
     );
   });
 

@@ -51,7 +51,7 @@ export interface AggregatorAddresses {
   readonly http: Address;
 }
 
-/** The process beside a frontend: collects, agrees, and tells everybody who asks. */
+/** The process beside a frontend: collects, agrees, and answers every client that asks. */
 export class Aggregator {
   readonly fleet: FleetWatch;
   readonly #server: RpcServer;

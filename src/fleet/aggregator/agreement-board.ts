@@ -23,7 +23,7 @@ interface Posted {
 
 /** The same for every model that no report has named, but for the name. */
 interface PostedNobody extends Posted {
-  /** By the name that was asked for, so that who watches is not told the same twice. */
+  /** By the name that was asked for, so that a watcher does not get the same twice. */
   readonly byName: Map<string, Agreement>;
 }
 
@@ -35,7 +35,7 @@ export class AgreementBoard {
   readonly #clock: Clock;
   readonly #runner: FleetRunner;
   readonly #posted = new Map<string, Posted>();
-  /** What is said of models that no report has named, once somebody has asked for one. */
+  /** What is said of models that no report has named, once a client has asked for one. */
   #nobody: PostedNobody | undefined;
   readonly #watchers = new Set<() => void>();
   readonly #stop: () => void;

@@ -2,7 +2,7 @@ import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 
 /**
  * The agreements of a fleet as they change, wherever they come from: worked
- * out in this process, or told by a running aggregator.
+ * out in this process, or received from a running aggregator.
  */
 export interface AgreementSource {
   /** What is known now; an agreement without a group says why there is none. */

@@ -29,7 +29,7 @@ export interface FleetServiceModules {
   readonly edge: RpcEdge;
 }
 
-/** Answers for one group, or throws what the caller must be told. */
+/** Answers for one group, or throws the error that the caller gets. */
 function agreementOf(board: AgreementBoard, group: string): Agreement {
   const answer = board.ask(group);
   switch (answer.type) {

@@ -49,7 +49,7 @@ export class FleetWatch implements AgreementSource {
   #hasHeard = false;
   #running: Promise<void> | undefined;
   readonly #companions: FleetCompanion[] = [];
-  /** What companions were told of their members. */
+  /** What companions have heard of their members. */
   readonly #discovered = new Map<string, DiscoveredWorker>();
 
   constructor(options: AgreementOptions, modules: FleetWatchModules) {
@@ -171,7 +171,7 @@ export class FleetWatch implements AgreementSource {
   }
 
   #discoveryFailed(error: Error): void {
-    // Told when it is new: a name that does not resolve fails every few seconds.
+    // Logged when it is new: a name that does not resolve fails every few seconds.
     this.#discoveryProblem = error.message;
     if (this.#loggedProblems.has(error.message) || this.#loggedProblems.size >= MAX_LOGGED_PROBLEMS) return;
     this.#loggedProblems.add(error.message);

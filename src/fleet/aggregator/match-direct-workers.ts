@@ -3,7 +3,7 @@ import type { Endpoint } from '../discovery/source.js';
 
 /** Discovery's list, shared out. */
 export interface DirectWorkerMatches {
-  /** What discovery knows of the workers that somebody here reads, by the name that they are read under. */
+  /** What discovery knows of the workers that this process reads, by the name that they are read under. */
   readonly matched: ReadonlyMap<string, Endpoint>;
   /** Members of their own. */
   readonly rest: readonly Endpoint[];
@@ -16,7 +16,7 @@ const MAX_NAMED = 5;
 
 /**
  * Finds the workers that `names` mean: engines that are read here, of which
- * discovery may know more. A name is a worker's own or, where discovery tells
+ * discovery may know more. A name is a worker's own or, where discovery gives
  * of it, another one of its names. While the one that it meant before (by its
  * instance in `held`) is there, it means that.
  */

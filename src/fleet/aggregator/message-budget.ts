@@ -4,7 +4,7 @@ export const MESSAGES_PER_SECOND = 20;
 /** Bytes per second that a worker may send on average: fifty full reports of a large worker. */
 export const BYTES_PER_SECOND: number = 1024 * 1024;
 
-/** How far a worker may run ahead of its average, in milliseconds of it: 40 messages or 2 MiB at once. */
+/** How far a worker may run ahead of its average, in milliseconds of it: 40 messages or 2 MiB in one burst. */
 const BURST_MS = 2_000;
 
 /**

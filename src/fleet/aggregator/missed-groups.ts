@@ -2,7 +2,7 @@ import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 
 /**
- * How long the series of a model stay after its last worker has left. Whoever is paged needs them for longer than any
+ * How long the series of a model stay after its last worker has left. An operator who is paged needs them for longer than any
  * `for` of an alert and a night's work takes; a model that was taken away on purpose must not raise an alarm for days.
  */
 export const MISSED_FOR_MS: number = 6 * 3_600_000;

@@ -25,7 +25,7 @@ interface Word {
   readonly reason: string;
 }
 
-interface Told {
+interface OfferReport {
   readonly client: CapabilitiesClient;
   readonly gone: AbortController;
   word: Word | undefined;
@@ -38,7 +38,7 @@ interface Told {
 /**
  * Reports to a sidecar, over the connection of its session, whether its worker
  * is offered here: a pod is only to count as ready in a rolling change once it
- * gets requests. It reports to those alone that somebody asks for it.
+ * gets requests. It reports only to the sidecars that a client asks about it.
  */
 export class OfferReporter implements FleetCompanion, FleetListener {
   readonly targets: readonly string[] = [];
@@ -46,7 +46,7 @@ export class OfferReporter implements FleetCompanion, FleetListener {
   readonly #clock: Clock;
   readonly #channels = new Map<string, RpcChannel>();
   /** Sidecars that are asked. */
-  readonly #told = new Map<string, Told>();
+  readonly #reports = new Map<string, OfferReport>();
   #view: FleetView | undefined;
   /** What `#view` says of each worker; undefined until that is needed. */
   #words: ReadonlyMap<string, Word> | undefined;
@@ -64,8 +64,8 @@ export class OfferReporter implements FleetCompanion, FleetListener {
 
   onOfferAsked(target: string): void {
     const channel = this.#channels.get(target);
-    if (channel === undefined || this.#told.has(target)) return;
-    const told: Told = {
+    if (channel === undefined || this.#reports.has(target)) return;
+    const report: OfferReport = {
       client: channel.createClient(CapabilitiesClient),
       gone: new AbortController(),
       word: undefined,
@@ -73,16 +73,16 @@ export class OfferReporter implements FleetCompanion, FleetListener {
       isCalling: false,
       isUnsupported: false,
     };
-    this.#told.set(target, told);
-    this.#report(target, told, false);
+    this.#reports.set(target, report);
+    this.#report(target, report, false);
     this.#timer ??= this.#clock.setTimer(LOOK_MS, this.#look);
   }
 
   onDisconnected(target: string): void {
     this.#channels.delete(target);
-    this.#told.get(target)?.gone.abort(new Error('the session has ended'));
-    this.#told.delete(target);
-    if (this.#told.size > 0) return;
+    this.#reports.get(target)?.gone.abort(new Error('the session has ended'));
+    this.#reports.delete(target);
+    if (this.#reports.size > 0) return;
     this.#timer?.clear();
     this.#timer = undefined;
   }
@@ -90,26 +90,26 @@ export class OfferReporter implements FleetCompanion, FleetListener {
   onView(view: FleetView): void {
     this.#view = view;
     this.#words = undefined;
-    for (const [target, told] of this.#told) this.#report(target, told, false);
+    for (const [target, report] of this.#reports) this.#report(target, report, false);
   }
 
   readonly #look = (): void => {
     this.#timer = this.#clock.setTimer(LOOK_MS, this.#look);
-    for (const [target, told] of this.#told) this.#report(target, told, true);
+    for (const [target, report] of this.#reports) this.#report(target, report, true);
   };
 
   /** Reports a word that is new, or that is due again. */
-  #report(target: string, told: Told, mayRepeat: boolean): void {
+  #report(target: string, report: OfferReport, mayRepeat: boolean): void {
     this.#words ??= wordsOf(this.#view);
     const word = this.#words.get(target);
-    if (word === undefined || told.isCalling || told.isUnsupported) return;
+    if (word === undefined || report.isCalling || report.isUnsupported) return;
     const nowMs = this.#clock.monotonicMs();
-    const isDue = mayRepeat && nowMs - told.saidAtMs >= REPEAT_MS;
-    if (isSame(told.word, word) && !isDue) return;
-    told.word = word;
-    told.saidAtMs = nowMs;
-    told.isCalling = true;
-    const { client, gone } = told;
+    const isDue = mayRepeat && nowMs - report.saidAtMs >= REPEAT_MS;
+    if (isSame(report.word, word) && !isDue) return;
+    report.word = word;
+    report.saidAtMs = nowMs;
+    report.isCalling = true;
+    const { client, gone } = report;
     const request = { frontendId: this.#frontendId, ...word };
     callUnary(client.reportOffer.bind(client), request, {
       clock: this.#clock,
@@ -117,15 +117,15 @@ export class OfferReporter implements FleetCompanion, FleetListener {
       signal: gone.signal,
     }).then(
       () => {
-        told.isCalling = false;
+        report.isCalling = false;
         // What changed meanwhile.
-        if (this.#told.get(target) === told) this.#report(target, told, false);
+        if (this.#reports.get(target) === report) this.#report(target, report, false);
       },
       (error: ServiceError) => {
-        told.isCalling = false;
-        told.isUnsupported = error.code === status.UNIMPLEMENTED;
+        report.isCalling = false;
+        report.isUnsupported = error.code === status.UNIMPLEMENTED;
         // The next look tries again: the stream's own end is the session's business.
-        told.word = undefined;
+        report.word = undefined;
       },
     );
   }

@@ -53,10 +53,10 @@ export class RemoteAgreement implements AgreementSource {
   #group: string;
   #agreement: Agreement | undefined;
   #problem: string | undefined = 'not asked yet';
-  /** The last trouble that the log was told; forgotten when the aggregator is heard for good. */
+  /** The last problem that was logged; forgotten when the aggregator is heard for good. */
   #loggedProblem: string | undefined;
   #refusal: string | undefined;
-  /** Who was missing when the log was last told so. */
+  /** Who was missing when that was last logged. */
   #partialReason = '';
   #failures = 0;
   #running: Promise<void> | undefined;
@@ -191,7 +191,7 @@ export class RemoteAgreement implements AgreementSource {
     if (agreement.state === AgreementState.AGREED) this.#group = agreement.group;
     const { partialReason } = agreement;
     const isFirst = partialReason !== '' && this.#partialReason === '';
-    // Who is missing may change word by word; that somebody is, is logged once.
+    // Who is missing may change word by word; that any worker is missing is logged once.
     if (isFirst) this.#modules.logger.warn({ code: 'partial' }, `The aggregator says that ${partialReason}`);
     this.#partialReason = partialReason;
     this.#tell();
@@ -206,7 +206,7 @@ export class RemoteAgreement implements AgreementSource {
   }
 
   #refuse(refusal: string): void {
-    // Before there was anything to lose, the one who asks is told, and nobody else need be.
+    // Before there was anything to lose, only the client that asks gets the refusal.
     if (this.#agreement !== undefined) {
       this.#modules.logger.warn({}, `The aggregator is not followed any more: ${refusal}`);
     }
@@ -222,7 +222,7 @@ export class RemoteAgreement implements AgreementSource {
     } catch (error) {
       this.#modules.logger.error(
         { error },
-        'A trouble with the aggregator met a fault of this program; it is followed on. Please report it.',
+        'A watcher failed while it handled a problem with the aggregator: this is a fault of this program. The aggregator is still followed. Please report it.',
       );
     }
   }

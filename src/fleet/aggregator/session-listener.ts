@@ -9,7 +9,7 @@ export interface ChannelListener {
    */
   onConnected?(target: string, channel: RpcChannel): void;
   /**
-   * Somebody asks the sidecar whether its worker is offered; may be called
+   * A client asks the sidecar whether its worker is offered; may be called
    * again, and only while a connection stands.
    */
   onOfferAsked?(target: string): void;

@@ -1,7 +1,7 @@
 import type { AgreedContract, Agreement, Member } from '../../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberState } from '../../gen/kvaccord/v1/fleet.js';
 
-/** What the agreements of all groups come to for somebody who needs one answer. */
+/** The agreements of all groups, summed up for a client that needs one answer. */
 export type Verdict =
   /** Every group has agreed, all on one size. */
   | { readonly type: 'agreed'; readonly tokensPerBlock: number; readonly groups: readonly string[] }
@@ -49,7 +49,7 @@ function nobodyServes(group: string | undefined, agreements: readonly Agreement[
 /** Models that one sentence names. */
 const MAX_NAMED = 20;
 
-/** What somebody who needs one answer asks. */
+/** The question of a client that needs one answer. */
 export interface Question {
   /** Looks at that model alone; undefined looks at all. */
   readonly group: string | undefined;

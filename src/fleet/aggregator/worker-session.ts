@@ -77,7 +77,7 @@ type SessionState =
     }
   /** The last attempt failed; the timer leads back to `queued`, or to `knocking` where nobody was there. */
   | { readonly type: 'waiting'; readonly timer: Timer }
-  /** Looks whether anybody is there by now; it takes no place at the gate. */
+  /** Looks whether a sidecar listens by now; it takes no place at the gate. */
   | { readonly type: 'knocking'; readonly cancel: () => void }
   | { readonly type: 'closed' };
 
@@ -101,7 +101,7 @@ export class WorkerSession {
   #failures = 0;
   /** Attempts to connect in a row that failed. */
   #misses = 0;
-  /** Whether nobody was there, so that it is looked whether anybody is before the next. */
+  /** Whether no sidecar listened, so that a knock goes before the next attempt. */
   #knocks = false;
   /** What the last knock found; undefined before the first. */
   #knockCode: string | undefined;
@@ -111,7 +111,7 @@ export class WorkerSession {
   /** Looks of the silence watch since the last message. */
   #quietLooks = 0;
   #throttle: Timer | undefined;
-  /** Whether the log was told that this stream is throttled. */
+  /** Whether it was logged that this stream is throttled. */
   #isThrottleLogged = false;
 
   constructor(options: WorkerSessionOptions, modules: WorkerSessionModules) {
@@ -125,7 +125,7 @@ export class WorkerSession {
     return this.#state.type;
   }
 
-  /** Ends the session; nothing of it stays and nothing more is told. May be called again. */
+  /** Ends the session; nothing of it stays and nothing more is reported. May be called again. */
   close(): void {
     this.#setState({ type: 'closed' });
   }
@@ -239,7 +239,7 @@ export class WorkerSession {
     this.#lastInstanceId = '';
     this.#lastRevision = 0n;
     this.#fail(
-      'its heartbeats name another report than it sent: the stream lost one and is made anew from the beginning',
+      'its heartbeats name another report than it sent: the stream lost one and is opened again from the beginning',
     );
   }
 

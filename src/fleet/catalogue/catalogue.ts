@@ -66,7 +66,7 @@ export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
     loraNameOf: (name: string) => string,
   ): void => {
     for (const [name, of] of claims) {
-      // Once a name is somebody's, or in dispute, no adapter of that name counts.
+      // Once a name belongs to a model, or is in dispute, no adapter of that name counts.
       if (taken.has(name)) continue;
       taken.add(name);
       const settled = settleName(name, of);

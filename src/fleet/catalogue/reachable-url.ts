@@ -25,7 +25,7 @@ export function reachableUrl(reported: string, target: string): string | undefin
   return withoutSlash(url);
 }
 
-/** Whether a URL's host, in the form that URLs give it, is the host of whoever asks: loopback, or any address. */
+/** Whether a URL's host, in the form that URLs give it, is the host of the client that asks: loopback, or any address. */
 function isOnOwnHost(host: string): boolean {
   return (
     host === '0.0.0.0' ||

@@ -5,7 +5,7 @@ import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '.
 /**
  * Several sources as one. The same address from two of them is one member,
  * named as the earlier source names it and draining when either says so; so is
- * a worker that one source tells of and another has a sidecar for. A source
+ * a worker that one source lists and another has a sidecar for. A source
  * that fails keeps its last list and never stops the others.
  *
  * The first list waits until every source has given one or has failed once:
@@ -42,7 +42,7 @@ export class CombinedSource implements DiscoverySource {
     const update = (): void => {
       if (silent.size > 0 || !hasList) return;
       const { endpoints, problems } = merge(lists);
-      // Each problem is told when it is new, not at every change of something else.
+      // Each problem is reported when it is new, not at every change of something else.
       for (const problem of problems) if (!reported.has(problem.message)) onError(problem);
       reported.clear();
       for (const { message } of problems) reported.add(message);
@@ -74,7 +74,7 @@ export class CombinedSource implements DiscoverySource {
   }
 }
 
-/** What all of them expect together; undefined as long as one of them has not told. */
+/** What all of them expect together; undefined as long as one of them has not said. */
 function sumOf(expectations: readonly (ExpectedWorkers | undefined)[]): ExpectedWorkers | undefined {
   const known = expectations.filter((expected) => expected !== undefined);
   if (known.length === 0 || known.length < expectations.length) return undefined;

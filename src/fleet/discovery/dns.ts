@@ -97,7 +97,7 @@ export class DnsSource implements DiscoverySource {
   }
 
   /**
-   * One lookup, told as failed when it takes too long, but waited for all the
+   * One lookup, reported as failed when it takes too long, but waited for all the
    * same: it holds one of the few threads that file reading needs too, so a
    * second one beside it would only make things worse.
    */

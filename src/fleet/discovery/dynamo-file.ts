@@ -19,7 +19,7 @@ const DEFAULT_INTERVAL_MS = 1_000;
 /** A card that is no JSON is read once more after so long: older versions of Dynamo write it in place. */
 const READ_AGAIN_MS = 100;
 
-/** Problems that one look tells of: a thousand broken cards are one fault. */
+/** Problems that one look reports: a thousand broken cards are one fault. */
 const MAX_PROBLEMS = 16;
 
 /** Cards that are read at a time: each holds one of the few threads that all file reading needs. */
@@ -102,7 +102,7 @@ export class DynamoFileSource implements DiscoverySource {
       try {
         const { endpoints, problems } = await this.#look(signal);
         if (signal.aborted) return;
-        // Each problem is told when it is new, not at every look.
+        // Each problem is reported when it is new, not at every look.
         for (const problem of problems) {
           if (!this.#reportedProblems.includes(problem)) onError(new DiscoveryError('invalid_file', problem));
         }
@@ -197,7 +197,7 @@ export class DynamoFileSource implements DiscoverySource {
     );
   }
 
-  /** Those among the files that are there and that somebody holds, in their order. */
+  /** Those among the files that are there and locked by a process, in their order. */
   async #read(names: readonly string[], problems: string[]): Promise<readonly HeldCard[]> {
     const found: HeldCard[] = [];
     for (let at = 0; at < names.length; at += MAX_READING) {

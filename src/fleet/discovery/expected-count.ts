@@ -33,7 +33,7 @@ export interface LeaderWorkerClue {
 
 export interface ExpectedCountOptions {
   readonly namespace: string;
-  /** The DynamoGraphDeployment that the pods are of, which tells its components' replicas itself. */
+  /** The DynamoGraphDeployment that the pods are of, which states its components' replicas itself. */
   readonly graph?: string | undefined;
   /**
    * Whether the members are known to be the leaders of LeaderWorkerSets alone;
@@ -50,7 +50,7 @@ export interface CountOutcome {
   readonly problems: readonly string[];
 }
 
-/** A workload that tells how many pods it is to have. */
+/** A workload that states how many pods it is to have. */
 interface Workload {
   /** `Deployment worker`. */
   readonly words: string;
@@ -102,7 +102,7 @@ const KINDS: ReadonlyMap<string, ControllerKind> = new Map(
   }),
 );
 
-/** A kind of somebody else's is asked for `spec.replicas`, as scalable kinds have it; what it means where that is missing only they know. */
+/** A kind of another project is asked for `spec.replicas`, as scalable kinds have it; what it means where that is missing only they know. */
 function kindOf(kind: string): ControllerKind {
   return (
     KINDS.get(kind) ?? {
@@ -139,8 +139,8 @@ const MAX_NAMED = 4;
 
 /**
  * How many workers there are to be, by what the workloads behind the listed
- * pods were asked for. What cannot be told (a pod of its own, a controller that
- * may not be read) counts as listed, and the reason is told. While the cluster
+ * pods were asked for. What cannot be known (a pod of its own, a controller that
+ * may not be read) counts as listed, and the reason is given. While the cluster
  * gives no answer the last number stands: a gate must not open because the API
  * server is away.
  */
@@ -231,7 +231,7 @@ export class ExpectedCount {
     return undefined;
   }
 
-  /** The workload behind a member; undefined where there is none that tells. */
+  /** The workload behind a member; undefined where there is none that says. */
   async #workloadOf(
     listed: PodClue,
     round: Round,
@@ -262,7 +262,7 @@ export class ExpectedCount {
     return undefined;
   }
 
-  /** Looks at one pod of each controller, where the listing tells no owners (EndpointSlices). */
+  /** Looks at one pod of each controller, where the listing names no owners (EndpointSlices). */
   async #lookAt(clue: PodClue, round: Round, problems: Set<string>): Promise<PodClue> {
     if (clue.isKnown || clue.name === undefined) return clue;
     const beginning = beginningOf(clue.name);
@@ -373,7 +373,7 @@ function pathOf(apiVersion: string, namespace: string, plural: string, name: str
   return `${root}/${apiVersion.split('/').map(encodeURIComponent).join('/')}/${parts.join('/')}`;
 }
 
-/** What a pod tells of its workload. */
+/** What a pod says of its workload. */
 export function clueOf(pod: unknown): PodClue {
   const set = textAt(pod, 'metadata', 'labels', 'leaderworkerset.sigs.k8s.io/name');
   return {

@@ -12,7 +12,7 @@ import type { DiscoverySource, Endpoint, ExpectedWorkers } from './source.js';
 /** What the objects of a cluster come to. */
 export interface ClusterMembers {
   readonly endpoints: readonly Endpoint[];
-  /** What is wrong with some of them, or that there are none: told when it is new. */
+  /** What is wrong with some of them, or that there are none: reported when it is new. */
   readonly problems: readonly string[];
   /** Their pods, to find the workloads by. */
   readonly pods: readonly PodClue[];
@@ -48,7 +48,7 @@ const COUNT_TIMEOUT_MS = 10_000;
 
 const UNCOUNTED = {
   problems: [
-    `--min-workers auto: the cluster has not told within ${COUNT_TIMEOUT_MS / 1_000} s. What was expected last still counts.`,
+    `--min-workers auto: the cluster has not answered within ${COUNT_TIMEOUT_MS / 1_000} s. What was expected last still counts.`,
   ],
 };
 
@@ -58,7 +58,7 @@ export class KubernetesSource<T> implements DiscoverySource {
   readonly isStatic = false;
   readonly #options: KubernetesSourceOptions<T>;
   readonly #modules: KubernetesSourceModules;
-  /** Problems that were told and hold still. */
+  /** Problems that were reported and still exist. */
   #reported = new Set<string>();
 
   constructor(options: KubernetesSourceOptions<T>, modules: KubernetesSourceModules) {

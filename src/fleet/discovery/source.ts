@@ -11,10 +11,10 @@ export interface ExpectedWorkers {
 export interface Endpoint {
   /** Stable name of the member, unique in the fleet: what people see. */
   readonly target: string;
-  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `told`, or not yet, and then it has `pending`. */
+  /** Where to dial its sidecar: `HOST:PORT`, `[::1]:PORT` or `unix:/path`; absent when it has none, and then it has `report`, or not yet, and then it has `pending`. */
   readonly address?: string;
   /**
-   * What tells this worker from another one that had its name before (a pod's
+   * What distinguishes this worker from another one that had its name before (a pod's
    * uid); absent where the source cannot tell. A target that comes with another
    * one is another member, of which nothing is known.
    */

@@ -83,7 +83,7 @@ export class ApproximateIndex implements GroupIndex {
   }
 
   setSource(): void {
-    // Nothing is read of anybody.
+    // Nothing is read from any worker.
   }
 
   forget(target: string): void {

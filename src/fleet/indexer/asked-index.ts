@@ -33,7 +33,7 @@ export interface AskedIndex {
    * which then adds nothing to those above it. Valid until the next look-up.
    */
   match(prompt: AskedPrompt, deepest: Tier): Matches | undefined;
-  /** Another one whenever a holder is a rank that it was not before: `holdings` tells which it is. */
+  /** Another one whenever a holder is a rank that it was not before: `holdings` says which it is. */
   readonly holdersVersion: number;
   /** How much is known of what a rank holds. */
   cacheViewOfRank(target: string, rank: number): CacheView;

@@ -23,7 +23,7 @@ export interface DirectKnowledge {
   readonly revision: bigint;
   /** Where the events of each data-parallel rank are read. */
   readonly sources: readonly ZmqSource[];
-  /** What its events told, by rank. */
+  /** What its events showed, by rank. */
   readonly observed: readonly ObservedSize[];
   /** What the operator says; undefined when nothing is said. */
   readonly declaredTokensPerBlock: number | undefined;
@@ -34,7 +34,7 @@ export interface DirectKnowledge {
 
 /** Why there is no size yet, for the person who waits: a healthy engine looks just like one that is not there. */
 const SILENT =
-  'its KV events have told no block size yet: an engine says nothing until it caches the first whole block of a prompt, ' +
+  'its KV events have shown no block size yet: an engine says nothing until it caches the first whole block of a prompt, ' +
   'so send it a prompt of at least one block, or declare the size with --kv-cache-block-size';
 
 /** Why there is nothing to compare, for the person who waits. */
@@ -43,7 +43,7 @@ const UNKNOWN =
 
 /**
  * The report of a worker that has no sidecar: its size as its events tell it,
- * the rest as discovery tells it or, where that knows nothing, the operator.
+ * the rest as discovery reports it or, where that knows nothing, the operator.
  */
 export function directReport(knowledge: DirectKnowledge): CapabilityReport {
   const { workerId, instanceId, revision, discovered, nowMs, version } = knowledge;

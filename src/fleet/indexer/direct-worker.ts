@@ -69,9 +69,9 @@ export class DirectWorker {
   /** By rank. */
   readonly #observed = new Map<number, ObservedSize>();
   #discovered: DiscoveredWorker | undefined;
-  /** Which instance discovery told of last. */
+  /** Which instance discovery named last. */
   #discoveredInstanceId = '';
-  /** When the publisher was restarted and discovery has told of nothing new since; monotonic. */
+  /** When the publisher was restarted and discovery has named no new instance since; monotonic. */
   #restartedAtMs: number | undefined;
   #instanceId: string;
   #revision = 1n;
@@ -157,7 +157,7 @@ export class DirectWorker {
 
   /**
    * The publisher counts from the beginning: so its engine was restarted, and what the old
-   * one told is no evidence. Where discovery tells of it, it gives the name too.
+   * one reported is no evidence. Where discovery knows of it, it gives the name too.
    */
   #restart(): void {
     this.#restartedAtMs = this.#modules.clock.monotonicMs();

@@ -21,7 +21,7 @@ import type { RelaySource } from './relay-source.js';
 import type { QueuedTask, WorkQueue } from './work-queue.js';
 import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
-/** What the index tells the agreement; `FleetRunner` is one. */
+/** What the index reports to the agreement; `FleetRunner` is one. */
 export interface IndexListener {
   cacheViewChanged(target: string, instanceId: string, picture: CacheView, reason: string): void;
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
@@ -72,8 +72,8 @@ interface Followed {
   readonly isWatched: boolean;
   /** Of its report, as the index knows it. */
   contract: Contract | undefined;
-  /** What the agreement was last told; undefined before it was told something. */
-  told: (ReasonedCacheView & { readonly instanceId: string }) | undefined;
+  /** The last report to the agreement; undefined before the first. */
+  reported: (ReasonedCacheView & { readonly instanceId: string }) | undefined;
 }
 
 /** The exact index of one group in one epoch: one `FleetIndex`, and who follows each worker for it. */
@@ -83,10 +83,10 @@ export class EpochIndex implements GroupIndex {
   readonly #modules: EpochIndexModules;
   readonly #index: FleetIndex;
   readonly #mismatches: MismatchReporter;
-  /** Undefined until a worker's events have told it. */
+  /** Undefined until a worker's events have shown it. */
   #hashUnit: HashUnitName | undefined;
   readonly #followed = new Map<string, Followed>();
-  /** Workers of which something else may be known than was told. */
+  /** Workers of which something else may be known than was reported. */
   readonly #changed = new Set<string>();
   readonly #telling: QueuedTask = { step: () => this.#tellOne() };
   readonly #sweeping: QueuedTask = { step: () => this.#index.sweep() };
@@ -110,7 +110,7 @@ export class EpochIndex implements GroupIndex {
     });
   }
 
-  /** While nobody has told it, nothing is held, and either finds nothing. */
+  /** While no worker has shown it, nothing is held, and either finds nothing. */
   get hashUnit(): HashUnitName {
     return this.#hashUnit ?? 'token';
   }
@@ -133,7 +133,7 @@ export class EpochIndex implements GroupIndex {
       if (instanceId === '' || (offer !== 'full' && state !== 'dissenting')) continue;
       wanted.set(target, { instanceId, isWatched: offer !== 'full', rehashTo });
       if (offer !== 'full') continue;
-      // Its events told the size, and the unit with it.
+      // Its events showed the size, and the unit with it.
       if (source === EvidenceSource.OBSERVED_EVENT) this.#hashUnit ??= this.#modules.hashUnitOf(target);
     }
     for (const [target, { follower, isWatched }] of this.#followed) {
@@ -157,8 +157,8 @@ export class EpochIndex implements GroupIndex {
   forget(target: string, instanceId: string): void {
     const followed = this.#followed.get(target);
     if (followed === undefined) return;
-    // The agreement forgets with it what it was told.
-    followed.told = undefined;
+    // The agreement forgets with it what was reported.
+    followed.reported = undefined;
     followed.follower.forget(instanceId);
   }
 
@@ -233,7 +233,7 @@ export class EpochIndex implements GroupIndex {
         onCacheView: () => this.#change(target),
       },
     );
-    this.#followed.set(target, { follower, isWatched, contract: undefined, told: undefined });
+    this.#followed.set(target, { follower, isWatched, contract: undefined, reported: undefined });
     follower.setRehash(rehashTo);
     const source = sourceOf(target);
     if (source !== undefined) follower.setSource(source);
@@ -249,7 +249,7 @@ export class EpochIndex implements GroupIndex {
     this.#change(target);
   }
 
-  /** What is known of a worker may be something else than was told. */
+  /** What is known of a worker may be something else than was reported. */
   #change(target: string): void {
     this.#changed.add(target);
     this.#modules.queue.add(this.#telling);
@@ -264,7 +264,7 @@ export class EpochIndex implements GroupIndex {
     this.#index.watchOnly(target, false);
   }
 
-  /** Tells the agreement of one worker, where there is news. */
+  /** Reports one worker to the agreement, where there is news. */
   #tellOne(): boolean {
     if (this.#mismatches.tellFirst()) return true;
     const [target] = this.#changed;
@@ -274,9 +274,10 @@ export class EpochIndex implements GroupIndex {
     if (followed === undefined) return true;
     const { picture, reason } = followed.follower.picture;
     const { instanceId } = followed.follower;
-    const { told } = followed;
-    if (told?.picture === picture && told.reason === reason && told.instanceId === instanceId) return true;
-    followed.told = { picture, reason, instanceId };
+    const { reported } = followed;
+    if (reported?.picture === picture && reported.reason === reason && reported.instanceId === instanceId)
+      return true;
+    followed.reported = { picture, reason, instanceId };
     this.#modules.listener.cacheViewChanged(target, instanceId, picture, reason);
     return true;
   }

@@ -30,9 +30,9 @@ export interface FleetIndexModules {
   readonly tally: IndexTally;
   /** V3: one more store of `tokensPerBlock` came, and was not applied. */
   onOtherWidth(target: string, instanceId: string, tokensPerBlock: number): void;
-  /** Some of what a worker told was not applied: its picture is another one. */
+  /** Some of what a worker reported was not applied: its cache view is another one. */
   onRefused(target: string): void;
-  /** Entries of somebody who has gone wait for `sweep`. */
+  /** Entries of a worker that has gone wait for `sweep`. */
   onSweepDue(): void;
 }
 
@@ -60,7 +60,7 @@ export class FleetIndex {
   #holdersVersion = 0;
   /** (block, holder) pairs by tier, in the order of `TIERS`. */
   readonly #pairs: number[] = TIERS.map(() => 0);
-  /** Told of what leaves a device. */
+  /** Is called with what leaves a device. */
   #removals: RemovalListener | undefined;
 
   constructor(options: FleetIndexOptions, modules: FleetIndexModules) {
@@ -71,7 +71,7 @@ export class FleetIndex {
     this.#hybrids = new HybridRanks(this.#index, options.tokensPerBlock);
   }
 
-  /** Different blocks that anybody holds. */
+  /** Different blocks that any rank holds. */
   get blocks(): number {
     return this.#index.blocks;
   }
@@ -273,7 +273,7 @@ export class FleetIndex {
 
   #change(worker: KnownWorker, message: RelayMessage & { type: 'changes' }): string | undefined {
     if (worker.sequence === undefined) return 'changes came before the end of the snapshot';
-    // Told again: it is applied already, and blocks may have gone since.
+    // Reported again: it is applied already, and blocks may have gone since.
     if (message.sequence <= worker.sequence) return undefined;
     if (message.sequence !== worker.sequence + 1)
       return `changes ${worker.sequence + 1} to ${message.sequence - 1} are missing`;

@@ -31,7 +31,7 @@ import { type QueuedTask, WorkQueue } from './work-queue.js';
 
 /**
  * Snapshots that come in at a time: each may be read up to a megabyte ahead, so
- * that a fleet of thousands that all began at once would fill the memory, and
+ * that a fleet of thousands that all began together would fill the memory, and
  * none would be through any sooner.
  */
 const MAX_SNAPSHOTS = 32;

@@ -5,7 +5,7 @@ import type { FollowerStateName } from './worker-follower.js';
 
 /** The index of one group in one epoch, whatever it learns from. */
 export interface GroupIndex extends AskedIndex {
-  /** Different blocks that anybody holds. */
+  /** Different blocks that any rank holds. */
   readonly blocks: number;
   readonly memoryBytes: number;
   /** Where the following of each worker's KV events stands. */

@@ -18,7 +18,7 @@ export type GapOutcome = (typeof GAP_OUTCOMES)[number];
 /**
  * What came in for one group since it is there, over all its epochs. Plain
  * numbers: thousands of events a second are counted here, and metrics read
- * them when somebody asks.
+ * them when asked.
  */
 export class IndexTally {
   readonly #events = new Map<string, number>();

@@ -24,7 +24,7 @@ export interface Rank {
 
 /** How much is known of one rank: its blocks as its feed says, its hits as far as its groups are understood. */
 export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCacheView {
-  if (status === undefined) return { picture: 'none', reason: 'its state was not told' };
+  if (status === undefined) return { picture: 'none', reason: 'its state was not reported' };
   const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);
   const flaw =
     rules === undefined || rules.flaw === ''

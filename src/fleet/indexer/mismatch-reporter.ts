@@ -7,7 +7,7 @@ interface Mismatched {
   readonly target: string;
   readonly instanceId: string;
   tokensPerBlock: number;
-  /** Not told yet. */
+  /** Not reported yet. */
   count: number;
 }
 
@@ -19,7 +19,7 @@ export interface MismatchReporterModules {
 }
 
 /**
- * V3: tells of the first event of another width of an instance immediately, of the
+ * V3: reports the first event of another width of an instance immediately, of the
  * rest in sums. Never out of `add`: what the agreement does about it may change
  * what is being applied.
  */
@@ -49,7 +49,7 @@ export class MismatchReporter {
     this.#modules.onFirst();
   }
 
-  /** Tells of one that was the first of its instance; false when there is none. */
+  /** Reports one that was the first of its instance; false when there is none. */
   tellFirst(): boolean {
     const first = this.#first.shift();
     if (first === undefined) return false;
@@ -57,7 +57,7 @@ export class MismatchReporter {
     return true;
   }
 
-  /** A worker is not followed any more; what is not told of it is for nobody. */
+  /** A worker is not followed any more; what is not reported of it is dropped. */
   delete(target: string): void {
     this.#workers.delete(target);
   }

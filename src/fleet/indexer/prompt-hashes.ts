@@ -38,7 +38,7 @@ export function tooLongMessage({ tokens, loraName, cacheSalt }: TokenPrompt): st
 
 /** EventLoop prompts into what the index is asked with. */
 export class PromptHashes {
-  /** Made when somebody asks with tokens or block hashes: the kernel has to be compiled. */
+  /** Made when a caller asks with tokens or block hashes: the kernel has to be compiled. */
   #hasher: BlockHasher | undefined;
 
   /**

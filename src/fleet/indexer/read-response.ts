@@ -112,7 +112,7 @@ function readChange({ change }: Change): BlockChange {
       return { type: 'cleared' };
     default:
       // To leave a change out could credit a worker with what it has lost.
-      throw new RelayError('tells of a change that this version does not know');
+      throw new RelayError('reports a change that this version does not know');
   }
 }
 
@@ -167,7 +167,7 @@ function readPicture(picture: WirePicture): CacheView {
 /** `TIERS` in the order of the wire's numbers, which begin with 1. */
 function readTier(tier: WireTier): Tier {
   const read = TIERS[tier - 1];
-  if (read === undefined) throw new RelayError(`tells of a tier (${tier}) that this version does not know`);
+  if (read === undefined) throw new RelayError(`reports a tier (${tier}) that this version does not know`);
   return read;
 }
 

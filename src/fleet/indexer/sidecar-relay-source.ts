@@ -17,7 +17,7 @@ const HEARTBEAT_DEADLINE_S = 15;
  */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** A worker's KV events as its sidecar tells them, over the connection of its session. */
+/** A worker's KV events as its sidecar relays them, over the connection of its session. */
 export class SidecarRelaySource implements RelaySource {
   readonly #channel: RpcChannel;
   readonly #silence: SilenceWatch;
@@ -114,14 +114,14 @@ class SidecarStream implements RelayReader {
   }
 }
 
-/** What an older sidecar comes to, which does not know of the request. */
+/** The reason given for an older sidecar, which does not know the request. */
 const NOT_REHASHED = 'its sidecar does not re-hash blocks into the agreed size, although its report says so';
 
 function explain(error: ServiceError): RelayEnd {
   const said = `${status[error.code] ?? `status ${error.code}`} ${excerpt(error.details)}`;
   if (error.code !== status.UNIMPLEMENTED) return { reason: said, isUnsupported: false };
   return {
-    reason: `its sidecar serves no KV events (${said}): it is older than this aggregator, or told not to read them`,
+    reason: `its sidecar serves no KV events (${said}): it is older than this aggregator, or configured not to read them`,
     isUnsupported: true,
   };
 }

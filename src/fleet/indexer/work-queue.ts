@@ -45,7 +45,7 @@ export class WorkQueue {
     this.#next ??= this.#turns.soon(this.#run);
   }
 
-  /** Takes somebody out; harmless when it was not in. */
+  /** Removes an entry; harmless when it was not in. */
   delete(task: QueuedTask): void {
     this.#ready.delete(task);
   }

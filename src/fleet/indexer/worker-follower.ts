@@ -56,9 +56,9 @@ type FollowerState =
       readonly sinceMs: number;
       readonly reason: string;
     }
-  /** What the feed tells is applied. */
+  /** What the source reports is applied. */
   | { readonly type: 'applying'; readonly reader: RelayReader; readonly sinceMs: number }
-  /** The feed tells of an instance that no report has named: it waits. */
+  /** The source names an instance that no report has named: it waits. */
   | {
       readonly type: 'held';
       readonly reader: RelayReader;
@@ -68,7 +68,7 @@ type FollowerState =
       readonly next: RelayMessage[];
       readonly timer: Timer;
     }
-  /** The feed tells of an instance that is over: nothing of it counts, a start of the next is due. */
+  /** The source names an instance that is over: nothing of it counts, a start of the next is due. */
   | {
       readonly type: 'outdated';
       readonly reader: RelayReader;
@@ -87,7 +87,7 @@ export type FollowerStateName = FollowerState['type'];
 
 /**
  * Keeps the index's entries of one worker, in one epoch, at what its feed
- * tells: begins, resumes after a break, and begins again where that cannot be.
+ * reports: begins, resumes after a break, and begins again where that cannot be.
  */
 export class WorkerFollower implements QueuedTask, Connecting {
   readonly target: string;
@@ -180,13 +180,13 @@ export class WorkerFollower implements QueuedTask, Connecting {
       for (const message of state.next) if (this.state === 'applying') this.#apply(message);
     }
     // A sidecar that was restarted names its engine's instance only when it has asked the engine again:
-    // the instance was not over, and what the stream told of it meanwhile was left out.
+    // the instance was not over, and what the stream reported of it meanwhile was left out.
     else if (state.type === 'outdated' && state.instanceId === instanceId)
       this.#ask('its instance is the one before again');
     this.#modules.onCacheView(this.target);
   }
 
-  /** An instance is over (A8, G5): its entries go, and what is still told of it is not applied. */
+  /** An instance is over (A8, G5): its entries go, and what is still reported of it is not applied. */
   forget(instanceId: string): void {
     if (instanceId === '') return;
     this.#pastInstanceId = instanceId;
@@ -250,7 +250,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
 
   #start(message: StartMessage, state: { readonly reader: RelayReader; readonly sinceMs: number }): void {
     const { index } = this.#modules;
-    // Whatever comes next, what was told before does not hold any more.
+    // Whatever comes next, what was reported before does not hold any more.
     if (!message.resumed) index.forget(this.target);
     if (message.instanceId === this.#instanceId) this.#begin(message, state);
     else if (message.instanceId === this.#pastInstanceId) this.#outdate(state, message.instanceId);
@@ -263,7 +263,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
         return;
       }
       const timer = this.#modules.clock.setTimer(INSTANCE_WAIT_MS, () =>
-        this.#distrust(`tells of instance ${message.instanceId}, which no report named`),
+        this.#distrust(`names instance ${message.instanceId}, which no report named`),
       );
       this.#setState({ type: 'held', reader, sinceMs, start: message, next: [], timer });
     }
@@ -299,7 +299,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
       this.#refuse(`makes no sense: ${problem}`);
       return;
     }
-    // The place is for those whose snapshot is under way: thousands of them at once would fill the memory.
+    // The place is for those whose snapshot is under way: thousands of them together would fill the memory.
     if (message.type !== 'changes' && index.positionOf(this.target) !== undefined) gate.leave(this);
     if (message.type !== 'changes') onCacheView(this.target);
     else if (message.publishedAtMs !== undefined) onLag(clock.wallMs() - message.publishedAtMs);
@@ -375,7 +375,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
 
 /**
  * Whether no more is taken of a stream whose instance has no report yet. A
- * stream that tells of no block yet is read on, for it may be of a sidecar that
+ * stream that reports no block yet is read on, for it may be of a sidecar that
  * has not asked its engine: then the start that counts comes next.
  */
 function isEnoughHeld(next: readonly RelayMessage[]): boolean {

@@ -15,7 +15,7 @@ export interface RouteEnd {
   readonly usage: Usage | undefined;
 }
 
-/** Who is told of the ends of routes. */
+/** Who is notified of the ends of routes. */
 export interface RouteListener {
   /** Its prompt was computed, by the first token or a usage; called at most once. */
   onComputed(route: ActiveRoute): void;

@@ -30,7 +30,7 @@ export interface AttachedClientModules {
   readonly reservations: Reservations;
   /** Decides. Throws a `RoutingError`, or an `RpcError` for a request that is no request. */
   reserve(request: ReserveRequest): ActiveRoute;
-  /** Logs what is neither. Comes back with what the client is told. */
+  /** Logs what is neither. Returns the error that the client gets. */
   explainFault(error: unknown): string;
 }
 

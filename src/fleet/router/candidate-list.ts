@@ -15,7 +15,7 @@ export class CandidateList {
   #members: readonly MemberView[] = [];
   #candidates: readonly Candidate[] = [];
   readonly #leftOut = new Map<string, LeftOut>();
-  /** Targets of candidates by the LoRA adapters that they have; made when somebody asks for one. */
+  /** Targets of candidates by the LoRA adapters that they have; made when a request asks for one. */
   #byAdapter: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
   constructor(modules: CandidateListModules) {

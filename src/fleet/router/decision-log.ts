@@ -8,7 +8,7 @@ import type { RouterMode } from './routing.js';
 export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
 
 /**
- * Tells of the decisions of one group, in the words of Dynamo's documentation.
+ * Logs the decisions of one group, in the words of Dynamo's documentation.
  * All but the group stands in the sentence alone: this is one line for each
  * request, and every field of its own costs more than the rest of the line,
  * because the logger looks into it for secrets.

@@ -105,7 +105,7 @@ export class FleetRouter implements Routing {
   readonly #reservations: Reservations;
   readonly #board: ServedBoard;
   readonly #groups = new Map<string, GroupRouter>();
-  /** Who was told to be left out, by group and target. */
+  /** The workers that were logged as left out, by group and target. */
   readonly #loggedLeftOut = new Map<string, Set<string>>();
 
   constructor(options: FleetRouterOptions, modules: FleetRouterModules) {
@@ -331,21 +331,21 @@ export class FleetRouter implements Routing {
     else logger.warn({ group, worker: target }, `Worker ${target} is doubted: ${reason}.`);
   }
 
-  /** Tells once of each worker that the agreement offers and that gets nothing all the same. */
+  /** Logs once each worker that the agreement offers and that gets nothing all the same. */
   #tellLeftOut(group: string): void {
     const leftOut = this.#groups.get(group)?.list.leftOut ?? new Map<string, LeftOut>();
-    const told = this.#loggedLeftOut.get(group) ?? new Set<string>();
-    for (const target of told) if (!leftOut.has(target)) told.delete(target);
+    const logged = this.#loggedLeftOut.get(group) ?? new Set<string>();
+    for (const target of logged) if (!leftOut.has(target)) logged.delete(target);
     for (const why of ['role', 'unreachable'] as const) {
       const news = [...leftOut].flatMap(([target, its]) =>
-        its === why && !told.has(target) ? [target] : [],
+        its === why && !logged.has(target) ? [target] : [],
       );
       if (news.length === 0) continue;
-      for (const target of news) told.add(target);
+      for (const target of news) logged.add(target);
       const named = nameSome(news, MAX_NAMED);
       this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
     }
-    this.#loggedLeftOut.set(group, told);
+    this.#loggedLeftOut.set(group, logged);
   }
 }
 

@@ -48,7 +48,7 @@ export class RouterMetrics {
     const registers = [registry];
     this.#ratio = new LeanHistogram(registry, {
       name: 'kv_accord_router_cached_block_ratio',
-      help: 'Part of the blocks of a prompt that were cached, as its engine tells, or as predicted where it does not.',
+      help: 'Part of the blocks of a prompt that were cached, as its engine reports, or as predicted where it does not.',
       label: 'group',
       buckets: RATIO_BUCKETS,
     });
@@ -70,7 +70,7 @@ export class RouterMetrics {
     });
     new Counter({
       name: 'kv_accord_router_predicted_cached_tokens_total',
-      help: 'Prompt tokens that were expected to be cached, of requests whose engine told how many were.',
+      help: 'Prompt tokens that were expected to be cached, of requests whose engine reported how many were.',
       labelNames: ['group'],
       registers,
       collect() {

@@ -1,7 +1,7 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { CacheHits } from './results/lost-hits.js';
 
-/** What came of the requests of one group since it is there. Plain numbers, read when somebody asks. */
+/** What came of the requests of one group since it is there. Plain numbers, read when asked. */
 export class RouterTally {
   predictedCachedTokens = 0;
   actualCachedTokens = 0;

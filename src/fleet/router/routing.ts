@@ -73,7 +73,7 @@ export interface Route {
   release(usage?: Usage): void;
 }
 
-/** Whoever decides. */
+/** What decides: the router of this process. */
 export interface Routing {
   /** Chooses a worker and counts the request there. Rejects with a `RoutingError`. */
   route(request: RouteRequest): Promise<Route>;

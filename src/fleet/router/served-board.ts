@@ -21,7 +21,7 @@ export interface ServedBoardModules {
   view(): FleetView;
 }
 
-/** What one view of the fleet comes to. */
+/** What one view of the fleet gives. */
 interface Version {
   readonly view: FleetView;
   readonly served: Served;

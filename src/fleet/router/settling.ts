@@ -19,7 +19,7 @@ export interface Settled {
   onOverdue(): void;
 }
 
-/** Somebody who waits in a line; who no longer does may be taken out. */
+/** A caller that waits in a line; one that no longer waits may be taken out. */
 export interface Due {
   what: Settled | undefined;
   readonly atMs: number;

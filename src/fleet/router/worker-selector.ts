@@ -318,7 +318,7 @@ export class WorkerSelector {
       counts[at] = active.requestsOn(this.#ranks.at(this.#left[at] as number).active);
   }
 
-  /** Whoever was not chosen for the longest time alone: the turn goes on whoever comes and goes. */
+  /** Counts only the rank that was not chosen for the longest time: the turn goes on whichever workers come and go. */
   #weighNext(weights: Float64Array): number {
     let next = 0;
     let earliest = Number.POSITIVE_INFINITY;

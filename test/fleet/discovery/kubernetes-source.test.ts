@@ -193,7 +193,7 @@ describe('the workers that are expected', () => {
     await clock.advanceMs(10_000);
     await run.until(() => run.lists.length === 1 && run.errors.length === 1);
     expect(run.lists).toEqual([['w-0@192.0.2.1:50061']]);
-    expect(run.errors[0]).toContain('--min-workers auto: the cluster has not told within 10 s.');
+    expect(run.errors[0]).toContain('--min-workers auto: the cluster has not answered within 10 s.');
     await run.stop();
     expect(clock.pendingTimers).toBe(0);
   });

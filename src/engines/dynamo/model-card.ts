@@ -6,7 +6,7 @@ import {
   type EvidenceSource,
   HashUnit,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { FactSheet, type ToldFacts } from '../facts/fact-sheet.js';
+import { FactSheet, type SourceFacts } from '../facts/fact-sheet.js';
 import type { JsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
 
@@ -31,7 +31,7 @@ export interface ModelCardOptions {
 }
 
 /** What a worker registered about itself: what Dynamo's router goes by, and not what the engine runs with. */
-export interface ModelCard extends ToldFacts {
+export interface ModelCard extends SourceFacts {
   /**
    * Origin of the worker's system port (`http://127.0.0.1:9090`), which serves
    * the model's files from there; undefined for a worker that has none.
@@ -71,7 +71,7 @@ function stateModel(body: JsonReader, sheet: FactSheet): void {
   }
   sheet.field('engine.role', role, body.raw('worker_type'));
   sheet.field('model.root', body.text('source_path'), body.raw('source_path'));
-  sheet.field('model.max_model_len', told(body, 'context_length'), body.raw('context_length'));
+  sheet.field('model.max_model_len', statedNumber(body, 'context_length'), body.raw('context_length'));
 }
 
 function stateRuntime(runtime: JsonReader, sheet: FactSheet): void {
@@ -81,7 +81,7 @@ function stateRuntime(runtime: JsonReader, sheet: FactSheet): void {
     ['capacity.max_batched_tokens', 'max_num_batched_tokens'],
     ['parallelism.data_parallel_size', 'data_parallel_size'],
   ] as const) {
-    sheet.field(field, told(runtime, source), runtime.raw(source));
+    sheet.field(field, statedNumber(runtime, source), runtime.raw(source));
   }
   const rank = 'data_parallel_start_rank';
   sheet.field('parallelism.data_parallel_rank', runtime.whole(rank), runtime.raw(rank));
@@ -96,7 +96,7 @@ function stateRuntime(runtime: JsonReader, sheet: FactSheet): void {
 }
 
 /** A length or a count, of which 0 stands for "not set". */
-function told(reader: JsonReader, field: string): number | undefined {
+function statedNumber(reader: JsonReader, field: string): number | undefined {
   return reader.whole(field) || undefined;
 }
 

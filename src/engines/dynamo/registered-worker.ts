@@ -4,7 +4,7 @@ import type { JsonObject } from '../facts/json-object.js';
 import { type ModelCardOptions, readModelCard } from './model-card.js';
 
 /**
- * What a model card tells of its worker, for somebody who has nothing else of
+ * What a model card says of its worker, for a process that has nothing else of
  * it: the configuration that the worker registered, and that Dynamo's router
  * goes by. Throws a `ProbeError` for an object that is no card.
  */

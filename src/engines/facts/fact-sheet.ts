@@ -14,14 +14,14 @@ const MAX_WARNINGS = 32;
 /** Facts of one probe: 1,024 data-parallel engines with a few sizes each. */
 const MAX_FACTS = 8_192;
 
-/** What one source told. */
-export interface ToldFacts {
+/** What one source reported. */
+export interface SourceFacts {
   readonly facts: readonly Fact[];
   /** What a person should know although the facts are usable. */
   readonly warnings: readonly string[];
 }
 
-/** Collects what one source told, so that each fact gets its evidence. */
+/** Collects what one source reported, so that each fact gets its evidence. */
 export class FactSheet {
   readonly #source: EvidenceSource;
   readonly #observedAtMs: number;
@@ -67,7 +67,7 @@ export class FactSheet {
     this.#facts.push(fact);
   }
 
-  /** Tells a person something although the facts are usable. */
+  /** Warns a person although the facts are usable. */
   warn(message: string): void {
     if (this.#warnings.length < MAX_WARNINGS) this.#warnings.push(`${this.origin}: ${message}`);
   }
@@ -77,7 +77,7 @@ export class FactSheet {
     return this.#facts.length;
   }
 
-  answer(): ToldFacts {
+  answer(): SourceFacts {
     return { facts: this.#facts, warnings: this.#warnings };
   }
 

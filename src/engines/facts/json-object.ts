@@ -23,7 +23,7 @@ export function parseJsonObject(text: string, origin: string): JsonObject {
   throw new ProbeError('bad_answer', origin, `expected a JSON object, got ${excerpt(text)}`);
 }
 
-/** Says of a text that is no JSON what it looks like, so that a wrong port is recognised at once. */
+/** Says of a text that is no JSON what it looks like, so that a wrong port is recognised immediately. */
 function describeText(text: string): string {
   const start = text.trimStart();
   if (start === '') return 'an empty body';

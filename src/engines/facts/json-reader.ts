@@ -29,7 +29,7 @@ export class JsonReader {
   }
 
   /** Whether the field is there, if only as null. */
-  told(name: string): boolean {
+  isStated(name: string): boolean {
     return Object.hasOwn(this.#object, name);
   }
 

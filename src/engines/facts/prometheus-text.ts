@@ -24,7 +24,7 @@ const MAX_LINE_CHARS = 64 * 1024;
 const MAX_LABELS = 256;
 /** Samples of one family: one for each data-parallel engine or rank. */
 const MAX_SAMPLES = 1_024;
-/** Problems that are told; a thousand broken lines are one fault. */
+/** Problems that are reported; a thousand broken lines are one fault. */
 const MAX_PROBLEMS = 8;
 
 /**

@@ -22,9 +22,9 @@ export interface Identification {
  * Finds out what the engine is, by paths that are harmless on every engine.
  *
  * The same path can be harmless on one engine and harmful on another:
- * TensorRT-LLM's `/metrics` takes the statistics away from whoever was meant
+ * TensorRT-LLM's `/metrics` takes the statistics away from the client that was meant
  * to read them, its `/health` can end a failing process. So nothing else is
- * asked before the kind is known. The order is by how much it tells and how
+ * asked before the kind is known. The order is by how much it says and how
  * little it costs: `/v1/models`, then the paths by which the known engines
  * (`modules.engines`) are recognised: `/version`, `/server_info` (SGLang asks its
  * schedulers for it), and `/live` of Dynamo's system port. Only when these

@@ -12,7 +12,7 @@ export type { EngineRpc } from '../../edge/rpc/engine-rpc.js';
 /** What a probe may use. Tests hand in recordings. */
 export interface ProbeModules {
   readonly clock: Clock;
-  /** The engines that are known, which a probe tells apart before it asks anything that only one of them has. */
+  /** The engines that are known, which a probe distinguishes before it asks anything that only one of them has. */
   readonly engines: readonly RecognisableEngine[];
   readonly httpGet: HttpGet;
   readonly rpc: EngineRpc;
@@ -40,7 +40,7 @@ export interface ProbeTarget {
   readonly dynamoFileKv?: string;
 }
 
-/** What one source told. */
+/** What one source reported. */
 export interface ProbeAnswer {
   readonly facts: readonly Fact[];
   /** What a person should know although the facts are usable. */

@@ -5,7 +5,7 @@ import type { FactSheet } from '../facts/fact-sheet.js';
  * did not say. Gives undefined for 0, and with a warning for what is negative
  * or larger than 2^53-1.
  */
-export function toldNumber(value: number | bigint, name: string, sheet: FactSheet): number | undefined {
+export function readProtoNumber(value: number | bigint, name: string, sheet: FactSheet): number | undefined {
   if (value === 0 || value === 0n) return undefined;
   const number = Number(value);
   if (Number.isSafeInteger(number) && number > 0) return number;

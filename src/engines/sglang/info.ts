@@ -26,7 +26,7 @@ const ROLES: ReadonlyMap<string, EngineRole> = new Map([
 ]);
 
 /**
- * Reads what SGLang tells about itself, over HTTP's `/server_info` and over
+ * Reads what SGLang reports about itself, over HTTP's `/server_info` and over
  * its native gRPC alike.
  *
  * The event width has two independent ways here. SGLang announces one in
@@ -45,7 +45,7 @@ export function readSglangInfo(info: JsonReader, host: string | undefined, sheet
   else if (status !== undefined) sheet.field('engine.state', EngineState.STARTING, info.raw('status'));
   readStartMarker(info, sheet);
 
-  const schedulers = info.told('internal_states') ? (info.children('internal_states') ?? []) : [];
+  const schedulers = info.isStated('internal_states') ? (info.children('internal_states') ?? []) : [];
   readSizes(info, schedulers, sheet);
   readRole(info, sheet);
   readHashUnit(info, sheet);
@@ -71,7 +71,7 @@ function readStartMarker(info: JsonReader, sheet: FactSheet): void {
   );
 }
 
-/** The schedulers' own view where it is told: a start may change the page after the arguments were read. */
+/** The schedulers' own view where it is reported: a start may change the page after the arguments were read. */
 function readSizes(info: JsonReader, schedulers: readonly JsonReader[], sheet: FactSheet): void {
   const views = schedulers.some((scheduler) => scheduler.has('page_size')) ? schedulers : [info];
   for (const view of views) {
@@ -110,7 +110,7 @@ function readRole(info: JsonReader, sheet: FactSheet): void {
 }
 
 function readHashUnit(info: JsonReader, sheet: FactSheet): void {
-  if (!info.told('speculative_algorithm')) return;
+  if (!info.isStated('speculative_algorithm')) return;
   const algorithm = info.text('speculative_algorithm');
   const raw = info.raw('speculative_algorithm');
   if (algorithm === undefined || TOKEN_ALGORITHMS.has(algorithm)) {
@@ -139,7 +139,7 @@ function readShape(info: JsonReader, sheet: FactSheet): void {
   }
 }
 
-/** The sum over all schedulers, when every one of them tells; undefined otherwise. */
+/** The sum over all schedulers, when every one of them reports one; undefined otherwise. */
 function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   if (parts.length === 0) return undefined;
   const sum = parts.reduce(
@@ -212,7 +212,7 @@ function readEventSources(info: JsonReader, host: string | undefined, sheet: Fac
     );
     return;
   }
-  if (!info.told('kv_events')) return;
+  if (!info.isStated('kv_events')) return;
   const announced = info.child('kv_events');
   if (announced === undefined) {
     sheet.warn('no KV events are published; start the engine with --kv-events-config');
@@ -235,7 +235,7 @@ function readAnnouncedEvents(
   if (base === undefined || bound === undefined || ranks === undefined) return;
   if (ranks > 1 && (info.whole('nnodes') ?? 1) > 1) {
     sheet.warn(
-      'the ranks of kv_events are spread over several nodes, and on which node each one is, is not told',
+      'the ranks of kv_events are spread over several nodes, and SGLang does not say which rank is on which node',
     );
     return;
   }
@@ -244,44 +244,44 @@ function readAnnouncedEvents(
   for (let rank = 0; rank < Math.min(ranks, MAX_LIST_LENGTH); rank += 1) {
     const endpoint = `tcp://${bound}:${base + rank}`;
     const replay = replayBase === undefined ? undefined : `tcp://${bound}:${replayBase + rank}`;
-    const told = {
+    const announcedSource = {
       rank,
       endpoint,
       replay,
       topic: announced.text('topic'),
       connects: sglangPublisherConnects(bound),
     };
-    sources.push(...eventSource(told, host, sheet));
+    sources.push(...eventSource(announcedSource, host, sheet));
   }
   sheet.field('kv_event_sources', sources, info.raw('kv_events'));
 }
 
 function eventSource(
-  told: {
+  source: {
     readonly rank: number;
     readonly endpoint: string;
     readonly replay: string | undefined;
     readonly topic: string | undefined;
-    /** Its publisher connects, and whoever reads has to bind. The replay socket is always bound by the engine. */
+    /** Its publisher connects, and the reader has to bind. The replay socket is always bound by the engine. */
     readonly connects: boolean;
   },
   host: string | undefined,
   sheet: FactSheet,
 ): KvEventSource[] {
-  const endpoint = dialable(told.endpoint, host);
-  const replay = told.replay === undefined ? undefined : dialable(told.replay, host);
+  const endpoint = dialable(source.endpoint, host);
+  const replay = source.replay === undefined ? undefined : dialable(source.replay, host);
   if (replay?.type === 'refused')
-    sheet.warn(`the replay endpoint of rank ${told.rank} is left out: ${replay.reason}`);
+    sheet.warn(`the replay endpoint of rank ${source.rank} is left out: ${replay.reason}`);
   if (endpoint.type === 'refused') {
-    sheet.warn(`the event source of rank ${told.rank} is left out: ${endpoint.reason}`);
+    sheet.warn(`the event source of rank ${source.rank} is left out: ${endpoint.reason}`);
     return [];
   }
   return [
     {
-      dataParallelRank: told.rank,
+      dataParallelRank: source.rank,
       transport: 'zmq',
-      endpoint: told.connects ? `@${endpoint.endpoint}` : endpoint.endpoint,
-      topic: told.topic ?? '',
+      endpoint: source.connects ? `@${endpoint.endpoint}` : endpoint.endpoint,
+      topic: source.topic ?? '',
       ...(replay?.type === 'endpoint' ? { replayEndpoint: replay.endpoint } : {}),
     },
   ];

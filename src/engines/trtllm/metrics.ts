@@ -36,7 +36,7 @@ export const trtllmMetrics: EngineProbe = httpProbe({
 /**
  * Reads TensorRT-LLM's families out of metrics that may hold others' too. The
  * gauges are set from iteration statistics; 0 is what a gauge holds before the
- * first iteration and is not a size that the engine told.
+ * first iteration and is not a size that the engine reported.
  */
 export function readTrtllmFamilies(text: string, sheet: FactSheet): void {
   const { samples, problems } = readMetrics(text, WANTED);

@@ -12,7 +12,7 @@ const SIDE_SIZES: readonly (readonly [string, BlockSizeKind])[] = [
 export interface VllmCacheConfig {
   /** A field as text; undefined when it is not there at all. `"None"` is there. */
   get(name: string): string | undefined;
-  /** The field as it was told, for evidence. */
+  /** The field as it was reported, for evidence. */
   raw(name: string): string;
 }
 
@@ -60,7 +60,7 @@ export function vllmBlockSizes(config: VllmCacheConfig, sheet: FactSheet): void 
     sheet.size(kind, whole(name), { forContract: false, raw: config.raw(name) });
 }
 
-/** Why `block_size` cannot be the event width of a vLLM that tells no effective size; undefined when nothing speaks against it. */
+/** Why `block_size` cannot be the event width of a vLLM that reports no effective size; undefined when nothing speaks against it. */
 function hybridSign(config: VllmCacheConfig, sheet: FactSheet): string | undefined {
   if (config.get('is_attention_free') === 'True') return 'is_attention_free is True';
   const mamba = config.get('mamba_block_size');

@@ -16,14 +16,14 @@ import { MAX_LIST_LENGTH } from '../facts/json-reader.js';
 import { dialable, engineHost } from '../probing/event-endpoint.js';
 import { type EngineProbe, ProbeError } from '../probing/probe.js';
 import { grpcOrigin } from '../probing/probe-origin.js';
-import { toldNumber } from '../probing/proto-number.js';
+import { readProtoNumber } from '../probing/proto-number.js';
 
 const origin = grpcOrigin(EngineKind.VLLM, 'vllm.Control');
 
 /**
  * `vllm.Control` of vLLM's Rust frontend, the one place where that frontend
- * tells its block size. The service has no presence for most numbers: 0 is
- * "not told" in them.
+ * reports its block size. The service has no presence for most numbers: 0 is
+ * "not set" in them.
  */
 export const vllmControlGrpc: EngineProbe = {
   name: 'vllm-control-grpc',
@@ -66,12 +66,12 @@ function readServerInfo(info: ServerInfo, sheet: FactSheet): void {
   sheet.field('engine.version', info.engineVersion || undefined, `engine_version: ${info.engineVersion}`);
   sheet.field('engine.start_marker', info.instanceId || undefined, `instance_id: ${info.instanceId}`);
 
-  const effective = toldNumber(
+  const effective = readProtoNumber(
     info.effectiveAttentionBlockSize ?? 0,
     'effective_attention_block_size',
     sheet,
   );
-  const scheduler = toldNumber(info.kvBlockSize, 'kv_block_size', sheet);
+  const scheduler = readProtoNumber(info.kvBlockSize, 'kv_block_size', sheet);
   const contextParallel = info.parallelism?.decodeContextParallelSize ?? 0;
   sheet.size(BlockSizeKind.EFFECTIVE_ATTENTION, effective, {
     forContract: true,
@@ -84,13 +84,13 @@ function readServerInfo(info: ServerInfo, sheet: FactSheet): void {
   if (effective === undefined && scheduler !== undefined) {
     sheet.warn(
       contextParallel > 1
-        ? `kv_block_size ${scheduler} is not taken for the KV-event width: decode_context_parallel_size is ${contextParallel} and no effective_attention_block_size is told`
-        : `no effective_attention_block_size is told; kv_block_size ${scheduler} is taken, which is the KV-event width only for a model with one full-attention group`,
+        ? `kv_block_size ${scheduler} is not taken for the KV-event width: decode_context_parallel_size is ${contextParallel} and no effective_attention_block_size is reported`
+        : `no effective_attention_block_size is reported; kv_block_size ${scheduler} is taken, which is the KV-event width only for a model with one full-attention group`,
     );
   }
 
-  const told = (value: number | bigint | undefined, name: string): number | undefined =>
-    value === undefined ? undefined : toldNumber(value, name, sheet);
+  const statedNumber = (value: number | bigint | undefined, name: string): number | undefined =>
+    value === undefined ? undefined : readProtoNumber(value, name, sheet);
   for (const [field, name, value] of [
     ['model.max_model_len', 'max_model_len', info.maxModelLen],
     ['capacity.total_kv_blocks', 'total_kv_blocks', info.totalKvBlocks],
@@ -107,9 +107,9 @@ function readServerInfo(info: ServerInfo, sheet: FactSheet): void {
     ['parallelism.decode_context_parallel_size', 'decode_context_parallel_size', contextParallel],
     ['parallelism.world_size', 'world_size', info.parallelism?.worldSize],
   ] as const) {
-    sheet.field(field, told(value, name), `${name}: ${value}`);
+    sheet.field(field, statedNumber(value, name), `${name}: ${value}`);
   }
-  // The first rank is 0, which the wire cannot tell from "not told"; a message that is there has told it.
+  // The first rank is 0, which the wire cannot distinguish from "not set"; a message that is there has set it.
   const rank = info.parallelism?.dataParallelRank;
   sheet.field('parallelism.data_parallel_rank', rank, `data_parallel_rank: ${rank}`);
 }
@@ -127,24 +127,24 @@ function readEventSources(
   sheet: FactSheet,
 ): void {
   const sources: KvEventSource[] = [];
-  for (const [index, told] of answer.sources.slice(0, MAX_LIST_LENGTH).entries()) {
-    const rank = told.dataParallelRank ?? index;
-    const endpoint = dialable(told.endpoint, host);
+  for (const [index, stated] of answer.sources.slice(0, MAX_LIST_LENGTH).entries()) {
+    const rank = stated.dataParallelRank ?? index;
+    const endpoint = dialable(stated.endpoint, host);
     if (endpoint.type === 'refused') {
       sheet.warn(`the event source of rank ${rank} is left out: ${endpoint.reason}`);
       continue;
     }
-    const replay = told.replayEndpoint === '' ? undefined : dialable(told.replayEndpoint, host);
+    const replay = stated.replayEndpoint === '' ? undefined : dialable(stated.replayEndpoint, host);
     if (replay?.type === 'refused')
       sheet.warn(`the replay endpoint of rank ${rank} is left out: ${replay.reason}`);
     sources.push({
       dataParallelRank: rank,
-      transport: told.transport,
+      transport: stated.transport,
       endpoint: endpoint.endpoint,
-      topic: told.topic,
+      topic: stated.topic,
       ...(replay?.type === 'endpoint' ? { replayEndpoint: replay.endpoint } : {}),
-      ...(told.encoding === '' ? {} : { encoding: told.encoding }),
-      ...(told.schemaVersion === 0 ? {} : { schemaVersion: told.schemaVersion }),
+      ...(stated.encoding === '' ? {} : { encoding: stated.encoding }),
+      ...(stated.schemaVersion === 0 ? {} : { schemaVersion: stated.schemaVersion }),
     });
   }
   if (sources.length === 0)

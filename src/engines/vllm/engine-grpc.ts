@@ -13,7 +13,7 @@ import {
 import { FactSheet } from '../facts/fact-sheet.js';
 import type { EngineProbe } from '../probing/probe.js';
 import { grpcOrigin } from '../probing/probe-origin.js';
-import { toldNumber } from '../probing/proto-number.js';
+import { readProtoNumber } from '../probing/proto-number.js';
 import { welcome } from './control-grpc.js';
 import { vllmRole } from './role.js';
 
@@ -49,17 +49,17 @@ function readServerInfo(info: GetServerInfoResponse, sheet: FactSheet): void {
   sheet.field('engine.kind', EngineKind.VLLM, 'vllm.grpc.engine.VllmEngine answered');
   sheet.field('engine.state', EngineState.READY, 'GetServerInfo answered');
   // It is the scheduler's unit, and the only size that this server has.
-  const size = toldNumber(info.blockSize, 'block_size', sheet);
+  const size = readProtoNumber(info.blockSize, 'block_size', sheet);
   sheet.size(BlockSizeKind.SCHEDULER, size, {
     forContract: true,
     raw: `block_size: ${size}`,
   });
   if (size === undefined)
-    sheet.warn('no block_size is told; servers of vllm.grpc.engine before 2026 have none');
+    sheet.warn('no block_size is reported; servers of vllm.grpc.engine before 2026 have none');
   sheet.field('engine.role', vllmRole(info.kvRole), `kv_role: ${JSON.stringify(info.kvRole)}`);
-  const ranks = toldNumber(info.dataParallelSize, 'data_parallel_size', sheet);
+  const ranks = readProtoNumber(info.dataParallelSize, 'data_parallel_size', sheet);
   sheet.field('parallelism.data_parallel_size', ranks, `data_parallel_size: ${ranks}`);
-  const requests = toldNumber(info.maxNumSeqs, 'max_num_seqs', sheet);
+  const requests = readProtoNumber(info.maxNumSeqs, 'max_num_seqs', sheet);
   sheet.field('capacity.max_running_requests', requests, `max_num_seqs: ${requests}`);
 }
 
@@ -67,6 +67,6 @@ function readModelInfo(info: GetModelInfoResponse, sheet: FactSheet): void {
   const name = info.servedModelName;
   if (name !== '') sheet.field('model.served_names', [name], `served_model_name: ${JSON.stringify(name)}`);
   sheet.field('model.root', info.modelPath || undefined, `model_path: ${JSON.stringify(info.modelPath)}`);
-  const length = toldNumber(info.maxContextLength, 'max_context_length', sheet);
+  const length = readProtoNumber(info.maxContextLength, 'max_context_length', sheet);
   sheet.field('model.max_model_len', length, `max_context_length: ${length}`);
 }

@@ -83,7 +83,7 @@ function readEngine(sample: MetricSample, several: boolean, sheet: FactSheet): v
   }
 }
 
-/** Capacity is told per engine and is one number for the worker; it is known only when every engine tells it. */
+/** Each engine reports its capacity, which is one number for the worker; it is known only when every engine reports it. */
 function readTotals(engines: readonly MetricSample[], sheet: FactSheet): void {
   for (const [label, field] of [
     ['num_gpu_blocks', 'capacity.total_kv_blocks'],

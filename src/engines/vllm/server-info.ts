@@ -103,7 +103,7 @@ function readSpeculation(config: JsonReader, sheet: FactSheet): void {
       drops,
       speculation.raw('method', 'disable_eagle_block_drop'),
     );
-  } else if (speculation === undefined && config.told(name) && !config.has(name)) {
+  } else if (speculation === undefined && config.isStated(name) && !config.has(name)) {
     sheet.field('contract.drops_last_hit_block', false, config.raw(name));
   }
 }
@@ -113,7 +113,7 @@ function readRole(config: JsonReader, sheet: FactSheet): void {
   const transfer = config.child('kv_transfer_config');
   if (transfer !== undefined) {
     sheet.field('engine.role', vllmRole(transfer.text('kv_role')), transfer.raw('kv_role'));
-  } else if (config.told('kv_transfer_config') && !config.has('kv_transfer_config')) {
+  } else if (config.isStated('kv_transfer_config') && !config.has('kv_transfer_config')) {
     sheet.field('engine.role', EngineRole.AGGREGATED, config.raw('kv_transfer_config'));
   }
 }

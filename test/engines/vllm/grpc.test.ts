@@ -70,7 +70,7 @@ describe('vllm.Control of the recorded Rust frontend', () => {
       'takes kv_block_size, with a warning, where the effective size is not filled in',
       { kvBlockSize: 16 },
       ['scheduler 16 engine_rpc contract'],
-      /no effective_attention_block_size is told/,
+      /no effective_attention_block_size is reported/,
     ],
     [
       'does not take it under context parallelism',
@@ -180,6 +180,6 @@ describe('vllm.grpc.engine.VllmEngine', () => {
     await using engine = await serveGrpc([[VllmEngineService.getServerInfo, { hex: '' }]]);
     const { facts, warnings } = await runProbe(vllmEngineGrpc, { grpcAddress: engine.address }, modules());
     expect(sizeLines(facts)).toEqual([]);
-    expect(warnings?.[0]).toContain('no block_size is told');
+    expect(warnings?.[0]).toContain('no block_size is reported');
   });
 });

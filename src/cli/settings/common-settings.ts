@@ -78,7 +78,7 @@ export const commonSettings = {
   insecure: {
     kind: 'boolean',
     group: 'Security',
-    help: 'Allow plaintext beyond this machine. Anybody on the network can then read it and impersonate either side.',
+    help: 'Allow plaintext beyond this machine. Anyone on the network can then read it and impersonate either side.',
   },
 } as const;
 

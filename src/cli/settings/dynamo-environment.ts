@@ -23,7 +23,7 @@ const MAX_NAME_CHARS = 120;
 
 /** What there is to say of Dynamo's variables; each entry is one line of the log. */
 export interface DynamoEnvironmentNotes {
-  /** Somebody expects an effect that there is not. */
+  /** The user expects an effect that does not exist. */
   readonly warnings: readonly string[];
   /** At most one line, for the variables that belong to other parts of Dynamo. */
   readonly notes: readonly string[];

@@ -91,7 +91,7 @@ async function expectNamespace(api: KubernetesApi, namespace: string, signal: Ab
     if (!(error instanceof KubernetesError)) throw error;
     if (error.code === 'not_found')
       throw new KubernetesError('not_found', `${api.name}: there is no namespace ${namespace}`);
-    // Whoever may list workloads in a namespace need not be allowed to look at the namespace itself.
+    // An account that may list workloads in a namespace need not be allowed to look at the namespace itself.
     if (error.code !== 'forbidden') throw error;
   }
 }
@@ -115,7 +115,7 @@ async function listAll(
   return objects.slice(0, MAX_OBJECTS);
 }
 
-/** As somebody would have written it: without what the server added. */
+/** As a person would have written it: without what the server added. */
 function textOf(object: ListedObject): string {
   const { status: _, metadata = {}, ...rest } = object;
   const { managedFields: _fields, annotations: _annotations, ...kept } = metadata;

@@ -35,7 +35,7 @@ export interface ManifestFileOptions {
 /** What the reading is done with; tests put their own in. */
 export interface ManifestFileModules {
   readonly readStandardInput?: (maxBytes: number) => Promise<Buffer>;
-  /** Told of each chart in a folder: its templates are no manifests until Helm has filled them in, and are left out. */
+  /** Is called for each chart in a folder: its templates are no manifests until Helm has filled them in, and are left out. */
   readonly onChart?: (chart: string) => void;
 }
 

@@ -15,7 +15,7 @@ import type { OpenRequest } from './open-request.js';
 import { refuse } from './refusal.js';
 import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
 
-/** Whoever sends requests to workers and answers back. */
+/** What sends requests to workers and the answers back. */
 export interface Forwarding {
   /** Answers in any case; resolves when the request is over. */
   serve(request: ProxiedRequest, response: ServerResponse): Promise<ProxyOutcome>;

@@ -1,7 +1,7 @@
 import type { ReadinessCheck } from '../../core/agreement/readiness.js';
 import type { Catalogue, CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
-/** Whether requests for a model can be sent to somebody: its gate is open, and the address of a worker is known. */
+/** Whether requests for a model can be sent to a worker: its gate is open, and the address of a worker is known. */
 export function isServable({ isReady, workers }: CatalogueGroup): boolean {
   return isReady && workers.some(({ isOffered, baseUrl }) => isOffered && baseUrl !== undefined);
 }

@@ -11,14 +11,14 @@ export type AttemptFailure =
   | 'bad_answer'
   /** It has as many requests of this proxy as it may. */
   | 'busy'
-  /** It said nothing to anybody, while another worker could serve. */
+  /** It answered no request, while another worker could serve. */
   | 'silent'
   /** It answered 503. */
   | 'unavailable'
-  /** The request itself cannot be sent to anybody. */
+  /** The request itself cannot be sent to any worker. */
   | 'bad_request';
 
-/** Whoever waits for an answer. Nothing is called after `leave`, nor after one of the last two. */
+/** The client that waits for an answer. Nothing is called after `leave`, nor after one of the last two. */
 export interface AttemptListener {
   /** There is a connection, and the request is written to it. */
   onSent(): void;

@@ -155,7 +155,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     }
   }
 
-  /** A worker that says nothing to anybody keeps no request that another one can serve. */
+  /** A worker that answers no request keeps no request that another one can serve. */
   #watchSilence(current: Try, nowMs: number): void {
     const { options, clock } = this.#modules;
     const { worker, pathPrefix } = current.endpoint;

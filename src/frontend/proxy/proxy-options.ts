@@ -41,7 +41,7 @@ export interface ProxyOptions {
  * What a proxy does by default:
  * - 5 s to connect: a worker is in the same building, and another one may be free;
  * - 10 minutes for the first byte and between two: a full engine queues that long;
- * - 15 s for a worker that says nothing to anybody: a busy server lists its models within a second;
+ * - 15 s for a worker that answers no request: a busy server lists its models within a second;
  * - 1 hour for all of it: far beyond the longest generation;
  * - 60 s for a client that stands still: a phone that lost its network comes back earlier or not at all;
  * - 1,024 requests to one worker: engines run 256 at a time (vLLM's `max_num_seqs`) and queue the rest;

@@ -10,12 +10,12 @@ import { withDeadline } from '../../edge/platform/time/deadline.js';
 export class WorkerLife {
   #heardMs = Number.NEGATIVE_INFINITY;
   #isAsked = false;
-  #isTold = false;
+  #isLogged = false;
 
   /** Something came from the worker, at this time of the monotonic clock. */
   hear(nowMs: number): void {
     this.#heardMs = nowMs;
-    this.#isTold = false;
+    this.#isLogged = false;
   }
 
   /** Milliseconds in which the worker has said nothing at all since `sinceMs`. */
@@ -25,8 +25,8 @@ export class WorkerLife {
 
   /** True once for each silence: it is to be logged. */
   isNewSilence(): boolean {
-    const isNew = !this.#isTold;
-    this.#isTold = true;
+    const isNew = !this.#isLogged;
+    this.#isLogged = true;
     return isNew;
   }
 

@@ -6,7 +6,7 @@ type For = Statement & { readonly type: 'For' };
 type Macro = Statement & { readonly type: 'Macro' };
 
 /**
- * Tells whether a template goes through a message's content part by part
+ * Finds out whether a template goes through a message's content part by part
  * (`openai`) or takes it as one text (`string`), by the rules of vLLM 0.32
  * (`vllm/renderers/hf.py`, `_iter_nodes_assign_content_item`), for engines
  * prepare the messages accordingly.

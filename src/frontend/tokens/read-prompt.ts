@@ -47,7 +47,7 @@ export type ReadPrompt =
       readonly isPlain: boolean;
     };
 
-/** A prompt that somebody has to turn into tokens. */
+/** A prompt that a tokenizer has to turn into tokens. */
 export type TextPrompt = Extract<ReadPrompt, { readonly kind: 'completion' | 'chat' }>;
 
 /** Looks at a prompt from outside. Never throws, whatever it is. */

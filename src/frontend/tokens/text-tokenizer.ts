@@ -32,7 +32,7 @@ export class TextTokenizer {
   /** Finds every added token, the longest first; undefined when pieces cannot be distinguished. */
   readonly #added: RegExp | undefined;
   /** Those behind which a text may be cut. */
-  readonly #cuts: ReadonlySet<string>;
+  readonly #boundaryTokens: ReadonlySet<string>;
   readonly #pieces: LRUCache<string, Uint32Array> | undefined;
   /** The token that stands here where an engine has a character's bytes. */
   readonly #unsureId: unknown;
@@ -54,8 +54,10 @@ export class TextTokenizer {
     this.#tokenizer = new Tokenizer({ ...tokenizer, added_tokens: added }, isRecord(config) ? config : {});
     this.#unsureId = unsureIdOf(tokenizer['model']);
     const unnormalised = dependsOnPlace(tokenizer['pre_tokenizer']) ? [] : unnormalisedOf(tokenizer, added);
-    this.#cuts = new Set(unnormalised.filter(({ rstrip }) => !rstrip).map(({ content }) => content));
-    if (this.#cuts.size === 0 || options.maxRememberedBytes === 0) return;
+    this.#boundaryTokens = new Set(
+      unnormalised.filter(({ rstrip }) => !rstrip).map(({ content }) => content),
+    );
+    if (this.#boundaryTokens.size === 0 || options.maxRememberedBytes === 0) return;
     this.#added = anyOf(unnormalised.map(({ content }) => content));
     this.#pieces = new LRUCache({
       maxSize: options.maxRememberedBytes,
@@ -97,7 +99,7 @@ export class TextTokenizer {
   *#cut(text: string): Generator<string> {
     let start = 0;
     for (const { 0: token, index } of text.matchAll(this.#added as RegExp)) {
-      if (!this.#cuts.has(token)) continue;
+      if (!this.#boundaryTokens.has(token)) continue;
       const end = index + token.length;
       yield text.slice(start, end);
       start = end;

@@ -31,7 +31,7 @@ export interface RequestSpan {
   end(outcome: RequestOutcome): void;
 }
 
-/** Tells a tracing backend of requests. */
+/** Reports requests to a tracing backend. */
 export interface RequestTracer {
   /**
    * Begins the span of a request, as a part of the client's trace where it has one. `path` is

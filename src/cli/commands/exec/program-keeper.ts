@@ -17,7 +17,7 @@ const FORWARDED: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'S
 /** Signals that a terminal sends to the whole foreground group: the program has its own already. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];
 
-/** Signals by which somebody asks that all of this ends: no further start. */
+/** Signals by which a user or the platform asks that all of this ends: no further start. */
 const STOPPING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
 
 export interface KeeperOptions extends Question {
@@ -48,7 +48,7 @@ export class ProgramKeeper {
   #child: Child | undefined;
   /** What came for a program that was just being started. */
   readonly #held: NodeJS.Signals[] = [];
-  /** Somebody asked that all of this ends: no further start, and no more haste than the program makes. */
+  /** A signal asked that all of this ends: no further start, and no more haste than the program makes. */
   #isStopping = false;
   /** The program was sent SIGTERM because the fleet changed. */
   #isEnding = false;

@@ -57,7 +57,7 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
   examples: [
     { says: 'What is in a folder, with the changes as patches', line: 'kv-accord lint deploy/' },
     { says: 'The manifests that a chart makes', line: 'helm template my-chart | kv-accord lint -' },
-    { says: 'Mend what needs no decision', line: 'kv-accord lint --fix deploy/' },
+    { says: 'Fix what needs no decision', line: 'kv-accord lint --fix deploy/' },
     { says: 'Documentation', line: 'kv-accord lint --docs docs/' },
     { says: 'A running cluster', line: 'kv-accord lint --cluster --namespace inference' },
   ],

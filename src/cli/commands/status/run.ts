@@ -64,7 +64,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     while (watch) {
       await sleep(clock, WATCH_INTERVAL_MS, signal);
       await stdout.taken(signal);
-      // Somebody has seen enough: that is how a watch ends.
+      // The user has seen enough: that is how a watch ends.
       if (signal.aborted) break;
       const before: Look = look;
       look = await ask().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       await printIndex(channel, { clock, signal, stdout, timeoutMs, json, group: settings.group ?? '' });
       return EXIT_OK;
     } catch (error) {
-      if (!isTrouble(error)) throw error;
+      if (!isConnectionProblem(error)) throw error;
       stderr.write(`kv-accord status: ${withoutControls(error.message)}\n`);
       return EXIT_TRANSPORT;
     }
@@ -131,14 +131,14 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     } catch (error) {
       channel?.close();
       channel = undefined;
-      if (!isTrouble(error)) throw error;
+      if (!isConnectionProblem(error)) throw error;
       return { problem: withoutControls(error.message) };
     }
   }
 };
 
 /** What an operator reads, in one line. */
-function isTrouble(error: unknown): error is SnapshotError | ConnectError {
+function isConnectionProblem(error: unknown): error is SnapshotError | ConnectError {
   return error instanceof SnapshotError || error instanceof ConnectError;
 }
 

@@ -3,7 +3,7 @@ export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
-/** What is not certain to come out here as Python's Jinja2 has it, or is not supported here: somebody else must render it. */
+/** What is not certain to come out here as Python's Jinja2 has it, or is not supported here: the engine must render it. */
 export class InexactError extends Error {
   override readonly name = 'InexactError';
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import type { ChatMessage } from './word-tokens.js';
 
-/** An answer as somebody at the other end of the line sees it. */
+/** An answer as the client sees it. */
 export interface ChatAnswer {
   readonly text: string;
   /** Who computed it, as the frontend says. */
@@ -13,7 +13,7 @@ export interface ChatAnswer {
   readonly firstTokenMs: number;
 }
 
-/** A question of somebody who waits for the answer. */
+/** A question of a client that waits for the answer. */
 export interface ChatQuestion {
   readonly model: string;
   readonly messages: readonly ChatMessage[];

@@ -45,7 +45,7 @@ export async function holdConversations(
   const turns: Turn[] = [];
   const ask = (messages: readonly ChatMessage[], maxTokens: number): Promise<ChatAnswer> =>
     askChat(url, { model, messages, maxTokens }, modules);
-  // Whoever is first would wait for connections and for code that has not run yet.
+  // The first one would wait for connections and for code that has not run yet.
   await Promise.all(people.map((person) => ask([{ role: 'user', content: `${person}?` }], 1)));
   const said = new Map(people.map((person) => [person, [documentOf(person)]]));
   for (const [round, order] of ORDERS.entries()) {

@@ -1,4 +1,4 @@
-/** What a KV block is and what goes wrong, for somebody who has never heard of either. */
+/** What a KV block is and what goes wrong, for a reader who has never heard of either. */
 export const INTRODUCTION: readonly string[] = [
   'While a language model reads a prompt it computes something for every token that it needs again for the next ' +
     'answer; an engine keeps that in blocks of a fixed number of tokens, the KV blocks. A router that knows which ' +

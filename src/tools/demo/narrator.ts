@@ -16,7 +16,7 @@ export interface Narrator {
   line(line: ProcessLine, atMs: number): void;
   /** The gate, or why it is shut, changed. */
   gate(gate: GateSentence, atMs: number): void;
-  /** Somebody who talks to a model got an answer. */
+  /** A client of a model got an answer. */
   turn(who: string, number: number, text: string, atMs: number): void;
   /** A table of what came out. */
   table(text: string): void;

@@ -11,7 +11,7 @@ export interface EngineRequest {
   readonly includesUsage: boolean;
 }
 
-/** Tokens of an answer: what a client gets that names no number, and the most that anybody gets. */
+/** Tokens of an answer: what a client gets that names no number, and the most that any client gets. */
 const DEFAULT_ANSWER_TOKENS = 16;
 const MAX_ANSWER_TOKENS = 256;
 

@@ -148,7 +148,7 @@ export class SimulatedEngine {
   #compute(state: Serving, tokenIds: readonly number[]): ComputedPrompt {
     const computed = state.cache.compute(tokenIds);
     const { stored, evicted } = computed;
-    // What a start before this one computes for somebody who still waits changes nothing here.
+    // What a start before this one computes for a client that still waits changes nothing here.
     if (state === this.#state)
       this.#publish((style) => [
         ...(evicted.length === 0 ? [] : style.removed(evicted)),

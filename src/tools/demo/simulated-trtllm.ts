@@ -43,7 +43,7 @@ export const simulatedTrtllm: EngineSurface = {
         run.tokensPerBlock,
       ),
     ]),
-    // Each of these empties a queue that somebody else may be reading. They are here so that asking them shows.
+    // Each of these empties a queue that another client may be reading. They are here so that asking them shows.
     '/metrics': NOTHING_TO_DRAIN,
     '/perf_metrics': NOTHING_TO_DRAIN,
     '/kv_cache_events': NOTHING_TO_DRAIN,

@@ -20,7 +20,7 @@ export interface PlannedWorker {
   readonly name: string;
   readonly surface: EngineSurface;
   readonly setup: EngineSetup;
-  /** Whether its engine is up before its sidecar. Default false: it is down until somebody starts it. */
+  /** Whether its engine is up before its sidecar. Default false: it is down until a scene starts it. */
   readonly isRunning?: boolean;
 }
 

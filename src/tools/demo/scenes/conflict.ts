@@ -36,7 +36,7 @@ export const conflictScene: Scene = {
       ({ status }) => status === 503,
     );
 
-    await run.act('Somebody follows the advice: worker-s is restarted with --page-size 16');
+    await run.act('An operator follows the advice: worker-s is restarted with --page-size 16');
     stage.worker('worker-s').engine.start({ tokensPerBlock: 16 }, run.loadingMs);
     await run.expectView(
       'the gate opens by itself: nothing else had to be restarted',

@@ -9,7 +9,7 @@ export const lateJoinerScene: Scene = {
   async play(run) {
     const { stage } = run;
     await run.say(
-      'Two workers have agreed on 16. Then somebody adds a worker with another engine, TensorRT-LLM, whose usual ' +
+      'Two workers have agreed on 16. Then an operator adds a worker with another engine, TensorRT-LLM, whose usual ' +
         'size is 32. The router would look up its prompts in blocks of another size than it stores.',
     );
     await stage.addWorkers([planWorker('worker-a', 16), planWorker('worker-b', 16)].map(running));

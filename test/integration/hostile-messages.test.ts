@@ -37,6 +37,7 @@ import {
 } from '../../src/gen/kvaccord/v1/indexer.js';
 import { KvEventsService, SubscribeRequest, SubscribeResponse } from '../../src/gen/kvaccord/v1/kv_events.js';
 import {
+  AttachRequest,
   ListResultsRequest,
   PrefillDoneRequest,
   ProgressRequest,
@@ -157,6 +158,18 @@ describe('the servers of an aggregator', () => {
         progress: [ProgressRequest.encode({ reservationId, outputTokens: 7 }).finish()],
         release: [ReleaseRequest.encode({ reservationId, promptTokens: 7, cachedTokens: 3 }).finish()],
         listResults: [ListResultsRequest.encode({ group: 'tiny' }).finish()],
+        attach: [
+          AttachRequest.encode({
+            events: [
+              {
+                routeId: 1,
+                event: { $case: 'reserve', value: { group: 'tiny', prompt, excludedTargets: ['x'] } },
+              },
+              { routeId: 1, event: { $case: 'outputTokens', value: 7 } },
+              { routeId: 1, event: { $case: 'release', value: { promptTokens: 7, cachedTokens: 3 } } },
+            ],
+          }).finish(),
+        ],
       },
       REQUESTS,
     );

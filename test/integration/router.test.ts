@@ -112,6 +112,9 @@ describe('the router of an aggregator, over real sockets', () => {
       dataParallelRank: 0,
       cachedBlocks: 3,
       promptBlocks: 4,
+      promptTokens: 128,
+      rankCount: 1,
+      isExact: true,
       routingMode: 'exact',
     });
     // logit = 1.0 * prefill + active

@@ -105,6 +105,7 @@ describe.each(SHELLS)('%s', (shell) => {
       expect(offered(shell, 'kv-accord sidecar --engine-kind ').sort()).toEqual([
         'auto',
         'dynamo',
+        'other',
         'sglang',
         'trtllm',
         'vllm',

@@ -15,7 +15,8 @@ it('answers on one screen: what is wrong, what to do, why, and how things stand'
 
 it('says of a healthy fleet that it is', () => {
   expect(renderReport(healthy(), joinEvidence([]), reportOptions())).toBe(
-    `HEALTHY: frontend and 2 workers use a block size of 32 tokens, and the router finds what engines have
+    `HEALTHY: frontend and 2 workers use a block size of 32 tokens, and the router finds what engines
+have
 
 Do this  Nothing has to be done
 

@@ -33,7 +33,7 @@ const TOKENS = [1, 5, ...WORDS.map((word) => 16 + word), 7, 6];
 function threeLines(worker: string): string {
   return [
     'Frontend KV block size (16) does not match worker block size (32).',
-    `Worker ${worker} declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.`,
+    `Worker ${worker} declares 16 but its engine uses 32: set --kv-block-size=32 on the worker.`,
     'KV-aware routing will not function until block sizes match.',
   ].join('\n');
 }
@@ -170,7 +170,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       ]);
       expect(await wait.ended).toBe(4);
       expect(wait.log).toMatch(/declares 16/);
-      expect(wait.log).toMatch(/cuts 32/);
+      expect(wait.log).toMatch(/uses 32/);
     });
   },
 );

@@ -96,7 +96,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       for (const sidecar of sidecars) {
         expect(refused.program.log).toMatch(
           new RegExp(
-            `^ {2}Worker ${addressOf(sidecar)} declares 16 .* but its engine cuts 32 .*: set --kv-block-size=32 on the worker$`,
+            `^ {2}Worker ${addressOf(sidecar)} declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$`,
             'm',
           ),
         );
@@ -113,7 +113,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(await refused.program.ended).toBe(4);
       expect(startsOf(refused)).toEqual([]);
       expect(refused.program.log).toMatch(
-        /^ {2}Worker \S+ declares 16 .* but its engine cuts 32 .*: set --kv-block-size=32 on the worker$/m,
+        /^ {2}Worker \S+ declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$/m,
       );
     });
 

@@ -86,14 +86,14 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
       needs: [frontend.program, aggregator.program],
     });
     const conflict =
-      /^The workers came into conflict while the program runs: it goes on with KV block size 16, .*\nWorker \S+ .*declares 16 .*cuts 32/;
+      /^The workers came into conflict while the program runs: it goes on with KV block size 16, .*\nWorker \S+ .*declares 16 .*uses 32/;
     expect(errorsOf(frontend.program)).toEqual([expect.stringMatching(conflict)]);
     expect(errorsOf(aggregator.program)[0]).toMatch(
-      /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker\.\n/,
+      /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
     );
     const refused = await execDynamoFrontend('exec-refused', fileKv, ['--aggregator', addressOf(aggregator)]);
     expect(await refused.program.ended).toBe(4);
-    expect(refused.program.log).toMatch(/declares 16 .*cuts 32/);
+    expect(refused.program.log).toMatch(/declares 16 .*uses 32/);
   });
 
   it('is followed when its cards are put right, and then its events prove them', async () => {

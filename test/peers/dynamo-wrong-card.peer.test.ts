@@ -99,7 +99,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
         needs: [frontend.program],
       });
       expect(errorsOf(frontend)[0]).toMatch(
-        /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker\.\n/,
+        /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
       );
       // A frontend that serves is not taken away.
       expect(await chat(frontend, WORDS)).toMatchObject({ believedShare: 0 });
@@ -124,7 +124,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
           level === 'warn' ? [msg] : [],
         );
         expect(warnings).toContainEqual(
-          expect.stringMatching(/cuts blocks of 32 tokens .* says 16; correct it there/),
+          expect.stringMatching(/a block size of 32 tokens .* says 16; correct it there/),
         );
       }
     });
@@ -135,7 +135,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(refused.program.log).not.toContain('Starting');
       for (const sidecar of sidecars) {
         const line = new RegExp(
-          `^ {2}Worker ${addressOf(sidecar)} declares 16 \\(file .*\\) but its engine cuts 32 \\(observed_event, .*\\): set --kv-block-size=32 on the worker$`,
+          `^ {2}Worker ${addressOf(sidecar)} declares 16 \\(file .*\\) but its engine uses 32 \\(observed_event, .*\\): set --kv-block-size=32 on the worker$`,
           'm',
         );
         expect(refused.program.log).toMatch(line);

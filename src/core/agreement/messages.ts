@@ -130,7 +130,7 @@ function adviceFor(field: ContractField, valueGroups: readonly ValueGroup[]): st
           isMereWord
             ? `set ${declarationSetting(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, cut is ${valueGroup.value}`
             : target === largest.value
-              ? `restart ${names} with an engine that cuts ${target}, as is declared: it cuts ${valueGroup.value}`
+              ? `restart ${names} with an engine that uses ${target}, as is declared: it uses ${valueGroup.value}`
               : `restart ${names} with an engine that has and declares ${target}`,
         ),
       ];
@@ -213,7 +213,7 @@ export function contradictionMessage(member: Member): string {
   if (report === undefined || declared === undefined) return '';
   const real = report.values.tokens_per_block ?? '?';
   return (
-    `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine cuts ${real} ` +
+    `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine uses ${real} ` +
     `(${evidenceText(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
   );
 }
@@ -252,8 +252,8 @@ export function mismatchMessage(member: Member, { values, isOverride }: Agreed):
   const cure = isOverride
     ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
     : report?.declared?.tokensPerBlock === ours
-      ? `Worker ${target} declares ${ours} but its engine cuts ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
-      : `Worker ${target} cuts ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
+      ? `Worker ${target} declares ${ours} but its engine uses ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
+      : `Worker ${target} uses ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
   return [
     `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
     cure,
@@ -311,7 +311,7 @@ function cureFor(
   const { declared, engineKind } = report;
   // V4: it had itself agreed to this value, and so did the fleet: an engine that follows would be the wrong way round.
   if (isObserved(report) && declared?.tokensPerBlock === agreed) {
-    return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but cuts ${real}`;
+    return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but uses ${real}`;
   }
   return restartMessage(member, agreed);
 }

@@ -106,8 +106,8 @@ function contradictedByEvents(winner: BlockSizeFact, overruled: readonly BlockSi
     overruled.map((fact) => {
       const who = `${fact.evidence.origin} (${evidenceSourceName(fact.evidence.source)})`;
       return (
-        `the engine cuts blocks of ${size.sizeTokens} tokens (${shown.origin}: ${shown.raw}), but ${who} says ` +
-        `${fact.size.sizeTokens}; correct it there: whoever goes by it cuts other blocks than the engine`
+        `the engine uses a block size of ${size.sizeTokens} tokens (${shown.origin}: ${shown.raw}), but ${who} says ` +
+        `${fact.size.sizeTokens}; correct it there: a router that uses this value computes other blocks than the engine`
       );
     }),
   );

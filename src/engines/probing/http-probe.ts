@@ -16,7 +16,7 @@ export interface HttpProbeOptions {
   readonly maxBodyBytes?: number;
   /** What the answer counts as. */
   readonly source: EvidenceSource;
-  /** States what the body tells. Throws a `ProbeError` when it is not of the right form. */
+  /** States what the body says. Throws a `ProbeError` when it is not of the right form. */
   readonly read: (body: string, sheet: FactSheet, target: ProbeTarget) => void;
 }
 

@@ -27,7 +27,7 @@ export const trtllmMetrics: EngineProbe = httpProbe({
     readTrtllmFamilies(body, sheet);
     if (sheet.factCount === 0) {
       sheet.warn(
-        `tells no ${TOKENS_PER_BLOCK} yet; it appears with the first request that the engine serves`,
+        `shows no ${TOKENS_PER_BLOCK} yet; it appears with the first request that the engine serves`,
       );
     }
   },

@@ -44,7 +44,7 @@ export function vllmBlockSizes(config: VllmCacheConfig, sheet: FactSheet): void 
   if (effective === undefined && scheduler !== undefined) {
     if (older) {
       sheet.warn(
-        `this vLLM tells no effective_attention_block_size; block_size ${scheduler} is taken, which is the ` +
+        `this vLLM reports no effective_attention_block_size; block_size ${scheduler} is taken, which is the ` +
           'KV-event width only for a model with one full-attention group and without context parallelism',
       );
     } else {

@@ -80,5 +80,5 @@ function problemOf({ problem, facts, warnings }: DiscoveredWorker): string | und
   if (hasSize && hasModel) return undefined;
   const lacks = [...(hasSize ? [] : ['no block size']), ...(hasModel ? [] : ['no model'])];
   const [why] = warnings;
-  return `what it has registered tells ${lacks.join(' and ')}${why === undefined ? '' : ` (${why})`}`;
+  return `its registration gives ${lacks.join(' and ')}${why === undefined ? '' : ` (${why})`}`;
 }

@@ -359,7 +359,7 @@ export class FleetIndex {
     if (worker.blocks + sequenceHashes.length / 8 > this.#maxBlocksPerWorker) {
       tally.countEvent(type, 'no_room');
       const most = this.#maxBlocksPerWorker;
-      this.#refuse(worker, `it tells of more than ${most} blocks: further ones are not applied`);
+      this.#refuse(worker, `it reports more than ${most} blocks: further ones are not applied`);
       return;
     }
     const flaw = group === undefined ? '' : groupFlaw(rank, group, tokensPerBlock);

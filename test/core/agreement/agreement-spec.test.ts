@@ -230,7 +230,7 @@ describe('before agreement', () => {
     );
     fleet.report('b', { size: 16, kind, source: seen, revision: 2 });
     expect(advice()).toMatch(
-      /^To fix it, restart a with an engine that cuts 16, as is declared: it cuts 32\. Or insist /,
+      /^To fix it, restart a with an engine that uses 16, as is declared: it uses 32\. Or insist /,
     );
   });
 
@@ -372,7 +372,7 @@ describe('after agreement', () => {
     fleet.list('a', 'b', 'd');
     fleet.report('d', { size: 1056, source: EvidenceSource.OBSERVED_EVENT });
     expect(fleet.logs('block_size_mismatch')[0]?.split('\n')[1]).toBe(
-      'Worker d cuts 1056 and the fleet agreed on 1: give it another served model name: not 1, because vLLM computes 1056 for this hybrid model, and --block-size cannot lower it, and no size fits all.',
+      'Worker d uses 1056 and the fleet agreed on 1: give it another served model name: not 1, because vLLM computes 1056 for this hybrid model, and --block-size cannot lower it, and no size fits all.',
     );
   });
 
@@ -688,7 +688,7 @@ describe('live verification', () => {
     expect(fleet.logs('block_size_mismatch')).toEqual([
       [
         'ERROR Frontend KV block size (32) does not match worker block size (16).',
-        'Worker d cuts 16 and the fleet agreed on 32: restart it with --page-size 32.',
+        'Worker d uses 16 and the fleet agreed on 32: restart it with --page-size 32.',
         'KV-aware routing will not function until block sizes match.',
       ].join('\n'),
     ]);
@@ -720,7 +720,7 @@ describe('live verification', () => {
     fleet.report('f', { size: 64 });
     fleet.report('f', { size: 64, revision: 2, source: OBSERVED });
     expect(fleet.logs('block_size_mismatch')).toHaveLength(1);
-    expect(fleet.logs('block_size_mismatch')[0]).toContain('Worker d cuts 64');
+    expect(fleet.logs('block_size_mismatch')[0]).toContain('Worker d uses 64');
     expect(fleet.logs('worker_dissents')).toEqual([]);
     const counted = fleet.effects.flatMap((effect) => (effect.type === 'mismatch' ? [effect.worker] : []));
     expect(new Set(counted)).toEqual(new Set(['d', 'e', 'f']));
@@ -761,7 +761,7 @@ describe('live verification', () => {
     expect(fleet.logs('block_size_mismatch')).toEqual([
       [
         'ERROR Frontend KV block size (16) does not match worker block size (32).',
-        'Worker a declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.',
+        'Worker a declares 16 but its engine uses 32: set --kv-block-size=32 on the worker.',
         'KV-aware routing will not function until block sizes match.',
       ].join('\n'),
     ]);
@@ -790,7 +790,7 @@ describe('live verification', () => {
     fleet.report('a', { size: 32, declares: 16 });
     expect(fleet.group().state).toBe('agreed');
     expect(fleet.logs('worker_contradicts_itself')[0]).toContain(
-      'Worker a declares 16 (its model card) but its engine cuts 32',
+      'Worker a declares 16 (its model card) but its engine uses 32',
     );
   });
 

@@ -72,8 +72,8 @@ describe('resolving what all sources say', () => {
       { keptValue: '32', keptSource: OBSERVED, otherValue: '16', otherOrigin: '--tokens-per-block' },
     ]);
     expect(resolved.warnings).toEqual([
-      'the engine cuts blocks of 32 tokens (KV events of tcp://e:1: block_size="32"), but --tokens-per-block ' +
-        '(declared) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
+      'the engine uses a block size of 32 tokens (KV events of tcp://e:1: block_size="32"), but --tokens-per-block ' +
+        '(declared) says 16; correct it there: a router that uses this value computes other blocks than the engine',
     ]);
   });
 

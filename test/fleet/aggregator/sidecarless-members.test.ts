@@ -53,7 +53,7 @@ describe('a member without a sidecar', () => {
     expect(report && readReport(report)).toMatchObject({
       usable: false,
       reasons: [
-        'what it has registered tells no block size and no model ' +
+        'its registration gives no block size and no model ' +
           '(file card: card_json.kv_cache_block_size is "many"; expected a whole number from 0 to 2^53-1)',
       ],
     });

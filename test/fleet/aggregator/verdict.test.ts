@@ -49,7 +49,7 @@ describe('one answer for one frontend', () => {
     expect(judge(fleet)).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
     expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
       type: 'conflict',
-      text: expect.stringContaining('Worker a declares 16 (its model card) but its engine cuts 32'),
+      text: expect.stringContaining('Worker a declares 16 (its model card) but its engine uses 32'),
     });
   });
 
@@ -63,7 +63,7 @@ describe('one answer for one frontend', () => {
     expect(judge(fleet)).toMatchObject({ type: 'agreed', tokensPerBlock: 16 });
     expect(judge(fleet, { frontendUses: 'declared' })).toMatchObject({
       type: 'conflict',
-      text: expect.stringMatching(/Worker a has .* 32, .*declares 16 .* but cuts 32/),
+      text: expect.stringMatching(/Worker a has .* 32, .*declares 16 .* but uses 32/),
     });
     fleet.mismatched('b', 32);
     fleet.advance(2_000);

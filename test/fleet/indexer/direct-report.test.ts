@@ -109,7 +109,7 @@ describe('the report of a worker without a sidecar', () => {
       declared: { tokensPerBlock: 16, origin: 'file card' },
     });
     expect(differing.warnings[0]).toBe(
-      'the engine cuts blocks of 32 tokens (KV events of tcp://h:5557: BlockStored), but file card (engine_config) says 16; correct it there: whoever goes by it cuts other blocks than the engine',
+      'the engine uses a block size of 32 tokens (KV events of tcp://h:5557: BlockStored), but file card (engine_config) says 16; correct it there: a router that uses this value computes other blocks than the engine',
     );
     expect(readReport(report({ discovered, observed: [observed(16)] }))).toMatchObject({
       declared: undefined,

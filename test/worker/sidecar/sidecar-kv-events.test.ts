@@ -307,9 +307,11 @@ describe('a sidecar of an engine that publishes KV events', () => {
     expect(report.conflicts).toMatchObject([
       { keptValue: '4', keptSource: OBSERVED, otherValue: '16', otherOrigin: '--tokens-per-block' },
     ]);
-    const warning = report.warnings.find((each) => each.includes('the engine cuts blocks of 4 tokens'));
+    const warning = report.warnings.find((each) => each.includes('the engine uses a block size of 4 tokens'));
     expect(warning).toContain('--tokens-per-block (declared) says 16; correct it there');
-    expect(pod.logger.messages('warn').filter((line) => line.includes('cuts blocks of 4'))).toHaveLength(1);
+    expect(
+      pod.logger.messages('warn').filter((line) => line.includes('the engine uses a block size of 4')),
+    ).toHaveLength(1);
   });
 
   it('believes no size of an engine whose events show two, and says which', async () => {

@@ -35,7 +35,7 @@ export const declaredScene: Scene = {
       'its first KV event is the proof: one ERROR names both numbers, and where to fix them',
       'error',
       'Frontend KV block size (16) does not match worker block size (32).\n' +
-        'Worker worker-a declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.\n' +
+        'Worker worker-a declares 16 but its engine uses 32: set --kv-block-size=32 on the worker.\n' +
         'KV-aware routing will not function until block sizes match.',
     );
     const question = { worker, tokenIds: FIRST_CONVERSATION };

@@ -144,7 +144,7 @@ describe('a Dynamo fleet whose events can be read', () => {
       )
       .toContain('Frontend KV block size (16) does not match worker block size (32).');
     expect(cli.log.text).toContain(
-      `Worker ${ONE} declares 16 but its engine cuts 32: set --kv-block-size=32 on the worker.`,
+      `Worker ${ONE} declares 16 but its engine uses 32: set --kv-block-size=32 on the worker.`,
     );
     const { code, stderr } = await wait('--aggregator', grpc, '--frontend-uses', 'declared');
     expect(code).toBe(4);

@@ -168,13 +168,13 @@ describe('a program under a keeper', () => {
     const first = await stage.child();
     stage.feed.agree(64);
     await stage.clock.advanceMs(10);
-    stage.feed.contradict('Worker w-1 declares 32 but its engine cuts 64');
+    stage.feed.contradict('Worker w-1 declares 32 but its engine uses 64');
     first.exit(0);
     expect(await ended).toBe(EXIT_CONFLICT);
     expect(stage.children).toHaveLength(1);
     expect(stage.logger.messages('error')).toEqual([
       'The workers came into conflict while the program ended: it is not restarted.\n' +
-        'Worker w-1 declares 32 but its engine cuts 64',
+        'Worker w-1 declares 32 but its engine uses 64',
     ]);
     stage.expectNothingLeft();
   });
@@ -224,14 +224,14 @@ describe('a program under a keeper', () => {
     const stage = new Stage();
     const ended = stage.run();
     const child = await stage.child();
-    stage.feed.contradict('Worker w-1 declares 32 but its engine cuts 64');
+    stage.feed.contradict('Worker w-1 declares 32 but its engine uses 64');
     stage.feed.contradict('Worker w-1 and w-2 declare 32 but their engines cut 64');
     stage.feed.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
-    stage.feed.contradict('Worker w-2 declares 32 but its engine cuts 64');
+    stage.feed.contradict('Worker w-2 declares 32 but its engine uses 64');
     expect(stage.logger.messages('error')).toEqual([
       'The workers came into conflict while the program runs: it goes on with KV block size 32, and KV-aware ' +
         'routing will not work for all workers until this is fixed.\n' +
-        'Worker w-1 declares 32 but its engine cuts 64',
+        'Worker w-1 declares 32 but its engine uses 64',
     ]);
     stage.feed.agree(32);
     stage.feed.agree(32);

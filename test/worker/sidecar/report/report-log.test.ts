@@ -109,10 +109,10 @@ describe('the log of a sidecar', () => {
     const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(64)])] };
     expect(told(view, proven, proven).slice(2)).toEqual([
       'info: Tokens per block 64 proven by KV events of tcp://e:5557: block_size=64.',
-      'warn: the engine cuts blocks of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
-        '(engine_metrics) says 32; correct it there: whoever goes by it cuts other blocks than the engine.',
-      'warn: the engine cuts blocks of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
-        '(declared) says 16; correct it there: whoever goes by it cuts other blocks than the engine.',
+      'warn: the engine uses a block size of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
+        '(engine_metrics) says 32; correct it there: a router that uses this value computes other blocks than the engine.',
+      'warn: the engine uses a block size of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
+        '(declared) says 16; correct it there: a router that uses this value computes other blocks than the engine.',
     ]);
   });
 

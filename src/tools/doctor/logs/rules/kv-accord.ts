@@ -89,15 +89,10 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
     const about = 'cuts KV blocks';
     tally.addSize(line, { side: 'worker', who: workerOf(line), tokensPerBlock: sizeOf(size), basis, about });
   }),
-  // V4: "the engine cuts blocks of 32 tokens (KV events of …: …), but FILE (declared) says 16; …".
-  rule('the engine cuts blocks of ', (line, tally) => {
-    const [, real] = /the engine cuts blocks of (\d{1,9}) tokens/.exec(line.text) ?? [];
-    const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,9})/.exec(line.text) ?? [];
-    const about = 'the engine cuts';
-    const who = workerOf(line);
-    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
-    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(declared), basis: 'declared', about });
-  }),
+  // V4: "the engine uses a block size of 32 tokens (KV events of …: …), but FILE (declared) says 16; …".
+  contradiction('the engine uses a block size of ', /the engine uses a block size of (\d{1,9}) tokens/),
+  // The same in logs of versions before it was reworded.
+  contradiction('the engine cuts blocks of ', /the engine cuts blocks of (\d{1,9}) tokens/),
   rule('The sidecar of worker ', (line, tally) => {
     if (!/The sidecar of worker \S{1,253} is lost/.test(line.text)) return;
     tally.addSignal('worker_removed', line, { worker: workerOf(line), about: 'The sidecar of' });
@@ -108,6 +103,18 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
 
 function rule(needle: string, read: Rule['read']): Rule {
   return { program: 'kv-accord', needle, read };
+}
+
+/** The size that the events show is the first group of `form`; the declared one follows it. */
+function contradiction(needle: string, form: RegExp): Rule {
+  return rule(needle, (line, tally) => {
+    const [, real] = form.exec(line.text) ?? [];
+    const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,9})/.exec(line.text) ?? [];
+    const who = workerOf(line);
+    const about = needle;
+    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });
+    tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(declared), basis: 'declared', about });
+  });
 }
 
 function signal(needle: string, sign: Signal, form: RegExp): Rule {

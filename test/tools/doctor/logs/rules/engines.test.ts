@@ -210,6 +210,11 @@ describe("the log of kv-accord's own processes", () => {
       ['worker 32 in_use'],
     ],
     [
+      '{"level":"warn","time":"2026-11-21T20:32:46.067Z","worker_id":"sidecar-0","msg":"the engine uses a block size of 32 tokens (KV events of tcp://127.0.0.1:29447: BlockStored block_size=32 group_idx=0), but file /card (declared) says 16; correct it there"}',
+      {},
+      ['worker 32 observed', 'worker 16 declared'],
+    ],
+    [
       '{"level":"warn","time":"2026-11-21T20:32:46.067Z","worker_id":"sidecar-0","msg":"the engine cuts blocks of 32 tokens (KV events of tcp://127.0.0.1:29447: BlockStored block_size=32 group_idx=0), but file /card (declared) says 16; correct it there"}',
       {},
       ['worker 32 observed', 'worker 16 declared'],

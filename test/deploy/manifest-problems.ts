@@ -61,7 +61,7 @@ export async function readSettings(
   const environment = Object.fromEntries(
     nodesOf(container['env']).map(({ name, value }) => [
       String(name),
-      value === undefined ? 'told' : String(value),
+      value === undefined ? 'given' : String(value),
     ]),
   );
   const names = commands.flatMap((known) => Object.keys(tableOf(known)));

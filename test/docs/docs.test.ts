@@ -142,10 +142,10 @@ describe('how-it-works.md', () => {
     for (const [step] of walks.matchAll(/^\d+\. [^\n]*(\n {3}[^\n]*)*/gm)) expect(step).toContain('`src/');
   });
 
-  it('names every wing in its table and in its picture, with a place to begin', () => {
-    const picture = read('docs/images/house.svg');
+  it('names every wing in its table and in its image, with a place to begin', () => {
+    const image = read('docs/images/house.svg');
     for (const wing of Object.keys(WINGS).filter((name) => name !== 'gen')) {
-      expect(picture).toContain(`>${wing}</text>`);
+      expect(image).toContain(`>${wing}</text>`);
       const [, start = ''] = new RegExp(`^\\| \\[\`${wing}\`\\].* \`([^\`]+)\` \\|$`, 'm').exec(page) ?? [];
       expect(existsSync(join(root, 'src', start)), `${wing}: ${start}`).toBe(true);
       expect(existsSync(join(root, 'src', wing, 'README.md')), `src/${wing}/README.md`).toBe(true);

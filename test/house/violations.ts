@@ -81,7 +81,7 @@ function importProblem(
     if (PLATFORM_NAMES.has(`${builtin}#${name}`))
       return `${name} of ${specifier} belongs to src/edge/platform`;
     if (NAMED_IMPORTS_ONLY.has(builtin) && (name === '*' || name === 'default')) {
-      return `import single names from ${specifier}, so that what belongs to src/edge/platform can be told`;
+      return `import single names from ${specifier}, so that what belongs to src/edge/platform can be recognized`;
     }
   }
   return undefined;

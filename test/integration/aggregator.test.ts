@@ -118,7 +118,7 @@ describe('an aggregator over real sockets', () => {
     expect(await (await fetch(`${harness.http}/metrics`)).text()).not.toContain(b.address);
   });
 
-  it('sends a watch the agreement at once and at every change, and nothing in between', async () => {
+  it('sends a watch the agreement immediately and at every change, and nothing in between', async () => {
     const a = await sidecar('a');
     const harness = await aggregator([a]);
     await harness.untilGate(true);

@@ -248,7 +248,7 @@ const CASES: readonly Case[] = [
     first: 'hash_mismatch possible',
   },
   {
-    from: 'written: workers of SGLang that are told of no events, and played: nothing comes',
+    from: 'written: workers of SGLang whose registration has no events, and played: nothing comes',
     flags: () => [
       ...faulty('kv-events-off.yaml'),
       ...played({ publishes: false }, ['frontend log', 'frontend page']),
@@ -341,7 +341,7 @@ const CASES: readonly Case[] = [
     first: 'not_kv_routing likely',
   },
   {
-    from: 'written: workers publish, and the router is told to guess',
+    from: 'written: workers publish, and the router is set to guess',
     flags: () => [...faulty('events-ignored.yaml'), ...played({ isReachable: false })],
     first: 'events_ignored likely',
   },

@@ -238,7 +238,7 @@ describe('kv-accord frontend --threads 2', () => {
     expect(await program.ended()).toBe(0);
   });
 
-  it('cuts an answer that does not end within --drain-timeout', async () => {
+  it('aborts an answer that does not end within --drain-timeout', async () => {
     const { program, engine, url } = await fleet('--drain-timeout', '50ms');
     await untilServed(url);
     holdStreams(engine);

@@ -127,7 +127,7 @@ class Frontend {
         proxy: this.#proxy,
         probes: new ProbeBoard(),
         tokens: {
-          // As an engine would be asked: not at once.
+          // As an engine would be asked: not immediately.
           tokensOf: async ({ body }) => {
             await sleep(clock, 1);
             return { tokens: Uint32Array.from({ length: 100 }, (_, at) => at + Number(body['seed'])) };
@@ -241,8 +241,8 @@ it.each([1, 2, 3])(
     await Promise.all(clients);
     await expect.poll(() => frontend.held()).toEqual({ active: [], running: 0 });
     expect(frontend.logger.messages('error')).toEqual([]);
-    const told = await frontend.registry.getSingleMetricAsString('kv_accord_frontend_requests_total');
-    const statuses = new Set([...told.matchAll(/status="(\d+)"/g)].map(([, status]) => status));
+    const metrics = await frontend.registry.getSingleMetricAsString('kv_accord_frontend_requests_total');
+    const statuses = new Set([...metrics.matchAll(/status="(\d+)"/g)].map(([, status]) => status));
     expect([...statuses].filter((status) => !['200', '499', '502', '503'].includes(status ?? ''))).toEqual(
       [],
     );

@@ -393,7 +393,7 @@ function decoded(bytes: Buffer): CapabilityReport | undefined {
   try {
     return CapabilityReport.decode(bytes);
   } catch {
-    return undefined; // The session refuses it before anybody sees it.
+    return undefined; // The session refuses it before any reader sees it.
   }
 }
 
@@ -427,7 +427,7 @@ describe('who follows an aggregator', () => {
     const changes = new Changes();
     let said = 0;
     server.addService(service, {
-      // Each attempt is told the next of them, until one is refused.
+      // Each attempt gets the next of them, until one is refused.
       watchAgreement: (call: ServerWritableStream<WatchAgreementRequest, Buffer>) => {
         const next = messages[said];
         said += 1;

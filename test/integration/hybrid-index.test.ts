@@ -84,9 +84,9 @@ async function worker(
   return made;
 }
 
-function untilCacheView(harness: AggregatorHarness, picture: string): Promise<void> {
+function untilCacheView(harness: AggregatorHarness, cacheView: string): Promise<void> {
   return harness.untilView(
-    ({ groups }) => groups[0]?.members.every((member) => member.picture === picture) === true,
+    ({ groups }) => groups[0]?.members.every((member) => member.picture === cacheView) === true,
   );
 }
 

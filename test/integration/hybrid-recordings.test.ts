@@ -62,7 +62,7 @@ describe.each([
   const recording = readGroupRecording(name);
   const { batches } = recording;
 
-  it('comes to the hits that the blocks of the engine allow, prompt by prompt', () => {
+  it('finds the hits that the blocks of the engine allow, prompt by prompt', () => {
     const { cache } = makeCache();
     const index = new FleetIndex(
       { tokensPerBlock },

@@ -67,7 +67,7 @@ describe('engines without a sidecar', () => {
     expect(await ready.text()).toContain('send it a prompt of at least one block');
   });
 
-  it('are told apart after a restart of their engine, and hold nothing of what the old one held', async () => {
+  it('are distinguished after a restart of their engine, and hold nothing of what the old one held', async () => {
     const [engine, other] = [await publisher(), await publisher()];
     for (const one of [engine, other]) await one.publish(batchOf(stored(10)));
     const harness = await reading([engine, other]);

@@ -21,11 +21,11 @@ function holding(...hashes: readonly number[]): NonNullable<FakeSidecarOptions['
     resumeStreamId === 's-1' ? [say.start({ resumed: true })] : [say.start(), say.part(hashes), say.end()];
 }
 
-/** Resolves when so many members have this picture. */
-function untilCacheView(harness: AggregatorHarness, picture: string, count = 1): Promise<void> {
+/** Resolves when so many members have this cache view. */
+function untilCacheView(harness: AggregatorHarness, cacheView: string, count = 1): Promise<void> {
   return harness.untilView(
     ({ groups }) =>
-      groups.flatMap(({ members }) => members).filter((member) => member.picture === picture).length ===
+      groups.flatMap(({ members }) => members).filter((member) => member.picture === cacheView).length ===
       count,
   );
 }
@@ -93,7 +93,7 @@ describe('the index of an aggregator, over real sockets', () => {
     expect(await metrics(harness)).toContain('kv_accord_kv_gaps_total{group="tiny",outcome="resumed"} 1');
   });
 
-  it('takes what the sidecar says anew when it cannot go on, and nothing of before', async () => {
+  it('takes what the sidecar says again when it cannot go on, and nothing of before', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1, 2) });
     const harness = await open.aggregator([worker]);
     await untilCacheView(harness, 'exact');
@@ -118,7 +118,7 @@ describe('the index of an aggregator, over real sockets', () => {
     });
   });
 
-  it('A8: drops what the old engine held when it is started anew, and takes what the new one tells', async () => {
+  it('A8: drops what the old engine held when it is restarted, and takes what the new one publishes', async () => {
     const worker = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const harness = await open.aggregator([worker]);
     await untilCacheView(harness, 'exact');
@@ -149,7 +149,7 @@ describe('the index of an aggregator, over real sockets', () => {
     });
     worker.sendEvents(say.stored(1, [1], 0, 'device', 16));
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.state === 'dissenting');
-    // It is asked anew: no more for what it holds, but for what it goes on doing wrong.
+    // It is asked again: no more for what it holds, but for what it goes on doing wrong.
     await worker.until(() => asked === 2 && worker.openSubscriptions === 1);
     // Of the right width, and from a worker that dissents all the same.
     worker.sendEvents(say.stored(1, [2], 0, 'device', 32));
@@ -166,7 +166,7 @@ describe('the index of an aggregator, over real sockets', () => {
     ]);
   });
 
-  it('A9: begins with nothing in a new epoch, and asks everybody anew', async () => {
+  it('A9: begins with nothing in a new epoch, and asks every worker again', async () => {
     let width = 32;
     const kvEvents = (): SubscribeResponse[] => [
       say.start({ instance: width === 32 ? 'w-1-1' : 'w-1-2', stream: `s-${width}` }),
@@ -224,7 +224,7 @@ describe('a hostile sidecar', () => {
     const hostile = await open.sidecar('w-1', {}, { kvEvents: holding(1) });
     const harness = await open.aggregator([honest, hostile]);
     await untilCacheView(harness, 'exact', 2);
-    // What it says when it is asked anew is no better.
+    // What it says when it is asked again is no better.
     hostile.kvEvents = () => [say.end()];
     nonsense(hostile);
     return { harness, honest };

@@ -42,7 +42,7 @@ const lives = fc.sample(
 
 describe('from an engine on ZeroMQ over a sidecar on gRPC to the index', () => {
   it.each(lives.map((life, at) => ({ ...life, at })))(
-    'credits what was held, and comes to the truth, in life $at',
+    'credits what was held, and reaches the truth, in life $at',
     { timeout: 90_000 },
     async ({ styles, steps, prompts }) => {
       const blocks = await ChainBlocks.create();

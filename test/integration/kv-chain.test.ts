@@ -9,7 +9,7 @@ const RUNS = Number(MORE_RUNS ?? 200);
 const SEED = process.env['KV_ACCORD_CHAIN_SEED'] ?? (MORE_RUNS === undefined ? '20261121' : undefined);
 
 describe('from the caches of random engines to the index, whatever happens between', () => {
-  it('credits nobody with what it never held, equals the truth wherever it says so, and comes to it where it can', {
+  it('credits nobody with what it never held, equals the truth wherever it says so, and reaches it where it can', {
     timeout: 20_000 + 200 * RUNS,
   }, async () => {
     const blocks = await ChainBlocks.create();

@@ -64,8 +64,8 @@ function release(
   reservationId: string,
   cachedTokens?: number,
 ): Promise<{ wasActive: boolean }> {
-  const told = cachedTokens === undefined ? {} : { promptTokens: 96, cachedTokens };
-  return callUnary(router.release.bind(router), { reservationId, ...told }, call);
+  const usage = cachedTokens === undefined ? {} : { promptTokens: 96, cachedTokens };
+  return callUnary(router.release.bind(router), { reservationId, ...usage }, call);
 }
 
 /** The status and the reason that a call ends with. */

@@ -210,10 +210,10 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers with blocks 
     expect(alone).toMatchObject({ status: 6, verdict: 'unknown', causes: [] });
     const script = join(fileKv, 'start.sh');
     writeFileSync(script, 'python3 -m dynamo.router --endpoint dynamo.backend.generate\n');
-    const told = await ask('dynamo.router, with its script', [...logs, '--manifests', script]);
-    expect(told.status).toBe(1);
-    expect(told.causes[0]).toMatch(/^block_size_mismatch /);
-    expect(told.headline).toMatch(/\b128\b.*\b32\b/);
+    const diagnosis = await ask('dynamo.router, with its script', [...logs, '--manifests', script]);
+    expect(diagnosis.status).toBe(1);
+    expect(diagnosis.causes[0]).toMatch(/^block_size_mismatch /);
+    expect(diagnosis.headline).toMatch(/\b128\b.*\b32\b/);
   });
 
   async function indexerOf(blockSize: number): Promise<Shown> {

@@ -28,7 +28,7 @@ const WORDS = Array.from({ length: 200 }, (_, i) => i);
 const TOKENS = 120;
 
 describe.skipIf(lacks('dynamo', 'grpcurl'))(
-  'a real Dynamo fleet that comes to cut blocks of 32 in place of 16, with its frontend under exec',
+  'a real Dynamo fleet whose block size changes from 16 to 32, with its frontend under exec',
   () => {
     const fileKv = dynamoFolder('dynamo-change');
     const workersFile = join(fileKv, 'workers.json');
@@ -93,31 +93,31 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
         body: JSON.stringify({ ...chatBody(WORDS, TOKENS), stream: true }),
       });
       const streamed = answer.text();
-      // A worker of Dynamo leaves the discovery at once, and ends when it has answered.
+      // A worker of Dynamo leaves the discovery immediately, and ends when it has answered.
       const gone = workers[0]?.program.stop();
       await until('the old worker to leave', () => cardsIn(fileKv) === 2, { pollMs: 20 });
       list(sidecars.slice(1));
-      const told =
+      const warning =
         'The fleet changed its KV block size from 16 to 32 while the program runs: it is restarted';
-      await until('exec to follow', () => messagesOf('warn').includes(told), {
+      await until('exec to follow', () => messagesOf('warn').includes(warning), {
         needs: [frontend.program],
         pollMs: 20,
       });
       expect(messagesOf('info')).toContain('The conflict is over: the workers agree on KV block size 32');
-      const toldMs = performance.now() - sentMs;
+      const askedMs = performance.now() - sentMs;
       expect(startsOf(frontend)).toEqual([16]);
 
       const text = await streamed;
       const endedMs = performance.now() - sentMs;
       expect(text).toMatch(/\ndata: \[DONE\]\n+$/);
       expect(text.match(/"content":" ?w\d+"/g)).toHaveLength(TOKENS);
-      expect(endedMs).toBeGreaterThan(toldMs + 5_000);
+      expect(endedMs).toBeGreaterThan(askedMs + 5_000);
       await until('the frontend to be restarted', () => startsOf(frontend).length > 1, {
         needs: [frontend.program],
         pollMs: 20,
       });
       console.log(
-        `told to end after ${Math.round(toldMs)} ms, answered the request after ${Math.round(endedMs)} ms, ` +
+        `asked to end after ${Math.round(askedMs)} ms, answered the request after ${Math.round(endedMs)} ms, ` +
           `and was restarted after ${Math.round(performance.now() - sentMs)} ms`,
       );
       expect(await gone).toBe(0);

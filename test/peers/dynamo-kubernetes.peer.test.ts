@@ -66,7 +66,7 @@ describe.skipIf(lacks('kube', 'grpcurl'))("a Dynamo fleet in a cluster, known by
     return startAggregatorWith(name, flags);
   }
 
-  /** Pods, and the objects that their workers write beside them: all at once, lest one is agreed on before the next. */
+  /** Pods, and the objects that their workers write beside them: all together, lest one is agreed on before the next. */
   async function workers(
     sizes: Readonly<Record<string, number>>,
     labels: Readonly<Record<string, string>>,
@@ -105,7 +105,7 @@ describe.skipIf(lacks('kube', 'grpcurl'))("a Dynamo fleet in a cluster, known by
     return until(words, () => logLines(served.program).some(({ msg }) => msg.includes(words)));
   }
 
-  it('is told of in words while the account may not read, and while the kind is not there', async () => {
+  it('is reported in words while the account may not read, and while the kind is not there', async () => {
     everybody = await follow('everybody', `dynamo-k8s://${NAMESPACE}`);
     await saying(everybody, `the user ${account.user} may not list dynamoworkermetadatas`);
     await account.allow(METADATA_RIGHTS);

@@ -65,7 +65,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside two real Dynamo mockers with
 
   const router = (): readonly string[] => dynamoCommand('router', '--endpoint', 'dynamo.backend.generate');
 
-  it('the standalone router by itself cuts by 128, finds nothing, and does not say so', async () => {
+  it('the standalone router by itself uses a block size of 128, finds nothing, and does not say so', async () => {
     const program = plain(router());
     await overlapScores(fileKv, tokensOf(1));
     await chat(frontend, wordsOf(1));
@@ -77,7 +77,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside two real Dynamo mockers with
     expect(program.log).not.toMatch(/^\S+ +ERROR/m);
   });
 
-  it('the standalone router under exec cuts by 32, and finds every block', async () => {
+  it('the standalone router under exec uses a block size of 32, and finds every block', async () => {
     const program = exec(router());
     await chat(frontend, wordsOf(2));
     const scores = await until(

@@ -108,7 +108,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
     expect(await routerBlockSize(frontend)).toBe(32);
     expect(after.hitRateOfRepeats).toBeGreaterThan(0.9);
     expect(startsOf(frontend)).toEqual([16, 32]);
-    // What engines said before the aggregator was connected to them anew is lost to it: further prompts prove them.
+    // What engines said before the aggregator was connected to them again is lost to it: further prompts prove them.
     let seed = 2;
     await until('both workers verified', async () => {
       const { members, contract } = await agreementOf(aggregator);

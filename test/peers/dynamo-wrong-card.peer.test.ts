@@ -129,7 +129,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       }
     });
 
-    it('is refused for the next frontend, with both workers as the places to mend', async () => {
+    it('is refused for the next frontend, with both workers as the places to fix', async () => {
       const refused = await execDynamoFrontend('exec-refused', fileKv, flagsOf(sidecars));
       expect(await refused.program.ended).toBe(4);
       expect(refused.program.log).not.toContain('Starting');
@@ -142,7 +142,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       }
     });
 
-    it('finds what is cached once the cards are true: exec starts the frontend anew, and hits are back', async () => {
+    it('finds what is cached once the cards are true: exec restarts the frontend, and hits are back', async () => {
       const right = { ...wrong, registered: 32 };
       for (const [i, worker] of workers.entries()) workers[i] = await restartDynamoWorker(worker, right);
       await until('the frontend with 32', () => startsOf(frontend).length === 2, {

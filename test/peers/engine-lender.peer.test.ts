@@ -49,7 +49,7 @@ describe('a lender of engines', () => {
     expect(started).toHaveLength(2);
   });
 
-  it('gives nobody what somebody has', async () => {
+  it('lends no engine twice', async () => {
     const [one, two] = await Promise.all([borrow(A), borrow(A)]);
     expect(one.url).not.toBe(two.url);
     expect(started).toHaveLength(2);

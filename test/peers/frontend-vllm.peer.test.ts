@@ -56,7 +56,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         sidecars.push(sidecar);
         await completeReport(sidecar);
       }
-      // 100 conversations at once ask an engine on half a core more than it tells in the usual time.
+      // 100 concurrent conversations ask an engine on half a core more than it tells in the usual time.
       const patience = ['--tokenize-timeout', '30s'];
       frontend = await startFrontend('frontend', sidecars, '--decision-headers', ...patience);
       client = clientOf(frontend.url);
@@ -301,7 +301,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         expect({ worker, failed }).toEqual({ worker, failed: worker === lost });
         if (!failed) expect(tokens).toBeGreaterThan(900);
       }
-      // At once, before anybody has noticed but the proxy: all are served by the other.
+      // Immediately, before any part but the proxy has noticed: all are served by the other.
       for (let number = 0; number < 10; number += 1) {
         await client.completions.create({ model: MODEL, prompt: words(40, number * 111), max_tokens: 1 });
       }
@@ -401,7 +401,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         true,
       );
       // When the second one goes down the first waits for the new epoch: for that time nobody can be given a request,
-      // and clients are told to come again; and an engine that is ending says 500 itself. What it was answering at
+      // and clients are asked to come again; and an engine that is ending says 500 itself. What it was answering at
       // that moment breaks.
       const statuses = failures.map((error) => (error instanceof OpenAI.APIError ? error.status : undefined));
       console.log(

@@ -45,7 +45,7 @@ describe.skipIf(lacks('image-tools', 'grpcurl'))(
       expect(stdout).toMatch(/^4\.\d+\.\d+ on arm64\n$/);
     });
 
-    it('reports as a sidecar, and ends when it is told to', async () => {
+    it('reports as a sidecar, and ends when it is asked to', async () => {
       expect(await run(node, [main, '--version'])).toMatchObject({
         status: 0,
         stdout: `${manifest.version}\n`,

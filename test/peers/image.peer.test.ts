@@ -189,7 +189,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
   });
 
   it('carries the bill of materials of exactly what is in it', async () => {
-    const told = await evaluateInImage(`
+    const output = await evaluateInImage(`
       import { globSync, readFileSync } from 'node:fs';
       const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
       const named = ({ name, version }) => name + '@' + version;
@@ -202,7 +202,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
         there: there.map(named).sort(),
       }));
     `);
-    const { format, of, listed, there } = JSON.parse(told);
+    const { format, of, listed, there } = JSON.parse(output);
     expect(format).toBe('CycloneDX 1.5');
     expect(of).toBe(`${manifest.name}@${manifest.version}`);
     expect(listed).toEqual(there);
@@ -263,7 +263,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
   });
 
   describe.skipIf(lacks('grpcurl'))('as a sidecar', () => {
-    it('reports over gRPC, agrees with an aggregator, and ends at once when it is told to', async () => {
+    it('reports over gRPC, agrees with an aggregator, and ends immediately when it is asked to', async () => {
       const sidecar = await serveInContainer('sidecar', SIDECAR_FLAGS);
       const report = await reportThat(
         sidecar,
@@ -280,7 +280,7 @@ describe.skipIf(lacks('image-tools'))('the image', () => {
     });
   });
 
-  it('serves as an aggregator, and ends when it is told to', async () => {
+  it('serves as an aggregator, and ends when it is asked to', async () => {
     const aggregator = await serveInContainer('aggregator', ['--workers', '127.0.0.1:1']);
     expect((await probe(aggregator, '/metrics')).body).toContain('kv_accord');
     console.log(`image: an aggregator uses ${await memoryOf(aggregator.container)}`);

@@ -41,7 +41,7 @@ describe('what the tests start', () => {
     expect(pids.map(runs)).toEqual([false, false]);
   });
 
-  it('can be ended at once, without a word to anybody', async () => {
+  it('can be ended immediately, without notice', async () => {
     const program = new Program({ name: 'crashing', command: FAMILY });
     const pids = await until(
       'both processes',

@@ -101,7 +101,7 @@ describe.skipIf(lacks('kube', 'kubeconform'))('the API server that tests start',
 });
 
 describe.skipIf(podNetworkMissing() !== undefined)('the pod network that tests start', () => {
-  it('has addresses to listen on and to dial, loses what it is told to lose, and goes with its processes', async () => {
+  it('has addresses to listen on and to dial, loses what it is asked to lose, and goes with its processes', async () => {
     const network = await PodNetwork.start();
     const server = (address: string) =>
       `require('node:http').createServer((_, answer) => answer.end('${address}')).listen(80, '${address}')`;

@@ -22,7 +22,7 @@ const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices
 const RIGHTS = documentedRights('k8s://NAMESPACE/SERVICE');
 
 describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
-  'a cluster in trouble, with a real API server',
+  'a failing cluster, with a real API server',
   () => {
     let kube: Kube;
     let network: PodNetwork;
@@ -141,7 +141,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       await list(1, 2);
       await follows(served, 1, 2);
       expect(await isOpen(served)).toBe(true);
-      // That there is no server is a trouble, that the watch has ended is none.
+      // A missing server is a problem; a watch that has ended is none.
       expect(troubles(served)[0]).toContain('ECONNREFUSED');
     });
 
@@ -162,7 +162,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       );
     });
 
-    it('lists anew when the server has forgotten where it was (410), and loses nobody and keeps nobody', async () => {
+    it('lists again when the server has forgotten where it was (410), and loses no pod and keeps no pod that is gone', async () => {
       await account.allow(RIGHTS);
       await kube.crash();
       const forgetful = ['--watch-cache=false', '--etcd-compaction-interval=1s'];
@@ -276,7 +276,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       await follows(served, 1, 2);
     });
 
-    it('is told as denied by wait as well, which ends with a status of its own', async () => {
+    it('is reported as denied by wait as well, which ends with a status of its own', async () => {
       await account.allow([]);
       const flags = ['--insecure', '--kubeconfig', account.kubeconfig, '--timeout', '5s'];
       const wait = forThisTest(startKvAccord('wait', ['wait', ...flags, '--workers', TARGET]));
@@ -291,10 +291,10 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       const served = await aggregator(TARGET, { kubeconfig });
       const { msg } = await saying(served, [`https://${address}:6443`, 'cannot be reached']);
       expect(msg).toContain('where a NetworkPolicy or a firewall drops the packets');
-      const toldMs = performance.now();
+      const reportedMs = performance.now();
       await served.program.stop();
       // It tries to connect for 10 s each time, and does not wait for that.
-      expect(performance.now() - toldMs).toBeLessThan(5_000);
+      expect(performance.now() - reportedMs).toBeLessThan(5_000);
     });
 
     it('names the worker to which packets are dropped, as by a NetworkPolicy, and takes it when they pass', async () => {

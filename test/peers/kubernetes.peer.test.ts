@@ -100,7 +100,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       );
     }
 
-    /** Waits until the fleet of an aggregator is as told. */
+    /** Waits until the fleet of an aggregator is as given. */
     async function becomes(served: Served, members: Readonly<Record<string, string>>): Promise<void> {
       let last: unknown;
       try {

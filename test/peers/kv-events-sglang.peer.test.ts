@@ -17,7 +17,7 @@ import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';
 
 const WIDTH = 32;
-/** Within which a picture has to be exact again, also on a busy machine: what waits for a timeout takes 15 s. */
+/** Within which a cache view has to be exact again, also on a busy machine: what waits for a timeout takes 15 s. */
 const SECONDS_MS = 12_000;
 /** Five whole pages and ten tokens more. */
 const PROMPT = words(170);

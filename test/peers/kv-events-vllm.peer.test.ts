@@ -23,7 +23,7 @@ import { until } from './support/until.js';
 import { startVllm, type Vllm } from './support/vllm.js';
 
 const WIDTH = 32;
-/** Within which a picture has to be exact again, also on a busy machine: what waits for a timeout takes 15 s. */
+/** Within which a cache view has to be exact again, also on a busy machine: what waits for a timeout takes 15 s. */
 const SECONDS_MS = 12_000;
 /** Five whole blocks and ten tokens more. */
 const PROMPT = words(170);
@@ -111,7 +111,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         { needs: [wrong.program], pollMs: 20 },
       );
       console.log(
-        `the wrong block size was told ${Math.round(performance.now() - sentMs)} ms after the first prompt`,
+        `the wrong block size was reported ${Math.round(performance.now() - sentMs)} ms after the first prompt`,
       );
       expect(error.msg).toBe(
         [

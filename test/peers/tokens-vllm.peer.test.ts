@@ -55,7 +55,7 @@ describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
     expect(await compareTokens(await tokenSource('engine'), group, 'tiny-chatml', truths)).toEqual([]);
   });
 
-  it('are told to differ from those of another tokenizer, and are used then', async () => {
+  it('are found to differ from those of another tokenizer, and are used then', async () => {
     const engine = forThisTest(await borrowVllm({ tokenizer: 'chatml', blockSize: 32, flags: TOOL_FLAGS }));
     const logger = new RecordingLogger();
     const source = await tokenSource({ folder: tokenizerFolder('llama3') }, logger);

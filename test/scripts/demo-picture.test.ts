@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/demo-picture.mjs', import.meta.url));
 
-it('the picture of the demo tells what the demo tells', { timeout: 60_000 }, () => {
+it('the image of the demo shows what the demo prints', { timeout: 60_000 }, () => {
   const { status, stderr } = spawnSync(process.execPath, [SCRIPT, '--check'], { encoding: 'utf8' });
   expect(stderr).toBe('');
   expect(status).toBe(0);

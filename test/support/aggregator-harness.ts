@@ -35,7 +35,7 @@ interface Places {
 export class AggregatorHarness {
   readonly aggregator: Aggregator;
   readonly logger: RecordingLogger = new RecordingLogger();
-  /** Told at every new view. */
+  /** Called at every new view. */
   readonly changes: Changes = new Changes();
   readonly dialer: RpcDialer;
   readonly registry: Registry = new Registry();

@@ -31,7 +31,7 @@ interface OpenWatch {
 
 /** An API server of one process: stores, lists in pages, watches, forgets, refuses and falls silent as a test says. */
 export class FakeApiServer {
-  /** Told at every request and every watch that ends. */
+  /** Called at every request and every watch that ends. */
   readonly changes: Changes = new Changes();
   readonly requests: SeenRequest[] = [];
   /** Tokens that are taken; undefined takes everybody. */

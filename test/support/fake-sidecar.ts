@@ -54,7 +54,7 @@ export class FakeSidecar {
   /** Every subscription to KV events that was asked for, in order. */
   readonly subscriptionRequests: SubscribeRequest[] = [];
   mode: FakeSidecarMode;
-  /** Whether its messages say that somebody asks whether the worker is offered. */
+  /** Whether its messages say that a client asks whether the worker is offered. */
   isOfferAsked = false;
   /** What calls end with in the mode `refuse`. */
   refusal: { readonly code: status; readonly details: string } = {
@@ -213,7 +213,7 @@ export class FakeSidecar {
   #accept(socket: Socket): void {
     this.connectionsSeen += 1;
     this.#sockets.add(socket);
-    // A peer that cuts the connection is part of the tests.
+    // A peer that breaks the connection is part of the tests.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       this.#sockets.delete(socket);

@@ -31,7 +31,7 @@ export function tokens(ids: readonly number[], about: Partial<Prompt> = {}): Pro
   return { loraName: '', cacheSalt: '', ...about, form: { $case: 'tokenIds', value: { ids: [...ids] } } };
 }
 
-/** `target/rank device,host,disk,external picture` for each match. */
+/** `target/rank device,host,disk,external cacheView` for each match. */
 export async function matches(indexer: IndexerClient, prompt: Prompt): Promise<string[]> {
   const response = await callUnary(indexer.findMatches.bind(indexer), { group: '', prompt }, call);
   return response.matches.map(

@@ -17,7 +17,7 @@ export interface StartSketch {
   readonly instance?: string;
   readonly stream?: string;
   readonly resumed?: boolean;
-  /** Picture of each rank; default one rank, exact. */
+  /** Cache view of each rank; default one rank, exact. */
   readonly ranks?: readonly Picture[];
 }
 

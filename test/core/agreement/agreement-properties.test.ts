@@ -104,8 +104,8 @@ describe('A11: the order and duplication of reports never change the outcome', (
   it('after agreement neither does that of reports, pictures and mismatching events of a minority', () => {
     const story = fc.record({
       instance: fc.integer({ min: 1, max: 2 }),
-      // Another model would be another epoch, and a picture counts in one alone.
-      told: sketch.map((told) => ({ ...told, model: 'tiny' })),
+      // Another model would be another epoch, and a cache view counts in one alone.
+      report: sketch.map((report) => ({ ...report, model: 'tiny' })),
       known: anyCacheView,
       viewInstance: fc.integer({ min: 1, max: 2 }),
       width: fc.constantFrom(16, 32, 64),
@@ -125,9 +125,10 @@ describe('A11: the order and duplication of reports never change the outcome', (
             fleet.list(...TARGETS);
             for (const target of TARGETS) fleet.report(target);
             for (const [target, step] of sequence) {
-              const { instance, told, known, viewInstance, width, mismatched } = stories[target as 'a' | 'b'];
+              const { instance, report, known, viewInstance, width, mismatched } =
+                stories[target as 'a' | 'b'];
               if (step === 'report') {
-                fleet.report(target, { ...asReport(told), instance: `${target}-${instance}`, revision: 2 });
+                fleet.report(target, { ...asReport(report), instance: `${target}-${instance}`, revision: 2 });
               } else if (step === 'picture') {
                 fleet.cacheViewChanged(target, known, 'a gap', `${target}-${viewInstance}`);
               } else fleet.mismatched(target, width, 3, `${target}-${mismatched}`);
@@ -219,7 +220,7 @@ describe('whatever happens', () => {
   });
 });
 
-/** G7: the mode, worked out anew from what is said of each member. */
+/** G7: the mode, computed again from what is said of each member. */
 function checkMode(fleet: TestFleet, name: string, made: Partial<AgreementOptions>): void {
   const { routingMode, gateOpen, members } = fleet.group(name);
   const offered = members.filter(({ offer }) => offer !== 'none');

@@ -167,7 +167,7 @@ describe('before agreement', () => {
     expect(fleet.group().state).toBe('agreed');
   });
 
-  it('A3: with a static list the group is agreed at once', () => {
+  it('A3: with a static list the group is agreed immediately', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');
     fleet.report('a');
@@ -217,7 +217,7 @@ describe('before agreement', () => {
     );
   });
 
-  it('A4: who declares what most have, and does something else, is not told to declare what it declares already', () => {
+  it('A4: who declares what most have, and does something else, is not asked to declare what it declares already', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     const kind = EngineKind.DYNAMO;
     fleet.list('a', 'b');
@@ -305,7 +305,7 @@ describe('before agreement', () => {
       fleet.report('trtllm-0', { values: { hash_algorithm: 'v1_block_key' } });
       return fleet;
     };
-    // What they differ in is no part of what they agreed on, whoever came first.
+    // What they differ in is no part of what they agreed on, whichever came first.
     expect(stateWith('observed').group()).toMatchObject({
       state: 'agreed',
       values: { tokens_per_block: 32, hash_unit: 'token' },
@@ -358,7 +358,7 @@ function agreedFleet(options: ConstructorParameters<typeof TestFleet>[0] = {}): 
 }
 
 describe('after agreement', () => {
-  it('A7: a late joiner that cannot take the agreed size is told what all could take', () => {
+  it('A7: a late joiner that cannot take the agreed size learns what all could take', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');
     fleet.report('a', { size: 1, kind: EngineKind.SGLANG });
@@ -479,7 +479,7 @@ describe('after agreement', () => {
     expect(fleet.member('a').state).toBe('conforming');
   });
 
-  it('A9: a strict majority that holds another contract for settle starts a new epoch: shut, made anew, open', () => {
+  it('A9: a strict majority that holds another contract for settle starts a new epoch: shut, made again, open', () => {
     const fleet = agreedFleet();
     fleet.report('a', { size: 64, instance: 'a-2' });
     fleet.advance(10_000);
@@ -623,7 +623,7 @@ describe('live verification', () => {
     expect(fleet.member('b')).toMatchObject({ state: 'verified', offer: 'full' });
   });
 
-  it('V1: what comes late of an instance that is gone is counted, and held against nobody', () => {
+  it('V1: what comes late of an instance that is gone is counted, and blamed on no worker', () => {
     const fleet = agreedFleet();
     fleet.report('a', { instance: 'a-2' });
     const effects = fleet.mismatched('a', 16, 3);
@@ -784,7 +784,7 @@ describe('live verification', () => {
     expect(fleet.logs('block_size_mismatch')).toHaveLength(2);
   });
 
-  it('V4: a worker that declares another size than its engine has is told so although all declare the same', () => {
+  it('V4: a worker that declares another size than its engine has gets a warning although all declare the same', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a');
     fleet.report('a', { size: 32, declares: 16 });
@@ -794,7 +794,7 @@ describe('live verification', () => {
     );
   });
 
-  it('V5: with frontend-uses=declared such a worker is a conflict that names the place to mend', () => {
+  it('V5: with frontend-uses=declared such a worker is a conflict that names the place to fix', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true, frontendUses: 'declared' });
     fleet.list('a');
     fleet.report('a', { size: 32, declares: 16 });
@@ -804,7 +804,7 @@ describe('live verification', () => {
     expect(fleet.group().state).toBe('agreed');
   });
 
-  it('V5: a fleet that goes by declarations is in conflict once most contradict themselves, and recovers when they are mended', () => {
+  it('V5: a fleet that goes by declarations is in conflict once most contradict themselves, and recovers when they are fixed', () => {
     const fleet = declaredFleet({ frontendUses: 'declared' });
     fleet.mismatched('a', 32);
     fleet.advance(60_000);
@@ -958,7 +958,7 @@ describe('gate', () => {
     expect(forgotten()).toEqual(['a-1', 'b-1', 'c-1']);
   });
 
-  it('G5: the picture of a lost worker is kept, and is not exact until it is back', () => {
+  it('G5: the cache view of a lost worker is kept, and is not exact until it is back', () => {
     const fleet = agreedFleet();
     for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     fleet.broken('a');
@@ -1006,7 +1006,7 @@ describe('gate', () => {
     }
   });
 
-  it('G7: the routing mode is closed until the gate opens, and never claims a picture that nobody holds', () => {
+  it('G7: the routing mode is closed until the gate opens, and never claims a cache view that no index holds', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     fleet.list('a', 'b');
     fleet.report('a');
@@ -1043,7 +1043,7 @@ describe('gate', () => {
     expect(fleet.group().routingMode).toBe('exact');
   });
 
-  it('G7: a worker whose results contradict its picture is doubted, with the numbers, until they agree or its engine or epoch ends', () => {
+  it('G7: a worker whose results contradict its cache view is doubted, with the numbers, until they agree or its engine or epoch ends', () => {
     const fleet = agreedFleet();
     const doubt = (target: string, reason: string, instanceId = `${target}-1`): void => {
       fleet.do({ type: 'doubt', target, instanceId, reason });
@@ -1107,7 +1107,7 @@ describe('gate', () => {
     expect(fleet.group().routingReason).toMatch(/w-20 \(no picture yet\) and 19 more$/);
   });
 
-  it('G7: a picture that is told again changes nothing that anybody could see', () => {
+  it('G7: a cache view that is reported again changes nothing visible', () => {
     const fleet = agreedFleet();
     fleet.cacheViewChanged('a', 'partial', 'a gap');
     const { version } = fleet.state;

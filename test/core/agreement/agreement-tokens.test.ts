@@ -183,7 +183,7 @@ describe('A13: what workers make of the same prompts', () => {
     expect([fleet.member('v').offer, fleet.member('w').offer].sort()).toEqual(['full', 'none']);
   });
 
-  it('A13: under an override of the block size a worker that makes other tokens is told by its tokens', () => {
+  it('A13: under an override of the block size a worker that makes other tokens is recognized by its tokens', () => {
     const fleet = openFleet({ overrideTokensPerBlock: 32, mismatchedWorkers: 'load-only' }, 'a', 'b', 'c');
     fleet.report('c', { ...OTHERS, instance: 'c-2' });
     expect(fleet.logs('worker_dissents')[0]).toContain('It is offered without cache knowledge.');

@@ -70,7 +70,7 @@ export function asReport(made: MadeReport): ReportSketch {
   return {
     ...rest,
     ...(unusable === undefined ? {} : { unusable }),
-    // What is declared is told only where it differs.
+    // What is declared is reported only where it differs.
     ...(declares === undefined || declares === made.size ? {} : { declares }),
   };
 }

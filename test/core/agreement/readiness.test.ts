@@ -45,7 +45,7 @@ describe('readiness', () => {
       fleet.report(target);
       fleet.cacheViewChanged(target, 'exact');
     }
-    // Before agreement nobody has a picture.
+    // Before agreement no worker has a cache view.
     expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing mixed');
     for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     expect(checksOf(fleet)[0]?.text).toBe('open: 32 tokens per block, epoch 1, routing exact');

@@ -50,7 +50,7 @@ describe('how long reasons may be', () => {
     const fleet = new TestFleet();
     const targets = names(500, 'worker-with-a-rather-long-name');
     fleet.list(...targets);
-    // Of engines that take any size: others would be told that no size fits all of them.
+    // Of engines that take any size: others would read that no size fits all of them.
     const kind = EngineKind.OTHER;
     for (const [index, target] of targets.entries()) fleet.report(target, { size: 16 + index, kind });
     const [reason] = fleet.group().reasons;

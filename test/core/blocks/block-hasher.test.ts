@@ -80,7 +80,7 @@ describe('against another implementation', () => {
   const words = fc.record({ lo: u32, hi: u32 });
   const hasher = new BlockHasher();
 
-  it('every length of bytes comes to the same hash', async () => {
+  it('every length of bytes has the same hash', async () => {
     const bytes = Uint8Array.from({ length: 2_200 }, (_, index) => Math.imul(index + 1, 0x9e3779b1) >>> 24);
     const seed = { lo: 0xfedc_ba98, hi: 0x8765_4321 };
     for (let length = 0; length <= bytes.length; length += 1) {
@@ -100,7 +100,7 @@ describe('against another implementation', () => {
       parent: fc.option(words, { nil: undefined }),
       media: fc.option(fc.array(fc.array(words, { maxLength: 5 }), { maxLength: 8 }), { nil: undefined }),
     });
-    // How many tokens there are is told in blocks and a rest, so that large blocks are filled as well.
+    // The number of tokens is given as blocks and a rest, so that large blocks are filled as well.
     const blocks = fc.double({ min: 0, max: 6, noNaN: true });
     await fc.assert(
       fc.asyncProperty(given, blocks, fc.infiniteStream(u32), async (options, filled, stream) => {
@@ -130,7 +130,7 @@ describe('against another implementation', () => {
 });
 
 describe('chaining', () => {
-  it('comes to the sequence hashes of hashing at once, also over a view of the same hasher', () => {
+  it('yields the sequence hashes of hashing in one call, also over a view of the same hasher', () => {
     const hasher = new BlockHasher();
     const parent = wordsOf(14643705804678351452n);
     const hashed = hasher.hashTokens(countedTokens(4_000), { ...PLAIN, parent });

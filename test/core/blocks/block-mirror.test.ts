@@ -13,7 +13,7 @@ interface Block {
   readonly hidden: boolean;
 }
 
-/** Adds a block of sixteen tokens on the device, unless told otherwise. */
+/** Adds a block of sixteen tokens on the device, unless given otherwise. */
 function add(
   mirror: BlockMirror,
   lo: number,
@@ -26,7 +26,7 @@ function add(
 }
 
 /** Everything a snapshot tells, as `tier width sequence`. */
-function told(mirror: BlockMirror, step: number, between: () => void = () => {}): string[] {
+function changesOf(mirror: BlockMirror, step: number, between: () => void = () => {}): string[] {
   const pieces = mirror.pieces(step);
   const all: string[] = [];
   for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
@@ -95,7 +95,7 @@ describe('a block mirror', () => {
     add(mirror, 2, 0, 2, { hidden: true });
     mirror.hide(mirror.find(1, 0));
     expect(mirror.size).toBe(2);
-    expect(told(mirror, 8)).toEqual([]);
+    expect(changesOf(mirror, 8)).toEqual([]);
   });
 });
 
@@ -162,7 +162,7 @@ class Model {
     }
   }
 
-  told(): string[] {
+  reported(): string[] {
     return [...this.blocks.values()]
       .filter((held) => !held.hidden)
       .flatMap((held) =>
@@ -190,7 +190,7 @@ describe('a block mirror against a plain map', () => {
           expect(mirror.hidden(at)).toBe(expected.hidden);
           expect(mirror.tokensPerBlock(at)).toBe(expected.tokensPerBlock);
         }
-        expect(told(mirror, 7).sort()).toEqual(model.told());
+        expect(changesOf(mirror, 7).sort()).toEqual(model.reported());
       }),
       { numRuns: 150 },
     );
@@ -206,13 +206,13 @@ describe('a block mirror against a plain map', () => {
           const mirror = new BlockMirror(10_000);
           const model = new Model();
           for (const each of before) model.take(mirror, each);
-          let stayed = new Set(model.told());
+          let stayed = new Set(model.reported());
           let round = 0;
           const all = new Set(
-            told(mirror, size, () => {
+            changesOf(mirror, size, () => {
               for (const each of meanwhile[round] ?? []) {
                 model.take(mirror, each);
-                const now = new Set(model.told());
+                const now = new Set(model.reported());
                 stayed = new Set([...stayed].filter((line) => now.has(line)));
               }
               round += 1;

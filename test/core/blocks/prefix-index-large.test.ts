@@ -22,7 +22,7 @@ const FAMILIES: readonly (readonly [string, (random: () => number, index: number
   ],
   ['counted', (_random, index) => BigInt(index)],
   ['counted in the top bits', (_random, index) => BigInt(index) << 40n],
-  // Their segments split until the directory is longer than at first, and the tags begin anew twice.
+  // Their segments split until the directory is longer than at first, and the tags begin again twice.
   ['alike in the top bits', (_random, index) => unspread((0xbeefn << 48n) | (BigInt(index) << 34n))],
   ['alike in the bucket', (_random, index) => unspread((BigInt(index) << 47n) | (99n << 24n))],
 ];

@@ -66,7 +66,7 @@ describe('a prefix index', () => {
     expect(() => index.store(holder, 'device', odd)).toThrow(RangeError);
   });
 
-  it('takes more hashes at once than fit into its room for them', () => {
+  it('takes more hashes in one call than fit into its room for them', () => {
     const index = new PrefixIndex();
     const [holder, other, third] = [index.addHolder(), index.addHolder(), index.addHolder()];
     const hashes = spread(1, 10_000);

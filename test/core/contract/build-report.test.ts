@@ -76,7 +76,7 @@ describe('a report', () => {
     expect(incomplete.completeness?.reasons).toEqual([expect.stringContaining('--model')]);
   });
 
-  it('names the trouble of an engine that is down, and nothing that only follows from it', () => {
+  it('names the problem of an engine that is down, and nothing that only follows from it', () => {
     const problem = ['cannot reach the engine at http://127.0.0.1:8000: connection refused'];
     const down = report([], {
       engineState: EngineState.UNREACHABLE,
@@ -85,13 +85,13 @@ describe('a report', () => {
     expect(down.completeness?.reasons).toEqual(problem);
   });
 
-  it('R2: has no number that nobody told, and keeps a zero that somebody told', () => {
+  it('R2: has no number that no source stated, and keeps a zero that a source stated', () => {
     expect(report(COMPLETE_FACTS).parallelism).toEqual({});
     const zero = report([...COMPLETE_FACTS, field('parallelism.data_parallel_rank', 0, RPC)]);
     expect(zero.parallelism).toEqual({ dataParallelRank: 0 });
   });
 
-  it('has the role that was told, and none otherwise, and the same contract with any', () => {
+  it('has the role that was stated, and none otherwise, and the same contract with any', () => {
     const alone = report(COMPLETE_FACTS);
     expect(alone.engine).not.toHaveProperty('role');
     const prefill = report([...COMPLETE_FACTS, field('engine.role', EngineRole.PREFILL, HTTP)]);

@@ -12,11 +12,11 @@ import { CapabilityReport, HashUnit } from '../../../src/gen/kvaccord/v1/capabil
 describe('the values that are compared', () => {
   it('are those that the report states, and no others', () => {
     expect(contractValuesOf(CapabilityReport.fromPartial({}))).toEqual({});
-    const told = CapabilityReport.fromPartial({
+    const report = CapabilityReport.fromPartial({
       contract: { tokensPerBlock: 32, hashUnit: HashUnit.BIGRAM, hashSeed: '' },
       model: { revision: 'main' },
     });
-    expect(contractValuesOf(told)).toEqual({
+    expect(contractValuesOf(report)).toEqual({
       tokens_per_block: 32,
       hash_unit: 'bigram',
       model_revision: 'main',

@@ -48,7 +48,7 @@ export function size(
   return { type: 'block_size', size: { kind, sizeTokens }, forContract: true, evidence: from };
 }
 
-/** A block size that is only told, never the contract's. */
+/** A block size that is only reported, never the contract's. */
 export function otherSize(sizeTokens: number, source: EvidenceSource, kind: BlockSizeKind): BlockSizeFact {
   return { ...size(sizeTokens, source, kind), forContract: false };
 }

@@ -61,7 +61,7 @@ describe('resolving what all sources say', () => {
     ]);
   });
 
-  it("says in words where a value is mended that the engine's own events contradict", () => {
+  it("says in words where a value is fixed that the engine's own events contradict", () => {
     const resolved = resolveFacts([
       size(16, DECLARED, REQUESTED, '--tokens-per-block'),
       size(32, METRICS, EFFECTIVE),
@@ -84,12 +84,12 @@ describe('resolving what all sources say', () => {
       transport: 'zmq',
       topic: '',
     });
-    const told = [
+    const stated = [
       field('kv_event_sources', [source(1, 'tcp://b:1'), source(0, 'tcp://b:0')], HTTP, 'GET b'),
       field('kv_event_sources', [source(0, 'tcp://a:0')], HTTP, 'GET a'),
       field('kv_event_sources', [source(2, 'tcp://c:2')], CONFIG, 'GET a config'),
     ];
-    for (const facts of [told, [...told].reverse()]) {
+    for (const facts of [stated, [...stated].reverse()]) {
       const { fields } = resolveFacts(facts);
       expect(fields.kv_event_sources?.map(({ endpoint }) => endpoint)).toEqual(['tcp://a:0', 'tcp://b:1']);
     }
@@ -173,13 +173,13 @@ describe('resolving what all sources say', () => {
     expect(resolved.warnings).toEqual([expect.stringContaining('left out the requested block size 0')]);
   });
 
-  it('cuts raw evidence to its bound', () => {
+  it('truncates raw evidence to its bound', () => {
     const long = 'x'.repeat(5_000);
     const [entry] = resolveFacts([field('engine.version', long, RPC)]).evidence;
     expect(entry?.raw).toHaveLength(MAX_RAW_CHARS);
   });
 
-  it('comes to the same values in any order of the sources', () => {
+  it('yields the same values in any order of the sources', () => {
     fc.assert(
       fc.property(
         fc

@@ -65,8 +65,8 @@ describe('the ranks of a worker', () => {
   const declared = { field: 'kv_event_sources', source: EvidenceSource.DECLARED };
 
   it.each([
-    ['are those whose KV events are told', { kvEventSources: [source(3), source(1), source(3)] }, [1, 3]],
-    ['are one where nothing is told', {}, [0]],
+    ['are those with sources of KV events', { kvEventSources: [source(3), source(1), source(3)] }, [1, 3]],
+    ['are one where nothing is reported', {}, [0]],
     [
       'are all of them where one server stands before all',
       { parallelism: { dataParallelSize: 3 } },

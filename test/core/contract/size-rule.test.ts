@@ -83,7 +83,7 @@ describe('the block sizes that an engine can take', () => {
 });
 
 describe('the size that all engines of a group can take', () => {
-  it('is the preferred one where nobody refuses it, else one that somebody has, else a usual one', () => {
+  it('is the preferred one where no worker refuses it, else one that a worker has, else a usual one', () => {
     const vllm = { engineKind: VLLM, runsTokens: 32 };
     const sglang = { engineKind: SGLANG, runsTokens: 1 };
     expect(common([vllm, sglang], [1, 32])).toBe(32);

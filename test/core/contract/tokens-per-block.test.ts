@@ -56,13 +56,13 @@ describe('R2: what nobody said stays unsaid', () => {
 
 describe('R3: several sources for one value', () => {
   it('lets an observed event outrank everything', () => {
-    const told = [size(16, RPC, KV_EVENT), size(16, METRICS), size(16, CONFIG), size(16, DECLARED)];
-    const verdict = judgeTokensPerBlock([...told, size(32, OBSERVED, KV_EVENT)]);
+    const stated = [size(16, RPC, KV_EVENT), size(16, METRICS), size(16, CONFIG), size(16, DECLARED)];
+    const verdict = judgeTokensPerBlock([...stated, size(32, OBSERVED, KV_EVENT)]);
     expect(verdict.winner?.size.sizeTokens).toBe(32);
     expect(verdict.overruled).toHaveLength(4);
   });
 
-  it('prefers the kind nearest to a KV event among live sources, whoever tells it', () => {
+  it('prefers the kind nearest to a KV event among live sources, whichever source states it', () => {
     expect(sizeOf([size(4, RPC, SCHEDULER), size(256, METRICS, EFFECTIVE)])).toBe(256);
     expect(sizeOf([size(256, METRICS, EFFECTIVE), size(64, HTTP, KV_EVENT)])).toBe(64);
   });
@@ -94,10 +94,10 @@ describe('R3: several sources for one value', () => {
   });
 
   it('takes a live size of another kind for another quantity where the nearest kind says what the event showed', () => {
-    const told = [size(32, METRICS, EFFECTIVE), size(4, METRICS, SCHEDULER), size(16, DECLARED, REQUESTED)];
-    const verdict = judgeTokensPerBlock([...told, size(32, OBSERVED, KV_EVENT)]);
+    const stated = [size(32, METRICS, EFFECTIVE), size(4, METRICS, SCHEDULER), size(16, DECLARED, REQUESTED)];
+    const verdict = judgeTokensPerBlock([...stated, size(32, OBSERVED, KV_EVENT)]);
     expect(verdict.overruled.map((fact) => fact.size.sizeTokens)).toEqual([16]);
-    const contradicted = judgeTokensPerBlock([...told, size(64, OBSERVED, KV_EVENT)]);
+    const contradicted = judgeTokensPerBlock([...stated, size(64, OBSERVED, KV_EVENT)]);
     expect(contradicted.overruled.map((fact) => fact.size.sizeTokens)).toEqual([32, 4, 16]);
   });
 
@@ -140,7 +140,7 @@ const anySize: fc.Arbitrary<BlockSizeFact> = anyFact.filter(
 );
 
 describe('for whatever sources say', () => {
-  it('comes to the same value in any order', () => {
+  it('yields the same value in any order', () => {
     fc.assert(
       fc.property(fc.array(anySize, { maxLength: 6 }), fc.nat(), (facts, turn) => {
         const cut = facts.length === 0 ? 0 : turn % facts.length;

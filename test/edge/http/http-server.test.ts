@@ -265,12 +265,12 @@ describe('a server', () => {
     expect(got).toMatch(/^HTTP\/1.1 431 /);
   });
 
-  test('cuts off who begins a request and does not end it', async () => {
+  test('disconnects a client that begins a request and does not end it', async () => {
     const { port } = await start({ limits: { requestTimeoutMs: 100 } });
     expect(await sendRaw(port, 'GET / HTTP/1.1\r\nhost')).toMatch(/^(HTTP\/1.1 408 |$)/);
   });
 
-  test('closes connections beyond its bound at once', async () => {
+  test('closes connections beyond its bound immediately', async () => {
     const { port } = await start({ limits: { maxConnections: 1 } });
     const first = connect(port, '127.0.0.1');
     sockets.push(first);

@@ -55,7 +55,7 @@ describe('the bytes of an answer', () => {
     await isClosed;
   });
 
-  it('that break off are told', async () => {
+  it('that break off are reported', async () => {
     answerWith((response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('x', () => response.destroy());
@@ -63,7 +63,7 @@ describe('the bytes of an answer', () => {
     await expect(read(1_000)).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  it('that are refused are told with the rule for that part of the object', async () => {
+  it('that are refused are reported with the rule for that part of the object', async () => {
     answerWith((response) => response.writeHead(403).end('{"message":"cannot get resource \\"pods/log\\""}'));
     const error = await read(10).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(KubernetesError);

@@ -97,7 +97,7 @@ describe('a token', () => {
     expect(file).toContain('token');
   });
 
-  it('that is not taken is told with the place that it comes from, and never shown', async () => {
+  it('that is not accepted is reported with its source, and never shown', async () => {
     server.tokens = new Set();
     const file = server.file('token', SECRET);
     const api = await client(server.kubeconfig('{tokenFile: token}'));
@@ -191,7 +191,7 @@ describe('a refusal', () => {
     expect(message).toContain(text);
   });
 
-  it('without a status object, or endless, is told all the same', async () => {
+  it('without a status object, or endless, is reported all the same', async () => {
     server.intercept = (_request, response) => {
       response.writeHead(502);
       response.end('<html>'.repeat(100_000));
@@ -282,7 +282,7 @@ describe('an answer', () => {
 });
 
 describe('a server', () => {
-  it('that nobody runs, and one that speaks no HTTP, are told as what they are', async () => {
+  it('that does not run, and one that speaks no HTTP, are reported as what they are', async () => {
     const config = server.kubeconfig();
     await server.stop();
     expect(await refusalOf(get(await client(config)))).toContain(
@@ -300,7 +300,7 @@ describe('a server', () => {
     expect(await refusalOf(get(await client(other)))).toContain('bad_answer: ');
   });
 
-  it('that takes a connection and says nothing is left at once when the client is closed', async () => {
+  it('that takes a connection and says nothing is left immediately when the client is closed', async () => {
     let taken: (socket: Socket) => void;
     const first = new Promise<Socket>((resolve) => {
       taken = resolve;

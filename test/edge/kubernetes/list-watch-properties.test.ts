@@ -148,7 +148,7 @@ class ScriptedApi implements KubernetesApi {
 
 const EXPIRED = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } };
 
-it('whatever happens to the watch, the set comes to be what the server holds', async () => {
+it('whatever happens to the watch, the set becomes what the server holds', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const clock = new FakeClock();

@@ -218,23 +218,26 @@ describe('a collection', () => {
   });
 
   it.each([
-    { refusals: 'one refusal', statuses: [503, 403], told: ['refused'] },
-    { refusals: 'two refusals', statuses: [503, 403, 403], told: ['refused', 'forbidden'] },
-  ])('tells of $told after $refusals by a server that has just come back', async ({ statuses, told }) => {
-    server.put(PODS, 'a');
-    const following = await Following.start();
-    await server.changes.until(() => server.openWatches === 1);
-    const left = [...statuses];
-    server.intercept = (_request, response) => {
-      const status = left.shift();
-      if (status === undefined) return false;
-      refuse(response, status, status === 403 ? 'RBAC: role not found' : 'starting');
-      return true;
-    };
-    server.endWatches();
-    await following.until(() => following.sets.length === 2);
-    expect(following.errors.map((error) => error.split(':', 1)[0])).toEqual(told);
-  });
+    { refusals: 'one refusal', statuses: [503, 403], reported: ['refused'] },
+    { refusals: 'two refusals', statuses: [503, 403, 403], reported: ['refused', 'forbidden'] },
+  ])(
+    'reports $reported after $refusals by a server that has just come back',
+    async ({ statuses, reported }) => {
+      server.put(PODS, 'a');
+      const following = await Following.start();
+      await server.changes.until(() => server.openWatches === 1);
+      const left = [...statuses];
+      server.intercept = (_request, response) => {
+        const status = left.shift();
+        if (status === undefined) return false;
+        refuse(response, status, status === 403 ? 'RBAC: role not found' : 'starting');
+        return true;
+      };
+      server.endWatches();
+      await following.until(() => following.sets.length === 2);
+      expect(following.errors.map((error) => error.split(':', 1)[0])).toEqual(reported);
+    },
+  );
 
   it.each([
     ['no JSON', 'nonsense\n', 'bad_answer', 'no JSON'],
@@ -304,7 +307,7 @@ describe('a collection', () => {
     expect(following.errors[0]).toContain('gives more than 1000 pages');
   });
 
-  it('whose watches end at once is not asked in a storm, although each says something', async () => {
+  it('whose watches end immediately is not asked in a storm, although each says something', async () => {
     server.put(PODS, 'a');
     const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '101' } } };
     server.intercept = ({ query }, response) => {
@@ -338,7 +341,7 @@ describe('a collection', () => {
   });
 });
 
-/** Lets real sockets go on, with the clock standing still, until `holds`. */
+/** Lets real sockets go on, while the clock does not move, until `holds`. */
 async function turnsUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }

@@ -241,7 +241,7 @@ describe('a credential plugin', () => {
     expect(await ask()).toBe('Bearer t-4');
   });
 
-  it('is told what it asks for in its environment', async () => {
+  it('gets what it asks for in its environment', async () => {
     const ask = await asker(
       `${credential(`{"token":"'"$GREETING-$(echo "$KUBERNETES_EXEC_INFO" | grep -c insecure-skip)"'"}`)}`,
       ', env: [{name: GREETING, value: hello}], provideClusterInfo: true',
@@ -258,7 +258,7 @@ describe('a credential plugin', () => {
     [credential('{"token":"s3cret","expirationTimestamp":"soon"}'), 'expirationTimestamp that is no time'],
     ['kill -9 $$', 'it was ended by SIGKILL'],
     ['head -c 2000000 /dev/zero', 'it wrote more than 1048576 bytes'],
-  ])('that does `%s` is told as it is', async (script, words) => {
+  ])('that does `%s` is reported as it is', async (script, words) => {
     const message = await (await asker(script, ', installHint: "install it from example.com"'))();
     expect(message).toContain('no_configuration: the program "sh" (');
     expect(message).toContain('config: users[u].user.exec)');
@@ -266,7 +266,7 @@ describe('a credential plugin', () => {
     expect(message).not.toContain('s3cret');
   });
 
-  it('that takes long is waited for no longer than somebody asks, and ended with the client', async () => {
+  it('that takes long is waited for no longer than asked, and ended with the client', async () => {
     const ran = server.file('ran', '');
     const path = server.file('plugin', `echo $$ > ${ran}; exec sleep 60`);
     const user = `{exec: {apiVersion: ${API}, command: sh, args: ["${path}"]}}`;

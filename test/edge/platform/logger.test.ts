@@ -31,7 +31,7 @@ describe('the logger', () => {
     expect(line).not.toHaveProperty('pid');
   });
 
-  test('writes for people on a terminal, and at once', async () => {
+  test('writes for people on a terminal, immediately', async () => {
     const out = recorder();
     const logger = await createLogger({ isTerminal: true, colours: false }, { destination: out });
     logger.warn({ worker: 'w-1' }, 'Waiting');
@@ -48,7 +48,7 @@ describe('the logger', () => {
     expect(out.lines.join('')).toContain('what to do');
   });
 
-  test('writes JSON on a terminal when told to, and pretty lines to a pipe when told to', async () => {
+  test('writes JSON on a terminal and pretty lines to a pipe when asked to', async () => {
     const json = recorder();
     (await createLogger({ isTerminal: true, format: 'json' }, { destination: json })).info({}, 'x');
     expect(() => JSON.parse(json.lines[0] ?? '')).not.toThrow();
@@ -119,9 +119,9 @@ describe('the logger', () => {
     ] as const) {
       const out = recorder();
       (await createLogger({ isTerminal: false, level }, { destination: out })).error({ error }, 'failed');
-      const told = JSON.parse(out.lines[0] ?? '').error as string;
-      expect(told.includes('logger.test')).toBe(stack);
-      if (!stack) expect(told).toBe('cannot dial: ECONNREFUSED');
+      const errorText = JSON.parse(out.lines[0] ?? '').error as string;
+      expect(errorText.includes('logger.test')).toBe(stack);
+      if (!stack) expect(errorText).toBe('cannot dial: ECONNREFUSED');
     }
     expect(describeError('text')).toBe('text');
   });

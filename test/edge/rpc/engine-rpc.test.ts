@@ -118,7 +118,7 @@ describe('a call of an engine over gRPC', () => {
     expect((await ask(web.address, new FakeClock())).code).toBe('unreachable');
   });
 
-  it('ends at once when the round is over', async () => {
+  it('ends immediately when the round is over', async () => {
     const clock = new FakeClock();
     await using silent = await rawServer((socket) => socket.resume());
     const round = new AbortController();

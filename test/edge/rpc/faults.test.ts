@@ -93,7 +93,7 @@ describe('connecting', () => {
     expect(error.message).toMatch(/accepts connections but does not speak plaintext HTTP\/2 \(.+\)/);
   });
 
-  it('says at once that nothing listens', async () => {
+  it('says immediately that nothing listens', async () => {
     const { server } = createTestServer();
     const at = await server.start();
     await server.stop(100);
@@ -117,7 +117,7 @@ describe('connecting', () => {
     expect(error.message).toMatch(/^no-such-host\.invalid:50061: /);
   });
 
-  it('ends at once when the caller aborts', async () => {
+  it('ends immediately when the caller aborts', async () => {
     const { at, open } = await blackHole();
     const controller = new AbortController();
     const waiting = dial(at, undefined, { connectTimeoutMs: 60_000 }).waitForReady(controller.signal);

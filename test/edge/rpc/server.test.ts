@@ -74,7 +74,7 @@ describe('listening', () => {
     expect(await echo(client(at), 'hello')).toBe('hello');
   });
 
-  it('leaves a Unix socket alone on which somebody answers', async () => {
+  it('leaves a Unix socket alone on which a server answers', async () => {
     const path = new TestFolder().path('rpc.sock');
     const { at } = await startedServer({ listen: `unix:${path}` });
     const error: unknown = await createTestServer({ listen: `unix:${path}` })
@@ -209,7 +209,7 @@ describe('stopping', () => {
     expect((await watch.ended).code).toBe(status.OK);
   });
 
-  it('cuts what has not ended when the time is over', async () => {
+  it('closes what has not ended when the time is over', async () => {
     const { server, at, held } = await startedServer();
     const running = failure(echo(client(at), 'hold'));
     await expect.poll(() => held.length).toBe(1);

@@ -88,7 +88,7 @@ describe('loading TLS files', () => {
       message: '--tls-client-auth require: needs to know who signs the clients; set --tls-ca',
     },
     {
-      says: 'TLS and plaintext at once',
+      says: 'both TLS and plaintext',
       options: { ...PAIR, insecure: true },
       code: 'options_conflict',
       message: '--insecure says plaintext and --tls-cert says TLS; keep one of them',
@@ -358,7 +358,7 @@ describe('exposure', () => {
   }
 
   for (const listen of ['0.0.0.0:50061', '[::]:50061', '192.0.2.1:50061', 'worker-1:50061']) {
-    it(`refuses plaintext on ${listen} unless somebody insists`, () => {
+    it(`refuses plaintext on ${listen} unless it is allowed explicitly`, () => {
       expect(checkExposure(address(listen), plaintext)).toBe(
         `--listen ${listen}: other machines could reach it, and it would be plaintext; ` +
           'set --tls-cert and --tls-key, or say --insecure, or listen on 127.0.0.1',

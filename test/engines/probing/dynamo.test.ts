@@ -61,14 +61,14 @@ describe('the model card of a Dynamo worker', () => {
     ['encode', [], [expect.stringContaining('worker_type: "encode"')]],
   ])(
     'of a worker_type of %s has that role, and a warning where it is not known',
-    async (type, roles, told) => {
+    async (type, roles, expected) => {
       const text = file('model-card.verbatim.json').replace(
         '"worker_type":"aggregated"',
         `"worker_type":"${type}"`,
       );
       const { facts, warnings } = await runProbe(dynamoModelCard, target, folderOf({ [card('aa')]: text }));
       expect(fieldValues(facts, 'engine.role')).toEqual(roles);
-      expect(warnings).toEqual(told);
+      expect(warnings).toEqual(expected);
     },
   );
 
@@ -85,7 +85,7 @@ describe('the model card of a Dynamo worker', () => {
     expect(sizeLines(facts)).toEqual(['requested 32 declared contract']);
   });
 
-  it('is told from the others in the folder by the system port', async () => {
+  it('is distinguished from the others in the folder by the system port', async () => {
     const of = async (httpBaseUrl: string): Promise<unknown> => {
       const { facts } = await runProbe(dynamoModelCard, { ...target, httpBaseUrl }, folderOf(twoWorkers));
       return fieldValues(facts, 'engine.start_marker');
@@ -180,7 +180,7 @@ describe('the system port of a Dynamo worker', () => {
     expect(sizeLines(facts)[0]).toBe('effective_attention 32 engine_metrics contract');
   });
 
-  it('is told from the frontend of Dynamo, which is no worker', async () => {
+  it('is distinguished from the frontend of Dynamo, which is no worker', async () => {
     await using frontend = await serveRecordings({ '/v1/models': file('frontend-models.json') });
     const modules = probeModules();
     const found = await identifyEngine({ httpBaseUrl: frontend.url }, modules, new AbortController().signal);

@@ -101,7 +101,7 @@ describe("an engine's own gRPC that answers anything", () => {
           const modules = { clock: systemClock, rpc: answering(bytes) };
           const target = { grpcAddress: '127.0.0.1:50051' };
           const answer = await probe.probe(target, modules as never, new AbortController().signal).then(
-            (told) => told,
+            (outcome) => outcome,
             (error: unknown) => {
               expect(error).toBeInstanceOf(ProbeError);
               return undefined;

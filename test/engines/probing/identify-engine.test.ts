@@ -82,7 +82,7 @@ describe('what an engine is', () => {
       EngineKind.DYNAMO,
       "/live is Dynamo's system status (ready)",
     ],
-  ])('is told: %s', async (_name, answers, kind, reason) => {
+  ])('is recognized: %s', async (_name, answers, kind, reason) => {
     expect((await identify(answers)).outcome).toEqual({ kind, reason });
   });
 

@@ -267,7 +267,7 @@ describe('the native gRPC of a recorded SGLang', () => {
 });
 
 describe('SGLang beside the probes of other engines', () => {
-  it('is told apart by its model list, so that those do not ask it', async () => {
+  it('is recognized by its model list, so that those do not ask it', async () => {
     await using engine = await serveRecordings(sglang);
     const { facts } = await runProbe(openaiModels, { httpBaseUrl: engine.url });
     expect(fieldValues(facts, 'engine.kind')).toEqual([EngineKind.SGLANG]);

@@ -18,7 +18,7 @@ const trtllm: Record<string, RecordedAnswer> = {
   '/version': file('version.json'),
   '/server_info': file('server_info.json'),
   '/prometheus/metrics': file('prometheus-metrics.txt'),
-  // Each of these takes something away from somebody, or may end the process.
+  // Each of these destroys something in use, or may end the process.
   '/metrics': file('metrics.draining.json'),
   '/perf_metrics': '[]',
   '/kv_cache_events': '[]',
@@ -185,7 +185,7 @@ describe("TensorRT-LLM's configuration file", () => {
     ['broken indentation', 'a:\n  b: 1\n c: 2\n', 'bad_answer'],
     ['the same field twice', 'a: 1\na: 2\n', 'bad_answer'],
     ['more than 64 KiB', 'a: 1\n'.repeat(20_000), 'too_large'],
-  ])('that is %s is refused at once', async (_name, text, code) => {
+  ])('that is %s is refused immediately', async (_name, text, code) => {
     const failure = await read(text).catch((cause: unknown) => cause);
     expect(failure).toMatchObject({ name: 'ProbeError', code });
   });

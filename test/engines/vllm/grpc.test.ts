@@ -159,7 +159,7 @@ describe('vllm.grpc.engine.VllmEngine', () => {
     expect(fieldValues(facts, 'model.served_names')).toEqual([['tiny']]);
     expect(fieldValues(facts, 'capacity.max_running_requests')).toEqual([128]);
     expect(fieldValues(facts, 'engine.serving_addresses')[0]?.[0]?.address).toBe(engine.address);
-    // It has no connector, and an empty text cannot be told from none.
+    // It has no connector, and an empty text cannot be distinguished from none.
     expect(fieldValues(facts, 'engine.role')).toEqual([]);
   });
 

@@ -65,7 +65,7 @@ describe('the board', () => {
     expect(ask('qwen').group).toBe('qwen');
   });
 
-  it('waits for an unknown model while somebody might still serve it', async () => {
+  it('waits for an unknown model while a worker might still serve it', async () => {
     await list('a', 'b');
     await report('a', { model: 'llama' });
     expect(ask('qwen')).toMatchObject({
@@ -94,7 +94,7 @@ describe('no message is repeated', () => {
     await list('a', 'b');
     const answers = [ask(), ask('x')];
     const before = news;
-    // Long enough for several of the regular warnings, each of which prepares the answers anew.
+    // Long enough for several of the regular warnings, each of which prepares the answers again.
     await clock.advanceMs(120_000);
     expect(news).toBe(before);
     expect(ask()).toBe(answers[0]);
@@ -165,12 +165,12 @@ describe('bounds', () => {
 });
 
 it('tells nobody who has left', async () => {
-  let told = 0;
+  let notified = 0;
   const leave = board.watch(() => {
-    told += 1;
+    notified += 1;
   });
   leave();
   await list('a');
-  expect([told, news]).toEqual([0, 1]);
+  expect([notified, news]).toEqual([0, 1]);
   expect(Agreement.toJSON(ask())).toMatchObject({ members: [{ target: 'a' }] });
 });

@@ -25,7 +25,7 @@ describe('the status page of an aggregator', () => {
     ]);
   });
 
-  it('shows the worst first, counts by state, and is amber while somebody is kept out of an open gate', () => {
+  it('shows the worst first, counts by state, and is amber while a worker is kept out of an open gate', () => {
     const fleet = new TestFleet({ isStaticDiscovery: true });
     const names = Array.from({ length: 1_000 }, (_, index) => `w-${String(index).padStart(4, '0')}`);
     fleet.list(...names);

@@ -114,8 +114,8 @@ describe('FleetRunner', () => {
     runner.reported('a', makeWireReport('a', { size: 16 }));
     runner.mismatchedEvents('a', 'a-1', 32, 1);
     runner.mismatchedEvents('a', 'a-1', 32, 10);
-    const told = logger.lines.filter(({ fields }) => fields['code'] === 'block_size_mismatch');
-    expect(told).toMatchObject([
+    const warnings = logger.lines.filter(({ fields }) => fields['code'] === 'block_size_mismatch');
+    expect(warnings).toMatchObject([
       {
         level: 'error',
         fields: { group: 'tiny', worker: 'a' },

@@ -43,7 +43,7 @@ it('a member that has no address yet is waited for with its reason, and the expe
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('a pod that is made anew under its name is asked anew, also where it is listed without a gap', async () => {
+it('a pod that is created again under its name is asked again, also where it is listed without a gap', async () => {
   const clock = new FakeClock();
   let list: (endpoints: readonly Endpoint[]) => void = () => undefined;
   const watch = new FleetWatch(DEFAULT_AGREEMENT_OPTIONS, {

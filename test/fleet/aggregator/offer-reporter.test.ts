@@ -48,7 +48,7 @@ function start(): { reporter: OfferReporter; sidecar: Sidecar; clock: FakeClock 
 }
 
 describe('an OfferReporter', () => {
-  it('reports nothing to a sidecar that nobody asks, and the decision as it stands once somebody does', () => {
+  it('reports nothing to a sidecar that no client asks, and the decision as it stands once one does', () => {
     const clock = new FakeClock();
     const reporter = new OfferReporter({ frontendId: 'f-1' }, { clock });
     const sidecar = new Sidecar();

@@ -29,7 +29,7 @@ describe('the wait before an attempt', () => {
 });
 
 describe('the budget of a worker', () => {
-  it('lets forty messages pass at once, then twenty a second', () => {
+  it('lets forty messages pass immediately, then twenty a second', () => {
     const budget = new MessageBudget();
     const waits = Array.from({ length: 42 }, () => budget.take(0, 100));
     expect(waits.slice(0, 40)).toEqual(Array(40).fill(0));
@@ -37,7 +37,7 @@ describe('the budget of a worker', () => {
     expect(budget.take(100, 100)).toBe(50);
   });
 
-  it('counts bytes as well: two megabytes at once, then one a second', () => {
+  it('counts bytes as well: two megabytes immediately, then one a second', () => {
     const budget = new MessageBudget();
     const half = 512 * 1024;
     expect(Array.from({ length: 5 }, () => budget.take(0, half))).toEqual([0, 0, 0, 0, 500]);

@@ -33,7 +33,7 @@ class FakeAggregator {
   readonly asked: string[] = [];
   /** Streams that are open. */
   readonly watches = new Set<Watch>();
-  /** What a new watch is told. */
+  /** What a new watch receives. */
   greet: (watch: Watch) => void = () => undefined;
   readonly #server = new Server();
   address = '';
@@ -84,7 +84,7 @@ class Stage {
   readonly logger = new RecordingLogger();
   readonly changes = new Changes();
   readonly remote: RemoteAgreement;
-  /** How often it told of anything. */
+  /** How often it reported anything. */
   tells = 0;
 
   constructor(address: string, group = '') {
@@ -169,7 +169,7 @@ describe('following an aggregator', () => {
     await aggregator.changes.until(() => aggregator.watches.size === 0);
   });
 
-  it('waits twice as long after each failure, to 15 s, and tells the same trouble once', async () => {
+  it('waits twice as long after each failure, to 15 s, and logs the same problem once', async () => {
     const aggregator = await FakeAggregator.start();
     aggregator.greet = () => aggregator.refuse({ code: status.UNAVAILABLE, details: 'draining' });
     const stage = new Stage(aggregator.address);
@@ -236,7 +236,7 @@ describe('an aggregator that cannot serve the question', () => {
     expect(stage.remote.refusal).toContain(`${aggregator.address}: ${words}`);
     await stage.clock.advanceMs(60_000);
     expect(aggregator.asked).toHaveLength(1);
-    // Whoever asked is told; there was nothing that the log would have to take back.
+    // The client got its answer; there was nothing that the log would have to take back.
     expect(stage.logger.lines).toEqual([]);
   });
 
@@ -306,7 +306,7 @@ describe('a fleet of several models', () => {
     ]);
   });
 
-  it('that has nobody of that model is an answer, not a trouble', async () => {
+  it('that has no worker of that model is an answer, not a problem', async () => {
     const aggregator = await FakeAggregator.start();
     const unknown = new RpcError('not_found', 'nobody serves "mistral"; the fleet serves llama', {
       reason: 'unknown_group',

@@ -34,7 +34,7 @@ function members(): { reports: CapabilityReport[]; list(...endpoints: Endpoint[]
 }
 
 describe('a member without a sidecar', () => {
-  it('is reported as discovery tells of it, anew when that changes, and as another instance when it is one', () => {
+  it('is reported as discovery reports it, again when that changes, and as another instance when it is one', () => {
     const { list } = members();
     expect(list({ target: 'a', discovered: discoveredWith(16) })).toEqual(['a 1a 1 16']);
     expect(list({ target: 'a', discovered: discoveredWith(16) })).toEqual([]);

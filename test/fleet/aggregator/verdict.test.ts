@@ -108,15 +108,15 @@ describe('one answer for one frontend', () => {
 });
 
 /** One group as an aggregator tells it. */
-function told(group: string, state: AgreementState, size?: number): Agreement {
+function agreementOf(group: string, state: AgreementState, size?: number): Agreement {
   const reasons = state === AgreementState.AGREED ? [] : [{ code: 'x', text: `why ${group}` }];
   const contract = size === undefined ? undefined : { tokensPerBlock: size };
   return Agreement.fromPartial({ group, state, reasons, contract });
 }
 
-const agreed = (group: string, size = 32): Agreement => told(group, AgreementState.AGREED, size);
-const collecting = (group: string): Agreement => told(group, AgreementState.COLLECTING);
-const conflict = (group: string): Agreement => told(group, AgreementState.CONFLICT);
+const agreed = (group: string, size = 32): Agreement => agreementOf(group, AgreementState.AGREED, size);
+const collecting = (group: string): Agreement => agreementOf(group, AgreementState.COLLECTING);
+const conflict = (group: string): Agreement => agreementOf(group, AgreementState.CONFLICT);
 
 describe('of several models', () => {
   it.each<[string, Agreement[], string | undefined, Partial<Verdict>]>([

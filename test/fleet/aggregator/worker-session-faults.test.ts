@@ -60,7 +60,7 @@ describe('a peer that answers HTTP/2 and then nothing', () => {
       await clock.advanceMs((HEARTBEAT_DEADLINE_S + 1) * 1_000);
       expect(recorder.count('broken')).toBe(round);
       await sidecar.until(() => sidecar.openConnections === 0);
-      // A stream that lasted to the deadline was a good one: the wait begins anew.
+      // A stream that lasted to the deadline was a good one: the wait begins again.
       await clock.advanceMs(longestWaitMs(1));
     }
   });
@@ -143,7 +143,7 @@ describe('fifty flapping workers', () => {
     }
     expect(pool.watching).toBe(50);
     expect(sidecars.reduce((sum, { openConnections }) => sum + openConnections, 0)).toBe(50);
-    // Each was told once, however often it flapped: the rest were resumes.
+    // Each was logged once, however often it flapped: the rest were resumes.
     expect(recorder.reports).toHaveLength(50);
     // One timer for all deadlines, and none for each.
     expect(clock.pendingTimers).toBe(1);

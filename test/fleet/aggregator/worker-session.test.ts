@@ -58,7 +58,7 @@ describe('a session', () => {
     expect(recorder.brokenReasons('w-1')[0]).toMatch(/the connection broke or the sidecar is going away/);
   });
 
-  it('lends its connection to others for as long as it stands, and takes it back before it cuts it', async () => {
+  it('lends its connection to others for as long as it stands, and takes it back before it closes it', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder, clock } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
@@ -100,7 +100,7 @@ describe('a session', () => {
     await recorder.until(() => recorder.reports.length === 1);
   });
 
-  it('asks for a report anew that its listener does not keep', async () => {
+  it('asks again for a report that its listener does not keep', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder, clock } = createPool();
     recorder.answer = false;
@@ -167,7 +167,7 @@ describe('a session', () => {
     expect(recorder.count('broken')).toBe(0);
   });
 
-  it('notices heartbeats that name another report than it was sent, and begins anew', async () => {
+  it('notices heartbeats that name another report than it was sent, and begins again', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder, clock } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
@@ -195,7 +195,7 @@ describe('a session', () => {
 });
 
 describe('a session whose sidecar is not there', () => {
-  it('knocks at its address, does not say so each time, and connects as soon as somebody is there', async () => {
+  it('knocks at its address, does not say so each time, and connects as soon as a sidecar is there', async () => {
     const port = await findClosedPort();
     const { pool, recorder, clock } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: `127.0.0.1:${port}` }]);
@@ -254,7 +254,7 @@ describe('a session says in words', () => {
     expect(recorder.brokenReasons('w-1')[0]).toMatch(/nothing listens there .*ECONNREFUSED/);
   });
 
-  it('that plaintext must not leave this machine unless somebody said so', async () => {
+  it('that plaintext must not leave this machine unless a setting allows it', async () => {
     const { recorder, pool } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: 'worker-1:50061' }]);
     await recorder.until(() => recorder.events.length === 1);
@@ -326,7 +326,7 @@ describe('a session makes a chatty worker wait', () => {
 });
 
 describe('a pool', () => {
-  it('begins anew with a worker that is another one under its name, also at the same address', async () => {
+  it('begins again with a worker that is another one under its name, also at the same address', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: sidecar.address, identity: 'one' }]);

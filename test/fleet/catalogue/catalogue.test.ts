@@ -17,7 +17,7 @@ function catalogueOf(reports: Readonly<Record<string, ReportSketch>>, given = NO
 }
 
 describe('the catalogue', () => {
-  it('is empty, with the reasons, before anybody serves', () => {
+  it('is empty, with the reasons, before any worker serves', () => {
     const { models, groups, reasons } = catalogueOf({});
     expect({ models, groups }).toEqual({ models: [], groups: [] });
     expect(reasons.map(({ code }) => code)).toEqual(['no_workers']);

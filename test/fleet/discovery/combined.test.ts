@@ -120,7 +120,7 @@ describe('several sources', () => {
     ]);
   });
 
-  it('leave a worker to its sidecar, or to the one that it is to have, whatever else is told of it', () => {
+  it('leave a worker to its sidecar, or to the one that it is to have, whatever else is reported of it', () => {
     const { a, b, run } = combine();
     const discovered = { instanceId: '1', facts: [], warnings: [] };
     a.list([

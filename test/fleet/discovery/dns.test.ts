@@ -100,7 +100,7 @@ describe('DNS discovery', () => {
     expect(run.lists.at(-1)).toEqual([]);
   });
 
-  it('never empties the list because a name server is down, and counts the grace anew after that', async () => {
+  it('never empties the list because a name server is down, and counts the grace again after that', async () => {
     const resolver = new ScriptedResolver(['10.0.0.1'], 'EAI_AGAIN');
     const { clock, run } = start(resolver);
     await clock.advanceMs(3_600_000);
@@ -117,7 +117,7 @@ describe('DNS discovery', () => {
     expect(run.lists.at(-1)).toEqual([]);
   });
 
-  it('says when a name server takes too long, and never asks it twice at once', async () => {
+  it('says when a name server takes too long, and never asks it twice at the same time', async () => {
     const resolver = new ScriptedResolver('hang', ['10.0.0.1']);
     const { clock, run } = start(resolver);
     await clock.advanceMs(60_000);
@@ -136,7 +136,7 @@ describe('DNS discovery', () => {
     expect(run.errors).toEqual(['dns:///workers.ns:50061: has 10001 addresses, at most 10000 are allowed']);
   });
 
-  it('ends at once while it waits or asks, and leaves no timer', async () => {
+  it('ends immediately while it waits or asks, and leaves no timer', async () => {
     const { clock, run } = start(new ScriptedResolver(['10.0.0.1']));
     await clock.advanceMs(1);
     await run.stop();

@@ -24,7 +24,7 @@ afterEach(() => open.close());
 
 const ONE = '4f163da561a23766';
 const TWO = 'e624f07d6a5899e9';
-const discovered = (instanceId: string): string => `${workerName(instanceId)} (told)`;
+const discovered = (instanceId: string): string => `${workerName(instanceId)} (discovered)`;
 
 /** A discovery folder in memory, on a clock that the test moves. */
 class FakeFolder {
@@ -103,7 +103,7 @@ describe("the workers in Dynamo's file discovery", () => {
     expect(run.errors).toEqual([]);
   });
 
-  it('are listed anew when one comes, changes its card or goes, and not when a card is only renewed', async () => {
+  it('are listed again when one comes, changes its card or goes, and not when a card is only renewed', async () => {
     const folder = new FakeFolder();
     folder.register(ONE);
     const run = await folder.run();
@@ -143,7 +143,7 @@ describe("the workers in Dynamo's file discovery", () => {
     expect(run.lists).toEqual([[discovered(ONE), discovered(TWO)], [discovered(TWO)]]);
   });
 
-  it('are not those of an earlier run, which are told of when there is nobody else', async () => {
+  it('are not those of an earlier run, which are reported when there are no others', async () => {
     const folder = new FakeFolder();
     folder.register(ONE);
     await folder.clock.advanceMs(60_000);
@@ -216,7 +216,7 @@ describe("the workers in Dynamo's file discovery", () => {
     });
   });
 
-  it('stay while the folder cannot be read, are told of again afterwards, and go when it is cleared', async () => {
+  it('stay while the folder cannot be read, are reported again afterwards, and go when it is cleared', async () => {
     const folder = new FakeFolder();
     folder.register(ONE);
     const run = await folder.run();

@@ -81,10 +81,10 @@ describe("workers in a cluster's DynamoWorkerMetadata", () => {
     api.send(METADATA, 'DELETED', worker('w-0'));
     await settle();
     expect(run.lists).toEqual([
-      ['w-0 (told)'],
-      ['w-0 (told)', 'w-1 (told)'],
-      ['w-0 (told)', 'w-1 (told)'],
-      ['w-1 (told)'],
+      ['w-0 (discovered)'],
+      ['w-0 (discovered)', 'w-1 (discovered)'],
+      ['w-0 (discovered)', 'w-1 (discovered)'],
+      ['w-1 (discovered)'],
     ]);
     expect(api.asked).toEqual([METADATA]);
   });
@@ -94,17 +94,17 @@ describe("workers in a cluster's DynamoWorkerMetadata", () => {
     api.collections.set(METADATA, [worker('w-0'), worker('w-1'), worker('other')]);
     api.collections.set(PODS, [pod('w-0'), pod('w-1')]);
     const { run, settle } = await follow(api, 'app=worker');
-    expect(run.lists.at(-1)).toEqual(['w-0 (told)', 'w-1 (told)']);
+    expect(run.lists.at(-1)).toEqual(['w-0 (discovered)', 'w-1 (discovered)']);
     expect(api.asked.sort()).toEqual([`${PODS} app=worker`, METADATA]);
     api.send(PODS, 'MODIFIED', pod('w-1', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
     await settle();
-    expect(run.lists.at(-1)).toEqual(['w-0 (told)', 'w-1 (told)!']);
+    expect(run.lists.at(-1)).toEqual(['w-0 (discovered)', 'w-1 (discovered)!']);
     api.send(PODS, 'DELETED', pod('w-1'));
     await settle();
-    expect(run.lists.at(-1)).toEqual(['w-0 (told)']);
+    expect(run.lists.at(-1)).toEqual(['w-0 (discovered)']);
   });
 
-  it('cannot be in a cluster without the kind, which is told with what may be the cause', async () => {
+  it('cannot be in a cluster without the kind, which is reported with what may be the cause', async () => {
     const api = new FakeApi();
     const { run, clock, logger } = await follow(api);
     expect(run.lists).toEqual([]);
@@ -113,7 +113,7 @@ describe("workers in a cluster's DynamoWorkerMetadata", () => {
     ]);
     api.collections.set(METADATA, [worker('w-0')]);
     await clock.advanceMs(15_000);
-    expect(run.lists.at(-1)).toEqual(['w-0 (told)']);
+    expect(run.lists.at(-1)).toEqual(['w-0 (discovered)']);
     expect(logger.messages('info')).toEqual(['Discovery: dynamo-k8s://: the cluster is followed again']);
   });
 });

@@ -190,7 +190,7 @@ describe('the workers that are expected', () => {
     expect(asked.slice(3)).toEqual([`/apis/apps/v1${NS}/deployments/worker`]);
   });
 
-  it('that cannot be told are as many as are listed, and the reason is told', async () => {
+  it('that is unknown is the number that is listed, and the reason is logged', async () => {
     const closed = { [`/apis/apps/v1${NS}/replicasets/worker-1`]: forbidden };
     expect(await count(closed, [owned('a', 'ReplicaSet'), owned('b', 'ReplicaSet')])).toEqual({
       expected: { count: 2, origin: 'as many as are listed' },
@@ -235,7 +235,7 @@ describe('the workers that are expected', () => {
     });
   });
 
-  it('of a kind of somebody else that tells no number are as many as are listed, whatever it is called', async () => {
+  it('of a kind from elsewhere that states no number are as many as are listed, whatever it is called', async () => {
     const pods = ['a', 'b'].map((name) => owned(name, 'RayCluster', 'o', 'ray.io/v1'));
     expect(await count({ [`/apis/ray.io/v1${NS}/rayclusters/o`]: { spec: {} } }, pods)).toEqual({
       expected: { count: 2, origin: 'as many as are listed' },

@@ -97,7 +97,7 @@ describe('a watched file', () => {
     expect(run.lists).toEqual([['a:1'], ['c:1']]);
   });
 
-  it('that is half-written is looked at once more before it is believed', async () => {
+  it('that is half-written is read a second time before it is believed', async () => {
     const clock = new FakeClock();
     let content = '- a:1\n- b:1\n';
     const run = runSource(
@@ -114,7 +114,7 @@ describe('a watched file', () => {
     ]);
   });
 
-  it('that cannot be read is told once, and its return as well', async () => {
+  it('that cannot be read is logged once, and its return as well', async () => {
     const clock = new FakeClock();
     let isThere = true;
     const readFile = async (): Promise<Buffer> => {

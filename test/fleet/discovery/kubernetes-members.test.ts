@@ -106,7 +106,7 @@ describe('the endpoints of a Service', () => {
     ]);
   });
 
-  it('are told from others of their name by the ids of their pods', () => {
+  it('are distinguished from others of their name by the ids of their pods', () => {
     const targetRef = { kind: 'Pod', name: 'w-0', uid: 'one' };
     const [young] = membersIn([slice('s-1', [{ addresses: ['192.0.2.1'], targetRef }])]).endpoints;
     expect(young).toEqual({ target: 'w-0', address: '192.0.2.1:50061', identity: 'one' });
@@ -148,7 +148,7 @@ describe('the endpoints of a Service', () => {
     }
   });
 
-  it('that are none are told apart from a Service that is not there', () => {
+  it('that are none are distinguished from a Service that is not there', () => {
     expect(membersIn([]).problems).toEqual([
       'the Service workers has no EndpointSlices in the namespace kv; check its name and the namespace',
     ]);
@@ -237,7 +237,7 @@ describe('pods', () => {
     ]);
   });
 
-  it('that are none are told with what was asked for', () => {
+  it('that are none are reported with what was asked for', () => {
     expect(podsIn().problems).toEqual([
       'no pods have the labels app=w in the namespace kv; check the selector and the namespace',
     ]);

@@ -130,7 +130,7 @@ describe('many targets of a cluster', () => {
   const targets = (count: number): string[] =>
     Array.from({ length: count }, (_, index) => `k8s://kv/service-${index}:1`);
 
-  it('are all followed at once', async () => {
+  it('are all followed together', async () => {
     const run = runSource(await source({ workers: targets(70) }));
     await run.until(() => run.lists.length === 1);
     await server.changes.until(() => server.openWatches === 70);
@@ -146,7 +146,7 @@ describe('many targets of a cluster', () => {
 });
 
 describe('the workers that are expected', () => {
-  it('come with the list, and anew when pods come', async () => {
+  it('come with the list, and again when pods come', async () => {
     server.put('/apis/apps/v1/namespaces/kv/statefulsets', 'w', { spec: { replicas: 3 } });
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'w', controller: true }];
     const pod = (podIP: string): Record<string, unknown> => ({

@@ -4,7 +4,7 @@ import { Changes } from '../../support/changes.js';
 
 /** Runs a source until the test ends, and keeps what it tells. */
 export interface RunningSource {
-  /** Every list, as `target@address`, `target@address!` when draining, or the address alone where both are the same; `target (told)` or `target (pending)` without an address. */
+  /** Every list, as `target@address`, `target@address!` when draining, or the address alone where both are the same; `target (discovered)` or `target (pending)` without an address. */
   readonly lists: string[][];
   /** The same, whole. */
   readonly endpoints: (readonly Endpoint[])[];
@@ -57,7 +57,7 @@ export function runSource(source: DiscoverySource): RunningSource {
 function describeEndpoint({ target, address, pending, draining }: Endpoint): string {
   const name =
     address === undefined
-      ? `${target} (${pending === undefined ? 'told' : 'pending'})`
+      ? `${target} (${pending === undefined ? 'discovered' : 'pending'})`
       : target === address
         ? address
         : `${target}@${address}`;

@@ -91,7 +91,7 @@ describe('an index of guesses', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('bounds the ranks that somebody may name', () => {
+  it('bounds the ranks that a client may name', () => {
     const { index } = make({ maxBlocks: 10_000 });
     for (let rank = 0; rank < 1_024; rank += 1) expect(index.record('a', rank, pack([1]))).toBe(true);
     expect(index.record('a', 4_000_000_000, pack([1]))).toBe(false);

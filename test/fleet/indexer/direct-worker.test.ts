@@ -62,7 +62,7 @@ function evidence(worker: DirectWorker): string {
 }
 
 describe('an engine that is read here, and of which discovery tells', () => {
-  it('keeps what its events proved when it is told of for the first time', async () => {
+  it('keeps what its events proved when it is discovered for the first time', async () => {
     const { engine, worker, until } = await reading();
     await engine.publish(batchOf(stored(10)));
     await expect.poll(() => evidence(worker), { timeout: 10_000 }).toContain('block_size=4');
@@ -70,7 +70,7 @@ describe('an engine that is read here, and of which discovery tells', () => {
     await until('1a 4 declared 16');
   });
 
-  it('has proved nothing when it is told of as another instance, until it speaks', async () => {
+  it('has proved nothing when it is discovered as another instance, until it speaks', async () => {
     const { engine, worker, until } = await reading();
     worker.setDiscovered(discoveredWith(16, '1a'));
     await until('1a 16');
@@ -83,7 +83,7 @@ describe('an engine that is read here, and of which discovery tells', () => {
     expect(evidence(worker)).not.toContain('BlockStored');
   });
 
-  it('keeps what it proved since it was started anew when discovery tells of that only later', async () => {
+  it('keeps what it proved since its restart when discovery reports that only later', async () => {
     const { engine, worker, until } = await reading();
     worker.setDiscovered(discoveredWith(16, '1a'));
     await engine.publish(batchOf(stored(10), stored(20, 10)));
@@ -92,7 +92,7 @@ describe('an engine that is read here, and of which discovery tells', () => {
     engine.stop();
     await engine.comeBack({ isNewProcess: true });
     await engine.publish(batchOf(stored(30)));
-    // Its publisher counts anew: another engine, of which discovery has not told yet.
+    // Its publisher counts from 0 again: another engine, which discovery has not reported yet.
     await expect
       .poll(() => [evidence(worker), worker.report.revision > revision], { timeout: 10_000 })
       .toEqual([expect.stringContaining('BlockStored'), true]);

@@ -113,7 +113,7 @@ describe('a fleet index', () => {
     expect([tally.eventsOf('stored', 'other_width'), tally.eventsOf('stored', 'applied')]).toEqual([1, 0]);
   });
 
-  it('V3: applies no store of another width, counts each, and says so in the picture', () => {
+  it('V3: applies no store of another width, counts each, and says so in the cache view', () => {
     const { index, mismatches } = make();
     applyAll(index, 'w-1', start(), part([1], 16), end(), changes(1, stored([2], 16), stored([3])));
     expect(mismatches).toHaveLength(2);
@@ -158,7 +158,7 @@ describe('a fleet index', () => {
     expect(byHolder('device')).toEqual({ 'b/0': 1, 'c/0': 1 });
   });
 
-  it('takes a change that is told again for what it is, and finds one that is missing', () => {
+  it('takes a change that is sent again for what it is, and finds one that is missing', () => {
     const { index } = make();
     applyAll(
       index,

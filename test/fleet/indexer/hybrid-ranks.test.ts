@@ -160,7 +160,7 @@ describe('a rank with full attention and a sliding window', () => {
     ]);
   });
 
-  it('has nothing of a prompt whose window group was never told of, where its report names that group', () => {
+  it('has nothing of a prompt whose window group was never stored, where its report names that group', () => {
     const fleet = new Fleet();
     const reported = { cacheGroups: [full(0), window], alignmentTokens: undefined, dropsLastBlock: false };
     fleet.add('w-1', [], reported);

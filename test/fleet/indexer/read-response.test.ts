@@ -84,7 +84,7 @@ describe('a message of a sidecar', () => {
     expect(group?.engineKind.length).toBeLessThan(100);
   });
 
-  it('takes a picture of a later version for none', () => {
+  it('takes a cache view of a later version for none', () => {
     expect(readResponse(bytesOf(say.rank(9 as Picture, 'x')))).toMatchObject({ status: { picture: 'none' } });
   });
 

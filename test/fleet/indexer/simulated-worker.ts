@@ -10,7 +10,7 @@ type Held = Set<string>;
 
 /**
  * A worker with its sidecar, in the plainest way: what it holds in sets, and
- * what it told in a list.
+ * what it sent in a list.
  */
 export class SimulatedWorker {
   readonly ranks: readonly Held[];
@@ -33,7 +33,7 @@ export class SimulatedWorker {
     return `s-${this.#streams}`;
   }
 
-  /** Messages that were told on this stream, for readers to count on. */
+  /** Messages that were sent on this stream, for readers to count on. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -53,7 +53,7 @@ export class SimulatedWorker {
     this.#tell(rank, [{ type: 'cleared' }]);
   }
 
-  /** The engine starts anew, with nothing. */
+  /** The engine restarts, with nothing. */
   restart(): void {
     this.#starts += 1;
     for (const held of this.ranks) held.clear();
@@ -74,21 +74,21 @@ export class SimulatedWorker {
       position.sequence >= this.#sequence - this.#history.length;
     const queue = isKept ? [this.#start(true)] : this.#snapshot();
     let streamId = this.streamId;
-    let told = isKept ? (position?.sequence ?? 0) : this.#sequence;
+    let sent = isKept ? (position?.sequence ?? 0) : this.#sequence;
     return {
       next: () => {
         const queued = queue.shift();
         if (queued !== undefined) return queued;
-        const behind = this.#sequence - told;
+        const behind = this.#sequence - sent;
         if (streamId !== this.streamId || behind > this.#history.length) {
           streamId = this.streamId;
-          told = this.#sequence;
+          sent = this.#sequence;
           const [start, ...rest] = this.#snapshot();
           queue.push(...rest);
           return start;
         }
         if (behind === 0) return undefined;
-        told += 1;
+        sent += 1;
         return this.#history[this.#history.length - behind];
       },
       close: () => undefined,

@@ -243,7 +243,7 @@ describe('who follows a worker', () => {
     expect([follower.picture.picture, held()]).toEqual(['exact', [1]]);
   });
 
-  it('begins anew at once where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
+  it('begins again immediately where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
     const { follower, source, held, settle } = follow();
     source.say(start(), part(1), end);
     await settle();
@@ -285,7 +285,7 @@ describe('who follows a worker', () => {
     expect([follower.state, held(), source.asked.length]).toEqual(['applying', [1, 2], 1]);
   });
 
-  it('begins anew, from nothing, where the stream makes no sense', async () => {
+  it('begins again, from nothing, where the stream makes no sense', async () => {
     const { follower, source, clock, settle } = follow();
     source.say(start(), part(1), end, stored(5, 2));
     await settle();
@@ -295,7 +295,7 @@ describe('who follows a worker', () => {
     expect(source.asked).toEqual([undefined, undefined]);
   });
 
-  it('begins anew where a message cannot be read, or comes before any start', async () => {
+  it('begins again where a message cannot be read, or comes before any start', async () => {
     for (const nonsense of [new RelayError('has a message that cannot be read'), end]) {
       const { follower, source, settle } = follow();
       source.say(nonsense);

@@ -30,7 +30,7 @@ describe('who may be chosen', () => {
     expect(list.candidates.map(({ rankCount }) => rankCount)).toEqual([2, 2, 1]);
   });
 
-  it('is not worked out anew while no member changes, however often it is shown', () => {
+  it('is not computed again while no member changes, however often it is shown', () => {
     const fleet = fleetOf('w-1', 'w-2');
     const list = new CandidateList({});
     list.update(members(fleet));

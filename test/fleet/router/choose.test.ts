@@ -116,7 +116,7 @@ describe('whatever the costs', () => {
     );
   });
 
-  it('a draw is somebody who can be drawn', () => {
+  it('a draw is a rank that can be drawn', () => {
     fc.assert(
       fc.property(costs, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (list, fraction) => {
         const weights = new Float64Array(list.length);

@@ -227,7 +227,7 @@ class Story {
     this.#tell(this.fleet.do(event));
   }
 
-  /** A gate that opens or shuts shows at once, everything else when answers are next prepared. */
+  /** A gate that opens or shuts shows immediately, everything else when answers are next prepared. */
   #tell(effects: ReturnType<TestFleet['do']>): void {
     for (const effect of effects) for (const part of this.#parts) part.onEffect(effect);
     if (effects.some(({ type }) => type === 'gate' || type === 'log')) this.show();
@@ -235,7 +235,7 @@ class Story {
 }
 
 describe('whatever becomes of a fleet', () => {
-  it('every request goes to somebody who is offered in the running epoch, and leaves nothing behind', async () => {
+  it('every request goes to a worker that is offered in the running epoch, and leaves nothing behind', async () => {
     const stories = fc.record({
       mode: fc.constantFrom<RouterMode>('kv', 'kv', 'least-loaded', 'round-robin'),
       isRouterFirst: fc.boolean(),

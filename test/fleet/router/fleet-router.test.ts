@@ -230,7 +230,7 @@ describe('a group whose gate is open', () => {
     for (const count of [100, undefined]) {
       expect(await chosen('french', count)).toEqual(new Set(['b']));
       expect(await chosen('dutch', count)).toEqual(new Set(all));
-      expect(await chosen('not told of', count)).toEqual(new Set(all));
+      expect(await chosen('not reported', count)).toEqual(new Set(all));
     }
     const error = await refusal(fleet.routing, request(100, { loraName: 'french', excluded: ['b'] }));
     expect(error.code).toBe('no_worker');
@@ -427,7 +427,7 @@ describe('what is active', () => {
   });
 });
 
-describe.each([false, true])('a new epoch, the router told first: %s', (routerFirst) => {
+describe.each([false, true])('a new epoch, the router informed first: %s', (routerFirst) => {
   it('A9: ends what is active, and is never decided by the old index', async () => {
     const made = make({ routerFirst, agreement: { settleMs: 0 } }).agreeOn(4, 'w-1', 'w-2', 'w-3');
     const before = await made.routing.route(request(64));

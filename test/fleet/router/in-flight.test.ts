@@ -127,7 +127,7 @@ describe('a prompt on its way', () => {
     expect(before.amendment()).toEqual({ keptBlocks: 60, foundBlocks: 100 });
   });
 
-  it('is told from one whose blocks were named elsewhere or nowhere', async () => {
+  it('is distinguished from one whose blocks were named elsewhere or nowhere', async () => {
     const flights = new Flights(2);
     const [one, other] = [flights.send(LONG), flights.send(prompt(7, 8, 9))];
     expect(one.stored()).toBe('nowhere');

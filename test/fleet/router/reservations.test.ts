@@ -12,8 +12,8 @@ interface Made {
   /** Those that count as active. */
   readonly active: Set<ActiveRoute>;
   readonly ends: RouteEnd[];
-  /** What was told of requests, in order. */
-  readonly told: string[];
+  /** What was reported of requests, in order. */
+  readonly reported: string[];
   route(promptBlocks?: number): ActiveRoute;
 }
 
@@ -28,15 +28,15 @@ function make(limits: ReservationLimits = {}): Made {
   const reservations = new Reservations(limits, { clock, random });
   const active = new Set<ActiveRoute>();
   const ends: RouteEnd[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const route = (promptBlocks = 1): ActiveRoute => {
     const reservation: Reservation = {
       decided: {} as Reservation['decided'],
       flight: undefined,
       find: () => undefined,
-      prefillDone: () => told.push('prefillDone'),
-      progress: (tokens) => told.push(`progress ${tokens}`),
-      release: () => told.push('release'),
+      prefillDone: () => reported.push('prefillDone'),
+      progress: (tokens) => reported.push(`progress ${tokens}`),
+      release: () => reported.push('release'),
     };
     const made = new ActiveRoute({ decision: { promptBlocks } as Decision } as Prediction, reservation, {
       onEnded: (ended) => active.delete(ended),
@@ -47,12 +47,12 @@ function make(limits: ReservationLimits = {}): Made {
     active.add(made);
     return made;
   };
-  return { clock, reservations, active, ends, told, route };
+  return { clock, reservations, active, ends, reported, route };
 }
 
 describe('a request on its way', () => {
-  it('is told of its first token once, and released once', () => {
-    const { route, told, ends } = make();
+  it('gets its first token once, and released once', () => {
+    const { route, reported, ends } = make();
     const made = route();
     made.prefillDone();
     made.prefillDone();
@@ -60,21 +60,21 @@ describe('a request on its way', () => {
     made.release({ promptTokens: 3, cachedTokens: 2 });
     made.release();
     made.progress(8);
-    expect(told).toEqual(['prefillDone', 'progress 7', 'release']);
+    expect(reported).toEqual(['prefillDone', 'progress 7', 'release']);
     expect(ends).toMatchObject([{ hadFirstToken: true, usage: { cachedTokens: 2 } }]);
   });
 
   it('counts no more when its worker has gone, and can still say what it came to', () => {
-    const { route, told, ends, active } = make();
+    const { route, reported, ends, active } = make();
     const made = route();
     made.end();
     made.end();
     made.prefillDone();
     made.progress(1);
     expect(active.size).toBe(0);
-    expect(told).toEqual(['release']);
+    expect(reported).toEqual(['release']);
     made.release({ promptTokens: 3, cachedTokens: 0 });
-    expect(told).toEqual(['release']);
+    expect(reported).toEqual(['release']);
     expect(ends).toMatchObject([{ hadFirstToken: true, usage: { promptTokens: 3 } }]);
   });
 });
@@ -114,7 +114,7 @@ describe('reservations', () => {
     expect(reservations.expired).toBe(100);
   });
 
-  it('are gone with what they stand for, whoever ends it', async () => {
+  it('are gone with what they stand for, however it ends', async () => {
     const { reservations, clock, route } = make();
     const routes = [route(), route(), route()];
     const ids = routes.map((its) => reservations.add(its, 600));

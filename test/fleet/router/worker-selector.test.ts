@@ -77,7 +77,7 @@ function times(count: number, run: () => string): Record<string, number> {
 }
 
 describe('a router by cost', () => {
-  it('prefers whoever holds the most of the prompt, and says what that costs', () => {
+  it('prefers the rank that holds the most of the prompt, and says what that costs', () => {
     const { router, index } = make(['a', 'b', 'c']);
     index.hold('b', 0, 'device', chainOf([1, 2, 3]));
     index.hold('c', 0, 'device', chainOf([1]));
@@ -151,10 +151,10 @@ describe('a router by cost', () => {
     const tiers: readonly Tier[] = ['device', 'host', 'disk', 'external'];
     for (const tier of tiers) index.hold(tier, 0, tier, chainOf([1, 2, 3, 4]));
     const costs = router.explain(prompt([1, 2, 3, 4]), []);
-    const told = Object.fromEntries(
+    const reported = Object.fromEntries(
       costs.map((cost) => [cost.candidate.target, [cost.potentialPrefillBlocks, cost.cachedBlocks]]),
     );
-    expect(told).toEqual({
+    expect(reported).toEqual({
       device: [0, [4, 4, 4, 4]],
       host: [1, [0, 4, 4, 4]],
       disk: [3, [0, 0, 4, 4]],
@@ -317,7 +317,7 @@ describe('the other modes', () => {
 });
 
 describe('what is active', () => {
-  it('is told by rank, and all of it ends with its requests', () => {
+  it('is counted by rank, and all of it ends with its requests', () => {
     const { router, index } = make(['a', 'b']);
     index.hold('a', 0, 'device', chainOf([1]));
     const reservation = router.reserve(prompt([1, 2], 3), []);

@@ -53,7 +53,7 @@ describe('keys', () => {
     );
   });
 
-  it('that are withheld are told once for a worker, with what to do', () => {
+  it('that are withheld are logged once for a worker, with what to do', () => {
     const logger = new RecordingLogger();
     const { mayHaveKeys } = new KeyHosts({ allowed: [], given: new Map() }, { logger });
     for (let i = 0; i < 3; i += 1) expect(mayHaveKeys('10.0.0.5:50061', 'http://10.0.0.6:8000')).toBe(false);

@@ -530,7 +530,7 @@ describe('a gateway that goes', () => {
     await expect(harness.ask('/livez')).rejects.toThrow();
   });
 
-  it('cuts what takes too long', async () => {
+  it('aborts what takes too long', async () => {
     const harness = await start();
     let begin: () => void = () => {};
     const begun = new Promise<void>((resolve) => {

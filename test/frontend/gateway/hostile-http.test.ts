@@ -57,12 +57,12 @@ class Received {
 }
 
 describe('a client that is slow', () => {
-  it('with its headers is told, and cut off', async () => {
+  it('with its headers gets an error, and is disconnected', async () => {
     const harness = await start({ limits: { headersTimeoutMs: 100 } });
     expect(readAnswer(await harness.sendRaw(CHAT))).toMatchObject({ status: 408 });
   });
 
-  it('with its body is told, and cut off, and what it sent is let go', async () => {
+  it('with its body gets an error, and is disconnected, and what it sent is discarded', async () => {
     const harness = await start({ limits: { headersTimeoutMs: 100, requestTimeoutMs: 300 } });
     const got = await harness.sendRaw(`${CHAT}content-length: 1000\r\n\r\n{"model":`);
     expect(readAnswer(got)).toMatchObject({ status: 408 });
@@ -202,7 +202,7 @@ describe('a request that is refused before its body has come', () => {
   });
 });
 
-describe('several requests at once on one connection', () => {
+describe('several requests together on one connection', () => {
   it('are not taken: the second one is sent away behind the answer to the first', async () => {
     const harness = await start();
     const got = await harness.sendRaw(WHOLE + WHOLE);
@@ -225,7 +225,7 @@ describe('several requests at once on one connection', () => {
 });
 
 describe('many', () => {
-  it('connections beyond the bound are closed at once', async () => {
+  it('connections beyond the bound are closed immediately', async () => {
     const harness = await start({ maxConnections: 2 });
     const first = [harness.connect(), harness.connect()];
     await expect.poll(() => harness.gateway.openConnections).toBe(2);

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/fleet/router/routing.js';
 import { AnswerWatch } from '../../../src/frontend/proxy/answer-watch.js';
 
-/** Watches `text`, cut before each of `cuts`. */
-function watch(text: string, isEventStream: boolean, cuts: readonly number[] = []): AnswerWatch {
+/** Watches `text`, split before each of `offsets`. */
+function watch(text: string, isEventStream: boolean, offsets: readonly number[] = []): AnswerWatch {
   const made = new AnswerWatch(isEventStream);
   const bytes = Buffer.from(text);
   let from = 0;
-  for (const cut of [...cuts.filter((at) => at < bytes.length).sort((a, b) => a - b), bytes.length]) {
+  for (const cut of [...offsets.filter((at) => at < bytes.length).sort((a, b) => a - b), bytes.length]) {
     if (cut > from) made.add(bytes.subarray(from, cut));
     from = Math.max(from, cut);
   }
@@ -68,8 +68,8 @@ describe('usage', () => {
     ['that is the text', '{"content":"usage"}'],
     ['that is too long', `{"usage":{"x":"${'y'.repeat(10_000)}","prompt_tokens":7}}`],
   ])('is not made up: %s', (_, text) => {
-    for (const cuts of [[], Array.from({ length: text.length }, (__, at) => at)])
-      expect(watch(text, false, cuts).usage).toBeUndefined();
+    for (const offsets of [[], Array.from({ length: text.length }, (__, at) => at)])
+      expect(watch(text, false, offsets).usage).toBeUndefined();
   });
 
   it('is the last one of a stream that tells it with every event, wherever the pieces are cut', () => {
@@ -80,8 +80,8 @@ describe('usage', () => {
     );
     const text = `${events.join('')}data: {"usage":null}\n\ndata: [DONE]\n\n`;
     fc.assert(
-      fc.property(fc.array(fc.nat({ max: text.length }), { maxLength: 60 }), (cuts) => {
-        const watched = watch(text, true, cuts);
+      fc.property(fc.array(fc.nat({ max: text.length }), { maxLength: 60 }), (offsets) => {
+        const watched = watch(text, true, offsets);
         expect(watched.usage).toEqual({ promptTokens: 4, cachedTokens: undefined });
         expect(watched.events).toBe(7);
       }),
@@ -117,7 +117,7 @@ describe('an answer that repeats the key of its usage', () => {
 
   it.each(['"usage":{', '"usage":{"a":{', '"usage": '])('is read once, byte for byte (%s)', (unit) => {
     const text = Buffer.from(unit.repeat(20_000));
-    // Each byte is looked at once for the end of an object, and some to find where it begins.
+    // Each byte is read one time for the end of an object, and some to find where it begins.
     expect(bytesRead([text])).toBeLessThan(2 * text.length);
   });
 
@@ -135,8 +135,8 @@ describe('events', () => {
     ['empty lines between', '\n\n\ndata: 1\n\n\n\n\ndata: 2\n\n', 2],
     ['a last one that is not whole', 'data: 1\n\ndata: 2\n', 1],
   ])('are counted by the empty lines after them: %s', (_, text, count) => {
-    for (const cuts of [[], Array.from({ length: text.length }, (__, at) => at)])
-      expect(watch(text, true, cuts).events).toBe(count);
+    for (const offsets of [[], Array.from({ length: text.length }, (__, at) => at)])
+      expect(watch(text, true, offsets).events).toBe(count);
   });
 
   it('are not counted in an answer that is none of them', () => {

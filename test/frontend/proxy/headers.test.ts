@@ -154,7 +154,7 @@ describe('what a client gets', () => {
     expect(passedHeaders(raw('Content-Encoding', 'gzip')).isPlain).toBe(false);
   });
 
-  it('is told how its request was routed', () => {
+  it('learns how its request was routed', () => {
     expect(decisionHeaders(decision)).toEqual([
       'x-kv-accord-worker',
       'worker-of-a:1',

@@ -8,13 +8,13 @@ import type { ProxyOptions } from '../../../src/frontend/proxy/proxy-options.js'
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
-/** A route that writes down what is told to it. */
+/** A route that records its calls. */
 export class RecordedRoute implements Route {
   readonly decision: Decision;
   releases = 0;
   usage: Usage | undefined;
-  /** What was told, in order: `prefill`, then numbers of tokens, then `release`. */
-  readonly told: (string | number)[] = [];
+  /** The calls, in order: `prefill`, then numbers of tokens, then `release`. */
+  readonly reported: (string | number)[] = [];
 
   constructor(target: string, more: Partial<Decision> = {}) {
     this.decision = {
@@ -36,17 +36,17 @@ export class RecordedRoute implements Route {
   }
 
   prefillDone(): void {
-    this.told.push('prefill');
+    this.reported.push('prefill');
   }
 
   progress(outputTokens: number): void {
-    this.told.push(outputTokens);
+    this.reported.push(outputTokens);
   }
 
   release(usage?: Usage): void {
     this.releases += 1;
     this.usage = usage;
-    this.told.push('release');
+    this.reported.push('release');
   }
 }
 
@@ -60,7 +60,7 @@ export interface HarnessOptions {
   readonly pick?: ProxiedRequest['pick'];
 }
 
-/** A small HTTP server with the proxy behind it, and all that it was told. */
+/** A small HTTP server with the proxy behind it, and all that reached it. */
 export class ProxyHarness {
   readonly proxy: WorkerProxy;
   readonly logger: RecordingLogger = new RecordingLogger();
@@ -68,7 +68,7 @@ export class ProxyHarness {
   readonly outcomes: ProxyOutcome[] = [];
   /** Where the answers are written. */
   readonly responses: ServerResponse[] = [];
-  /** What `pick` was told, call by call. */
+  /** The arguments of `pick`, call by call. */
   readonly excluded: (readonly string[])[] = [];
   readonly #server: Server;
   readonly #served: Promise<unknown>[] = [];

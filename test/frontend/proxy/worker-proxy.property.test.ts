@@ -173,7 +173,7 @@ it('releases every route once, leaves no connection, and never delivers but a pr
           expect(answering).toBeDefined();
           const whole = bodyOf(answering as WorkerScript);
           expect(whole.subarray(0, body.length).equals(body)).toBe(true);
-          // Its end cannot be told from a break, nor a reset that comes with its last bytes (libuv calls it an end).
+          // Its end cannot be distinguished from a break, nor a reset that comes with its last bytes (libuv calls it an end).
           const endsByConnection = answering?.framing === 'connection';
           if (isComplete && !endsByConnection) {
             expect(isBroken(answering as WorkerScript)).toBe(false);

@@ -74,7 +74,7 @@ describe('a request that is answered', () => {
     expect(got.endsWith('\r\n\r\n{"model":"m"}')).toBe(true);
     await gateway.settled();
     expect(gateway.outcomes).toMatchObject([{ status: 418, ended: 'complete' }]);
-    expect(gateway.routes.map(({ told }) => told)).toEqual([['release']]);
+    expect(gateway.routes.map(({ reported }) => reported)).toEqual([['release']]);
   });
 
   it.each([
@@ -112,7 +112,7 @@ describe('a request that is answered', () => {
     expect(await answer.text()).toBe(body);
     await gateway.settled();
     expect(gateway.routes[0]).toMatchObject({
-      told: ['prefill', 'release'],
+      reported: ['prefill', 'release'],
       usage: { promptTokens: 33, cachedTokens: 32 },
     });
   });
@@ -126,7 +126,7 @@ describe('a request that is answered', () => {
     const gateway = await harness({ workers: [worker.url] });
     const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
     expect(answer.headers.get('content-type')).toBe('text/event-stream');
-    expect(gateway.routes[0]?.told).toEqual([]);
+    expect(gateway.routes[0]?.reported).toEqual([]);
     const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
     const [socket] = sockets as [Socket];
     for (let i = 0; i < 40; i += 1) {
@@ -141,7 +141,7 @@ describe('a request that is answered', () => {
     while (!(await reader.read()).done);
     await gateway.settled();
     expect(gateway.routes[0]).toMatchObject({
-      told: ['prefill', 16, 32, 'release'],
+      reported: ['prefill', 16, 32, 'release'],
       usage: { promptTokens: 9, cachedTokens: undefined },
     });
     expect(gateway.outcomes[0]).toMatchObject({ status: 200, ended: 'complete' });
@@ -278,7 +278,7 @@ describe('a worker that fails before the first byte', () => {
     expect(gateway.excluded).toEqual([[], []]);
   });
 
-  it('is told in the shape of OpenAI, without an address, when none is left', async () => {
+  it('gets an error in the shape of OpenAI, without an address, when none is left', async () => {
     const gateway = await harness({ workers: [CLOSED_URL, CLOSED_URL] });
     const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
     const text = await answer.text();
@@ -486,7 +486,7 @@ describe('a client that leaves', () => {
 describe('a worker that does not begin to answer', () => {
   const proxy = { firstByteTimeoutMs: 4_000 };
 
-  it('keeps no request when it says nothing to anybody and another one can serve', async () => {
+  it('keeps no request when it does not answer and another one can serve', async () => {
     const clock = new FakeClock();
     const reached = defer();
     const asked: string[] = [];
@@ -507,8 +507,10 @@ describe('a worker that does not begin to answer', () => {
     await gateway.settled();
     await until(() => stopped.closed === 2);
     expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1]);
-    const told = gateway.logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    expect(told).toEqual(['A worker says nothing, and its requests go to others']);
+    const warnings = gateway.logger.lines
+      .filter(({ level }) => level === 'warn')
+      .map(({ message }) => message);
+    expect(warnings).toEqual(['A worker says nothing, and its requests go to others']);
   });
 
   it('keeps its request as long as it answers who asks for its models', async () => {
@@ -638,7 +640,7 @@ describe('a hostile worker', () => {
     await until(() => hostile.closed >= 1);
   });
 
-  it('cannot say more than the length that it told', async () => {
+  it('cannot say more than the length that it announced', async () => {
     const worker = await rawWorker((socket) =>
       socket.write(
         'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil',
@@ -730,7 +732,7 @@ describe('closing', () => {
     await until(() => worker.sockets.size === 0);
   });
 
-  it('cuts what is left after that time', async () => {
+  it('aborts what is left after that time', async () => {
     const worker = await rawWorker((socket, _request, nth) => {
       if (nth === 0) socket.write(EVENTS + chunk('data: 1\n\n'));
     });

@@ -88,7 +88,7 @@ const NOTHING_SERVED = {
   prepareFor: () => {},
 } as unknown as ServedBoard;
 
-/** One stream with its two ends, which carries a message when it is told to. */
+/** One stream with its two ends, which carries a message on request. */
 class Life {
   readonly client: RouteStream;
   readonly host: AttachedClient;

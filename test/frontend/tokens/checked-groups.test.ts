@@ -36,7 +36,7 @@ describe('the groups whose tokens are made here', () => {
     expect(logger.lines.map(({ level }) => level)).toEqual(['info']);
   });
 
-  it('are not those where one engine makes others, which is told with the probe', async () => {
+  it('are not those where one engine makes others, which is reported with the probe', async () => {
     const { groups, logger, clock } = setUp({ 'worker-1-1': DIFFERENT });
     const group = groupOf('http://a', 'http://b');
     for (let i = 0; i < 3; i += 1) {
@@ -54,7 +54,7 @@ describe('the groups whose tokens are made here', () => {
     });
   });
 
-  it('are compared anew when an instance changes', async () => {
+  it('are compared again when an instance changes', async () => {
     const { groups, clock, checked } = setUp({ 'worker-0-1': DIFFERENT });
     groups.choiceFor(groupOf('http://a'), 'tiny');
     await clock.advanceMs(0);
@@ -66,7 +66,7 @@ describe('the groups whose tokens are made here', () => {
     expect(checked).toEqual(['worker-0-1', 'worker-0-2']);
   });
 
-  it('are also those where no engine can be asked, which is told', async () => {
+  it('are also those where no engine can be asked, which is reported', async () => {
     const { groups, logger, clock } = setUp({ 'worker-0-1': { kind: 'unknown' } });
     expect(groups.choiceFor(groupOf({}), 'tiny')).toBe('local');
     const group = groupOf('http://a');

@@ -189,13 +189,13 @@ describe('the span of a request', () => {
 });
 
 describe('a collector that takes nothing', () => {
-  it('is told once, and once more when it takes spans again', async () => {
+  it('is logged once, and once more when it takes spans again', async () => {
     await using receiver = await openTraceReceiver();
     const logger = new RecordingLogger();
     receiver.status = 400;
     const tracer = await openTo(receiver, {}, logger);
     const sendBatches = async (count: number, isDone: () => boolean): Promise<void> => {
-      // A full batch goes at once.
+      // A full batch goes immediately.
       for (let n = 0; n < 512 * count; n += 1) tracer.start({}, CHAT)?.end({ status: 200 });
       while (!isDone()) await new Promise((resolve) => setImmediate(resolve));
     };

@@ -32,7 +32,7 @@ async function traced(): Promise<{
 }
 
 describe('a request to a gateway that traces', () => {
-  it("is a part of the client's trace, and its worker is told of it", async () => {
+  it("is a part of the client's trace, and its worker receives it", async () => {
     const { harness, receiver, tracer } = await traced();
     const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'vendor=x' };
     expect((await harness.chat({ model: 'tiny-lora' }, headers)).status).toBe(200);

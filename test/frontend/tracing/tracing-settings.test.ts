@@ -52,7 +52,7 @@ describe('traces are exported', () => {
     expect(readTracingSettings({ ...ENDPOINT, ...environment })).toMatchObject({ sampling, warnings });
   });
 
-  it('over HTTP, which is said to whoever asks for gRPC', () => {
+  it('over HTTP, which is said to anyone who asks for gRPC', () => {
     const { warnings } = readTracingSettings({ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }) ?? {};
     expect(warnings).toEqual([expect.stringContaining('http/json')]);
   });

@@ -10,7 +10,7 @@ export type CacheStep =
   | { readonly do: 'evict'; readonly tier: Tier; readonly pick: number; readonly count: number }
   /** The last blocks of a chain are freed, the last one first. */
   | { readonly do: 'evict_tail'; readonly tier: Tier; readonly pick: number; readonly count: number }
-  /** Blocks of the device are copied to another tier; told with their tokens or without. */
+  /** Blocks of the device are copied to another tier; stored with their tokens or without. */
   | {
       readonly do: 'offload';
       readonly tier: Tier;
@@ -18,7 +18,7 @@ export type CacheStep =
       readonly count: number;
       readonly isTold: boolean;
     }
-  /** A store of what is held is told again. */
+  /** A store of what is held is sent again. */
   | { readonly do: 'repeat'; readonly pick: number }
   | { readonly do: 'clear' }
   /** Something that says nothing of whole prefixes on this worker. */

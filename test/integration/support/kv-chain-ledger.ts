@@ -2,9 +2,9 @@ import type { RelayMessage } from '../../../src/core/relay/relay.js';
 import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import type { Moment, RankEngine } from './kv-chain-engine.js';
 
-/** Where the picture of a rank stands in the life of its engine. */
+/** Where the cache view of a rank stands in the life of its engine. */
 export interface Place {
-  /** In the timeline of the rank; undefined while no batch is in the picture. */
+  /** In the timeline of the rank; undefined while no batch is in the cache view. */
   readonly at: number | undefined;
   /** Places in earlier engine starts whose blocks may still be in it, because nobody could tell yet. */
   readonly unverified: readonly number[];
@@ -40,12 +40,12 @@ export class Ledger {
     read();
   }
 
-  /** Where the picture of a rank stands now. */
+  /** Where the cache view of a rank stands now. */
   placeOf(rank: number): Place {
     return this.#places.get(rank) ?? NOWHERE;
   }
 
-  /** Where a change leads that was told. */
+  /** Where a change leads that was sent. */
   placeAfter(streamId: string, sequence: number): Place {
     return this.#changes.get(streamId)?.get(sequence) ?? NOWHERE;
   }
@@ -60,9 +60,9 @@ export class Ledger {
     } else if (message.type === 'changes') {
       const place = this.#next(message, feed);
       this.#places.set(message.rank, place);
-      const told = this.#changes.get(this.#stream) ?? new Map<number, Place>();
-      this.#changes.set(this.#stream, told);
-      told.set(message.sequence, place);
+      const sent = this.#changes.get(this.#stream) ?? new Map<number, Place>();
+      this.#changes.set(this.#stream, sent);
+      sent.set(message.sequence, place);
     }
   }
 
@@ -84,10 +84,10 @@ export class Ledger {
     }
     const startOf = (place: number): number => (engine.timeline[place] as Moment).start;
     if (startOf(at) === startOf(before.at)) return { at, unverified: before.unverified };
-    // Batches of two engine starts in one picture: only as long as it says itself that it is in doubt.
-    const picture = feed.ranks.find((status) => status.rank === rank)?.picture;
-    if (picture === 'exact' || picture === 'partial') {
-      this.problems.push(`rank ${rank}: two engine starts in one picture that is ${picture}`);
+    // Batches of two engine starts in one cache view: only as long as it says itself that it is in doubt.
+    const cacheView = feed.ranks.find((status) => status.rank === rank)?.picture;
+    if (cacheView === 'exact' || cacheView === 'partial') {
+      this.problems.push(`rank ${rank}: two engine starts in one cache view that is ${cacheView}`);
     }
     return { at, unverified: [...before.unverified, before.at] };
   }

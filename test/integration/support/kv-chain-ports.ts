@@ -118,7 +118,7 @@ export class RankPort {
     if (this.#line?.isClosed === false) this.#onLink(false);
   }
 
-  /** Whether somebody waits for an answer of the replay socket. */
+  /** Whether a client waits for an answer of the replay socket. */
   get isAsked(): boolean {
     return [...this.#asked].some(({ isClosed }) => !isClosed);
   }

@@ -39,13 +39,13 @@ export class ReadPlaces {
 
 interface Sent {
   readonly bytes: Buffer;
-  /** Of each rank: for changes where they lead, else where the picture stood when they were sent. */
+  /** Of each rank: for changes where they lead, else where the cache view stood when they were sent. */
   readonly places: readonly Place[];
 }
 
 /**
  * The stream between a sidecar and an index, in memory: as bytes, with a queue
- * that somebody has to fill, and with an end whenever a test wants one.
+ * that a test has to fill, and with an end whenever a test wants one.
  */
 export class ChainStream implements RelaySource {
   readonly #feed: EngineEventReader;

@@ -272,12 +272,12 @@ export class ChainWorld {
     for (const worker of this.workers) {
       for (const [rank, engine] of worker.engines.entries()) {
         const name = `${worker.target}/${rank}`;
-        const picture = this.#index.cacheViewOfRank(worker.target, rank);
+        const cacheView = this.#index.cacheViewOfRank(worker.target, rank);
         const credited = credits.get(name) ?? new Set();
         const extra = [...credited].filter((block) => !engine.held.has(block));
         const missing = [...engine.held].filter((block) => !credited.has(block));
-        if (extra.length > 0) problems.push(`${name} (${picture}) is credited with ${extra.join(', ')}`);
-        if (picture === 'exact' && missing.length > 0)
+        if (extra.length > 0) problems.push(`${name} (${cacheView}) is credited with ${extra.join(', ')}`);
+        if (cacheView === 'exact' && missing.length > 0)
           problems.push(`${name} is exact and lacks ${missing.join(', ')}`);
         const port = worker.ports[rank] as RankPort;
         const canBeExact =
@@ -285,8 +285,8 @@ export class ChainWorld {
           port.replay === 'answers' &&
           port.keptBatches >= engine.payloads.length &&
           (worker.sketch.feed.maxNamespaces ?? Number.POSITIVE_INFINITY) >= NAMESPACES.length;
-        if (canBeExact && picture !== 'exact')
-          problems.push(`${name} is ${picture}: ${this.#why(worker, rank)}`);
+        if (canBeExact && cacheView !== 'exact')
+          problems.push(`${name} is ${cacheView}: ${this.#why(worker, rank)}`);
       }
     }
     return problems;
@@ -313,22 +313,22 @@ export class ChainWorld {
     const reported = Number(this.#reported.get(worker.target)?.slice(2));
     if (credited.size > 0 && start !== undefined && start < reported)
       problems.push(`${name} is credited with blocks of start ${start}, and start ${reported} was reported`);
-    const picture = this.#index.cacheViewOfRank(worker.target, rank);
-    const isPromise = PROMISES.has(picture);
+    const cacheView = this.#index.cacheViewOfRank(worker.target, rank);
+    const isPromise = PROMISES.has(cacheView);
     if (isPromise && credited.size > 0 && !worker.isConnected)
-      problems.push(`${name} is ${picture} while its sidecar is lost`);
+      problems.push(`${name} is ${cacheView} while its sidecar is lost`);
     if (isPromise && unverified.length > 0 && this.#isCaughtUp(worker))
-      problems.push(`${name} is ${picture} and may hold blocks of an engine start before`);
-    const told = worker.feed.ranks[rank];
-    if (told?.blockCount !== 0 && PROMISES.has(told?.picture) && worker.ports[rank]?.isUp === false)
-      problems.push(`${name} is told as ${told?.picture} while the connection to its events is broken`);
-    if (picture === 'none' && credited.size > 0 && !worker.stream.isUnderWay)
+      problems.push(`${name} is ${cacheView} and may hold blocks of an engine start before`);
+    const status = worker.feed.ranks[rank];
+    if (status?.blockCount !== 0 && PROMISES.has(status?.picture) && worker.ports[rank]?.isUp === false)
+      problems.push(`${name} is reported as ${status?.picture} while the connection to its events is broken`);
+    if (cacheView === 'none' && credited.size > 0 && !worker.stream.isUnderWay)
       problems.push(`${name} is none and holds ${credited.size}`);
     if (this.#isCaughtUp(worker) && unverified.length === 0) {
       const feedAt = worker.ledger.placeOf(rank).at;
       const truth = feedAt === undefined ? new Set<string>() : (timeline[feedAt] as Moment).held;
       const missing = [...truth].filter((block) => !credited.has(block));
-      if (picture === 'exact' && missing.length > 0)
+      if (cacheView === 'exact' && missing.length > 0)
         problems.push(`${name} is exact at place ${feedAt} and lacks ${missing.join(', ')}`);
     }
     return problems;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Nobody else's, and below those that `freePort` chooses: whoever listens there is alone. */
+/** Nobody else's, and below those that `freePort` chooses: a server that listens there is alone. */
 const PORT = 19_999;
 const LOOK_MS = 500;
 

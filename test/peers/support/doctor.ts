@@ -44,7 +44,7 @@ export async function doctor(...flags: readonly string[]): Promise<DoctorAnswer>
   if (stdout === '') throw new Error(`no report, status ${status}: ${stderr}`);
   const { verdict, headline, advice, assessments, unknowns, routing } = JSON.parse(stdout) as Report;
   const percent = (share: number | null | undefined): string =>
-    typeof share === 'number' ? `${(share * 100).toFixed(1)} %` : 'not told';
+    typeof share === 'number' ? `${(share * 100).toFixed(1)} %` : 'not stated';
   return {
     status,
     verdict,
@@ -67,7 +67,7 @@ export function metricsOf(...shown: readonly { readonly url: string }[]): readon
   return shown.flatMap(({ url }) => ['--metrics', `${url}/metrics`]);
 }
 
-/** One line for whoever reads the run. */
+/** One line for anyone who reads the run. */
 export function describeAnswer(
   what: string,
   { status, verdict, causes, headline, hits }: DoctorAnswer,

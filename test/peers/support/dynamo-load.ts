@@ -127,7 +127,7 @@ export async function converse(frontend: DynamoFrontend, options: LoadOptions): 
   };
 }
 
-/** One line for whoever reads the run. */
+/** One line for anyone who reads the run. */
 export function describeLoad(what: string, figures: LoadFigures): string {
   const { hitRateOfRepeats, hitRateCounted, cachedTokens, promptTokens, moves, repeats } = figures;
   return (

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Dynamo worker that may register one block size while its engine cuts another.
+"""A Dynamo worker that may register one block size while its engine uses another.
 
 usage: dynamo-worker.py --model-path DIR --model-name NAME --registered TOKENS --engine TOKENS --kv-events-port PORT
                         [--token-ms MILLISECONDS]
@@ -125,7 +125,7 @@ if __name__ == "__main__":
     parser.add_argument("--model-path", required=True)
     parser.add_argument("--model-name", required=True)
     parser.add_argument("--registered", type=int, required=True, help="tokens per block in the card and the publisher")
-    parser.add_argument("--engine", type=int, required=True, help="tokens per block that the engine really cuts")
+    parser.add_argument("--engine", type=int, required=True, help="block size that the engine really uses")
     parser.add_argument("--kv-events-port", type=int, required=True)
     parser.add_argument("--token-ms", type=float, default=0, help="time between two tokens of an answer")
     configure_dynamo_logging()

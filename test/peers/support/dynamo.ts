@@ -34,7 +34,7 @@ export interface DynamoWorkerOptions {
   readonly model: string;
   /** Tokens per block in its card and its publisher. */
   readonly registered: number;
-  /** Tokens per block that its engine cuts. */
+  /** The block size of its engine. */
   readonly engine: number;
   readonly fileKv: string;
   /** Between two tokens of an answer, default 0. */
@@ -247,7 +247,7 @@ export function startsOf({ program }: DynamoFrontend): readonly unknown[] {
 
 /** What Dynamo's standalone router says of a prompt: see `dynamo-overlap.py`. */
 interface OverlapScores {
-  /** The block size that it cuts by. */
+  /** The block size that it uses. */
   readonly blockSize: number;
   /** Cached blocks on each worker's device. */
   readonly deviceBlocks: readonly number[];

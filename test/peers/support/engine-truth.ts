@@ -26,7 +26,7 @@ export interface Truth {
   readonly blocks: ReadonlyMap<string, HeldBlock>;
   /** The same blocks, sorted. */
   readonly sequenceHashes: readonly bigint[];
-  /** Widths that stores have told. */
+  /** Widths that stores have shown. */
   readonly widths: readonly number[];
   /** Blocks that were removed one by one, over all. */
   readonly removed: number;
@@ -168,7 +168,7 @@ export class EngineTruth {
           held.clear();
           cleared += 1;
         } else {
-          throw new Error(`an engine told of ${event.type}`);
+          throw new Error(`an engine published ${event.type}`);
         }
       }
     }
@@ -193,7 +193,7 @@ export class EngineTruth {
     for (const [i, hash] of (event.block_hashes ?? []).entries()) {
       const before = parent === undefined ? undefined : known.get(parent);
       if (parent !== undefined && before === undefined)
-        throw new Error(`no store told of the parent ${parent}`);
+        throw new Error(`no store named the parent ${parent}`);
       const namespace = before?.namespace ?? namespaceOf(event, i);
       const own = tokens.slice(i * width, (i + 1) * width);
       const sequenceHash = await this.#chain(before?.sequenceHash, own, namespace);

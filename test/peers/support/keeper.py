@@ -3,10 +3,10 @@
 
 usage: keeper.py COMMAND [ARGUMENT...]
 
-The time has come when standard input closes (whoever started the keeper is gone, however it ended),
-when the keeper is told by TERM, INT or HUP, or when the program ends by itself and leaves others behind.
-First the program is asked, then what is left of its family, then all of it is ended hard. Told by USR1, the
-keeper ends the whole family hard at once, as a crash or a machine without memory does. Standard output and
+The time has come when standard input closes (its parent is gone, however it ended),
+when the keeper gets TERM, INT or HUP, or when the program ends by itself and leaves others behind.
+First the program is asked, then what is left of its family, then all of it is ended hard. On USR1, the
+keeper ends the whole family hard immediately, as a crash or a machine without memory does. Standard output and
 error are the program's. The exit status is the program's own, or 128 plus the signal that ended it.
 """
 
@@ -73,9 +73,9 @@ def wait_until(done, seconds):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    told = []
+    received = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda received, _frame: told.append(received))
+        signal.signal(number, lambda number, _frame: received.append(number))
     signal.signal(signal.SIGUSR1, lambda _received, _frame: send(family(), signal.SIGKILL))
     libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     program = os.fork()
@@ -93,7 +93,7 @@ def main():
             print(f"keeper: {sys.argv[1]}: {error.strerror}", file=sys.stderr, flush=True)
             os._exit(127)
     statuses = {}
-    while not reap(program, statuses) and not told:
+    while not reap(program, statuses) and not received:
         try:
             readable, _, _ = select.select([0], [], [], 0.1)
         except InterruptedError:

@@ -162,12 +162,12 @@ export class Kube {
     this.#isFrozen = false;
   }
 
-  /** The server is gone at once and its connections break; etcd keeps what it holds. */
+  /** The server is gone immediately and its connections break; etcd keeps what it holds. */
   async crash(): Promise<void> {
     await this.#api.kill();
   }
 
-  /** The server ends as in a rolling update: told, and when its watches have ended; see `--shutdown-watch-termination-grace-period`. */
+  /** The server ends as in a rolling update: after a signal, and when its watches have ended; see `--shutdown-watch-termination-grace-period`. */
   async endGently(): Promise<void> {
     await this.#api.stop();
   }

@@ -114,7 +114,7 @@ export class PodNetwork {
       ['link', 'set', 'lo', 'up'],
       ['address', 'add', `${this.address(POD_END)}/${WIRE_BITS}`, 'dev', 'eth0'],
       ['link', 'set', 'eth0', 'up'],
-      // All of them at once: thousands of addresses one by one take a minute.
+      // All of them together: thousands of addresses one by one take a minute.
       ['route', 'add', 'local', pods, 'dev', 'lo'],
     ]) {
       const [command = '', ...args] = this.inside(['ip', ...step]);

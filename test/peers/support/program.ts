@@ -19,7 +19,7 @@ export interface ProgramOptions {
   readonly cwd?: string;
 }
 
-/** A program that runs, whoever started it. */
+/** A program that runs, however it was started. */
 export interface RunningProgram {
   readonly name: string;
   /** The file that its standard output and error go to. */
@@ -114,7 +114,7 @@ export class Program implements RunningProgram {
     return this.stop();
   }
 
-  /** Ends it and everything that it started as `kill -9` does, with no time to say farewell to anybody. */
+  /** Ends it and everything that it started as `kill -9` does, with no time to close its connections. */
   async kill(): Promise<number> {
     this.#keeper.kill('SIGUSR1');
     return this.ended;

@@ -24,7 +24,7 @@ export function run(command: string, args: readonly string[], options: RunOption
       if (error !== null && typeof error.code !== 'number') reject(error);
       else resolve({ status: Number(error?.code ?? 0), stdout, stderr });
     });
-    // A command that does not read all of it is told by its status.
+    // A command that does not read all of it is reported by its status.
     child.stdin?.on('error', () => undefined).end(stdin ?? '');
   });
 }

@@ -55,7 +55,7 @@ const endpoint = object(
 /**
  * Definitions of the kinds that the manifests have from others: kind, version and the fields that are used, unknown ones
  * refused. They are made from the manifests that Dynamo ships and from the documentation of the Prometheus operator, for
- * the real ones are in no package. Pod templates in them are left to whoever turns them into pods.
+ * the real ones are in no package. Pod templates in them are left to those that turn them into pods.
  */
 export const SMALL_CRDS: readonly object[] = [
   resource('nvidia.com', 'DynamoGraphDeployment', {

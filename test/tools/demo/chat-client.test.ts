@@ -36,7 +36,7 @@ const USAGE = event({
   usage: { prompt_tokens: 70, prompt_tokens_details: { cached_tokens: 64 } },
 });
 
-describe('somebody who asks', () => {
+describe('a chat client', () => {
   it('sees text, worker, usage and when the first token came, wherever the pieces are cut', async () => {
     const stream = `${token('')}${token('Bé')}${token('cause')}${USAGE}data: [DONE]\n\n`;
     const url = await serve(async (response) => {

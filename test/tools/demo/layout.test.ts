@@ -29,7 +29,7 @@ describe('text for reading', () => {
     expect(hang('✓ ', ['one', '', 'two'])).toEqual(['✓ one', '', '  two']);
   });
 
-  it('cuts a table to the width and shows that it did', () => {
+  it('shortens a table to the width and shows that it did', () => {
     expect(cutLines('WORKER  WHY\na       because it is so\n', 12)).toEqual(['WORKER  WHY', 'a       bec…']);
   });
 });

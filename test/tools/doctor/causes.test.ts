@@ -150,7 +150,7 @@ describe.each<{
         'possible',
       ],
       [
-        'names that cannot be held against each other',
+        'names that cannot be compared',
         joined({
           logs: [
             logOf(

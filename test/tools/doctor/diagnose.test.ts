@@ -96,19 +96,19 @@ const log = fc
   .record({
     name: fc.constantFrom('frontend.log', 'worker.log'),
     tallies: fc.array(tally, { maxLength: 4 }),
-    told: number,
+    reported: number,
     withoutCache: number,
     tree: fc.option(number, { nil: undefined }),
     hasDecisions: fc.boolean(),
     lastMs: fc.constantFrom(0, 600_000),
   })
-  .map(({ name, tallies, told, withoutCache, tree, hasDecisions, lastMs }) =>
+  .map(({ name, tallies, reported, withoutCache, tree, hasDecisions, lastMs }) =>
     logOf(tallies, {
       name,
       firstMs: 0,
       lastMs,
       decisions: hasDecisions
-        ? decisionsOf({ count: told, reporting: told, withoutCache, largestTreeSize: tree })
+        ? decisionsOf({ count: reported, reporting: reported, withoutCache, largestTreeSize: tree })
         : undefined,
     }),
   );

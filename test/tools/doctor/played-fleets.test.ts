@@ -66,7 +66,7 @@ describe('played fleets of any size and load', () => {
   it('are never healthy where the router uses another size than engines, and never called anything but that', async () => {
     await fc.assert(
       fc.asyncProperty(load, size, size, fc.boolean(), async (one, router, engine, isLoud) => {
-        // Of first turns alone there is nothing that anybody could find.
+        // Of first turns alone there is nothing to find.
         fc.pre(router !== engine && one.turns > 1);
         const options = { ...one, routerTokens: router, engineTokens: engine };
         const fleet = playDynamo({ ...options, ...(isLoud ? { publisherTokens: router } : {}) });

@@ -73,7 +73,7 @@ describe('blocks are not followed', () => {
     expect(table.read(removed({ groupIndex: 0 }))).toBe('unknown_attention_kind');
   });
 
-  it('when no store has told what their group is, which alone is no doubt when they go', () => {
+  it('when no store has named their group, which alone is no doubt when they go', () => {
     const table = new CacheGroupTable();
     expect(table.read(removed({ groupIndex: 1 }))).toBe('unlearned_group');
     expect(table.doubt).toBeUndefined();

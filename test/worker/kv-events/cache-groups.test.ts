@@ -64,7 +64,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
   const groups = Object.keys(hashes).map(Number);
   const main = Math.max(...groups);
 
-  it('comes to as many blocks in every group as the engine has, after every batch', () => {
+  it('reaches as many blocks in every group as the engine has, after every batch', () => {
     const { cache, counted, held } = makeCache();
     const reader = new ChangeReader();
     for (const batch of batches) {
@@ -86,7 +86,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
   });
 
   it.skipIf(name === 'mistral-window')(
-    'comes to the blocks of the prompts that the engine has, chained from their first tokens',
+    'holds the blocks of the prompts that the engine has, chained from their first tokens',
     () => {
       const { cache, held } = makeCache();
       for (const { payload } of batches) cache.apply(payload);
@@ -105,7 +105,7 @@ describe.each(GROUP_RECORDINGS)('the recording of %s', (name) => {
 });
 
 describe('the recording of a model with sliding windows alone', () => {
-  it('comes to the last blocks of each prompt that restarts, chained from its first tokens', () => {
+  it('holds the last blocks of each prompt that restarts, chained from its first tokens', () => {
     const { batches } = readGroupRecording('mistral-window');
     const { cache } = makeCache();
     const hasher = new BlockHasher();
@@ -248,7 +248,7 @@ describe('a copy of a block', () => {
     expect(held()).not.toContain(window(10, 11));
   });
 
-  it('is not told to readers, nor is its end', () => {
+  it('is not sent to readers, nor is its end', () => {
     const { feed } = setUp();
     feed(store(FULL, [1], [10, 11]));
     expect(feed(store(FULL, [1], [10, 11])).changes).toEqual([]);

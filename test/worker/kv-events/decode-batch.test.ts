@@ -65,7 +65,7 @@ describe('a batch', () => {
     }
   });
 
-  it('is told to be unreadable when it is something else', () => {
+  it('is reported as unreadable when it is something else', () => {
     for (const wrong of [
       null,
       7,

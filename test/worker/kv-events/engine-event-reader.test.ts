@@ -158,7 +158,7 @@ describe('a reader of an engine that keeps its batches', () => {
     await agree(engine, followed);
   });
 
-  it('drops batches that are told twice', async () => {
+  it('drops batches that are sent twice', async () => {
     const engine = await publisher();
     const followed = follow(engine);
     await reach(followed, NOTHING_YET);
@@ -251,9 +251,9 @@ describe('a publisher that restarts', () => {
     await publishChain(engine, 1, 3);
     const followed = follow(engine);
     await agree(engine, followed);
-    const told = followed.replica.messages.length;
+    const sentBefore = followed.replica.messages.length;
     followed.feed.setInstance('i-2');
-    expect(followed.replica.messages[told]).toMatchObject({
+    expect(followed.replica.messages[sentBefore]).toMatchObject({
       type: 'start',
       resumed: false,
       instanceId: 'i-2',

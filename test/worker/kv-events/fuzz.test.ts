@@ -27,8 +27,8 @@ function survive(payloads: readonly Uint8Array[]): void {
     if (problem !== undefined) expect(counts.total('other', 'undecodable')).toBeGreaterThan(0);
   }
   // Two engine hashes of the same content are one line for a reader, and one removal ends it.
-  const told = new Set(held());
-  for (const line of reader.held()) expect(told).toContain(line);
+  const sent = new Set(held());
+  for (const line of reader.held()) expect(sent).toContain(line);
 }
 
 const anyHash = fc.oneof(

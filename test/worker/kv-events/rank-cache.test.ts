@@ -76,7 +76,7 @@ describe('what a rank holds', () => {
     expect(cache.flaw).toContain('could not be read');
   });
 
-  it('does not change when everything is told again', () => {
+  it('does not change when everything is sent again', () => {
     const { feed, counted } = setUp();
     const events = [store([1, 2], [10, 11, 12, 13]), store([3], [14, 15], { parent_block_hash: 2 })];
     feed(...events);
@@ -85,7 +85,7 @@ describe('what a rank holds', () => {
     expect(counted()).toEqual(['stored applied 2', 'stored duplicate 2']);
   });
 
-  it('takes up a known beginning that is told with new blocks after it', () => {
+  it('takes up a known beginning that is sent with new blocks after it', () => {
     const { feed, held, device } = setUp();
     feed(store([1], [10, 11]));
     const { changes } = feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
@@ -93,7 +93,7 @@ describe('what a rank holds', () => {
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15] }));
   });
 
-  it('is told in as few changes as the order allows', () => {
+  it('is sent in as few changes as the order allows', () => {
     const { feed } = setUp();
     feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
     const { changes } = feed(
@@ -122,7 +122,7 @@ describe('what a rank holds', () => {
     ]);
   });
 
-  it('is told in changes of at most 65,536 blocks', () => {
+  it('is sent in changes of at most 65,536 blocks', () => {
     const { feed, held } = setUp();
     const hashes = Array.from({ length: 70_000 }, (_, i) => i);
     const { changes } = feed(store(hashes, hashes, { block_size: 1 }));
@@ -145,7 +145,7 @@ describe('what a rank holds', () => {
     expect(change?.type === 'stored' ? [...change.sequenceHashes] : []).toEqual(before);
   });
 
-  it('is forgotten with all that was learned, when told to', () => {
+  it('is forgotten with all that was learned, on request', () => {
     const { cache, feed, counted } = setUp();
     feed(store([1], [10, 11], { group_idx: 1, kv_cache_spec_kind: 'full_attention' }));
     cache.clear();
@@ -156,7 +156,7 @@ describe('what a rank holds', () => {
 });
 
 describe('a store whose parent is not known', () => {
-  it('is not applied, and is told as an orphan', () => {
+  it('is not applied, and is reported as an orphan', () => {
     const { feed, held, counted } = setUp();
     const { orphans, changes } = feed(
       store([3], [14, 15], { parent_block_hash: 2 }),
@@ -219,7 +219,7 @@ describe('the width', () => {
     });
   });
 
-  it('is told of orphans and duplicates too', () => {
+  it('gets orphans and duplicates too', () => {
     const { feed } = setUp();
     expect(feed(store([1], [10, 11], { parent_block_hash: 9 })).observed?.tokensPerBlock).toBe(2);
   });
@@ -463,7 +463,7 @@ describe('media', () => {
     ],
     ['media without a hash', { block_mm_infos: [null, { mm_objects: [{ offsets: [] }] }] }],
     ['media in another form', { block_mm_infos: [null, ['f00d']] }],
-  ])('that cannot be told keep a block out, and all after it: %s', (_, more) => {
+  ])('that cannot be read keep a block out, and all after it: %s', (_, more) => {
     const { feed, held, device, counted, cache } = setUp();
     feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15], { ...more, ...padded(more) }));
     const { orphans } = feed(store([4], [16, 17], { parent_block_hash: 3 }));
@@ -561,7 +561,7 @@ describe('the bound on blocks', () => {
 });
 
 describe('a payload that cannot be read', () => {
-  it('is told and counted, and leaves nothing credited that it may have taken away', () => {
+  it('is reported and counted, and leaves nothing credited that it may have taken away', () => {
     const { cache, feed, held, counted } = setUp();
     const { problem, changes, rank } = cache.apply(
       encode([

@@ -59,7 +59,7 @@ function decoded(event: EngineEvent): CommonEvent {
   };
 }
 
-/** The engine's blocks, told from the decoded events alone: every prompt is hashed from its first token. */
+/** The engine's blocks, computed from the decoded events alone: every prompt is hashed from its first token. */
 class Truth {
   readonly #hasher = new BlockHasher();
   readonly #blocks = new Map<bigint, { tokens: number[]; salt: string; width: number }>();
@@ -154,11 +154,11 @@ describe('the recordings of Dynamo’s mocker, whose block hashes are Dynamo’s
     for (const ofRank of byRank(readRecording(name))) {
       const { cache } = makeCache();
       for (const { payload, events } of ofRank) {
-        const told = cache.apply(payload).changes.map((change) => {
+        const ours = cache.apply(payload).changes.map((change) => {
           return change.type === 'cleared' ? [] : unpack(change.sequenceHashes);
         });
         const theirs = events.flatMap((event) => event.block_hashes?.map(engineHash) ?? []);
-        expect(told.flat()).toEqual(theirs);
+        expect(ours.flat()).toEqual(theirs);
       }
     }
   });

@@ -3,7 +3,7 @@ import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../.
 import { type CachePiece, RelayLog, type RelayLogOptions } from '../../../src/worker/kv-events/relay-log.js';
 
 /** A log over one rank whose cache is a list of hashes. */
-class Told {
+class RelayUnderTest {
   readonly held: bigint[] = [];
   status: RankStatus = { rank: 0, picture: 'exact', reason: '', blockCount: 0 };
   readonly log: RelayLog;
@@ -73,38 +73,38 @@ function inShort(messages: readonly RelayMessage[]): string[] {
 
 describe('a relay log', () => {
   it('opens with everything that is held, and goes on with what changes', () => {
-    const told = new Told();
-    told.store(1n, 2n);
+    const relay = new RelayUnderTest();
+    relay.store(1n, 2n);
     let readable = 0;
-    const reader = told.log.open(undefined, () => {
+    const reader = relay.log.open(undefined, () => {
       readable += 1;
     });
     expect(inShort(readAll(reader))).toEqual(['start i-1 stream-1', 'part 1', 'part 2', 'end 1']);
     expect(readable).toBe(0);
-    told.store(3n);
-    told.store(4n);
+    relay.store(3n);
+    relay.store(4n);
     expect(readable).toBe(1);
     expect(inShort(readAll(reader))).toEqual(['changes 2', 'changes 3']);
   });
 
   it('tells what changed while the snapshot was read after the snapshot, from where it began', () => {
-    const told = new Told();
-    told.store(1n, 2n);
-    const reader = told.log.open(undefined, () => {});
+    const relay = new RelayUnderTest();
+    relay.store(1n, 2n);
+    const reader = relay.log.open(undefined, () => {});
     expect(inShort([reader.next(), reader.next()] as RelayMessage[])).toEqual([
       'start i-1 stream-1',
       'part 1',
     ]);
-    told.store(3n);
+    relay.store(3n);
     expect(inShort(readAll(reader))).toEqual(['part 2', 'part 3', 'end 1', 'changes 2']);
   });
 
   it('resumes a reader where it left, without a snapshot', () => {
-    const told = new Told();
-    for (const hash of [1n, 2n, 3n]) told.store(hash);
-    const reader = told.log.open({ streamId: 'stream-1', sequence: 1 }, () => {});
+    const relay = new RelayUnderTest();
+    for (const hash of [1n, 2n, 3n]) relay.store(hash);
+    const reader = relay.log.open({ streamId: 'stream-1', sequence: 1 }, () => {});
     expect(inShort(readAll(reader))).toEqual(['start i-1 stream-1 resumed', 'changes 2', 'changes 3']);
-    const upToDate = told.log.open({ streamId: 'stream-1', sequence: 3 }, () => {});
+    const upToDate = relay.log.open({ streamId: 'stream-1', sequence: 3 }, () => {});
     expect(inShort(readAll(upToDate))).toEqual(['start i-1 stream-1 resumed']);
   });
 
@@ -113,9 +113,9 @@ describe('a relay log', () => {
     ['of a future', { streamId: 'stream-1', sequence: 4 }],
     ['that the history has not any more', { streamId: 'stream-1', sequence: 0 }],
   ])('gives a snapshot to a reader with a position %s', (_, position) => {
-    const told = new Told({ maxHistoryMessages: 2 });
-    for (const hash of [1n, 2n, 3n]) told.store(hash);
-    expect(inShort(readAll(told.log.open(position, () => {})))).toEqual([
+    const relay = new RelayUnderTest({ maxHistoryMessages: 2 });
+    for (const hash of [1n, 2n, 3n]) relay.store(hash);
+    expect(inShort(readAll(relay.log.open(position, () => {})))).toEqual([
       'start i-1 stream-1: what the reader missed is not in the history any more',
       'part 1',
       'part 2',
@@ -125,30 +125,30 @@ describe('a relay log', () => {
   });
 
   it('restarts a reader that fell behind its bounded history', () => {
-    const told = new Told({ maxHistoryBytes: 2_000 });
-    const slow = told.log.open(undefined, () => {});
-    const quick = told.log.open(undefined, () => {});
+    const relay = new RelayUnderTest({ maxHistoryBytes: 2_000 });
+    const slow = relay.log.open(undefined, () => {});
+    const quick = relay.log.open(undefined, () => {});
     readAll(slow);
     readAll(quick);
     for (let hash = 1n; hash <= 20n; hash += 1n) {
-      told.store(hash);
+      relay.store(hash);
       expect(inShort(readAll(quick))).toEqual([`changes ${hash}`]);
     }
     const messages = inShort(readAll(slow));
     expect(messages[0]).toMatch(/^start i-1 stream-1: the reader was slower than the changes/);
     expect(messages).toHaveLength(22);
     expect(messages.at(-1)).toBe('end 20');
-    told.store(21n);
+    relay.store(21n);
     expect(inShort(readAll(slow))).toEqual(['changes 21']);
   });
 
   it('restarts a reader that fell behind while it read its snapshot', () => {
-    const told = new Told({ maxHistoryMessages: 2 });
-    told.store(1n, 2n);
-    const reader = told.log.open(undefined, () => {});
+    const relay = new RelayUnderTest({ maxHistoryMessages: 2 });
+    relay.store(1n, 2n);
+    const reader = relay.log.open(undefined, () => {});
     reader.next();
     reader.next();
-    for (const hash of [3n, 4n, 5n]) told.store(hash);
+    for (const hash of [3n, 4n, 5n]) relay.store(hash);
     expect(inShort(readAll(reader))).toEqual([
       expect.stringMatching(/^start i-1 stream-1: the reader was slower/),
       ...['part 1', 'part 2', 'part 3', 'part 4', 'part 5'],
@@ -157,16 +157,16 @@ describe('a relay log', () => {
   });
 
   it('is another stream once caches were dropped', () => {
-    const told = new Told();
-    told.store(1n);
+    const relay = new RelayUnderTest();
+    relay.store(1n);
     let readable = 0;
-    const reader = told.log.open(undefined, () => {
+    const reader = relay.log.open(undefined, () => {
       readable += 1;
     });
     readAll(reader);
-    told.held.length = 0;
-    told.log.reset('rank 0: batches were lost');
-    told.store(9n);
+    relay.held.length = 0;
+    relay.log.reset('rank 0: batches were lost');
+    relay.store(9n);
     expect(readable).toBe(1);
     expect(inShort(readAll(reader))).toEqual([
       'start i-1 stream-2: rank 0: batches were lost',
@@ -176,27 +176,27 @@ describe('a relay log', () => {
   });
 
   it('tells where ranks stand, and never an older state after a newer one', () => {
-    const told = new Told();
-    const reader = told.log.open(undefined, () => {});
+    const relay = new RelayUnderTest();
+    const reader = relay.log.open(undefined, () => {});
     readAll(reader);
-    told.store(1n);
-    told.log.rankState({ ...told.status, picture: 'partial' });
-    told.log.rankState(told.status);
-    told.store(2n);
+    relay.store(1n);
+    relay.log.rankState({ ...relay.status, picture: 'partial' });
+    relay.log.rankState(relay.status);
+    relay.store(2n);
     expect(inShort(readAll(reader))).toEqual(['changes 1', 'rank partial', 'rank exact', 'changes 2']);
-    const resumed = told.log.open({ streamId: 'stream-1', sequence: 0 }, () => {});
+    const resumed = relay.log.open({ streamId: 'stream-1', sequence: 0 }, () => {});
     expect(inShort(readAll(resumed))).toEqual(['start i-1 stream-1 resumed', 'changes 1', 'changes 2']);
   });
 
   it('tells another name of the engine start without a new stream', () => {
-    const told = new Told();
-    told.store(1n);
-    const reader = told.log.open(undefined, () => {});
+    const relay = new RelayUnderTest();
+    relay.store(1n);
+    const reader = relay.log.open(undefined, () => {});
     readAll(reader);
-    told.log.name('i-2');
-    told.log.sendName();
+    relay.log.name('i-2');
+    relay.log.sendName();
     expect(inShort(readAll(reader))).toEqual(['start i-2 stream-1 resumed']);
-    expect(inShort(readAll(told.log.open(undefined, () => {})))).toEqual([
+    expect(inShort(readAll(relay.log.open(undefined, () => {})))).toEqual([
       'start i-2 stream-1',
       'part 1',
       'end 1',
@@ -204,32 +204,32 @@ describe('a relay log', () => {
   });
 
   it('tells a reader that was closed nothing more', () => {
-    const told = new Told();
+    const relay = new RelayUnderTest();
     let readable = 0;
-    const reader = told.log.open(undefined, () => {
+    const reader = relay.log.open(undefined, () => {
       readable += 1;
     });
     readAll(reader);
     reader.close();
     reader.close();
-    told.store(1n);
-    told.log.reset('anything');
+    relay.store(1n);
+    relay.log.reset('anything');
     expect(reader.next()).toBeUndefined();
     expect(readable).toBe(0);
   });
 
   it('lets a reader read and open others while it is woken', () => {
-    const told = new Told();
+    const relay = new RelayUnderTest();
     const seen: string[] = [];
     const readers: RelayReader[] = [];
     const read = (): void => {
       seen.push(...inShort(readAll(readers[0] as RelayReader)));
-      if (readers.length < 3) readers.push(told.log.open(undefined, () => {}));
+      if (readers.length < 3) readers.push(relay.log.open(undefined, () => {}));
     };
-    readers.push(told.log.open(undefined, read));
+    readers.push(relay.log.open(undefined, read));
     read();
-    told.store(1n);
-    told.store(2n);
+    relay.store(1n);
+    relay.store(2n);
     expect(seen).toEqual(['start i-1 stream-1', 'end 0', 'changes 1', 'changes 2']);
   });
 });

@@ -81,7 +81,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('asks from where it is told', async () => {
+  it('asks from the given sequence', async () => {
     const engine = await FakePublisher.start();
     open.add(() => engine.stop());
     for (const text of ['a', 'b', 'c']) await engine.publish(Buffer.from(text));
@@ -155,7 +155,7 @@ describe('a replay', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('ends at once when it is not wanted any more', async () => {
+  it('ends immediately when it is not wanted any more', async () => {
     const clock = new FakeClock();
     const closing = new AbortController();
     const batches = replay(

@@ -255,7 +255,7 @@ describe('TensorRT-LLM’s events', () => {
         ]),
       ],
     ],
-  ])('that cannot be read are told and counted: %s', (_, events) => {
+  ])('that cannot be read are reported and counted: %s', (_, events) => {
     const { cache, held, counts } = setUp();
     expect(cache.applyTrtllm(events).problem).toEqual(expect.any(String));
     expect(counts.total('other', 'undecodable')).toBe(1);

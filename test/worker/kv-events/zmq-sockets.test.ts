@@ -103,7 +103,7 @@ describe('ZeroMQ sockets', () => {
       links.push(isUp),
     );
     open.add(() => subscription.close());
-    // That it was up for a moment may not be told any more.
+    // That it was up for a moment may go unreported.
     await vi.waitFor(() => expect(links.at(-1)).toBe(false));
     expect(process.memoryUsage().rss - before).toBeLessThan(50_000_000);
   });

@@ -351,7 +351,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     expect((await pod.proven()).instanceId).toBe(after.instanceId);
   });
 
-  it('asks at once after an engine whose events break off, however long the next look is away', async () => {
+  it('asks immediately about an engine whose events break off, however long the next look is away', async () => {
     const anHourMs = 3_600_000;
     const pod = await Pod.start(4, [], anHourMs);
     await pod.publisher.publish(batchOf(stored(1)));

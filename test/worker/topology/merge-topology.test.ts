@@ -164,7 +164,7 @@ describe('merging', () => {
     expect(nics).toEqual([{ name: 'mlx5_0', pciBusId: '0000:18:00.0', numaNode: 0 }]);
   });
 
-  it('cuts what is past the limits, and says so', () => {
+  it('drops what is past the limits, and says so', () => {
     const nics = Array.from({ length: 300 }, (_none, at) => Nic.create({ name: `n${at}` }));
     const merged = mergeTopology([part('x', { nics })]);
     expect(merged.nics).toHaveLength(256);

@@ -112,22 +112,22 @@ describe('reading the topology', () => {
     expect(topology.notes).toEqual(['nvidia-smi-query: did not end within 1000 ms']);
   });
 
-  it('ends at once when it is stopped, and tells its readers', async () => {
+  it('ends immediately when it is stopped, and informs its readers', async () => {
     const stop = new AbortController();
-    let told = false;
+    let informed = false;
     const reader: TopologyReader = {
       name: 'slow',
       read: (_host, signal) =>
         new Promise(() =>
           signal.addEventListener('abort', () => {
-            told = true;
+            informed = true;
           }),
         ),
     };
     const reading = readTopology({ readers: [reader], host: madeHost({}), clock }, stop.signal);
     stop.abort();
     expect((await reading).notes).toEqual(['slow: was stopped']);
-    expect(told).toBe(true);
+    expect(informed).toBe(true);
     const late = await readTopology({ readers: [reader], host: madeHost({}), clock }, stop.signal);
     expect(late.notes).toEqual(['slow: was stopped']);
   });

@@ -183,7 +183,7 @@ describe('a Dynamo fleet whose events can be read', () => {
     const events = ['--kv-event-sources', `w=${endpoint}`, '--kv-replay-sources', `w=${replayEndpoint}`];
     expect(await wait(...events, '--model', 'tiny')).toMatchObject({ code: 0, stdout: '32\n' });
     expect(await wait(...events)).toMatchObject({ code: 2 });
-    // With 3 where somebody was heard, with 5 where nobody was.
+    // With 3 where a worker answered, with 5 where none did.
     const silent = await publisher();
     const both = ['--kv-event-sources', `w=${endpoint},s=${silent.endpoint}`, ...events.slice(2)];
     const alone = ['--kv-event-sources', `s=${silent.endpoint}`];

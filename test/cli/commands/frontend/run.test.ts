@@ -103,7 +103,7 @@ describe('frontend', () => {
     expect(await ended).toBe(0);
   });
 
-  it('cuts an answer that does not end within --drain-timeout', async () => {
+  it('aborts an answer that does not end within --drain-timeout', async () => {
     const { cli, engine, chat } = await fleet('--drain-timeout', '50ms');
     await cli.log.until((text) => text.includes('Auto-configured'));
     engine.answer = (_request, response) => {

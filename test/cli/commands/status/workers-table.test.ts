@@ -64,7 +64,7 @@ describe('the table of a fleet of many', () => {
       columns,
     );
 
-  it('has those first that are kept out, and never cuts off what to do about it', () => {
+  it('has those first that are kept out, and never shortens what to do about it', () => {
     const rows = render().trimEnd().split('\n').slice(2);
     expect(rows).toHaveLength(500);
     expect(rows.slice(0, 3).map((row) => row.split(' ')[0])).toEqual(['w-250', 'w-499', 'w-000']);
@@ -108,7 +108,7 @@ describe('the role of a worker', () => {
       .split('\n')
       .slice(1);
 
-  it('is shown of everybody as soon as somebody computes only a part of each request', () => {
+  it('is shown for all workers as soon as one computes only a part of each request', () => {
     const [titles, ...rows] = rowsOf(
       workerOf('a', EngineRole.PREFILL),
       workerOf('b', EngineRole.AGGREGATED),

@@ -182,7 +182,7 @@ describe('wait on a terminal', () => {
     expect(cli.stdout.text).toBe('32\n');
   });
 
-  it('cuts the line to the columns, so that it never wraps', async () => {
+  it('shortens the line to the columns, so that it never wraps', async () => {
     const sidecars = [await open.sidecar('a'), await open.sidecar('b', {}, { mode: 'silent' })];
     const cli = begin(workersOf(...sidecars), { isTerminal: true, columns: 40 });
     await cli.stderr.until((text) => text.includes(': 32'));

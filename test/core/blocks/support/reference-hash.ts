@@ -1,7 +1,7 @@
 import { createXXHash3 } from 'hash-wasm';
 import type { HashWords } from '../../../../src/core/blocks/packed-hashes.js';
 
-/** What a block hasher is asked for, told in the plainest way. */
+/** What a block hasher is asked for, written in the plainest way. */
 export interface ReferenceOptions {
   readonly tokensPerBlock: number;
   readonly isBigram: boolean;

@@ -7,7 +7,7 @@ import {
 
 const bounds = { maxBytes: 1_000, maxDepth: 4, maxValues: 50, maxMemoryBytes: 6_000 };
 
-describe('reading JSON of somebody else', () => {
+describe('reading JSON of an unknown sender', () => {
   it('gives what the text says, from text and from bytes', () => {
     const value = { a: [1, 'zwei', null, { b: true }], é: '"\\[' };
     expect(parseJson(JSON.stringify(value), bounds)).toEqual(value);

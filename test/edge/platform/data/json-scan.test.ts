@@ -27,12 +27,12 @@ const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
     fc.dictionary(text, tie('value'), { maxKeys: 3 }),
   ),
 }));
-const cuts = fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 5 });
+const pieceSizes = fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 5 });
 
 describe('a scan of JSON', () => {
   it('counts depth, lists, objects and members as they are, wherever the text is cut into pieces', () => {
     fc.assert(
-      fc.property(anyValue, fc.nat(3), cuts, (value, space, sizes) => {
+      fc.property(anyValue, fc.nat(3), pieceSizes, (value, space, sizes) => {
         const { depth, containers, members } = scanned(JSON.stringify(value, undefined, space), sizes);
         expect({ depth, containers, members }).toEqual(countsOf(value));
       }),
@@ -41,7 +41,7 @@ describe('a scan of JSON', () => {
 
   it('finds each field of the outermost object, and nothing else', () => {
     fc.assert(
-      fc.property(fc.dictionary(text, anyValue), fc.nat(3), cuts, (object, space, sizes) => {
+      fc.property(fc.dictionary(text, anyValue), fc.nat(3), pieceSizes, (object, space, sizes) => {
         const json = JSON.stringify(object, undefined, space);
         const bytes = Buffer.from(json);
         const { fields } = scanned(json, sizes);
@@ -58,7 +58,7 @@ describe('a scan of JSON', () => {
 
   it('takes any bytes, in any pieces, and counts the same', () => {
     fc.assert(
-      fc.property(text, cuts, (json, sizes) => {
+      fc.property(text, pieceSizes, (json, sizes) => {
         const whole = scanned(json);
         const inPieces = scanned(json, sizes);
         expect({ ...inPieces }).toEqual({ ...whole });

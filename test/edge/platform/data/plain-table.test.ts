@@ -17,7 +17,7 @@ describe('a table for people', () => {
     expect(plainTable(['A', 'B']).toString()).toBe('A  B');
   });
 
-  it('has one line for each row whatever is in it, and cuts all cells but the last, which says what to do', () => {
+  it('has one line for each row whatever is in it, and shortens all cells but the last, which says what to do', () => {
     const table = plainTable(['A', 'B']);
     pushRow(table, [`evil\n\u001b[2Jrow ${'x'.repeat(300)}`, 'y'.repeat(4_000)]);
     const [, row = '', ...rest] = table.toString().split('\n');

@@ -13,7 +13,7 @@ const values = fc.array(
   ),
 );
 
-/** What other processes are told. */
+/** What other processes receive. */
 async function readAsObjects(registry: Registry): Promise<unknown> {
   const metrics = (await registry.getMetricsAsJSON()) as unknown as { values: { exemplar?: unknown }[] }[];
   return metrics.map(({ values, ...about }) => ({

@@ -42,7 +42,7 @@ describe('the connect gate', () => {
     expect([clock.pendingTimers, gate.connecting]).toEqual([0, 0]);
   });
 
-  it('gets through thousands that fail at once without a recursion', () => {
+  it('gets through thousands that fail immediately, without recursion', () => {
     const gate = new ConnectGate({ maxConnecting: 1 }, { clock: new FakeClock() });
     let turns = 0;
     const sessions = Array.from({ length: 50_000 }, (): Connecting => {

@@ -218,7 +218,7 @@ describe('an engine that does not answer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('is given up at once when the round is over', async () => {
+  it('stops immediately when the round is over', async () => {
     const clock = new FakeClock();
     const round = new AbortController();
     await using engine = await rawServer(() => round.abort());

@@ -56,7 +56,7 @@ describe('a program that cannot be started', () => {
     [join(file('flat', '', 0o644), 'x'), 'a part of its path is not a folder'],
     ['', 'it is no name of a program'],
     ['a\0b', 'it is no name of a program'],
-  ])('%j is told in words', async (command, words) => {
+  ])('%j is reported in words', async (command, words) => {
     const listeners = process.listenerCount('exit');
     await expect(startChild(command, [], { PATH: process.env['PATH'] })).rejects.toMatchObject({
       name: 'SpawnError',
@@ -65,7 +65,7 @@ describe('a program that cannot be started', () => {
     expect(process.listenerCount('exit')).toBe(listeners);
   });
 
-  it('too long a command line is told in words', async () => {
+  it('a command line that is too long is reported in words', async () => {
     const long = ['x'.repeat(200_000)];
     await expect(startChild(process.execPath, long, {})).rejects.toThrow('too long');
   });

@@ -65,7 +65,7 @@ describe('a recorded host', () => {
 });
 
 describe('the machine', () => {
-  it('reads files of the kernel, whose size is not told', async () => {
+  it('reads files of the kernel, whose size the kernel does not state', async () => {
     expect(await machine().readFile('/proc/self/status')).toContain('Pid:');
     await expect(machine().readFile('/dev/zero')).rejects.toThrow('/dev/zero: is not a plain file');
   });

@@ -5,7 +5,7 @@ import {
   StoppedBySignal,
 } from '../../../../src/edge/platform/processes/process-signals.js';
 
-test('the first stop signal aborts with its name, the second ends the process at once', () => {
+test('the first stop signal aborts with its name, the second ends the process immediately', () => {
   const exits: number[] = [];
   let send: (signal: NodeJS.Signals) => void = () => {};
   let isListening = true;

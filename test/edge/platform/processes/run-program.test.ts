@@ -43,7 +43,7 @@ describe('a program', () => {
     expect((await runProgram(command, [], BOUNDS)).problem).toBe(problem);
   });
 
-  it('with a name that is none is told as well', async () => {
+  it('with an invalid name is reported as well', async () => {
     expect((await runProgram('a\0b', [], BOUNDS)).problem).toContain('null bytes');
   });
 });

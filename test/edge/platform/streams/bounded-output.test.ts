@@ -50,7 +50,7 @@ function stage(capacityBytes: number, maxWaitingBytes = 100) {
 }
 
 describe('output that nobody may be held up by', () => {
-  it('is written when it is said, while somebody reads', () => {
+  it('is written immediately while it is read', () => {
     const { pipe, output, clock } = stage(1_000);
     output.write('one\n');
     output.write('two\n');
@@ -67,7 +67,7 @@ describe('output that nobody may be held up by', () => {
     expect([pipe.text, output.droppedLines, clock.pendingTimers]).toEqual(['one\ntwo\nthree\n', 0, 0]);
   });
 
-  it('drops and counts lines beyond its bound, and says so once when somebody reads again', async () => {
+  it('drops and counts lines beyond its bound, and says so once when it is read again', async () => {
     const { pipe, output, read, lost } = stage(4, 8);
     for (let i = 0; i < 10; i += 1) output.write('abc\n');
     expect(output.droppedLines).toBe(7);

@@ -30,7 +30,7 @@ export function golden(name: TokenizerName): readonly Golden[] {
   return JSON.parse(readFixture(name, 'golden.json')) as Golden[];
 }
 
-/** A request as it comes to a tokenizer. */
+/** A request as a tokenizer gets it. */
 export function promptOf(body: Readonly<Record<string, unknown>>): TextPrompt {
   const read = readPrompt({ kind: 'messages' in body ? 'chat' : 'completion', body }, DEFAULT_PROMPT_LIMITS);
   if (read.kind !== 'chat' && read.kind !== 'completion') throw new Error(`${read.kind} is no text`);

@@ -60,10 +60,10 @@ kv_cache_config:
 });
 
 describe('what an engine says of itself', () => {
-  const told = { who: 'w', place: 'GET /server_info', basis: 'in_use' } as const;
+  const origin = { who: 'w', place: 'GET /server_info', basis: 'in_use' } as const;
   const factsOf = (path: string): readonly string[] => {
     const text = readFileSync(new URL(`../../../fixtures/engines/${path}`, import.meta.url), 'utf8');
-    const { sizes, settings } = engineFacts(JSON.parse(text), told);
+    const { sizes, settings } = engineFacts(JSON.parse(text), origin);
     return [
       ...sizes.map(({ tokensPerBlock }) => `block ${tokensPerBlock}`),
       ...settings.map(({ name, value }) => `${name} ${value}`),
@@ -91,7 +91,7 @@ describe('what an engine says of itself', () => {
   });
 });
 
-describe('a configuration of anybody', () => {
+describe('a configuration of any origin', () => {
   const keys = [
     'block_size',
     'page-size',

@@ -74,7 +74,7 @@ describe('a model', () => {
   });
 });
 
-describe('a config.json of anybody', () => {
+describe('a config.json of any origin', () => {
   const keys = ['num_hidden_layers', 'num_attention_heads', 'hidden_size', 'head_dim', 'kv_lora_rank'];
   const more = ['sliding_window', 'layer_types', 'text_config', 'torch_dtype', 'model_type', 'vocab_size'];
   const value = fc.oneof(

@@ -232,10 +232,10 @@ describe('reading compressed logs', () => {
 describe('reading a source', () => {
   it('reports how far it is, in bytes of the source', async () => {
     const log = gzipSync(`${PARENT}\n`.repeat(1_000));
-    const told: [number, number | undefined][] = [];
-    await summaryOf(log, { pieceBytes: 100, onProgress: (...progress) => told.push(progress) });
-    expect(told.at(0)).toEqual([100, log.length]);
-    expect(told.at(-1)).toEqual([log.length, log.length]);
+    const reports: [number, number | undefined][] = [];
+    await summaryOf(log, { pieceBytes: 100, onProgress: (...progress) => reports.push(progress) });
+    expect(reports.at(0)).toEqual([100, log.length]);
+    expect(reports.at(-1)).toEqual([log.length, log.length]);
   });
 
   it('stops immediately when it is asked to, even while it waits, with what it has', async () => {

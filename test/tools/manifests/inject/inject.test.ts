@@ -511,7 +511,7 @@ const PIECES = fc.constantFrom(
   ...['? ', '!!x ', '\r\n', '\ufeff', '\u0085', '\u0000', '\ud83d', '# kv-accord: end\n', 'null'],
 );
 
-describe('a manifest that somebody broke', () => {
+describe('a broken manifest', () => {
   it('is refused with a place, or comes back as it was', () => {
     const texts = FIXTURES.flatMap(([, text]) => [text, injected(text, { gate: 'exec' })]);
     const edit = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(4), PIECES);

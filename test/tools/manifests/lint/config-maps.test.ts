@@ -55,7 +55,7 @@ function lint(...texts: readonly string[]): ReturnType<typeof lintFiles> {
 }
 
 describe('ConfigMaps', () => {
-  it('give variables to containers, and are what is mended', () => {
+  it('give variables to containers, and are what is fixed', () => {
     const [finding, ...rest] = lint(settings, engine('/etc/engine/deep/engine.yaml'));
     expect(rest).toEqual([]);
     expect(finding).toMatchObject({ ruleId: 'block-size-mismatch', file: '0.yaml', line: 6, column: 25 });

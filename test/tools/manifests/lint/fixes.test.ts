@@ -6,7 +6,7 @@ import { lintFiles } from '../../../../src/tools/manifests/lint/lint-files.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
 import { applyEdits } from '../../../../src/tools/manifests/text-edit.js';
 
-/** How the frontend is told to route by KV cache, and what else its lists hold. */
+/** How the frontend is set to route by KV cache, and what else its lists hold. */
 interface Shape {
   readonly mode: 'envs' | 'env' | 'args' | 'script' | 'graph';
   readonly isBeta: boolean;

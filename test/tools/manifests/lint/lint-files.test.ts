@@ -109,7 +109,7 @@ describe('the TensorRT-LLM example without a block size', () => {
   const at = (version: string): readonly Finding[] =>
     lint([{ file: 'agg_router.yaml', text: text.replaceAll(':my-tag', `:${version}`) }]);
 
-  it('is mended by the two lines that its reporter asked for', () => {
+  it('is fixed by the two lines that its reporter asked for', () => {
     const [finding] = at('my-tag');
     expect(applyEdits(text, finding?.fix?.edits ?? [])).toBe(
       text.replace(
@@ -149,7 +149,7 @@ describe('the TensorRT-LLM example without a block size', () => {
 describe('fixes', () => {
   const fixable = faulty.filter((named) => lint([named]).some(({ fix }) => fix !== undefined));
 
-  it('are there for most of what can be mended without a person', () => {
+  it('are there for most of what can be fixed without a person', () => {
     expect(fixable.map(({ file }) => file)).toEqual([
       'block-size-mismatch-epp.yaml',
       'block-size-mismatch-flag.sh',
@@ -218,8 +218,8 @@ describe('hostile input', () => {
           { maxLength: 4 },
         ),
       )
-      .map(([text, cuts]) =>
-        cuts.reduce((current, [at, length, piece]) => {
+      .map(([text, edits]) =>
+        edits.reduce((current, [at, length, piece]) => {
           const start = at % (current.length + 1);
           return current.slice(0, start) + piece + current.slice(start + length);
         }, text),

@@ -108,13 +108,13 @@ export function makeCache(options: RankCacheOptions = {}): {
     counted: () => counts.entries().map(({ type, result, total }) => `${type} ${result} ${total}`),
     held: () => {
       const pieces = cache.snapshot();
-      const told: string[] = [];
+      const stored: string[] = [];
       for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
         for (const hash of unpack(piece.sequenceHashes)) {
-          told.push(`${groupOf(piece)}${piece.tier} ${piece.tokensPerBlock} ${hash}`);
+          stored.push(`${groupOf(piece)}${piece.tier} ${piece.tokensPerBlock} ${hash}`);
         }
       }
-      return told.sort();
+      return stored.sort();
     },
   };
 }

@@ -15,7 +15,7 @@ export interface GroupBatch {
   readonly held: Readonly<Record<string, number>>;
 }
 
-/** What an engine told, and what it held in the end. */
+/** What an engine published, and what it held in the end. */
 export interface GroupRecording {
   readonly batches: readonly GroupBatch[];
   /** Engine hashes by group, in decimal. */

@@ -9,7 +9,7 @@ import type {
 import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
 import { RankCache } from '../../../../src/worker/kv-events/rank-cache.js';
 
-/** What a reader of a relay holds, by nothing but the messages that it was told. */
+/** What a reader of a relay holds, by nothing but the messages that it received. */
 export class Replica {
   readonly messages: RelayMessage[] = [];
   readonly statuses: Map<number, RankStatus> = new Map();

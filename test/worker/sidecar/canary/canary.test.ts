@@ -61,7 +61,7 @@ class FakeEngine {
   readonly asked: { path: string; body: Record<string, unknown> }[] = [];
   readonly #cached = new Set<string>();
   running = 0;
-  told: FakeRelay | undefined;
+  relay: FakeRelay | undefined;
   width = 32;
   /** Status of `/v1/completions`. */
   status = 200;
@@ -83,7 +83,7 @@ class FakeEngine {
     const cachedTokens = this.#cached.has(key)
       ? Math.floor((tokens.length - 1) / this.width) * this.width
       : 0;
-    if (!this.#cached.has(key)) this.told?.store(tokens, this.width);
+    if (!this.#cached.has(key)) this.relay?.store(tokens, this.width);
     this.#cached.add(key);
     return this.#answer(200, {
       usage: { prompt_tokens: tokens.length, prompt_tokens_details: { cached_tokens: cachedTokens } },
@@ -132,7 +132,7 @@ function make(): {
 } {
   const engine = new FakeEngine();
   const relay = new FakeRelay();
-  engine.told = relay;
+  engine.relay = relay;
   const clock = new FakeClock();
   const faults: string[] = [];
   const proved: ObservedSize[] = [];
@@ -231,7 +231,7 @@ describe('the canary', () => {
 
   it('finds that the events are those of another engine, with a second prompt to be sure', async () => {
     const { canary, engine, relay, faults, settled } = make();
-    engine.told = undefined;
+    engine.relay = undefined;
     canary.follow(reportOf(), READY);
     for (let round = 0; round < 10; round += 1) {
       await settled(4);

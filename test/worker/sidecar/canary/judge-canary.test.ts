@@ -100,7 +100,7 @@ describe('what a canary shows', () => {
     expect(judge({ ...unsized, counts: { promptTokens: 80, cachedTokens: 0 } }).state).toBe(
       Canary_State.INCONCLUSIVE,
     );
-    // It kept some of the prompt, so its events should have told the size.
+    // It kept some of the prompt, so its events should have shown the size.
     expect(judge(unsized)).toMatchObject({ fault: 'source' });
   });
 
@@ -111,7 +111,7 @@ describe('what a canary shows', () => {
     expect(predictCached(49, 1, plain)).toBe(48);
     expect(predictCached(80, 32, { ...plain, dropsLastHitBlock: true })).toBe(32);
     expect(predictCached(2_640, 32, { ...plain, hitAlignmentTokens: 1_056 })).toBe(2_112);
-    // The last block may be told with the next token only.
+    // The last block may be published with the next token only.
     expect(
       judge({ promptTokens: 64, counts: { promptTokens: 64, cachedTokens: 32 }, ownBlocks: 1 }).state,
     ).toBe(Canary_State.PASSED);

@@ -217,7 +217,7 @@ describe('reading the KV events of an engine', () => {
 });
 
 describe('a reader of what is known', () => {
-  it('is told why nothing is, then everything as soon as there is something, then why not again', async () => {
+  it('is informed why there is nothing, then everything as soon as there is something, then why not again', async () => {
     const { controller, reader, ready } = open();
     reader.ranks = [exactRank()];
     const got = follow(controller);
@@ -236,7 +236,7 @@ describe('a reader of what is known', () => {
     expect(controller.relay.ranks).toEqual([]);
   });
 
-  it('is told nothing by a round that found the same', async () => {
+  it('gets nothing from a round that found the same', async () => {
     const { controller, ready } = open();
     await ready('i-1', []);
     const got = follow(controller);

@@ -263,8 +263,8 @@ describe('KvEvents.Subscribe', () => {
     expect(endpoint.subscribers).toBe(128);
     await Promise.all(served.map((each) => each.next()));
     feed.change(stored(1));
-    const told = await Promise.all(served.map((each) => each.next()));
-    expect(told.every(({ $case }) => $case === 'changes')).toBe(true);
+    const received = await Promise.all(served.map((each) => each.next()));
+    expect(received.every(({ $case }) => $case === 'changes')).toBe(true);
     for (const each of served) each.cancel();
   });
 

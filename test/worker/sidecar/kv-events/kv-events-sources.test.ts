@@ -72,8 +72,8 @@ describe('what is read of an engine', () => {
     [{ transport: 'kafka', endpoint: 'tcp://a:1' }, 'kafka tcp://a:1'],
     [{ endpoint: 'inproc://x' }, 'zmq inproc://x'],
     [{ endpoint: 'tcp://a:1\u001b[2J' }, 'zmq tcp://a:1'],
-  ])('is nothing where all that it names cannot be read, with the name: %j', (told, named) => {
-    const planned = plan([told]);
+  ])('is nothing where all that it names cannot be read, with the name: %j', (source, named) => {
+    const planned = plan([source]);
     expect(planned.type).toBe('nothing');
     expect(planned.type === 'nothing' && planned.reason).toContain(named);
     expect(planned.type === 'nothing' && planned.reason).not.toContain('\u001b');

@@ -9,7 +9,7 @@ const storedBlocks = stored(1) as Extract<BlockChange, { type: 'stored' }>;
 const encoder = new KvEventsEncoder({ workerId: 'w-1' });
 
 describe('the wire form of what a relay says', () => {
-  it('is written once for a change that many are told', () => {
+  it('is written once for a change that many receive', () => {
     const changes: RelayMessage = { type: 'changes', sequence: 1, rank: 0, changes: [stored(1)] };
     expect(encoder.encode(changes)).toBe(encoder.encode(changes));
     expect(encoder.encode({ ...changes })).toEqual(encoder.encode(changes));

@@ -23,7 +23,7 @@ function failed(code: ProbeErrorCode, message = `GET x: ${code}`): SourceResult 
 }
 
 function after(...rounds: readonly SourceResult[][]): EngineHealth {
-  return rounds.reduce((standing, round) => judgeRound(standing, round, ADDRESS), NOT_YET_ASKED);
+  return rounds.reduce((health, round) => judgeRound(health, round, ADDRESS), NOT_YET_ASKED);
 }
 
 const good = [answered(blockSize(32))];
@@ -31,7 +31,7 @@ const refused = [failed('unreachable', 'GET x: connect ECONNREFUSED')];
 const silent = [failed('timeout', 'GET x: no answer within 5000 ms')];
 
 describe('how an engine stands', () => {
-  it('is ready when a source of the running engine told facts', () => {
+  it('is ready when a source of the running engine gave facts', () => {
     expect(after(good)).toMatchObject({ state: EngineState.READY, problems: [] });
   });
 
@@ -40,12 +40,12 @@ describe('how an engine stands', () => {
   });
 
   it('is unreachable when nothing answers, and says where and why', () => {
-    const standing = after(refused);
-    expect(standing.state).toBe(EngineState.UNREACHABLE);
-    expect(standing.problems).toEqual(['cannot reach the engine at http://e:1: GET x: connect ECONNREFUSED']);
+    const health = after(refused);
+    expect(health.state).toBe(EngineState.UNREACHABLE);
+    expect(health.problems).toEqual(['cannot reach the engine at http://e:1: GET x: connect ECONNREFUSED']);
   });
 
-  it('is ready when files alone were to be asked, and they told facts', () => {
+  it('is ready when files alone were to be asked, and they gave facts', () => {
     expect(after([answered(declared(blockSize(32)))])).toMatchObject({
       state: EngineState.READY,
       problems: [],
@@ -57,15 +57,15 @@ describe('how an engine stands', () => {
   });
 
   it('is starting while it answers that it is not ready', () => {
-    const standing = after([failed('not_ready', 'GET x: status 503'), failed('timeout')]);
-    expect(standing.state).toBe(EngineState.STARTING);
-    expect(standing.problems[0]).toContain('not ready yet: GET x: status 503');
+    const health = after([failed('not_ready', 'GET x: status 503'), failed('timeout')]);
+    expect(health.state).toBe(EngineState.STARTING);
+    expect(health.problems[0]).toContain('not ready yet: GET x: status 503');
   });
 
   it('is starting while it says so itself, whatever else it tells', () => {
-    const standing = after([answered(blockSize(32), statedState(EngineState.STARTING))]);
-    expect(standing.state).toBe(EngineState.STARTING);
-    expect(standing.problems[0]).toContain('GET health');
+    const health = after([answered(blockSize(32), statedState(EngineState.STARTING))]);
+    expect(health.state).toBe(EngineState.STARTING);
+    expect(health.problems[0]).toContain('GET health');
   });
 
   it('is ready when it says so itself', () => {
@@ -73,8 +73,8 @@ describe('how an engine stands', () => {
   });
 
   it('says that something else answers there when no source knows it', () => {
-    const standing = after([failed('bad_answer', 'GET x: HTML')]);
-    expect(standing.problems).toEqual([
+    const health = after([failed('bad_answer', 'GET x: HTML')]);
+    expect(health.problems).toEqual([
       'nothing at http://e:1 answers like an engine that kv-accord knows: GET x: HTML',
     ]);
   });

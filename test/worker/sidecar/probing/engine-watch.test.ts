@@ -47,7 +47,7 @@ class Bench {
     );
   }
 
-  /** Starts the loop; the first round runs at once. */
+  /** Starts the loop; the first round runs immediately. */
   async start(): Promise<void> {
     this.#running = this.watch.run(this.#stop.signal);
     await this.clock.advanceMs(0);
@@ -220,7 +220,7 @@ describe('a source that drops out while the engine lives', () => {
     await bench.stop();
   });
 
-  it('is told in one sentence for all sources when none answered', async () => {
+  it('is reported in one sentence for all sources when none answered', async () => {
     const bench = new Bench();
     await bench.start();
     bench.down();
@@ -242,7 +242,7 @@ describe('a source that drops out while the engine lives', () => {
     await bench.stop();
   });
 
-  it('is believed at once when it says that it does not exist any more', async () => {
+  it('is believed immediately when it says that it does not exist any more', async () => {
     const bench = new Bench();
     await bench.start();
     bench.metrics.behaviour = { does: 'fail', code: 'not_here' };
@@ -289,7 +289,7 @@ describe('what is there besides the engine', () => {
 });
 
 describe('a hint that the engine was restarted', () => {
-  it('has it asked at once, and again at the usual time', async () => {
+  it('has it asked immediately, and again at the usual time', async () => {
     const bench = new Bench();
     await bench.start();
     await bench.clock.advanceMs(4_000);

@@ -63,7 +63,7 @@ describe('a probe round', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('ends at once when it is aborted', async () => {
+  it('ends immediately when it is aborted', async () => {
     const clock = new FakeClock();
     const stop = new AbortController();
     const running = run([new ScriptedProbe('hangs', { does: 'hang' })], clock, [TARGET], stop.signal);

@@ -140,7 +140,7 @@ describe('an instance of an engine without a start marker', () => {
     expect(new Set(ids(steps)).size).toBe(1);
   });
 
-  it('is another one when a value comes back different after it was not told for a while', () => {
+  it('is another one when a value comes back different after it was missing for a while', () => {
     const steps = see(
       sighting([]),
       sighting([], { values: {} }),

@@ -40,7 +40,7 @@ describe('whether a worker may take the place of another', () => {
     expect(board.check().ok).toBe(true);
   });
 
-  it('notifies every watch when somebody asks for the first time, and no watch that has gone', () => {
+  it('notifies every watch at the first question, and no watch that has gone', () => {
     const { board } = make();
     const asked: string[] = [];
     board.watch('a', () => asked.push('a'));

@@ -47,7 +47,7 @@ const vllm = [
 ];
 
 /** Everything that was said, as `level: sentence`. */
-function told(...views: readonly EngineView[]): string[] {
+function logged(...views: readonly EngineView[]): string[] {
   const logger = new RecordingLogger();
   const log = new ReportLog({ logger });
   for (const view of views) log.log(reportOf(view), view.restart);
@@ -57,7 +57,7 @@ function told(...views: readonly EngineView[]): string[] {
 describe('the log of a sidecar', () => {
   it('says the truth about the engine once, with its evidence', () => {
     const view = readyView([...vllm, blockSize(32), servedModel()]);
-    expect(told(view, view, view)).toEqual([
+    expect(logged(view, view, view)).toEqual([
       'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 cuts KV blocks of 32 tokens ' +
         '(engine_metrics: effective_attention_block_size="32")',
     ]);
@@ -65,7 +65,7 @@ describe('the log of a sidecar', () => {
 
   it('says once that it waits, that it lost the engine, and the truth again when it is back', () => {
     const ready = readyView();
-    expect(told(downView(), downView(), ready, downView(), downView(), ready)).toEqual([
+    expect(logged(downView(), downView(), ready, downView(), downView(), ready)).toEqual([
       'info: Waiting for the engine: cannot reach the engine at http://e:1: connection refused.',
       'info: Engine cuts KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
       'warn: Lost the engine: cannot reach the engine at http://e:1: connection refused.',
@@ -78,7 +78,7 @@ describe('the log of a sidecar', () => {
       ...readyView([blockSize(64), servedModel()]),
       restart: 'its start marker changed (GET x)',
     };
-    expect(told(readyView(), next).slice(1)).toEqual([
+    expect(logged(readyView(), next).slice(1)).toEqual([
       'info: The engine was restarted: its start marker changed (GET x).',
       'info: Engine cuts KV blocks of 64 tokens (engine_metrics: effective_attention_block_size="64")',
     ]);
@@ -86,7 +86,7 @@ describe('the log of a sidecar', () => {
 
   it('warns once of a value that differs from a declared one', () => {
     const view = readyView([blockSize(32), declared(blockSize(16)), servedModel()]);
-    expect(told(view, view).slice(1)).toEqual([
+    expect(logged(view, view).slice(1)).toEqual([
       'warn: Sources differ for contract.tokens_per_block: 32 (engine_metrics) is used, ' +
         '16 (declared, GET metrics) is not.',
     ]);
@@ -95,11 +95,11 @@ describe('the log of a sidecar', () => {
   it('says once that events prove the size', () => {
     const view = readyView([...vllm, blockSize(32), servedModel()]);
     const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(32)])] };
-    expect(told(view, proven, proven)).toEqual([
+    expect(logged(view, proven, proven)).toEqual([
       expect.stringContaining('cuts KV blocks of 32 tokens (engine_metrics'),
       'info: Tokens per block 32 proven by KV events of tcp://e:5557: block_size=32.',
     ]);
-    expect(told(proven)).toEqual([
+    expect(logged(proven)).toEqual([
       'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 cuts KV blocks of 32 tokens (observed_event: block_size=32)',
     ]);
   });
@@ -107,7 +107,7 @@ describe('the log of a sidecar', () => {
   it('warns of a declared value that events contradict, with both and the cure, and of nothing twice', () => {
     const view = readyView([blockSize(32), declared(blockSize(16)), servedModel()]);
     const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(64)])] };
-    expect(told(view, proven, proven).slice(2)).toEqual([
+    expect(logged(view, proven, proven).slice(2)).toEqual([
       'info: Tokens per block 64 proven by KV events of tcp://e:5557: block_size=64.',
       'warn: the engine uses a block size of 64 tokens (KV events of tcp://e:5557: block_size=64), but GET metrics ' +
         '(engine_metrics) says 32; correct it there: a router that uses this value computes other blocks than the engine.',
@@ -118,13 +118,13 @@ describe('the log of a sidecar', () => {
 
   it('warns once why a report cannot be used', () => {
     const view = readyView([servedModel()]);
-    expect(told(view, view)).toEqual([
+    expect(logged(view, view)).toEqual([
       expect.stringMatching(/^warn: Incomplete: no source could say tokens_per_block/),
     ]);
   });
 
   it('warns of a silent source once for the time that it is silent', () => {
     const silent = { ...readyView(), warnings: ['metrics did not answer lately'] };
-    expect(told(readyView(), silent, silent)).toHaveLength(2);
+    expect(logged(readyView(), silent, silent)).toHaveLength(2);
   });
 });

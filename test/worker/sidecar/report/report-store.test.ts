@@ -18,13 +18,13 @@ import { downView, readyView } from '../support/views.js';
 function open(view: EngineView = readyView()): {
   store: ReportStore;
   clock: FakeClock;
-  told: CapabilityReport[];
+  published: CapabilityReport[];
 } {
   const clock = new FakeClock();
   const store = new ReportStore({ workerId: 'w-1', sidecarVersion: '1.2.3' }, { clock, view });
-  const told: CapabilityReport[] = [];
-  store.subscribe((report) => told.push(report));
-  return { store, clock, told };
+  const published: CapabilityReport[] = [];
+  store.subscribe((report) => published.push(report));
+  return { store, clock, published };
 }
 
 /** Who has the word on `tokens_per_block`. */
@@ -40,22 +40,22 @@ describe('the current report', () => {
   });
 
   it('keeps its revision and tells nobody when a round finds the same, but was observed later', async () => {
-    const { store, clock, told } = open();
+    const { store, clock, published } = open();
     const { revision, observedAt } = store.current;
     await clock.advanceMs(10_000);
     store.setView(readyView());
     expect(store.current.revision).toBe(revision);
     expect(store.current.observedAt?.getTime()).toBe((observedAt?.getTime() ?? 0) + 10_000);
-    expect(told).toEqual([]);
+    expect(published).toEqual([]);
   });
 
   it('grows its revision by one for each change and tells everybody once', () => {
-    const { store, told } = open();
+    const { store, published } = open();
     const { revision } = store.current;
     store.setView(readyView([blockSize(64), servedModel()]));
     store.setView(downView());
-    expect(told.map((report) => report.revision)).toEqual([revision + 1n, revision + 2n]);
-    expect(told[0]?.contract?.tokensPerBlock).toBe(64);
+    expect(published.map((report) => report.revision)).toEqual([revision + 1n, revision + 2n]);
+    expect(published[0]?.contract?.tokensPerBlock).toBe(64);
   });
 
   it('begins with a revision above all that an earlier sidecar can have given, even for the same instance', async () => {
@@ -77,7 +77,7 @@ describe('the current report', () => {
   });
 
   it('takes topology and further facts in as changes of their own', () => {
-    const { store, told } = open();
+    const { store, published } = open();
     store.setTopology(Topology.fromPartial({ notes: ['no GPU found'] }));
     const evidence = {
       source: EvidenceSource.ENGINE_CONFIG,
@@ -86,15 +86,15 @@ describe('the current report', () => {
       observedAtMs: 0,
     };
     store.setExtraFacts([fieldFact('model.tokenizer_fingerprint', 'ab', evidence)]);
-    expect(told).toHaveLength(2);
+    expect(published).toHaveLength(2);
     expect(store.current.topology?.notes).toEqual(['no GPU found']);
     expect(store.current.model?.tokenizerFingerprint).toBe('ab');
     store.setView(readyView());
-    expect(told).toHaveLength(2);
+    expect(published).toHaveLength(2);
   });
 
   it('takes in what the events of this instance prove, hides it while the engine is down, and drops it with the instance', () => {
-    const { store, told } = open();
+    const { store, published } = open();
     const { revision } = store.current;
     store.setObservedFacts(observedFacts([{ ...observedSize(32), unit: 'bigram' }]));
     expect(store.current.revision).toBe(revision + 1n);
@@ -107,7 +107,9 @@ describe('the current report', () => {
     store.setView({ ...readyView(), instanceId: 'i-2' });
     expect(sourceOfSize(store.current)).toBe(EvidenceSource.ENGINE_METRICS);
     expect(store.current.contract?.hashUnit).toBe(HashUnit.UNSPECIFIED);
-    expect(told.map((report) => report.revision)).toEqual([1n, 2n, 3n, 4n].map((step) => revision + step));
+    expect(published.map((report) => report.revision)).toEqual(
+      [1n, 2n, 3n, 4n].map((step) => revision + step),
+    );
   });
 
   it('is incomplete while the events of two ranks differ', () => {
@@ -120,9 +122,9 @@ describe('the current report', () => {
   });
 
   it('says DRAINING from then on, whatever the engine does', () => {
-    const { store, told } = open();
+    const { store, published } = open();
     store.drain();
-    expect(told.at(-1)?.engine?.state).toBe(EngineState.DRAINING);
+    expect(published.at(-1)?.engine?.state).toBe(EngineState.DRAINING);
     store.setView(downView());
     expect(store.current.engine?.state).toBe(EngineState.DRAINING);
   });

@@ -19,7 +19,7 @@ const WIDTH = 32;
 const REQUESTS = 50;
 
 /** What operators see of a fleet. */
-interface Told {
+interface Reported {
   readonly exactness: Exactness;
   readonly status: string;
   readonly doctor: DoctorAnswer;
@@ -90,7 +90,7 @@ async function look(
   engines: readonly (Vllm | Sglang)[],
   flags: FleetFlags,
   also: (fleet: ExactFleet) => Promise<void> = async () => undefined,
-): Promise<Told> {
+): Promise<Reported> {
   const fleet = await startExactFleet(engines, flags);
   const { frontend, sidecars } = fleet;
   try {

@@ -78,7 +78,7 @@ describe('vllm.Control of the recorded Rust frontend', () => {
       ['scheduler 16 engine_rpc'],
       /decode_context_parallel_size is 2/,
     ],
-    ['reads 0 as "not told" in both', { kvBlockSize: 0, effectiveAttentionBlockSize: 0n }, [], undefined],
+    ['reads 0 as "not stated" in both', { kvBlockSize: 0, effectiveAttentionBlockSize: 0n }, [], undefined],
     [
       'refuses a size beyond 2^53',
       { effectiveAttentionBlockSize: 2n ** 60n },

@@ -248,7 +248,7 @@ const CASES: readonly Case[] = [
     first: 'hash_mismatch possible',
   },
   {
-    from: 'written: workers of SGLang whose registration has no events, and played: nothing comes',
+    from: 'written: workers of SGLang without KV events, and played: nothing comes',
     flags: () => [
       ...faulty('kv-events-off.yaml'),
       ...played({ publishes: false }, ['frontend log', 'frontend page']),

@@ -52,10 +52,10 @@ function payloadsOf(ownTokens: number): Payloads {
 /** Nanoseconds a token to store all prompts, and to remove them. */
 function run({ stores, removals }: Payloads, rehashTo: number | undefined): readonly [number, number] {
   const modules = { hasher, canonicalHasher: new BlockHasher(), counts: new EventCounts() };
-  const picture = new RankCache({ rehashTo }, modules);
+  const cache = new RankCache({ rehashTo }, modules);
   return [stores, removals].map((payloads) => {
     const startNs = process.hrtime.bigint();
-    for (const payload of payloads) picture.apply(payload);
+    for (const payload of payloads) cache.apply(payload);
     return Number(process.hrtime.bigint() - startNs) / (PROMPTS * TOKENS);
   }) as unknown as readonly [number, number];
 }

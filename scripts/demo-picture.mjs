@@ -1,7 +1,7 @@
 // Draws the picture of the demo that the README shows, from what the demo really prints.
 //
 //   npm run build && node scripts/demo-picture.mjs    plays a scene and writes docs/images/demo.svg
-//   npm run build && node scripts/demo-picture.mjs --check    plays it, and exits 1 when the picture tells another story
+//   npm run build && node scripts/demo-picture.mjs --check    plays it, and exits 1 when the picture differs from the demo
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ import { tinyModel } from '../../test/peers/support/tiny-model.js';
 import { until } from '../../test/peers/support/until.js';
 import { startVllm, type Vllm } from '../../test/peers/support/vllm.js';
 
-/** Of both engines; a frontend that cuts every 16 finds nothing in their caches. */
+/** Of both engines; a frontend with block size 16 finds nothing in their caches. */
 const BLOCK_SIZE = 32;
 
 const LOAD: ChatLoad = {

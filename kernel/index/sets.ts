@@ -30,7 +30,7 @@ export function forgetMemo(): void {
   memoFrom = 0;
 }
 
-/** `from` and `holder`; NO_MEMORY when there is none. To be retained by whoever keeps it. */
+/** `from` and `holder`; NO_MEMORY when there is none. The caller that keeps it retains it. */
 export function memoisedUnion(from: u32, holder: u32): u32 {
   if (from === memoFrom) return memoTo;
   const to = withHolder(from, holder);

@@ -4,7 +4,7 @@ export interface HttpLimits {
   readonly maxHeaderBytes: number;
   /** Number of headers; beyond it the answer is 431. */
   readonly maxHeaders: number;
-  /** Connections at a time; further ones are closed at once. */
+  /** Connections at a time; further ones are closed immediately. */
   readonly maxConnections: number;
   /** Longest time in which the headers must have come; never more than `requestTimeoutMs`. */
   readonly headersTimeoutMs: number;

@@ -39,7 +39,7 @@ export interface ListenerModules {
   readonly tls?: ServedTls;
 }
 
-/** Who answers what comes to a port. */
+/** The handlers of requests to a port. */
 export interface ListenerHandlers {
   readonly onRequest: RequestListener;
   /** A request whose head alone is refused. */

@@ -29,7 +29,7 @@ interface Prepared {
 
 /**
  * The answers to the probes, prepared when something changes and not when
- * somebody asks: a probe costs the same whatever the size of the fleet.
+ * a client asks: a probe costs the same whatever the size of the fleet.
  * The form of `?verbose` is that of Kubernetes' own servers.
  * https://kubernetes.io/docs/reference/using-api/health-checks/
  */

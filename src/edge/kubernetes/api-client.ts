@@ -12,7 +12,7 @@ import { type Asked, explainBreak, explainStatus } from './explain-failure.js';
 import { KubernetesError } from './kubernetes-error.js';
 import type { Credentials } from './login.js';
 
-/** The head of an answer comes at once; a server that takes longer is one that is stuck. */
+/** The head of an answer comes immediately; a server that takes longer is one that is stuck. */
 const HEAD_TIMEOUT_MS = 30_000;
 
 /** A page of 500 large objects over a slow line. */

@@ -91,7 +91,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#end !== undefined || piece.length === 0) return;
     this.#waitingBytes += piece.length;
     if (this.#waitingBytes > this.#options.maxWaitingBytes) {
-      this.#finish(new ExchangeError(`more than ${this.#options.maxWaitingBytes} bytes came at once`));
+      this.#finish(
+        new ExchangeError(`more than ${this.#options.maxWaitingBytes} bytes are waiting to be read`),
+      );
       return;
     }
     this.#pieces.push(piece);

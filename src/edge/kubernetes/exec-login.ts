@@ -61,7 +61,7 @@ export class ExecLogin implements Login {
     const renewAtMs = this.#kept?.renewAtMs;
     if (renewAtMs !== undefined && this.#modules.clock.monotonicMs() >= renewAtMs) this.#kept = undefined;
     if (this.#kept === undefined) {
-      // Several requests at once run the program once.
+      // Several requests together run the program once.
       this.#running ??= this.#run().finally(() => {
         this.#running = undefined;
       });

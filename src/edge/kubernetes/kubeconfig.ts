@@ -165,7 +165,7 @@ function serverOf(text: string, refuse: () => KubernetesError): URL {
   return url;
 }
 
-/** Fields of users that would make us somebody else, or need a dialogue: ignoring them would be wrong in silence. */
+/** Fields of users that would give us another identity, or need a dialogue: ignoring them would be wrong in silence. */
 const REFUSED_USER_FIELDS: Readonly<Record<string, string>> = {
   username: 'is not supported: API servers have taken no passwords since 1.19; use a token or a certificate',
   password: 'is not supported: API servers have taken no passwords since 1.19; use a token or a certificate',

@@ -25,7 +25,7 @@ const WATCH_SECONDS = { min: 240, max: 300 };
  */
 const CHECK_AFTER_MS = 30_000;
 
-/** What is asked then is small: it comes at once or not at all. */
+/** What is asked then is small: it comes immediately or not at all. */
 const CHECK_TIMEOUT_MS = 10_000;
 
 /**
@@ -102,15 +102,15 @@ export class ListWatch<T> {
   async run(signal: AbortSignal, listener: ListWatchListener<T>): Promise<void> {
     const { clock, random } = this.#modules;
     let failures = 0;
-    /** Places in a row that were forgotten at once. */
+    /** Places in a row that were forgotten immediately. */
     let expiries = 0;
     /** Answers in a row that something is not allowed. */
     let refusals = 0;
     while (!signal.aborted) {
       let watchedSinceMs: number | undefined;
-      /** Whether a watch ended at once, in order: not to be tried again without a pause, whatever it said. */
+      /** Whether a watch ended immediately, in order: not to be tried again without a pause, whatever it said. */
       let isShort = false;
-      // A watch that ends at once, again and again, must not become a storm of requests.
+      // A watch that ends immediately, again and again, must not become a storm of requests.
       const hasWatched = (): boolean =>
         watchedSinceMs !== undefined && clock.monotonicMs() - watchedSinceMs >= 1_000;
       try {
@@ -375,7 +375,7 @@ class SilenceCheck {
   async #ask(): Promise<void> {
     const { clock, api } = this.#modules;
     let hasAnswered = false;
-    const impatience = clock.setTimer(CHECK_TIMEOUT_MS, () => {
+    const timeout = clock.setTimer(CHECK_TIMEOUT_MS, () => {
       if (hasAnswered || this.#isClosed) return;
       const why = `has not answered for ${CHECK_TIMEOUT_MS / 1_000} s, and its watch is silent; the last list stays`;
       this.#giveUp(new KubernetesError('unreachable', `${api.name}: ${why}`));
@@ -388,7 +388,7 @@ class SilenceCheck {
       hasAnswered = true;
       this.#giveUp(error);
     } finally {
-      impatience.clear();
+      timeout.clear();
     }
   }
 

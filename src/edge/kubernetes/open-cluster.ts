@@ -44,13 +44,13 @@ export async function openCluster(
   if (skipsVerification) {
     modules.logger.warn(
       { server: server.origin },
-      `The certificate of the Kubernetes API server ${server.origin} is NOT verified (insecure-skip-tls-verify): anybody between here and there can read the credentials and invent workers. Set certificate-authority-data instead.`,
+      `The certificate of the Kubernetes API server ${server.origin} is NOT verified (insecure-skip-tls-verify): anyone between here and there can read the credentials and invent workers. Set certificate-authority-data instead.`,
     );
   }
   if (server.protocol === 'http:') {
     modules.logger.warn(
       { server: server.origin },
-      `The Kubernetes API server ${server.origin} is asked in plaintext: anybody between here and there can read the credentials and invent workers.`,
+      `The Kubernetes API server ${server.origin} is asked in plaintext: anyone between here and there can read the credentials and invent workers.`,
     );
   }
   return new ApiClient(access, modules);

@@ -64,8 +64,8 @@ const CLEAR_TO_END_OF_LINE = '\u001b[K';
 /**
  * Makes the process's logger. JSON lines have `time` (ISO 8601), `level` (its
  * name), the fields, and `msg`. A log that nobody reads, or that cannot be
- * written, costs its lines and never the process: what was lost is said once
- * somebody reads again, and counted (`droppedLogLines`).
+ * written, costs its lines and never the process: what was lost is logged once
+ * the log is read again, and counted (`droppedLogLines`).
  */
 export async function createLogger(options: LoggerOptions, modules: LoggerModules = {}): Promise<Logger> {
   const level = options.level ?? 'info';

@@ -138,7 +138,7 @@ export class RpcChannel {
     }
   }
 
-  /** Cuts the connection; calls that are open end with an error. May be called again. */
+  /** Closes the connection immediately; calls that are open end with an error. May be called again. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

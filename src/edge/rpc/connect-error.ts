@@ -29,7 +29,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** Codes of attempts that came to nobody: looking whether somebody accepts TCP again is enough. */
+/** Codes of attempts that nothing accepted: looking whether TCP is accepted again is enough. */
 const NOBODY_THERE: ReadonlySet<ConnectErrorCode> = new Set(['refused', 'unreachable', 'no_answer']);
 
 /** Whether an attempt failed because nobody accepted TCP. */

@@ -63,7 +63,7 @@ export class Connections {
     return (peer === undefined ? undefined : this.#byPeer.get(peer)) ?? this.#unnamed;
   }
 
-  /** Closes all sockets at once. */
+  /** Closes all sockets immediately. */
   destroyAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

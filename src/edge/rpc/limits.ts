@@ -4,7 +4,7 @@ export interface RpcLimits {
   readonly maxMessageBytes: number;
   /** Largest metadata of one call, names and values together, in bytes. */
   readonly maxMetadataBytes: number;
-  /** TCP connections at a time; further ones are closed at once. */
+  /** TCP connections at a time; further ones are closed immediately. */
   readonly maxConnections: number;
   /** Calls that one connection may have open at a time, streams included. */
   readonly maxOpenCallsPerConnection: number;

@@ -44,7 +44,7 @@ export class PeerCredentials extends ChannelCredentials {
     return this.#sockets.size;
   }
 
-  /** Cuts all sockets, also those that come later. */
+  /** Destroys all sockets, also those that come later. */
   destroySockets(): void {
     this.#isClosed = true;
     for (const socket of this.#sockets) socket.destroy();

@@ -1,6 +1,6 @@
 import type { Clock } from '../platform/clock.js';
 
-/** A token bucket: `perSecond` on average, and as many at once after a second of quiet. */
+/** A token bucket: `perSecond` on average, and as many together after a second of quiet. */
 export class RateLimit {
   readonly #perSecond: number;
   readonly #clock: Clock;

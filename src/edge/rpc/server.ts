@@ -213,7 +213,7 @@ export class RpcServer {
       isReported = true;
       this.#modules.logger.warn(
         { max_connections: this.#limits.maxConnections, listen: this.#options.listen.text },
-        'More gRPC connections than allowed: further ones are closed at once',
+        'More gRPC connections than allowed: further ones are closed immediately',
       );
     });
   }

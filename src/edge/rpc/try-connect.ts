@@ -10,7 +10,7 @@ const TRY_CONNECT_TIMEOUT_MS = 1_000;
 export interface TryConnectFailure {
   /** Node's code of the error, or `silence`: with the same code it says the same. */
   readonly code: string;
-  /** Made when somebody wants to know: thousands of attempts find the same in a second. */
+  /** Made when the caller wants to know: thousands of attempts find the same in a second. */
   readonly explain: () => ConnectError;
 }
 
@@ -20,10 +20,10 @@ export function canTryConnect(address: Address): boolean {
 }
 
 /**
- * Looks whether anybody accepts TCP connections at `address`, on a socket that
+ * Looks whether a process accepts TCP connections at `address`, on a socket that
  * is closed whatever comes of it: about 0.1 ms of processor time, where a
  * channel that fails costs 0.4 ms and more. Calls `onResult` once, with nothing
- * when somebody does, unless the function that comes back was called before.
+ * when one does, unless the function that comes back was called before.
  */
 export function tryConnect(
   address: Address,

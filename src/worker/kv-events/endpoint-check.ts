@@ -5,7 +5,7 @@ import { type Listener, probeEndpoint } from './zmtp-probe.js';
 
 /** Milliseconds until the first look at endpoints whose events do not come, and between the first few. */
 const FIRST_CHECK_MS = 3_000;
-/** Milliseconds between later looks: what is wrong stays wrong until somebody changes it. */
+/** Milliseconds between later looks: what is wrong stays wrong until an operator changes it. */
 const LATER_CHECK_MS = 30_000;
 /** Looks that follow each other fast. */
 const FAST_CHECKS = 3;

@@ -19,7 +19,7 @@ const MAX_STORE_TOKENS = 16_777_216;
 export interface GroupModules {
   readonly hasher: BlockHasher;
   readonly writer: BlockWriter;
-  /** Takes each new block of the main group before it is told, with its tokens; absent unless blocks are re-hashed. */
+  /** Takes each new block of the main group before it is reported, with its tokens; absent unless blocks are re-hashed. */
   readonly rehashed?: Pick<RehashedBlocks, 'learn'> | undefined;
   readonly namespaces: NamespaceTable;
   /** Stands on the event that is given. */

@@ -9,7 +9,7 @@ const SALT_PREFIX = 'dynamo-cache-salt:';
 const MEDIA_MARKER = /^[0-9a-fA-F]{16}0{48}$/;
 /** Longest extra key that is read, which may be a salt; a longer one is not known. */
 const MAX_KEY_BYTES: number = MAX_NAME_BYTES + SALT_PREFIX.length;
-/** More extra keys, or media, in one block than anybody has. */
+/** More extra keys, or media, in one block than any engine uses. */
 const MAX_PER_BLOCK = 256;
 
 /** What the extra keys of a store come to. */

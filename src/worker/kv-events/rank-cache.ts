@@ -31,7 +31,7 @@ export interface RankCacheOptions {
   readonly maxBlocks?: number;
   /** Different pairs of LoRA name and cache salt whose blocks are tracked at a time; default 65,536. */
   readonly maxNamespaces?: number;
-  /** Tokens of the canonical blocks that are told in place of the engine's own; absent: its own are told. */
+  /** Tokens of the canonical blocks that are reported in place of the engine's own; absent: its own are reported. */
   readonly rehashTo?: number | undefined;
 }
 
@@ -136,7 +136,7 @@ export class RankCache {
 
   /** By index; empty while the rank has shown one group of full attention alone. */
   get cacheGroups(): readonly CacheGroup[] {
-    // Nothing is told of an engine with several while blocks are re-hashed.
+    // Nothing is reported of an engine with several groups while blocks are re-hashed.
     return this.#rehashed === undefined ? this.#settled : [];
   }
 

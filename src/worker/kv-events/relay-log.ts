@@ -49,7 +49,7 @@ type Kept = RelayMessage & { readonly type: 'changes' | 'rank_state' | 'start' }
 /**
  * What happened lately, once for all readers: a bounded history in which each
  * reader has a place of its own. A reader that is behind the history starts
- * anew with a snapshot; so nothing is buffered for anybody, however slow.
+ * again with a snapshot; so nothing is buffered for any reader, however slow.
  */
 export class RelayLog {
   readonly #options: Required<RelayLogOptions>;

@@ -44,7 +44,7 @@ export class TrtllmDrain implements RankReader {
   readonly #modules: TrtllmDrainModules;
   readonly #closing = new AbortController();
   #done: Promise<void> | undefined;
-  #picture: RankStatus['picture'] = 'none';
+  #view: RankStatus['picture'] = 'none';
   #reason: string;
   #unknownBefore: number | undefined;
   #last: number | undefined;
@@ -66,11 +66,11 @@ export class TrtllmDrain implements RankReader {
   }
 
   get status(): RankStatus {
-    const flaw = this.#picture === 'exact' ? this.#modules.cache.flaw : undefined;
-    const doubt = this.#picture === 'none' ? undefined : this.#doubt;
+    const flaw = this.#view === 'exact' ? this.#modules.cache.flaw : undefined;
+    const doubt = this.#view === 'none' ? undefined : this.#doubt;
     return {
       rank: this.#source.rank,
-      picture: doubt !== undefined ? 'stale' : flaw !== undefined ? 'partial' : this.#picture,
+      picture: doubt !== undefined ? 'stale' : flaw !== undefined ? 'partial' : this.#view,
       ...(this.#unknownBefore === undefined ? {} : { unknownBeforeSequence: this.#unknownBefore }),
       ...(this.#last === undefined ? {} : { engineSequence: this.#last }),
       reason: doubt ?? flaw ?? this.#reason,
@@ -134,7 +134,7 @@ export class TrtllmDrain implements RankReader {
 
   #take(events: readonly unknown[]): void {
     if (events.length === 0) return;
-    // Each run of events that follow one another is applied at once; what is between two runs was lost.
+    // Each run of events that follow one another is applied together; what is between two runs was lost.
     let from = 0;
     for (let at = 0; at < events.length; at += 1) {
       const id = eventIdOf(events[at]);
@@ -156,7 +156,7 @@ export class TrtllmDrain implements RankReader {
     const { counts, listener } = this.#modules;
     if (this.#last !== undefined && id > this.#last) {
       counts.gaps.no_replay_endpoint += 1;
-      this.#drop('events were lost, or somebody else reads them too');
+      this.#drop('events were lost, or another client reads them too');
     } else if (this.#last !== undefined) {
       counts.publisherRestarts += 1;
       this.#hasRestarted = true;
@@ -165,11 +165,11 @@ export class TrtllmDrain implements RankReader {
     }
     this.#isKnown = true;
     if (id === 0) {
-      this.#picture = 'exact';
+      this.#view = 'exact';
       this.#reason = '';
       this.#unknownBefore = undefined;
     } else {
-      this.#picture = 'partial';
+      this.#view = 'partial';
       this.#unknownBefore = id;
       this.#reason = `what the engine stored before its event ${id} is unknown`;
     }
@@ -197,7 +197,7 @@ export class TrtllmDrain implements RankReader {
     const hadSomething = this.#isKnown;
     cache.clear();
     this.#isKnown = false;
-    this.#picture = 'none';
+    this.#view = 'none';
     this.#reason = reason;
     this.#unknownBefore = undefined;
     this.#doubt = undefined;

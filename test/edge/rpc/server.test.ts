@@ -183,7 +183,7 @@ describe('limits', () => {
     expect(await echo(client(at), 'hello')).toBe('hello');
     for (let i = 0; i < 3; i += 1) await failure(dial(at).waitForReady());
     expect(logger.messages('warn')).toEqual([
-      'More gRPC connections than allowed: further ones are closed at once',
+      'More gRPC connections than allowed: further ones are closed immediately',
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { JsonScan } from './json-scan.js';
 
-/** What a JSON text of somebody else may be and become. */
+/** Bounds of a JSON text that this program did not write, and of what it becomes. */
 export interface JsonBounds {
   /** Length of the text. */
   readonly maxBytes: number;
@@ -39,7 +39,7 @@ function describeExcess(scan: JsonScan, bounds: JsonBounds): string | undefined 
 }
 
 /**
- * Parses a JSON text of somebody else. Throws a `JsonBoundsError` before
+ * Parses a JSON text that this program did not write. Throws a `JsonBoundsError` before
  * anything is made of a text beyond `bounds`, and the parser's `SyntaxError`
  * for one that is no JSON.
  */

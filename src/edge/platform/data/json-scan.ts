@@ -32,7 +32,7 @@ export interface ScannedField {
 }
 
 /**
- * Measures a JSON text before anybody parses it, in one pass and in constant
+ * Measures a JSON text before it is parsed, in one pass and in constant
  * memory, however it is cut into pieces: a few megabytes of brackets would
  * become gigabytes of objects, or a nesting on which everything that walks
  * through it fails. Whether it is JSON at all is for the parser to say.

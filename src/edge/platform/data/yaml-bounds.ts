@@ -1,6 +1,6 @@
 import { Lexer } from 'yaml';
 
-/** What a YAML text of somebody else may be. */
+/** Bounds of a YAML text that this program did not write. */
 export interface YamlBounds {
   /** Pieces that the lexer finds, spaces and line ends included: a line such as `key: value` has six. */
   readonly maxLexemes: number;

@@ -7,7 +7,7 @@ import { openFilePieces } from './file-pieces.js';
 const DEFAULT_INTERVAL_MS = 2_000;
 
 /**
- * A change is looked at once more after so long and reported only when it stands:
+ * A change is read again after so long and reported only when it stands:
  * an editor that empties a file and writes it again needs a few milliseconds,
  * and half a list reads like a whole one.
  */
@@ -28,7 +28,7 @@ export interface FileWatchModules {
 }
 
 export interface FileWatchListener {
-  /** The content, at once and at every change; also when it can be read again after an error. */
+  /** The content, immediately and at every change; also when it can be read again after an error. */
   onContent(content: Buffer): void;
   /** Why it cannot be read, in words; reported when it is new, not at every look. */
   onError(error: Error): void;

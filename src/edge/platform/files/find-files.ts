@@ -26,7 +26,7 @@ export function truePath(path: string): Promise<string> {
  * sorted by path. Links to files are followed, links to folders are not, so
  * that no loop can be walked; names that begin with a dot, `node_modules` and
  * `vendor` are left out. Rejects with the system's error, and with a
- * `RangeError` when there is more than anybody means to read.
+ * `RangeError` when there are too many files to read.
  */
 export async function findFiles(folder: string, extensions: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];

@@ -1,7 +1,7 @@
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 
 /**
- * Replaces the content of a file that is there, at once and whole: a reader
+ * Replaces the content of a file that is there, whole and in one step: a reader
  * sees the old text or the new one, and what fails leaves the old one. The
  * file's mode stays, and a symbolic link goes on pointing where it did. Rejects
  * with the system's error.

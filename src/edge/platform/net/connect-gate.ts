@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../clock.js';
 /**
  * Sessions that may be on their way to their sidecar at a time. Connecting is
  * bound by the processor (about 0.7 ms each in plaintext, several times that
- * with TLS): 64 keep it busy, and 4,000 at once would only make the connect
+ * with TLS): 64 keep it busy, and 4,000 together would only make the connect
  * time-out of the last ones run out while they wait for the first.
  */
 const MAX_CONNECTING = 64;
@@ -53,7 +53,7 @@ export class ConnectGate {
     return this.#inside.size;
   }
 
-  /** Calls `session.connect()` when its turn comes, which may be at once. */
+  /** Calls `session.connect()` when its turn comes, which may be immediately. */
   enter(session: Connecting): void {
     this.#queue.add(session);
     this.#admit();
@@ -70,7 +70,7 @@ export class ConnectGate {
   }
 
   #admit(): void {
-    // A session that fails at once leaves from within `connect`: a loop instead of a recursion.
+    // A session that fails immediately leaves from within `connect`: a loop instead of a recursion.
     if (this.#isAdmitting) return;
     this.#isAdmitting = true;
     try {

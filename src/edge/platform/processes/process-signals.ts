@@ -48,7 +48,7 @@ export function keepInspectorShut(): void {
 /**
  * Aborts `controller` at the first stop signal, with a `StoppedBySignal` as
  * the reason, so that everything can end in order. The second one ends the
- * process at once with 128+n: a person who asks twice does not want to wait.
+ * process immediately with 128+n: a person who asks twice does not want to wait.
  */
 export function abortOnStopSignals(
   controller: AbortController,

@@ -55,7 +55,7 @@ export class BoundedOutput {
   #isClosed = false;
   #retry: Timer | undefined;
   #droppedLines = 0;
-  #untold: LostLines | undefined;
+  #unreported: LostLines | undefined;
   #loggedMs = Number.NEGATIVE_INFINITY;
   #onLost: ((lost: LostLines) => void) | undefined;
   readonly #onEmpty: (() => void)[] = [];
@@ -170,17 +170,17 @@ export class BoundedOutput {
 
   #drop({ lines }: Piece, reason: string): void {
     this.#droppedLines += lines;
-    this.#untold = { count: (this.#untold?.count ?? 0) + lines, reason };
+    this.#unreported = { count: (this.#unreported?.count ?? 0) + lines, reason };
   }
 
   /** Only when the reader has caught up, so that the notice is not lost as well. */
   #logLost(): void {
-    const lost = this.#untold;
+    const lost = this.#unreported;
     if (lost === undefined || lost.count === 0 || !this.#isTaken || this.#onLost === undefined) return;
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#loggedMs < NOTICE_INTERVAL_MS) return;
     this.#loggedMs = nowMs;
-    this.#untold = undefined;
+    this.#unreported = undefined;
     this.#onLost(lost);
   }
 }

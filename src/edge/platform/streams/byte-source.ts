@@ -39,7 +39,7 @@ async function* piecesOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerator
   }
 }
 
-/** What is written to this process. Ending early closes it at once, even while nothing comes. */
+/** What is written to this process. Ending early closes it immediately, even while nothing comes. */
 export function standardInputSource(): ByteSource {
   const { stdin } = process;
   const pieces: AsyncIterable<Uint8Array> = {

@@ -93,7 +93,7 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
   ];
 }
 
-/** Where stores come, somebody publishes. */
+/** Where stores arrive, an engine publishes. */
 function arriving(measurements: Measurements): readonly ClueAgainst[] {
   const { published } = measurements;
   return [

@@ -2,7 +2,7 @@ import type { Evidence, ModelShape, Origin } from '../evidence.js';
 import { bytesPerToken, cacheDtypeBytes, type TokenBytes } from './bytes-per-token.js';
 import type { MemoryArithmetic, Step } from './memory-arithmetic.js';
 import { type Traffic, trafficOf } from './traffic.js';
-import { type Told, WorkerInputs, workersOf } from './worker-inputs.js';
+import { type KnownInput, WorkerInputs, workersOf } from './worker-inputs.js';
 
 /** Kinds of workers that are reported; more would repeat them. */
 const MAX_KINDS = 8;
@@ -151,8 +151,8 @@ class Arithmetic {
   #capacity(
     budget: number | undefined,
     token: TokenBytes,
-    block: Told | undefined,
-    sequence: Told | undefined,
+    block: KnownInput | undefined,
+    sequence: KnownInput | undefined,
   ): number | undefined {
     const tokens = this.#worker.count('kv_cache_tokens');
     if (tokens !== undefined)
@@ -180,14 +180,14 @@ class Arithmetic {
   }
 
   /** At their longest, else as they were on the average. */
-  #sequenceTokens(): Told | undefined {
+  #sequenceTokens(): KnownInput | undefined {
     const limit = this.#worker.count('max_model_len');
     if (limit !== undefined) return limit;
     const mean = this.#traffic.sequenceTokens;
     return mean === undefined ? undefined : { value: Math.ceil(mean.value), origin: mean.origin };
   }
 
-  #demand(sequence: Told | undefined): number | undefined {
+  #demand(sequence: KnownInput | undefined): number | undefined {
     const batch = this.#worker.count('max_num_seqs') ?? this.#worker.count('max_batch_size');
     if (batch === undefined || sequence === undefined) return undefined;
     const expression = `${batch.value} sequences x ${sequence.value} tokens`;
@@ -212,7 +212,7 @@ class Arithmetic {
     return this.#step(says, `${capacity} tokens / (${divided})`, value, 'seconds', rate);
   }
 
-  #largestBatch(capacity: number | undefined, sequence: Told | undefined): number | undefined {
+  #largestBatch(capacity: number | undefined, sequence: KnownInput | undefined): number | undefined {
     if (capacity === undefined || sequence === undefined) return undefined;
     const value = Math.floor(capacity / 2 / sequence.value);
     const expression = `${capacity} tokens / 2 / ${sequence.value} tokens`;

@@ -1,7 +1,7 @@
 import type { Evidence, Origin, SettingName, SettingSighting, SizeSighting } from '../evidence.js';
 
 /** A number with where it was read. */
-export interface Told {
+export interface KnownInput {
   readonly value: number;
   readonly origin: Origin;
 }
@@ -24,7 +24,7 @@ const OWN: ReadonlySet<SettingName> = new Set<SettingName>([
   'kv_cache_bytes',
 ]);
 
-/** Less of a GPU is no share that anybody meant. */
+/** Less of a GPU is no share that an operator meant. */
 const MIN_FRACTION = 0.001;
 
 /** The workers of which something is known that decides about memory; one without a name when nobody is named. */
@@ -56,16 +56,16 @@ export class WorkerInputs {
   }
 
   /** The same as a whole number above zero: GPUs, sequences, tokens, blocks, bytes. */
-  count(name: SettingName): Told | undefined {
+  count(name: SettingName): KnownInput | undefined {
     return this.#number(name, (value) => Number.isSafeInteger(value) && value >= 1);
   }
 
   /** The same as a share of something. */
-  fraction(name: SettingName): Told | undefined {
+  fraction(name: SettingName): KnownInput | undefined {
     return this.#number(name, (value) => value >= MIN_FRACTION && value <= 1);
   }
 
-  #number(name: SettingName, isRight: (value: number) => boolean): Told | undefined {
+  #number(name: SettingName, isRight: (value: number) => boolean): KnownInput | undefined {
     const setting = this.text(name);
     if (setting === undefined || setting.value.trim() === '') return undefined;
     const value = Number(setting.value);
@@ -73,7 +73,7 @@ export class WorkerInputs {
   }
 
   /** The block size of its engine, by the best source. */
-  tokensPerBlock(): Told | undefined {
+  tokensPerBlock(): KnownInput | undefined {
     const sizes = this.#evidence.sizes.filter(({ side }) => side === 'worker');
     const mine = sizes.filter(({ who }) => who === this.#who);
     const [best] = [...(mine.length === 0 ? sizes : mine)].sort(
@@ -83,13 +83,13 @@ export class WorkerInputs {
   }
 
   /** The memory of the smallest of its GPUs: every rank has to have room. */
-  gpuBytes(): Told | undefined {
+  gpuBytes(): KnownInput | undefined {
     const [least] = [...this.#gpus()].sort((a, b) => a.totalBytes - b.totalBytes);
     return least === undefined ? undefined : { value: least.totalBytes, origin: least.origin };
   }
 
   /** What is in use on the fullest of its GPUs, with all that the GPU has. */
-  usedBytes(): (Told & { readonly totalBytes: number }) | undefined {
+  usedBytes(): (KnownInput & { readonly totalBytes: number }) | undefined {
     const reported = this.#gpus().flatMap(({ usedBytes: value, totalBytes, origin }) =>
       value === undefined ? [] : [{ value, totalBytes, origin }],
     );

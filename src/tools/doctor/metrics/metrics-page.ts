@@ -1,6 +1,6 @@
 import type { MetricSample } from '../../../engines/facts/prometheus-text.js';
 
-/** What `/metrics` of one process had, as far as anybody here asks. */
+/** What `/metrics` of one process had, as far as the doctor uses it. */
 export interface MetricsPage {
   /** The URL or the file. */
   readonly name: string;

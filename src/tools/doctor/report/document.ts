@@ -19,7 +19,7 @@ export interface ShownClue {
   readonly raw: string;
 }
 
-/** A proposed change, as it may be shown to anybody. */
+/** A proposed change, as it may be shown to anyone. */
 export interface ShownFix extends Pick<ProposedFix, 'says' | 'why' | 'commands' | 'verify'> {
   /** What restarts: `restarts the frontend`. */
   readonly effect: string;

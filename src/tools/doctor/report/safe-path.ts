@@ -2,7 +2,7 @@
 const MAX_NAME_CHARS = 100;
 const MAX_DEPTH = 12;
 
-/** A relative path that stays where it is put, whatever somebody has called a file or an object of a cluster. */
+/** A relative path that stays where it is put, whatever the name of a file or of an object of a cluster. */
 export function safePath(name: string): string {
   const names = name
     .split(/[/\\]+/)

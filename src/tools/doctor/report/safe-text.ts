@@ -26,7 +26,7 @@ const SECRET_IN_FLOW = new RegExp(
 );
 const VALUE = /^(\s*(?:- +)?value:\s*)\S.*$/;
 
-/** The change of one file as a patch that may be shown to anybody. It is not for `patch`, which `writePlan` has. */
+/** The change of one file as a patch that may be shown to anyone. It is not for `patch`, which `writePlan` has. */
 export function shownDiff({ file, before, after }: ProposedFix['files'][number]): string {
   return withoutControls(
     unifiedDiff(onOneLine(file), withoutSecrets(before), withoutSecrets(after)),

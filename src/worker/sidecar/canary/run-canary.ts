@@ -283,7 +283,7 @@ async function render(
 /** A word of the message becomes some tokens: at most so many in all are read. */
 const MAX_TOKENS_OF_WORDS = 16 * MAX_CANARY_TOKENS;
 
-/** Random from the first token on, so that it is in nobody's cache and no block of it is anybody's. */
+/** Random from the first token on, so that it is in no cache and shares no block with a user's prompt. */
 function tokenPrompt(length: number, random: Random): SmallPrompt {
   const tokens = Array.from({ length }, () => FIRST_TOKEN + Math.floor(random.fraction() * TOKEN_RANGE));
   return { type: 'tokens', tokens };

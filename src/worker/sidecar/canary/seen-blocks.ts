@@ -3,7 +3,7 @@ import type { Relay, RelayReader } from '../../../core/relay/relay.js';
 /** Hashes of stored blocks that are kept while a canary waits; more than its own prompt can have. */
 const MAX_HASHES = 65_536;
 
-/** Sequence hashes of the blocks that an engine's KV events store while somebody looks, by rank and width. */
+/** Sequence hashes of the blocks that an engine's KV events store while a canary watches, by rank and width. */
 export class SeenBlocks {
   readonly #reader: RelayReader;
   readonly #byRank = new Map<number, Map<number, Set<string>>>();

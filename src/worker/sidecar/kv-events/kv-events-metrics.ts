@@ -17,7 +17,7 @@ import type { KvEventsController } from './kv-events-controller.js';
  * | `kv_awaits_first_batch{rank}` | 1 while nothing but the first batch of an engine is missing |
  * | `kv_blocks{rank}` | blocks in the cache view of the rank, all tiers |
  *
- * The numbers are kept where the events are read and taken over when somebody
+ * The numbers are kept where the events are read and taken over when a scrape
  * asks for them: an event costs no work here. Labels come from closed lists and
  * from the ranks that are read now.
  */

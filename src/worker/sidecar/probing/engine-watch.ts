@@ -95,7 +95,7 @@ const DESCRIPTIVE_FIELDS: ReadonlySet<FactField> = new Set([
 const NOTHING_KNOWN: Pick<EngineView, 'facts' | 'warnings'> = { facts: [], warnings: [] };
 
 /**
- * Asks the engine again and again and keeps the picture of it: how it stands,
+ * Asks the engine again and again and keeps the view of it: how it stands,
  * what it said, and which of its starts this is.
  */
 export class EngineWatch {

@@ -129,7 +129,7 @@ async function ask(
       own.abort();
     };
   });
-  // Whether somebody waits for it or not, this refusal is never "unhandled".
+  // Whether a caller waits for it or not, this refusal is never "unhandled".
   givenUp.catch(() => {});
   const stopWatching = watchDeadline({ timeoutMs, signal: roundSignal }, modules, (why) =>
     giveUp(

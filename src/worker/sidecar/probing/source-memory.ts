@@ -32,7 +32,7 @@ export interface Remembered {
  * Brings a round together with what its sources said before. A source that
  * gave nothing this time keeps its last facts for `KEPT_ROUNDS` rounds, with a
  * warning, so that one slow answer does not take a worker out of its fleet. A
- * source that says it does not exist (`not_here`) is believed at once.
+ * source that says it does not exist (`not_here`) is believed immediately.
  */
 export function rememberRound(memory: SourceMemory, results: readonly SourceResult[]): Remembered {
   const next = new Map<string, LastAnswer>();

@@ -11,7 +11,7 @@ const WORD_HOLDS_MS = 60_000;
 
 /**
  * How long a worker with a complete report waits for a frontend to decide,
- * from the first time that somebody asks: frontends report nothing before. It
+ * from the first time that a client asks: frontends report nothing before. It
  * is longer than a frontend's restart takes; after it the worker counts as
  * ready, for where no gate is open no worker can be offered, and an operator who starts
  * workers one after the other would wait for ever.
@@ -46,7 +46,7 @@ export class OfferBoard {
   readonly #frontends = new Map<string, Frontend>();
   /** Since when the report of this engine start is complete. */
   #complete: { readonly instanceId: string; readonly sinceMs: number } | undefined;
-  /** Since when somebody asks `/readyz?offered`; undefined before the first time. */
+  /** Since when a client asks `/readyz?offered`; undefined before the first time. */
   #askedSinceMs: number | undefined;
   /** Watches to be notified of the first time. */
   readonly #unasked = new Set<() => void>();
@@ -55,14 +55,14 @@ export class OfferBoard {
     this.#clock = modules.clock;
   }
 
-  /** Whether somebody asks; it stays so for the life of the process, for a probe that asked once asks again. */
+  /** Whether a client asks; it stays so for the life of the process, for a probe that asked once asks again. */
   get isAsked(): boolean {
     return this.#askedSinceMs !== undefined;
   }
 
   /**
    * A frontend watches; the function that comes back says that it stopped.
-   * `onAsked` is called when somebody asks for the first time after this.
+   * `onAsked` is called when a client asks for the first time after this.
    */
   watch(frontendId: string, onAsked: () => void): () => void {
     this.#prune();

@@ -74,7 +74,7 @@ interface Match {
 
 function matchLine(lines: readonly Line[], index: number, language: string): Match | undefined {
   const text = lines[index]?.text ?? '';
-  // A comment shows nothing that anybody runs.
+  // A comment shows nothing that is run.
   if (/^\s*(?:#|\/\/)/.test(text)) return undefined;
   const patterns = PYTHON.includes(language)
     ? [ROUTER_SETTING, PYTHON_SETTING]

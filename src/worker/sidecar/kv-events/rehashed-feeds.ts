@@ -46,7 +46,7 @@ interface Sized {
   leaving: Timer | undefined;
 }
 
-/** The engine's blocks re-hashed into larger ones: a feed of its own for each size that somebody has asked for lately. */
+/** The engine's blocks re-hashed into larger ones: a feed of its own for each size that a client has asked for lately. */
 export class RehashedFeeds {
   readonly #modules: RehashedFeedsModules;
   readonly #sizes = new Map<number, Sized>();

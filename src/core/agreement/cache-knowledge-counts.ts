@@ -29,7 +29,7 @@ export class CacheKnowledgeCounts<Member> {
     return this.#partial;
   }
 
-  /** Offered members whose picture is not exact. */
+  /** Offered members whose cache view is not exact. */
   get inexact(): ReadonlySet<Member> {
     return this.#inexact;
   }

@@ -50,12 +50,12 @@ export type AgreementEvent =
       readonly target: string;
       readonly instanceId: string;
       readonly picture: CacheView;
-      /** For an operator; empty when the picture is exact. */
+      /** For an operator; empty when the cache view is exact. */
       readonly reason: string;
     }
   /**
    * A router found that what the engine reports of its requests contradicts the
-   * picture, or does so no longer; it counts for `instanceId` in the running
+   * cache view, or does so no longer; it counts for `instanceId` in the running
    * epoch alone.
    */
   | {

@@ -103,7 +103,7 @@ export function remarkRehash(group: Group, members: Iterable<Member>, effects: A
 }
 
 /**
- * A7: whether nobody else of the group differs by the same contract. In a
+ * A7: whether no other member of the group differs by the same contract. In a
  * rolling change the first is logged; what is said of it holds for those that
  * follow, which are counted and shown by state.
  */

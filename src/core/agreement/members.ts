@@ -29,7 +29,7 @@ export function uncount(state: AgreementState, member: Member): void {
 }
 
 function countUnassigned(state: AgreementState, { unscheduled, turnedAway }: Member, by: 1 | -1): void {
-  // Who is turned away has spoken, and holds up nobody.
+  // A member that is turned away has reported, and delays no decision.
   if (turnedAway !== '') return;
   state.unassigned += by;
   if (unscheduled) state.unscheduled += by;

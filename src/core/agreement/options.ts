@@ -40,7 +40,7 @@ export interface AgreementOptions {
   /** V5: whether the frontend goes by what workers declare. Default `observed`. */
   readonly frontendUses: 'observed' | 'declared';
   /**
-   * G7: what the index goes by: the workers' live events, or guesses from what
+   * G7: what the index uses: the workers' live events, or guesses from what
    * was sent where. A process that holds no index has no cache views, and its
    * mode is `load_only` under `exact`. `unused`: nobody routes by this process,
    * so its mode is worth no line of the log. Default `exact`.

@@ -259,7 +259,7 @@ function watchForChange(
   }
   const all = state.options.onChange === 'refuse' ? undefined : group.tallies.allAgainst();
   const other = all ?? group.tallies.majorityAgainst();
-  // Where all follow there is nobody to wait for.
+  // Where all follow there is no member to wait for.
   const holdouts = all === undefined ? group.tallies.deciding - group.tallies.dissenting : 0;
   if (other === undefined || (state.options.onChange === 'wait-all' && holdouts > 0)) {
     group.candidate = undefined;

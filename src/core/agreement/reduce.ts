@@ -198,7 +198,7 @@ function report(
     endGroup(state, before, effects);
     retryTurnedAway(state, nowMs, effects);
   }
-  // First what most make of the probes now: nobody is blamed by what is over.
+  // First what most make of the probes now: no member is blamed by what is over.
   if (member.group !== undefined && followLateFields(state, member.group))
     judgeMembers(state, member.group, effects);
   else judgeMember(state, member, effects);
@@ -322,7 +322,7 @@ function mismatchedEvents(
     const source = EvidenceSource.OBSERVED_EVENT;
     effects.push({ type: 'mismatch', group: member.group.name, worker: target, source, count });
   }
-  // A width that no engine can have is counted, and agrees with nobody (R1).
+  // A width that no engine can have is counted, and agrees with no member (R1).
   if (!isTokensPerBlock(tokensPerBlock) || isOutdated(member, member.seen, instanceId)) return;
   const { seen, received, group } = member;
   if (seen?.instanceId === instanceId && seen.tokensPerBlock === tokensPerBlock) return;

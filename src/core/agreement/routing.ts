@@ -21,7 +21,7 @@ export function cacheViewOf(state: AgreementState, member: Member): Member['cach
   return { ...known, level: 'doubted', reason };
 }
 
-/** A picture that would be exact, and is not by what reports say of its worker. */
+/** A cache view that would be exact, and is not by what reports say of its worker. */
 function worsenedByReport(
   state: AgreementState,
   member: Member,

@@ -73,7 +73,7 @@ export interface MemberView {
   readonly declaredTokensPerBlock: number | undefined;
   /** How much the index knows of what it holds; undefined where no index follows it. */
   readonly picture: CacheView | undefined;
-  /** Why the picture is not exact; empty when it is. */
+  /** Why the cache view is not exact; empty when it is. */
   readonly pictureReason: string;
   /** Where and under which names it serves: the same object until its report changes. Undefined before its first report. */
   readonly serving: Serving | undefined;
@@ -94,7 +94,7 @@ export interface GroupView {
   /** Why it is that mode, in words that an operator can act on (G7). */
   readonly routingReason: string;
   readonly reasons: readonly Reason[];
-  /** A12: who was missing when the gate opened and still is, in words; empty when nobody is. */
+  /** A12: which workers were missing when the gate opened and still is, in words; empty when none is. */
   readonly partialReason: string;
   readonly members: readonly MemberView[];
 }
@@ -111,7 +111,7 @@ export interface FleetView {
   readonly expectedWorkers: { readonly count: number; readonly of: 'group' | 'fleet' } | undefined;
 }
 
-/** A prepared answer for everybody who asks until the state changes: it walks all members once. */
+/** A prepared answer for every client that asks until the state changes: it walks all members once. */
 export function viewFleet(state: AgreementState, nowMs: number): FleetView {
   const unassigned = [...state.members.values()].filter(({ group }) => group === undefined);
   return {

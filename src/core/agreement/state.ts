@@ -45,7 +45,7 @@ export interface Member {
   group: Group | undefined;
   /** What the index of the running epoch last said of one instance of it; undefined until it has said something. */
   cacheView: { readonly instanceId: string; readonly level: CacheView; readonly reason: string } | undefined;
-  /** Why the results of one instance of it contradict its picture in the running epoch; undefined while they do not. */
+  /** Why the results of one instance of it contradict its cache view in the running epoch; undefined while they do not. */
   doubt: { readonly instanceId: string; readonly reason: string } | undefined;
   /** The instance that an index may hold entries of; empty once they were to be dropped. */
   held: string;
@@ -131,7 +131,7 @@ export interface AgreementState {
   readonly lost: Set<Member>;
   /** Members that were turned away, in the order in which they are tried again. */
   readonly turnedAway: Set<Member>;
-  /** When the next WARN about missing workers is due; undefined while nobody is missing. */
+  /** When the next WARN about missing workers is due; undefined while none is missing. */
   warnMissingAtMs: number | undefined;
   /** When the last tick ran: what fell due until then is carried out. */
   tickedAtMs: number;
@@ -143,7 +143,7 @@ export interface AgreementState {
   version: number;
 }
 
-/** A fleet that nobody has listed yet. */
+/** A fleet that discovery has not listed yet. */
 export function createAgreement(options: AgreementOptions): AgreementState {
   return {
     options,

@@ -37,7 +37,7 @@ export interface ReportInput {
   readonly probes: readonly ProbeOutcome[];
   /** What came of the canary; absent where none is sent. */
   readonly canary?: Canary | undefined;
-  /** Whether the engine of a report has its blocks re-hashed on demand; absent where nobody would. */
+  /** Whether the engine of a report has its blocks re-hashed on demand; absent where none would. */
   readonly canRehash?: ((report: CapabilityReport) => RehashAbility) | undefined;
 }
 

@@ -31,7 +31,7 @@ export const WIRE_CACHE_VIEWS: Readonly<Record<CacheView, WirePicture>> = {
 };
 
 /**
- * Why the picture of an engine is not exact that has published nothing since it
+ * Why the cache view of an engine is not exact that has published nothing since it
  * is followed: it is idle, and not at fault.
  */
 export const NOTHING_PUBLISHED = 'the engine has published nothing yet, or keeps nothing of it';

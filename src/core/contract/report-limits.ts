@@ -1,6 +1,6 @@
 /*
  * The bounds of a report. A sidecar keeps its own report inside them
- * (`bound-report.ts`), and nobody believes one from outside that is not.
+ * (`bound-report.ts`), and no reader accepts one from outside that is not.
  */
 
 /** Longest name of a worker, instance, model or source that is believed. */

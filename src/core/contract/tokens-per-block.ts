@@ -16,7 +16,7 @@ export interface TokensPerBlockVerdict {
   readonly winner?: BlockSizeFact;
   /** Candidates that differ from the winner and could have taken its place (R3). */
   readonly overruled: readonly BlockSizeFact[];
-  /** Why there is no value, in words for an operator; absent with a winner, and when nobody said anything. */
+  /** Why there is no value, in words for an operator; absent with a winner, and when no source said anything. */
   readonly problem?: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../edge/platform/clock.js';
 
 /**
- * How long a card stands that nobody renews. Dynamo's own lease is 10 s, and
+ * How long a card stands that no worker renews. Dynamo's own lease is 10 s, and
  * its workers touch their files every 3.3 s; half of that more is for a worker
  * that is busy.
  */

@@ -30,7 +30,7 @@ const MAX_PROBLEMS = 8;
 /**
  * Reads some metrics by name out of the Prometheus text format 0.0.4, 1.0.0 or
  * OpenMetrics. One pass, no regular expressions over foreign text, and no
- * memory for families that nobody asked for: an engine has thousands of
+ * memory for families that no probe asked for: an engine has thousands of
  * histogram lines. Never throws: what cannot be read is a problem in the result.
  */
 export function readMetrics(text: string, wanted: ReadonlySet<string>): MetricFamilies {

@@ -9,7 +9,7 @@ export type BoardAnswer =
   | { readonly type: 'agreement'; readonly agreement: Agreement }
   /** No group was named and there are several. */
   | { readonly type: 'several_groups'; readonly groups: readonly string[] }
-  /** Nobody serves that model, and nobody is left who still might. */
+  /** No worker serves that model, and none is left that still might. */
   | { readonly type: 'unknown_group'; readonly groups: readonly string[] };
 
 /** Names that were asked for in vain and whose answer is kept: callers choose them. */
@@ -28,7 +28,7 @@ interface PostedNobody extends Posted {
 }
 
 /**
- * The agreements as messages, made once for everybody who watches, and made
+ * The agreements as messages, made once for all watchers, and made
  * again only where something changed.
  */
 export class AgreementBoard {

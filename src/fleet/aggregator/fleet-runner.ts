@@ -13,7 +13,7 @@ import { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Endpoint, ExpectedWorkers } from '../discovery/source.js';
 
 /**
- * How long changes are gathered before the answers for everybody are prepared
+ * How long changes are gathered before the answers for all clients are prepared
  * again. Preparing walks all members, and thousands may report within one
  * second; an opening or shutting gate never waits for it.
  */
@@ -49,7 +49,7 @@ export interface FleetRunnerModules {
 
 /**
  * Carries the agreement: hands it events with the time, sets the one timer it
- * asks for, writes its log lines, and keeps the answers that everybody reads.
+ * asks for, writes its log lines, and keeps the answers that all clients read.
  */
 export class FleetRunner {
   readonly #clock: Clock;
@@ -122,7 +122,7 @@ export class FleetRunner {
       })),
       expected,
     });
-    // Nobody is to read for the gathering's time that there are no workers.
+    // No client is to read for the gathering's time that there are no workers.
     if (!this.#isListed) this.#prepare();
     this.#isListed = true;
   }
@@ -156,7 +156,7 @@ export class FleetRunner {
     this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
   }
 
-  /** A router found that results contradict the picture of a member; an empty reason: they agree again. */
+  /** A router found that results contradict the cache view of a member; an empty reason: they agree again. */
   doubted(target: string, instanceId: string, reason: string): void {
     this.#dispatch({ type: 'doubt', target, instanceId, reason });
   }
@@ -182,7 +182,7 @@ export class FleetRunner {
     try {
       effects = reduce(this.#state, event, nowMs);
     } catch (error) {
-      // From a timer there is nobody above to catch it; from a message the stream that it came on ends as well.
+      // From a timer there is no caller to catch it; from a message the stream that it came on ends as well.
       this.#fault('agreement', error);
       this.#setDeadline(nowMs, FAULT_PAUSE_MS);
       if (event.type === 'tick') return;
@@ -231,7 +231,7 @@ export class FleetRunner {
     this.#tell((listener) => listener.onView?.(this.#view));
   }
 
-  /** One listener that fails keeps nothing from the others, and nobody's report ends the process by it. */
+  /** One listener that fails keeps nothing from the others, and no worker's report ends the process by it. */
   #tell(tell: (listener: FleetListener) => void): void {
     for (const listener of [...this.#listeners]) {
       try {

@@ -39,7 +39,7 @@ interface Break {
   readonly why: string;
   /** To ask the same again would not help. */
   readonly isFinal: boolean;
-  /** The aggregator is well: it only has nobody of that model. */
+  /** The aggregator is well: it only has no worker of that model. */
   readonly isAnswer?: boolean;
 }
 
@@ -215,7 +215,7 @@ export class RemoteAgreement implements AgreementSource {
     this.#tellSafely();
   }
 
-  /** Beside a stream there is nobody above to catch what a watcher throws: the aggregator is dialled again all the same. */
+  /** Beside a stream there is no caller to catch what a watcher throws: the aggregator is dialled again all the same. */
   #tellSafely(): void {
     try {
       this.#tell();

@@ -19,7 +19,7 @@ interface Held {
 
 /**
  * Reports for workers that have no sidecar what discovery knows of them. As
- * long as discovery lists one it counts as alive: nobody else can say.
+ * long as discovery lists one it counts as alive: no other source can say.
  */
 export class SidecarlessMembers {
   readonly #modules: SidecarlessMembersModules;

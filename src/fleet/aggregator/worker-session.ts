@@ -75,7 +75,7 @@ type SessionState =
       readonly stream: WatchStream;
       readonly sinceMs: number;
     }
-  /** The last attempt failed; the timer leads back to `queued`, or to `knocking` where nobody was there. */
+  /** The last attempt failed; the timer leads back to `queued`, or to `knocking` where no sidecar listened. */
   | { readonly type: 'waiting'; readonly timer: Timer }
   /** Looks whether a sidecar listens by now; it takes no place at the gate. */
   | { readonly type: 'knocking'; readonly cancel: () => void }

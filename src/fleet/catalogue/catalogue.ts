@@ -87,7 +87,7 @@ export function buildCatalogue(view: FleetView, given: GivenUrls): Catalogue {
     claimsOf(view, ({ servedNames }, group) => [group, ...servedNames]),
     () => '',
   );
-  // A model of which nobody is there at present keeps its name: the answer is that its gate is shut, not that it is unknown.
+  // A model that has no worker at present keeps its name: the answer is that its gate is shut, not that it is unknown.
   for (const { group } of view.groups) {
     if (!taken.has(group)) models.set(group, { name: group, group, loraName: '' });
     taken.add(group);

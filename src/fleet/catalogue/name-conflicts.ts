@@ -20,7 +20,7 @@ export interface NameConflict {
  * Whose a name is. One claim is no question. Of several, the group has it whose
  * workers are more than half of all that serve the name, so that a single
  * worker cannot take a name from others, nor take it out of service; else
- * nobody has it, because a request could come to the wrong model.
+ * no model has it, because a request could come to the wrong model.
  */
 export function settleName(
   name: string,

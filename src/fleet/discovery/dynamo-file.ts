@@ -177,7 +177,7 @@ export class DynamoFileSource implements DiscoverySource {
     );
   }
 
-  /** There is no folder of cards: nobody has registered yet, it was cleared, or the path is wrong. */
+  /** There is no folder of cards: no worker has registered yet, it was cleared, or the path is wrong. */
   async #missing(cause: unknown): Promise<readonly string[]> {
     const { folder } = this.#options;
     try {

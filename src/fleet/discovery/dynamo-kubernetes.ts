@@ -108,7 +108,7 @@ export class DynamoKubernetesSource implements DiscoverySource {
     await Promise.all(listening);
   }
 
-  /** Where the kind is missing nobody has registered there, and no rule would fix it. */
+  /** Where the kind is missing no worker has registered there, and no rule would fix it. */
   #explain(error: KubernetesError): DiscoveryError {
     const isMissing = error.code === 'not_found';
     const text = isMissing

@@ -224,7 +224,7 @@ export class ApproximateIndex implements GroupIndex {
     }
   }
 
-  /** One timer, for the oldest: memory comes back also when nobody asks. */
+  /** One timer, for the oldest: memory comes back also when no request asks. */
   #setTimer(): void {
     const { oldest } = this.#expiries;
     if (this.#timer !== undefined || oldest === undefined) return;

@@ -48,7 +48,7 @@ export class DirectWorkers {
     this.all.find((worker) => worker.target === target)?.setDiscovered(discovered);
   }
 
-  /** Reports for one; those that are not listed yet wait. False when nobody's report was taken. */
+  /** Reports for one; those that are not listed yet wait. False when no report was taken. */
   reportOne(): boolean {
     for (const worker of [...this.#unreported]) {
       // Out of the set first: giving a report may lead here again.

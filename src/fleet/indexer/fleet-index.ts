@@ -395,7 +395,7 @@ export class FleetIndex {
       tally.countEvent('removed', 'applied');
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
-      // Nobody is credited with what is gone: rather the rank is known of no more.
+      // No rank is credited with what is gone: rather the rank is known of no more.
       this.#recount(worker);
       this.#drop(worker, rank);
       tally.countEvent('removed', 'no_room');

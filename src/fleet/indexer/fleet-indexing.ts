@@ -195,7 +195,7 @@ export class FleetIndexing implements IndexDirectory {
       this.#indexes.set(group, this.#createIndex(contract, tally));
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
-      // The gate opens all the same: others may route by load, and every picture stays unknown.
+      // The gate opens all the same: others may route by load, and every cache view stays unknown.
       this.#modules.logger.error(
         { group, epoch },
         `"${group}" has no index in this epoch, and its requests are not routed here: ${error.message}.`,

@@ -5,7 +5,7 @@ import { MAX_CACHE_GROUPS, type RankRules } from './rank-rules.js';
 /** How much is known of what a worker holds, and why not more. */
 export interface ReasonedCacheView {
   readonly picture: CacheView;
-  /** For an operator; empty when the picture is exact. */
+  /** For an operator; empty when the cache view is exact. */
   readonly reason: string;
 }
 
@@ -18,11 +18,11 @@ export interface Rank {
   readonly groupHolders: Map<number, number>;
   /** How its hits are found; undefined where every leading block counts. */
   rules: RankRules | undefined;
-  /** What the feed last said of it; undefined before it said something. */
+  /** What the source last said of it; undefined before it said something. */
   status: RankStatus | undefined;
 }
 
-/** How much is known of one rank: its blocks as its feed says, its hits as far as its groups are understood. */
+/** How much is known of one rank: its blocks as its source says, its hits as far as its groups are understood. */
 export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCacheView {
   if (status === undefined) return { picture: 'none', reason: 'its state was not reported' };
   const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);

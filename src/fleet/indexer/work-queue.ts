@@ -11,7 +11,7 @@ export interface QueuedTask {
 }
 
 /**
- * How long work goes on before the process serves everybody else: thousands of
+ * How long work goes on before the process serves all others: thousands of
  * snapshots at the start of a fleet must not hold up a probe.
  */
 const SLICE_MS = 4;
@@ -76,7 +76,7 @@ export class WorkQueue {
       }
       return true;
     } catch (error) {
-      // One that fails ends alone: everybody else's work goes on.
+      // One that fails ends alone: the work of all others goes on.
       this.#fail(task, error);
       return this.#ready.has(task);
     }

@@ -49,7 +49,7 @@ type FollowerState =
   | { readonly type: 'unconnected'; readonly reason: string }
   /** In the line of those that want a snapshot. */
   | { readonly type: 'queued'; readonly reason: string }
-  /** Asked; the feed has not said yet where it begins. */
+  /** Asked; the source has not said yet where it begins. */
   | {
       readonly type: 'asking';
       readonly reader: RelayReader;
@@ -76,7 +76,7 @@ type FollowerState =
       readonly instanceId: string;
       readonly timer: Timer;
     }
-  /** The feed broke; the timer leads back to `asking`. */
+  /** The source broke; the timer leads back to `asking`. */
   | { readonly type: 'waiting'; readonly timer: Timer; readonly reason: string }
   | { readonly type: 'closed' };
 
@@ -86,7 +86,7 @@ type StartMessage = RelayMessage & { type: 'start' };
 export type FollowerStateName = FollowerState['type'];
 
 /**
- * Keeps the index's entries of one worker, in one epoch, at what its feed
+ * Keeps the index's entries of one worker, in one epoch, at what its source
  * reports: begins, resumes after a break, and begins again where that cannot be.
  */
 export class WorkerFollower implements QueuedTask, Connecting {
@@ -117,7 +117,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
     return this.#state.type;
   }
 
-  /** The instance of which `picture` speaks. */
+  /** The instance that the cache view is of. */
   get instanceId(): string {
     return this.#instanceId;
   }
@@ -205,7 +205,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
     this.#modules.queue.delete(this);
   }
 
-  /** For the intake: takes one message. */
+  /** For the queue: takes one message. */
   step(): boolean {
     const state = this.#state;
     if (!('reader' in state) || (state.type === 'held' && isEnoughHeld(state.next))) return false;
@@ -222,7 +222,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
     return true;
   }
 
-  /** For the intake: a step threw. The stream ends, and begins again from the beginning later. */
+  /** For the queue: a step threw. The stream ends, and begins again from the beginning later. */
   failed(error: unknown): void {
     this.#modules.refusals.fault(this.target, error);
     if ('reader' in this.#state) this.#distrust(FAULT_REASON);
@@ -277,7 +277,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
     if (this.#hasGap) this.#modules.tally.countGap(start.resumed ? 'resumed' : 'snapshot');
     this.#hasGap = false;
     this.#apply(start);
-    // There may be more to read, and the feed says so only once.
+    // There may be more to read, and the source says so only once.
     this.#modules.queue.add(this);
   }
 

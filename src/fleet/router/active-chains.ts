@@ -25,7 +25,7 @@ const FIRST_BUCKETS = 16;
  * names all that lies before it, so that the requests of a rank make trees: a
  * block counts the blocks that follow it and the requests that end with it, and
  * a request needs to know its last block alone. Adding a request costs what is
- * new of it, and ending it what nobody else holds, however alike the hashes are.
+ * new of it, and ending it what no other request holds, however alike the hashes are.
  * Typed arrays, 32 to 40 bytes a block in use; a place names a block until it
  * is gone.
  */
@@ -108,7 +108,7 @@ export class ActiveChains {
   }
 
   /**
-   * Takes one reference from the block at `place`. When nobody holds it any
+   * Takes one reference from the block at `place`. When no request holds it any
    * more it goes, and with it its reference to the one before it. Calls back
    * with each block that went, the last one first.
    */

@@ -5,7 +5,7 @@ import type { Candidate } from './candidates.js';
 export type LeftOut = 'role' | 'unreachable';
 
 export interface CandidateListModules {
-  /** Whether requests can be sent to it; default: to everybody. */
+  /** Whether requests can be sent to it; default: to every worker. */
   isReachable?(member: MemberView): boolean;
 }
 

@@ -58,7 +58,7 @@ export interface FleetRouterModules extends CandidateListModules {
   /** The agreement; `FleetRunner` is one. */
   readonly fleet: {
     readonly view: FleetView;
-    /** The results of a worker contradict its picture, for this reason; empty: they agree again. */
+    /** The results of a worker contradict its cache view, for this reason; empty: they agree again. */
     doubted(target: string, instanceId: string, reason: string): void;
   };
 }

@@ -48,7 +48,7 @@ export interface Decision {
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */
   readonly cachedBlocks: number;
-  /** Whether the index could know: false for a worker whose picture is not exact, and without tokens. */
+  /** Whether the index could know: false for a worker whose cache view is not exact, and without tokens. */
   readonly isExact: boolean;
   readonly routingMode: RoutingMode;
 }
@@ -81,10 +81,10 @@ export interface Routing {
 
 /**
  * Closed list of why no worker can be chosen:
- * - `unknown_group`: nobody serves the model;
+ * - `unknown_group`: no worker serves the model;
  * - `gate_shut`;
  * - `no_index`: the gate is open, and the index of its epoch could not be made;
- * - `no_worker`: the gate is open, and nobody can be given a request;
+ * - `no_worker`: the gate is open, and no worker can be given a request;
  * - `prompt_too_long`: the prompt, its LoRA name or its cache salt is longer than is taken, the caller's own fault.
  */
 export const ROUTING_ERROR_CODES = [

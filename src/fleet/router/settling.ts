@@ -50,7 +50,7 @@ export class Settling {
     this.#setTimer();
   }
 
-  /** Nothing is waited for any more; nobody is called. */
+  /** Nothing is waited for any more; no callback runs. */
   clear(): void {
     this.#timer?.clear();
     this.#timer = undefined;

@@ -137,7 +137,7 @@ export class WorkerSelector {
     return this.#ranks.leftOut;
   }
 
-  /** A new epoch: whatever was active ends. The candidates stay. Without an index nobody is known to hold anything. */
+  /** A new epoch: whatever was active ends. The candidates stay. Without an index no rank is known to hold anything. */
   begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
     this.#epoch?.active.close();
     this.#epoch?.inFlight.close();
@@ -300,7 +300,7 @@ export class WorkerSelector {
           costs[at] = this.#survey.logits[this.#left[at] as number] as number;
         if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
         if (isPromptKnown) return weighCheapest(costs, count, weights);
-        // Requests whose tokens nobody knows have no blocks before they generate some.
+        // Requests whose tokens are unknown have no blocks before they generate some.
         this.#countRequests(active, this.#seconds);
         return weighCheapest(costs, count, weights, this.#seconds);
       case 'least-loaded':

@@ -83,7 +83,7 @@ export interface GatewayModules {
   readonly metricsPage?: Pick<MetricsPage, 'answer'>;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
-  /** The keys that hold now. Absent: nobody is asked for one. */
+  /** The keys that hold now. Absent: no client is asked for one. */
   readonly apiKeys?: () => ApiKeys;
   /** Absent: plain HTTP. */
   readonly tls?: ServedTls;

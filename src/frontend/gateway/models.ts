@@ -55,7 +55,7 @@ export class Models {
     );
   }
 
-  /** Who serves a name; throws an `OpenAiError` where nobody does. */
+  /** Who serves a name; throws an `OpenAiError` where no worker does. */
   find(name: string): FoundModel {
     const found = this.#byName.get(name);
     if (found === undefined) throw this.#disputed(name) ?? this.#unknown(name);

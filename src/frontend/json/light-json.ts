@@ -22,7 +22,7 @@ export interface LightJson {
 
 /**
  * Parses a JSON text but for its heaviest outermost fields, where the whole
- * would hold up everybody else. A long list of token ids in the field
+ * would hold up all other requests. A long list of token ids in the field
  * `tokenField` becomes a `Uint32Array`, in a way of its own that is as fast as
  * reading. Throws the parser's `SyntaxError` when what is parsed is no JSON.
  */

@@ -110,7 +110,7 @@ export class WorkerPools {
  * reader is paused, its parser is; but when the worker then ends the
  * connection after an answer that said `Connection: close`, undici asks the
  * parser to finish, which asserts that it is not paused (`Parser.finish` in
- * `client-h1.js`), in a listener of the socket, where nobody catches it. It
+ * `client-h1.js`), in a listener of the socket, where no handler catches it. It
  * asks on `end`, and on an error with the code `ECONNRESET`.
  *
  * These listeners come before undici's own. On `end` the readers take what is

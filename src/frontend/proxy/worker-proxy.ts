@@ -40,7 +40,7 @@ export class WorkerProxy {
 
   /**
    * Has a request answered by a worker. Nothing may have been sent on
-   * `response`, and nobody else may write to it from here on; its end, and the
+   * `response`, and no other code may write to it from here on; its end, and the
    * client's leaving, are looked after. Resolves when the request is over.
    * Never rejects.
    */

@@ -104,7 +104,7 @@ export class CheckedGroups {
 function choose(kinds: ReadonlySet<CheckResult['kind'] | undefined>): Choice {
   if (kinds.has('different')) return 'engine';
   if (kinds.has('same')) return 'local';
-  // Only once all were tried, or when nobody can be: before that, one of them may say no.
+  // Only once all were tried, or when none can be: before that, one of them may say no.
   return kinds.has(undefined) ? 'undecided' : 'local';
 }
 

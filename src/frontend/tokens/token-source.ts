@@ -121,7 +121,7 @@ class CheckedLocalTokens implements TokenSource {
       const made = await this.#local.tokensOf(read, signal);
       if (!ENGINES_TURN.has(made.reason)) return made;
       const asked = await this.#engine.tokensOf(read, model, group, signal);
-      // What was wrong here says more than that nobody else can be asked.
+      // What was wrong here says more than that no other engine can be asked.
       return asked.reason === 'no_tokenizer' ? made : asked;
     }
     const asked = await this.#engine.tokensOf(read, model, group, signal);

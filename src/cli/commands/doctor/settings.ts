@@ -47,7 +47,7 @@ const ownSettings = {
     mustBe: 'file',
     holdsSecret: true,
     group: 'What to look at',
-    help: "File with the key that engines' HTTP asks for. It goes to the http addresses that are named as operands, and to nobody else.",
+    help: "File with the key that engines' HTTP asks for. It goes to the http addresses that are named as operands, and nowhere else.",
   },
   'engine-tls-ca': {
     kind: 'file',

@@ -9,7 +9,7 @@
  * - `evicted`: the blocks were evicted before the engine admitted the request;
  * - `lower_tier`: they lay in a lower tier, and were not read from there;
  * - `contradicted`: the engine did not have them, for no known reason;
- * - `unknown_tokens`: the tokens were not known, and nobody was looked for.
+ * - `unknown_tokens`: the tokens were not known, and no holder was looked for.
  */
 export const LOST_REASONS = [
   'load',

@@ -7,7 +7,7 @@ import { FIRST_CONVERSATION } from './prompts.js';
 const CUT = 32;
 const DECLARED = 16;
 
-/** Everybody agrees, and everybody is wrong. */
+/** All workers agree, and all are wrong. */
 export const declaredScene: Scene = {
   name: 'declared',
   title: 'All agree, and all are wrong',

@@ -42,7 +42,7 @@ export interface WaitModules {
 
 /** Waits until the source's agreements are one answer. Rejects with `signal.reason` when it aborts. */
 export function awaitAgreement(
-  feed: AgreementSource,
+  source: AgreementSource,
   options: WaitOptions,
   modules: WaitModules,
 ): Promise<WaitOutcome> {
@@ -53,7 +53,7 @@ export function awaitAgreement(
     let reminder: Timer | undefined;
     /** As it was last seen while it is gathered. */
     let conflict: WaitOutcome;
-    const leave = feed.watch(() => look());
+    const leave = source.watch(() => look());
     const finish = (settle: () => void): void => {
       timer?.clear();
       gathering?.clear();
@@ -65,12 +65,12 @@ export function awaitAgreement(
     };
     const stop = (): void => finish(() => reject(signal.reason));
     const look = (): void => {
-      if (feed.refusal !== undefined) {
-        const text = feed.refusal;
+      if (source.refusal !== undefined) {
+        const text = source.refusal;
         finish(() => resolve({ type: 'refused', text }));
         return;
       }
-      const verdict = judgeAgreements(feed.agreements, options);
+      const verdict = judgeAgreements(source.agreements, options);
       if (verdict.type === 'agreed') {
         finish(() => resolve(verdict));
         return;
@@ -82,7 +82,7 @@ export function awaitAgreement(
         gathering?.clear();
         gathering = undefined;
       }
-      progress?.show(feed);
+      progress?.show(source);
     };
     if (signal.aborted) {
       stop();
@@ -90,10 +90,10 @@ export function awaitAgreement(
     }
     const leaveSignal = onAbort(signal, stop);
     if (options.timeoutMs > 0) {
-      timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(feed, options))));
+      timer = clock.setTimer(options.timeoutMs, () => finish(() => resolve(timedOut(source, options))));
     }
     const remind = (): void => {
-      const text = waitingMessage(feed, options);
+      const text = waitingMessage(source, options);
       if (text !== '') onWaiting?.(text);
       reminder = clock.setTimer(REMIND_MS, remind);
     };
@@ -103,14 +103,14 @@ export function awaitAgreement(
 }
 
 /** Which workers are waited for, on one line; empty where that is about to be an outcome. */
-function waitingMessage(feed: AgreementSource, options: WaitOptions): string {
-  if (feed.problem !== undefined) return onOneLine(feed.problem);
-  const verdict = judgeAgreements(feed.agreements, options);
+function waitingMessage(source: AgreementSource, options: WaitOptions): string {
+  if (source.problem !== undefined) return onOneLine(source.problem);
+  const verdict = judgeAgreements(source.agreements, options);
   return verdict.type === 'pending' ? onOneLine(verdict.text) : '';
 }
 
-function timedOut(feed: AgreementSource, options: WaitOptions): WaitOutcome {
-  if (feed.problem !== undefined) return { type: 'unreachable', text: feed.problem };
-  const verdict = judgeAgreements(feed.agreements, options);
+function timedOut(source: AgreementSource, options: WaitOptions): WaitOutcome {
+  if (source.problem !== undefined) return { type: 'unreachable', text: source.problem };
+  const verdict = judgeAgreements(source.agreements, options);
   return verdict.type === 'pending' ? { type: 'timed_out', text: verdict.text } : verdict;
 }

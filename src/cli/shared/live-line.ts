@@ -22,8 +22,8 @@ export class LiveLine {
   }
 
   /** Shows the state of the agreement in one line of the terminal's width. */
-  show(feed: AgreementSource): void {
-    this.showText(summarise(feed));
+  show(source: AgreementSource): void {
+    this.showText(summarise(source));
   }
 
   /** Shows a text, which is on one line, cut to the terminal's width. */
@@ -45,8 +45,8 @@ export class LiveLine {
   }
 }
 
-function summarise(feed: AgreementSource): string {
-  const { agreements, problem } = feed;
+function summarise(source: AgreementSource): string {
+  const { agreements, problem } = source;
   const reported = agreements.flatMap(reportedSizes);
   // Those that are missing stand in the reasons, with what hinders them.
   const missing = agreements.flatMap(({ reasons }) => reasons.map(({ text }) => text));

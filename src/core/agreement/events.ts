@@ -9,7 +9,7 @@ export interface ListedMember {
   readonly draining: boolean;
   /** A12: true while the platform has no machine for it, so that it can have no value; what is not known is false. */
   readonly unscheduled?: boolean;
-  /** Distinguishes it from another one that had its name before; undefined where nobody can tell. */
+  /** Distinguishes it from another one that had its name before; undefined where it is unknown. */
   readonly identity?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ExpectedMembers {
 
 /** What can happen to a fleet. */
 export type AgreementEvent =
-  /** Discovery gives its full list, and how many members it expects where it can tell. */
+  /** Discovery gives its full list, and how many members it expects where it knows. */
   | {
       readonly type: 'listed';
       readonly members: readonly ListedMember[];

@@ -239,7 +239,7 @@ export function contradictionsMessage(members: readonly Member[], groupName: str
 type Agreed = Phase & { readonly state: 'agreed' };
 
 /**
- * V3: the block size that requests are cut by and the one of a worker's live
+ * V3: the block size that requests are hashed with and the one of a worker's live
  * events. The first and the last line are fixed, so that logs can be searched
  * for them; the one between names the place that decides here.
  */

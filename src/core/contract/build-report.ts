@@ -208,7 +208,7 @@ function blockRehashOf(ability: RehashAbility | undefined): BlockRehash | undefi
 }
 
 /**
- * One text for everything in a report that is worth telling the other side: a
+ * One text for everything in a report that the other side should know: a
  * new revision is due when it changes. Times, raw evidence and the words of
  * failed probes change at every round and are left out.
  */

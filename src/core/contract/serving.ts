@@ -26,7 +26,7 @@ export interface Serving {
   readonly servedNames: readonly string[];
   readonly loraAdapters: readonly string[];
   readonly role: ServingRole;
-  /** Longest context in tokens; undefined where the engine does not tell. */
+  /** Longest context in tokens; undefined where the engine does not report it. */
   readonly maxModelLen: number | undefined;
   /** SHA-256 over the tokenizer's files; undefined where they cannot be read. */
   readonly tokenizerFingerprint: string | undefined;

@@ -66,7 +66,7 @@ function readSystemHealth(text: string, sheet: FactSheet): void {
 /**
  * `/metrics` of a Dynamo worker's system port: the engine's own families where
  * the worker passes them on, and the instance id. Dynamo's mocker and 1.6
- * workers tell no block size here.
+ * workers report no block size here.
  */
 export const dynamoSystemMetrics: EngineProbe = {
   name: 'dynamo-system-metrics',

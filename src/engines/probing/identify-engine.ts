@@ -185,7 +185,7 @@ function parseBody(body: string): unknown {
   try {
     return parseJson(body);
   } catch {
-    // No JSON, or far too much of it, is one of the answers that tell nothing; the caller goes on to the next path.
+    // No JSON, or far too much of it, is one of the answers that show nothing; the caller goes on to the next path.
     return undefined;
   }
 }

@@ -29,7 +29,7 @@ export const sglangMetrics: EngineProbe = httpProbe({
 
 /**
  * Reads the text of SGLang's `/metrics`. The page is stated as the scheduler's
- * unit and no more: the metrics do not tell by what context parallelism
+ * unit and no more: the metrics do not say by what context parallelism
  * multiplies it.
  */
 function readSglangMetrics(text: string, sheet: FactSheet): void {

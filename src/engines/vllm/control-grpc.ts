@@ -38,7 +38,7 @@ export const vllmControlGrpc: EngineProbe = {
       observedAtMs: modules.clock.wallMs(),
     });
     readServerInfo(server, sheet);
-    // The block size stands by itself: what else the service can tell is welcome and not needed.
+    // The block size stands by itself: what else the service can report is welcome and not needed.
     await welcome(sheet, async () => {
       readModelInfo(await modules.rpc.call(address, ControlService.getModelInfo, {}, { signal }), sheet);
     });

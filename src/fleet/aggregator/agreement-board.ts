@@ -17,7 +17,7 @@ const MAX_KEPT_NAMES = 1_000;
 
 interface Posted {
   readonly agreement: Agreement;
-  /** Its encoding without the time, to tell news from repetition. */
+  /** Its encoding without the time, to distinguish news from repetition. */
   readonly content: Buffer;
 }
 

@@ -102,7 +102,7 @@ export class FleetRunner {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Discovery gives its full list, and how many members it expects where it can tell. */
+  /** Discovery gives its full list, and how many members it expects where it knows. */
   listed(
     endpoints: readonly (Pick<Endpoint, 'target'> & Partial<Endpoint>)[],
     expected?: ExpectedWorkers,

@@ -26,7 +26,7 @@ export interface FleetWatchModules {
   readonly frontendId?: string;
 }
 
-/** Different troubles of discovery that are logged until it gives a list again. */
+/** Different problems of discovery that are logged until it gives a list again. */
 const MAX_LOGGED_PROBLEMS = 100;
 
 /** Finds a fleet's workers, watches each, and works out what they come to. */

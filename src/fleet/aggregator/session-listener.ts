@@ -17,7 +17,7 @@ export interface ChannelListener {
   onDisconnected?(target: string): void;
 }
 
-/** What sessions tell; one listener for all of them, so every call names the worker. */
+/** What sessions report; one listener for all of them, so every call names the worker. */
 export interface SessionListener extends ChannelListener {
   /**
    * A report came; it is bounded in size but not checked otherwise.

@@ -95,7 +95,7 @@ function merge(lists: readonly (readonly Endpoint[])[]): Merged {
   const addressOfTarget = new Map<string, string>();
   const problems: DiscoveryError[] = [];
   const all = lists.flat();
-  // Where a sidecar speaks for a worker, or is to, what others tell of it is not needed.
+  // Where a sidecar speaks for a worker, or is to, what others report of it is not needed.
   const isDiscovered = ({ discovered }: Endpoint): boolean => discovered !== undefined;
   for (const endpoint of [...all.filter((each) => !isDiscovered(each)), ...all.filter(isDiscovered)]) {
     const spokenFor = isDiscovered(endpoint) ? addressOfTarget.get(endpoint.target) : undefined;

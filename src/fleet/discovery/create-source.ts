@@ -44,7 +44,7 @@ export async function createDiscoverySource(
   return sources.length === 1 && only !== undefined ? only : new CombinedSource({ sources });
 }
 
-/** `--min-workers auto` asks workloads; what names none cannot tell. */
+/** `--min-workers auto` asks workloads; what names none cannot be counted. */
 function checkCountable(targets: readonly Target[], { workersFile }: DiscoveryOptions): void {
   const untold = targets.find(({ type }) => type !== 'kubernetes-service' && type !== 'kubernetes-pods');
   if (untold === undefined && workersFile === undefined) return;

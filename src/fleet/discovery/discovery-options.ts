@@ -15,7 +15,7 @@ export interface DiscoveryOptions {
   /** What `--kubeconfig` and `--kube-context` gave; see `openCluster`. */
   readonly kubeconfig?: string | undefined;
   readonly kubeContext?: string | undefined;
-  /** `--min-workers auto`: the source is to tell how many workers are expected. Default false. */
+  /** `--min-workers auto`: the source is to report how many workers are expected. Default false. */
   readonly countsExpected?: boolean;
 }
 

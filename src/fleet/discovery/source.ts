@@ -15,7 +15,7 @@ export interface Endpoint {
   readonly address?: string;
   /**
    * What distinguishes this worker from another one that had its name before (a pod's
-   * uid); absent where the source cannot tell. A target that comes with another
+   * uid); absent where the source does not know. A target that comes with another
    * one is another member, of which nothing is known.
    */
   readonly identity?: string;
@@ -53,7 +53,7 @@ export interface DiscoverySource {
    * even when the list is the same: that is how others learn that the failure
    * is over. A problem of a list that is given is reported before it. `expected` is how many members there are to be, by what
    * the platform was asked for (`--min-workers auto`); undefined when the
-   * source is not asked to tell.
+   * source is not asked for it.
    */
   run(
     signal: AbortSignal,

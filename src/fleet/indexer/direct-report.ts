@@ -42,7 +42,7 @@ const UNKNOWN =
   'discovery does not list it, so its model is not known: name it in --kv-event-sources as discovery does, or give --model';
 
 /**
- * The report of a worker that has no sidecar: its size as its events tell it,
+ * The report of a worker that has no sidecar: its size as its events show it,
  * the rest as discovery reports it or, where that knows nothing, the operator.
  */
 export function directReport(knowledge: DirectKnowledge): CapabilityReport {

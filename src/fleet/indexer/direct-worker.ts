@@ -38,7 +38,7 @@ export type CreateEngineReader = (modules: EngineReaderModules) => EngineReader;
 export interface DirectWorkerOptions {
   /** Its name in the fleet, and its `worker_id`. */
   readonly target: string;
-  /** The served model's name, which events do not tell; undefined where discovery is to tell it. */
+  /** The served model's name, which events do not name; undefined where discovery is to name it. */
   readonly model: string | undefined;
   /** One for each data-parallel rank. */
   readonly sources: readonly ZmqSource[];
@@ -58,7 +58,7 @@ export interface DirectWorkerModules {
 
 /**
  * An engine that is read with no sidecar beside it: its events come straight
- * from its socket, and its report is made of what they tell.
+ * from its socket, and its report is made of what they show.
  */
 export class DirectWorker {
   readonly target: string;

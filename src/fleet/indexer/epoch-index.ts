@@ -31,7 +31,7 @@ export interface IndexListener {
 export interface EpochContract {
   readonly epoch: number;
   readonly tokensPerBlock: number;
-  /** Undefined where the agreement does not know it: engines tell it by their events alone. */
+  /** Undefined where the agreement does not know it: only the events of engines show it. */
   readonly hashUnit: HashUnitName | undefined;
 }
 

@@ -72,7 +72,7 @@ export interface FleetIndexingModules {
 /**
  * The index of a fleet: one for each group whose gate is open, made at the
  * beginning of its epoch and dropped at its end (G2), and what keeps it at what
- * the workers tell.
+ * the workers report.
  */
 export class FleetIndexing implements IndexDirectory {
   readonly services: readonly {

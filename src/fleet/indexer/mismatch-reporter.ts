@@ -13,7 +13,7 @@ interface Mismatched {
 
 export interface MismatchReporterModules {
   readonly clock: Clock;
-  /** `tellFirst` has something to tell. */
+  /** `tellFirst` has something to report. */
   onFirst(): void;
   tell(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
 }

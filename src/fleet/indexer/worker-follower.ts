@@ -132,10 +132,10 @@ export class WorkerFollower implements QueuedTask, Connecting {
       case 'held':
         return {
           picture: this.#leftCacheView,
-          reason: `its KV events tell of instance ${state.start.instanceId}, which no report has named yet`,
+          reason: `its KV events name instance ${state.start.instanceId}, which no report has named yet`,
         };
       case 'outdated':
-        return { picture: 'none', reason: 'its KV events still tell of the instance before' };
+        return { picture: 'none', reason: 'its KV events are still those of the instance before' };
       case 'closed':
         return { picture: 'none', reason: 'its KV events are not followed' };
       default:

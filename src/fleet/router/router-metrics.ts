@@ -80,7 +80,7 @@ export class RouterMetrics {
     });
     new Counter({
       name: 'kv_accord_router_actual_cached_tokens_total',
-      help: 'Prompt tokens that were cached, of the same requests, as their engines tell.',
+      help: 'Prompt tokens that were cached, of the same requests, as their engines report.',
       labelNames: ['group'],
       registers,
       collect() {

@@ -56,9 +56,9 @@ export interface Decision {
 /** What an engine says of a request that it has computed. */
 export interface Usage {
   readonly promptTokens: number;
-  /** Undefined where it does not tell. */
+  /** Undefined where it does not report it. */
   readonly cachedTokens: number | undefined;
-  /** Tokens that it generated; undefined where it does not tell. */
+  /** Tokens that it generated; undefined where it does not report it. */
   readonly outputTokens?: number | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface ReadBody {
   readonly scan: JsonScan;
 }
 
-export interface BodyIntakeOptions {
+export interface RequestBodyOptions {
   /** Longest body, in bytes. */
   readonly limitBytes: number;
 }
@@ -35,7 +35,7 @@ export class BodyReader {
   readonly #limitBytes: number;
   #heldBytes = 0;
 
-  constructor({ limitBytes }: BodyIntakeOptions) {
+  constructor({ limitBytes }: RequestBodyOptions) {
     this.#limitBytes = limitBytes;
   }
 

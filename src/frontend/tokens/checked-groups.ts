@@ -88,7 +88,7 @@ export class CheckedGroups {
     if (result.kind === 'different')
       this.#logger.warn(
         fields,
-        `The tokens of --tokenizer differ from those of the engine of worker ${worker.target}: ${differenceWords(result)}. ` +
+        `The tokens of --tokenizer differ from those of the engine of worker ${worker.target}: ${differenceMessage(result)}. ` +
           'For this group the engines are asked instead.',
       );
     else if (result.kind === 'same')
@@ -108,7 +108,7 @@ function choose(kinds: ReadonlySet<CheckResult['kind'] | undefined>): Choice {
   return kinds.has(undefined) ? 'undecided' : 'local';
 }
 
-function differenceWords(result: CheckResult & { readonly kind: 'different' }): string {
+function differenceMessage(result: CheckResult & { readonly kind: 'different' }): string {
   const { probe, position, ours, engines } = result;
   return `of the probe "${probe}", position ${position} is ${ours ?? 'none'} here and ${engines ?? 'none'} there`;
 }

@@ -34,7 +34,7 @@ export interface KeeperOptions extends Question {
 }
 
 export interface KeeperModules {
-  readonly feed: AgreementSource;
+  readonly source: AgreementSource;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly startChild: StartChild;
@@ -116,12 +116,12 @@ export class ProgramKeeper {
   }
 
   #verdict(): Verdict {
-    return judgeAgreements(this.#modules.feed.agreements, this.#options);
+    return judgeAgreements(this.#modules.source.agreements, this.#options);
   }
 
   /** Resolves when the fleet agrees on another size and the program is to follow. */
   #nextChange(size: number): { readonly happened: Promise<{ readonly size: number }>; cancel(): void } {
-    const { feed } = this.#modules;
+    const { source } = this.#modules;
     let cancel = (): void => undefined;
     let followed = size;
     let isInConflict = false;
@@ -139,7 +139,7 @@ export class ProgramKeeper {
         this.#logChange(size, agreed);
         if (this.#options.onChange !== 'ignore') resolve({ size: agreed });
       };
-      cancel = feed.watch(look);
+      cancel = source.watch(look);
       // The fleet may have moved on while the program was being started.
       look();
     });

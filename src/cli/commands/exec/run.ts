@@ -43,7 +43,7 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
         childGraceMs: settings.childGraceMs,
         hasTerminal: hasTerminal(),
       },
-      { feed: source, clock, logger, startChild, listenForSignals },
+      { source, clock, logger, startChild, listenForSignals },
     );
     const ended = keeper.run(outcome.tokensPerBlock);
     // From here on the program decides how the process ends, and the keeper has the signals.

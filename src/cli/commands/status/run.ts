@@ -96,7 +96,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
   function show(look: Look): void {
     const text = textOf(look);
     view.setText(text);
-    // On a terminal each look replaces the one before; elsewhere troubles are no data.
+    // On a terminal each look replaces the one before; elsewhere problems are no data.
     if (!stdout.isTerminal) ('answer' in look ? stdout : stderr).write(text);
     else if (closeKeys === undefined) stdout.write(`${CLEAR_SCREEN}${fitRows(text, stdout.rows)}`);
     else draw();

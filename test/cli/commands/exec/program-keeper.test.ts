@@ -45,7 +45,7 @@ class FakeChild implements Child {
 class Stage {
   readonly clock = new FakeClock();
   readonly logger = new RecordingLogger();
-  readonly feed = new FakeAgreementSource();
+  readonly source = new FakeAgreementSource();
   readonly children: FakeChild[] = [];
   /** By which signals programs end. */
   endsBy: readonly NodeJS.Signals[] = ['SIGTERM'];
@@ -55,7 +55,7 @@ class Stage {
   #onSignal: (signal: NodeJS.Signals) => void = () => undefined;
 
   run(options: Partial<KeeperOptions> = {}, size = 32): Promise<number> {
-    this.feed.agree(size);
+    this.source.agree(size);
     const startChild: StartChild = async (command, args, environment) => {
       await this.whileStarting();
       const child = new FakeChild([command, ...args], environment, this.endsBy);
@@ -75,7 +75,7 @@ class Stage {
         ...options,
       },
       {
-        feed: this.feed,
+        source: this.source,
         clock: this.clock,
         logger: this.logger,
         startChild,
@@ -108,7 +108,7 @@ class Stage {
 
   /** Nothing is left of a keeper that has ended. */
   expectNothingLeft(): void {
-    expect([this.listeners, this.feed.watchers.size, this.clock.pendingTimers]).toEqual([0, 0, 0]);
+    expect([this.listeners, this.source.watchers.size, this.clock.pendingTimers]).toEqual([0, 0, 0]);
   }
 }
 
@@ -135,7 +135,7 @@ describe('a program under a keeper', () => {
     const stage = new Stage();
     const ended = stage.run();
     const first = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     const second = await stage.child(2);
     expect(first.signals).toEqual(['SIGTERM']);
     expect(second.environment).toEqual({ SIZE: '64' });
@@ -152,9 +152,9 @@ describe('a program under a keeper', () => {
     stage.endsBy = [];
     const ended = stage.run();
     const first = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(10);
-    stage.feed.agree(128);
+    stage.source.agree(128);
     first.exit(0);
     expect((await stage.child(2)).environment).toEqual({ SIZE: '128' });
     stage.children[1]?.exit(0);
@@ -166,9 +166,9 @@ describe('a program under a keeper', () => {
     stage.endsBy = [];
     const ended = stage.run();
     const first = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(10);
-    stage.feed.contradict('Worker w-1 declares 32 but its engine uses 64');
+    stage.source.contradict('Worker w-1 declares 32 but its engine uses 64');
     first.exit(0);
     expect(await ended).toBe(EXIT_CONFLICT);
     expect(stage.children).toHaveLength(1);
@@ -184,10 +184,10 @@ describe('a program under a keeper', () => {
     stage.endsBy = [];
     const ended = stage.run();
     const first = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(10);
     const state = AgreementState.COLLECTING;
-    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state }));
+    stage.source.say(Agreement.fromPartial({ group: 'tiny', state }));
     first.exit(0);
     expect((await stage.child(2)).environment).toEqual({ SIZE: '64' });
     stage.children[1]?.exit(0);
@@ -197,7 +197,7 @@ describe('a program under a keeper', () => {
   it('sees a change that came while it was being started', async () => {
     const stage = new Stage();
     stage.whileStarting = () => {
-      if (stage.children.length === 0) stage.feed.agree(64);
+      if (stage.children.length === 0) stage.source.agree(64);
     };
     const ended = stage.run();
     expect((await stage.child(2)).environment).toEqual({ SIZE: '64' });
@@ -209,10 +209,10 @@ describe('a program under a keeper', () => {
     const stage = new Stage();
     const ended = stage.run();
     const child = await stage.child();
-    stage.feed.agree(32);
+    stage.source.agree(32);
     const state = AgreementState.COLLECTING;
-    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state }));
-    stage.feed.agree(32);
+    stage.source.say(Agreement.fromPartial({ group: 'tiny', state }));
+    stage.source.agree(32);
     await stage.child();
     expect(child.signals).toEqual([]);
     child.exit(0);
@@ -224,21 +224,21 @@ describe('a program under a keeper', () => {
     const stage = new Stage();
     const ended = stage.run();
     const child = await stage.child();
-    stage.feed.contradict('Worker w-1 declares 32 but its engine uses 64');
-    stage.feed.contradict('Worker w-1 and w-2 declare 32 but their engines cut 64');
-    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
-    stage.feed.contradict('Worker w-2 declares 32 but its engine uses 64');
+    stage.source.contradict('Worker w-1 declares 32 but its engine uses 64');
+    stage.source.contradict('Worker w-1 and w-2 declare 32 but their engines cut 64');
+    stage.source.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
+    stage.source.contradict('Worker w-2 declares 32 but its engine uses 64');
     expect(stage.logger.messages('error')).toEqual([
       'The workers came into conflict while the program runs: it goes on with KV block size 32, and KV-aware ' +
         'routing will not work for all workers until this is fixed.\n' +
         'Worker w-1 declares 32 but its engine uses 64',
     ]);
-    stage.feed.agree(32);
-    stage.feed.agree(32);
+    stage.source.agree(32);
+    stage.source.agree(32);
     expect(stage.logger.messages('info').slice(1)).toEqual([
       'The conflict is over: the workers agree on KV block size 32',
     ]);
-    stage.feed.contradict('again');
+    stage.source.contradict('again');
     expect(stage.logger.messages('error')).toHaveLength(2);
     expect(child.signals).toEqual([]);
     child.exit(0);
@@ -250,8 +250,8 @@ describe('a program under a keeper', () => {
     const stage = new Stage();
     const ended = stage.run();
     await stage.child();
-    stage.feed.contradict('32 here, 64 there');
-    stage.feed.agree(64);
+    stage.source.contradict('32 here, 64 there');
+    stage.source.agree(64);
     expect((await stage.child(2)).environment).toEqual({ SIZE: '64' });
     expect(stage.logger.messages('error')).toHaveLength(1);
     stage.children[1]?.exit(0);
@@ -264,7 +264,7 @@ describe('a program under a keeper', () => {
     stage.endsBy = [];
     const ended = stage.run({ childGraceMs: 5_000 });
     const first = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(4_999);
     expect(first.signals).toEqual(['SIGTERM']);
     await stage.clock.advanceMs(1);
@@ -283,7 +283,7 @@ describe('--on-change', () => {
     const stage = new Stage();
     const ended = stage.run({ onChange: 'exit' });
     const child = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     expect(await ended).toBe(4);
     expect(child.signals).toEqual(['SIGTERM']);
     stage.expectNothingLeft();
@@ -293,7 +293,7 @@ describe('--on-change', () => {
     const stage = new Stage();
     const ended = stage.run({ onChange: 'ignore' });
     const child = await stage.child();
-    for (const size of [64, 64, 128, 32]) stage.feed.agree(size);
+    for (const size of [64, 64, 128, 32]) stage.source.agree(size);
     expect(child.signals).toEqual([]);
     expect(stage.logger.messages('warn')).toEqual([
       expect.stringContaining('from 32 to 64 while the program runs: it goes on with the old value'),
@@ -351,7 +351,7 @@ describe('signals', () => {
     const ended = stage.run();
     const child = await stage.child();
     stage.send('SIGTERM');
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(3_600_000);
     // It takes its time to end in order: no second signal, no haste.
     expect(child.signals).toEqual(['SIGTERM']);
@@ -365,7 +365,7 @@ describe('signals', () => {
     stage.endsBy = [];
     const ended = stage.run();
     const child = await stage.child();
-    stage.feed.agree(64);
+    stage.source.agree(64);
     await stage.clock.advanceMs(1);
     stage.send('SIGTERM');
     expect(child.signals).toEqual(['SIGTERM']);

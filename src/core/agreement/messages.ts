@@ -128,7 +128,7 @@ function adviceFor(field: ContractField, valueGroups: readonly ValueGroup[]): st
         // V4: they say the same as the largest value group, and do something else.
         ...stepsByKind(misdeclared, (kind, names) =>
           isMereWord
-            ? `set ${declarationSetting(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, cut is ${valueGroup.value}`
+            ? `set ${declarationSetting(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, in use is ${valueGroup.value}`
             : target === largest.value
               ? `restart ${names} with an engine that uses ${target}, as is declared: it uses ${valueGroup.value}`
               : `restart ${names} with an engine that has and declares ${target}`,
@@ -230,7 +230,7 @@ export function contradictionsMessage(members: readonly Member[], groupName: str
   const lines = members.slice(0, MAX_NAMES).map((member) => `  ${contradictionMessage(member)}`);
   if (members.length > MAX_NAMES) lines.push(` ${andMore(members.length - MAX_NAMES)}`);
   return [
-    `Workers of "${groupName}" declare another KV block size than their engines cut, and this frontend goes by what they declare; the gate stays shut.`,
+    `Workers of "${groupName}" declare another KV block size than their engines use, and this frontend goes by what they declare; the gate stays shut.`,
     ...lines,
   ].join('\n');
 }

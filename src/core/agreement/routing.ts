@@ -92,7 +92,7 @@ export function modeMessage(state: AgreementState, group: Group, inexact: Iterab
     case 'approximate':
       return 'caches are guessed from what was sent where';
     case 'exact':
-      return 'the picture of every offered worker is exact';
+      return 'the cache view of every offered worker is exact';
     default:
       if (offered === 0) return 'the gate is open, and no worker can be offered';
       return group.mode === 'mixed'

@@ -226,7 +226,7 @@ describe('before agreement', () => {
     fleet.report('b', { size: 16, kind, source: EvidenceSource.DECLARED });
     const advice = (): string | undefined => fleet.group().reasons[0]?.text.split('\n').at(-1);
     expect(advice()).toMatch(
-      /^To fix it, set --kv-block-size=32 on a: declared is 16, cut is 32\. Or insist /,
+      /^To fix it, set --kv-block-size=32 on a: declared is 16, in use is 32\. Or insist /,
     );
     fleet.report('b', { size: 16, kind, source: seen, revision: 2 });
     expect(advice()).toMatch(
@@ -1036,7 +1036,7 @@ describe('gate', () => {
     expect(fleet.logs('routing_mode')).toEqual([
       'INFO Routing mode of "tiny" is now load_only: the gate is open, and no picture of any cache is held here.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no picture yet), c (no picture yet).',
-      'INFO Routing mode of "tiny" is now exact: the picture of every offered worker is exact.',
+      'INFO Routing mode of "tiny" is now exact: the cache view of every offered worker is exact.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',
     ]);
     fleet.cacheViewChanged('a', 'exact', '', 'a-2');

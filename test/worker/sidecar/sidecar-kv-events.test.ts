@@ -269,7 +269,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
 
     const lines = pod.logger.messages('info').filter((line) => /Tokens per block|cuts KV blocks/.test(line));
     expect(lines).toEqual([
-      expect.stringContaining('cuts KV blocks of 4 tokens (engine_metrics'),
+      expect.stringContaining('uses KV blocks of 4 tokens (engine_metrics'),
       expect.stringMatching(/^Tokens per block 4 proven by KV events of tcp:\/\/127\.0\.0\.1:\d+: .+\.$/),
     ]);
   });

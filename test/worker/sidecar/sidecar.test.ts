@@ -196,7 +196,7 @@ describe('a sidecar', () => {
 
     expect(running.logger.messages('info').filter((line) => line.includes('cuts KV blocks'))).toEqual([
       expect.stringMatching(
-        /^Engine vLLM 0\.32\.0 at http:.* cuts KV blocks of 32 tokens \(engine_metrics: effective_attention_block_size="32"\)$/,
+        /^Engine vLLM 0\.32\.0 at http:.* uses KV blocks of 32 tokens \(engine_metrics: effective_attention_block_size="32"\)$/,
       ),
       expect.stringContaining('64 tokens'),
     ]);
@@ -312,7 +312,7 @@ describe('the HTTP port of a sidecar', () => {
       instanceId: report.instanceId,
       contract: { tokensPerBlock: 32 },
     });
-    expect((await running.get('/')).body).toContain('cuts KV blocks of 32 tokens');
+    expect((await running.get('/')).body).toContain('uses KV blocks of 32 tokens');
     const metrics = (await running.get('/metrics')).body;
     for (const line of [
       'kv_accord_engine_up 1',

@@ -87,14 +87,14 @@ function addressOf(report: CapabilityReport): string {
   return address === undefined ? '' : ` at ${address}`;
 }
 
-/** `Engine vLLM 0.32.0 at http://… cuts KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")`. */
+/** `Engine vLLM 0.32.0 at http://… uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")`. */
 export function describeTruth(report: CapabilityReport): string {
   const { engine, contract } = report;
   const kind = engine === undefined || engine.kind === 0 ? '' : ` ${engineKindName(engine.kind)}`;
   const version = engine === undefined || engine.version === '' ? '' : ` ${engine.version}`;
   const from = report.evidence.find(({ field }) => field === TOKENS_PER_BLOCK);
   const why = from === undefined ? '' : ` (${evidenceSourceName(from.source)}: ${from.raw})`;
-  return `Engine${kind}${version}${addressOf(report)} cuts KV blocks of ${contract?.tokensPerBlock} tokens${why}`;
+  return `Engine${kind}${version}${addressOf(report)} uses KV blocks of ${contract?.tokensPerBlock} tokens${why}`;
 }
 
 /** `Tokens per block 32 proven by KV events of tcp://…: block_size=32.`; undefined when none proves it. */

@@ -167,7 +167,7 @@ describe('a Dynamo fleet whose events can be read', () => {
       ...[...folder.workers, ...events, '--settle', '1s', '--frontend-uses', 'declared'],
     );
     expect(code).toBe(4);
-    expect(stderr).toContain('declare another KV block size than their engines cut');
+    expect(stderr).toContain('declare another KV block size than their engines use');
     expect(stderr).toContain(`Worker ${ONE} declares 16 (file ${folder.path}/v1/mdc/`);
     await folder.register(ONE, { size: 32 });
     expect(await wait(...folder.workers, ...events, '--frontend-uses', 'declared')).toMatchObject({

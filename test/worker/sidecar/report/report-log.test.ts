@@ -58,7 +58,7 @@ describe('the log of a sidecar', () => {
   it('says the truth about the engine once, with its evidence', () => {
     const view = readyView([...vllm, blockSize(32), servedModel()]);
     expect(logged(view, view, view)).toEqual([
-      'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 cuts KV blocks of 32 tokens ' +
+      'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 uses KV blocks of 32 tokens ' +
         '(engine_metrics: effective_attention_block_size="32")',
     ]);
   });
@@ -67,9 +67,9 @@ describe('the log of a sidecar', () => {
     const ready = readyView();
     expect(logged(downView(), downView(), ready, downView(), downView(), ready)).toEqual([
       'info: Waiting for the engine: cannot reach the engine at http://e:1: connection refused.',
-      'info: Engine cuts KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
+      'info: Engine uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
       'warn: Lost the engine: cannot reach the engine at http://e:1: connection refused.',
-      'info: Engine cuts KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
+      'info: Engine uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
     ]);
   });
 
@@ -80,7 +80,7 @@ describe('the log of a sidecar', () => {
     };
     expect(logged(readyView(), next).slice(1)).toEqual([
       'info: The engine was restarted: its start marker changed (GET x).',
-      'info: Engine cuts KV blocks of 64 tokens (engine_metrics: effective_attention_block_size="64")',
+      'info: Engine uses KV blocks of 64 tokens (engine_metrics: effective_attention_block_size="64")',
     ]);
   });
 
@@ -96,11 +96,11 @@ describe('the log of a sidecar', () => {
     const view = readyView([...vllm, blockSize(32), servedModel()]);
     const proven = { ...view, facts: [...view.facts, ...observedFacts([observedSize(32)])] };
     expect(logged(view, proven, proven)).toEqual([
-      expect.stringContaining('cuts KV blocks of 32 tokens (engine_metrics'),
+      expect.stringContaining('uses KV blocks of 32 tokens (engine_metrics'),
       'info: Tokens per block 32 proven by KV events of tcp://e:5557: block_size=32.',
     ]);
     expect(logged(proven)).toEqual([
-      'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 cuts KV blocks of 32 tokens (observed_event: block_size=32)',
+      'info: Engine vLLM 0.32.0 at http://127.0.0.1:8000 uses KV blocks of 32 tokens (observed_event: block_size=32)',
     ]);
   });
 

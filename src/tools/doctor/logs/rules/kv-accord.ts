@@ -82,9 +82,9 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
       about,
     });
   }),
-  // "Engine vllm 0.32.0 at http://… cuts KV blocks of 32 tokens (engine_metrics: …)".
-  rule(' cuts KV blocks of ', (line, tally) => {
-    const [, size, source] = /cuts KV blocks of (\d{1,9}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
+  // "Engine vllm 0.32.0 at http://… uses KV blocks of 32 tokens (engine_metrics: …)".
+  rule(' KV blocks of ', (line, tally) => {
+    const [, size, source] = /(?:cuts|uses) KV blocks of (\d{1,9}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
     const basis = source === 'observed_event' ? 'observed' : source === 'declared' ? 'declared' : 'in_use';
     const about = 'cuts KV blocks';
     tally.addSize(line, { side: 'worker', who: workerOf(line), tokensPerBlock: sizeOf(size), basis, about });

@@ -205,7 +205,7 @@ describe("the log of kv-accord's own processes", () => {
       [],
     ],
     [
-      '{"level":"info","time":"2026-11-21T20:19:38.832Z","worker_id":"w","msg":"Engine vLLM 0.32.0 at http://127.0.0.1:1 cuts KV blocks of 32 tokens (engine_metrics: x)"}',
+      '{"level":"info","time":"2026-11-21T20:19:38.832Z","worker_id":"w","msg":"Engine vLLM 0.32.0 at http://127.0.0.1:1 uses KV blocks of 32 tokens (engine_metrics: x)"}',
       {},
       ['worker 32 in_use'],
     ],

@@ -118,11 +118,11 @@ describe('exec', () => {
   });
 
   it('gives the program the three standard streams', async () => {
-    const exec = new Exec(workersOf(await open.sidecar('a')), ['sh', '-c', 'cat; echo told >&2']);
+    const exec = new Exec(workersOf(await open.sidecar('a')), ['sh', '-c', 'cat; echo said >&2']);
     exec.child.stdin?.end('what was typed');
     expect(await exec.ended()).toBe(0);
     expect(exec.stdout).toBe('what was typed');
-    expect(exec.stderr).toContain('told\n');
+    expect(exec.stderr).toContain('said\n');
   });
 
   it('passes signals on, each once, and ends as the program does', async () => {

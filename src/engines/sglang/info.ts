@@ -118,7 +118,7 @@ function readHashUnit(info: JsonReader, sheet: FactSheet): void {
   } else if (BIGRAM_ALGORITHMS.has(algorithm)) {
     sheet.field('contract.hash_unit', HashUnit.BIGRAM, raw);
   } else {
-    sheet.warn(`${raw}: whether its KV events are cut by tokens or by pairs of tokens is not known here`);
+    sheet.warn(`${raw}: whether its KV events are hashed by tokens or by pairs of tokens is not known here`);
   }
 }
 

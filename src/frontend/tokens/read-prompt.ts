@@ -124,7 +124,7 @@ function readChat(body: Body, { maxChars }: PromptLimits): ReadPrompt {
 
 /**
  * What changes a prompt's tokens after they are made, or replaces them: vLLM
- * cuts by `truncate_prompt_tokens`, and a decode worker takes the tokens that
+ * truncates by `truncate_prompt_tokens`, and a decode worker takes the tokens that
  * came with `kv_transfer_params`.
  */
 function isPlain(body: Body): boolean {

@@ -261,7 +261,7 @@ describe('a peer that hangs', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('half-open in the middle of a stream is noticed by who waits for heartbeats, and cut by `close`', async () => {
+  it('half-open in the middle of a stream is noticed by the side that waits for heartbeats, and ended by `close`', async () => {
     const { at, streams, server } = await serveWatches('latest-value');
     const port = at.type === 'tcp' ? at.port : 0;
     let isCut = false;

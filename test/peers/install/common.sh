@@ -9,7 +9,7 @@ make_env() {
 }
 
 # Writes an override for each named package that no machine can meet, which is
-# how uv is told to leave a dependency out.
+# how uv is made to leave a dependency out.
 leave_out() {
   printf "%s ; sys_platform == 'never'\n" "$@"
 }

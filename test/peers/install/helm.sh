@@ -5,7 +5,7 @@ set -euo pipefail
 folder=$(dirname "$1")
 mkdir -p "$folder"
 module=helm.sh/helm/v3
-# A helm that is not told its Kubernetes takes itself for one of 1.20, and refuses charts that want a newer one.
+# A helm that does not get its Kubernetes takes itself for one of 1.20, and refuses charts that want a newer one.
 stamp="-X $module/internal/version.version=v3.19.0"
 for package in pkg/chartutil pkg/lint/rules; do
   stamp+=" -X $module/$package.k8sVersionMajor=1 -X $module/$package.k8sVersionMinor=34"

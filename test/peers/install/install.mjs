@@ -22,7 +22,7 @@ const cache = join(process.env.KV_ACCORD_PEER_CACHE ?? join(homedir(), '.cache',
 /**
  * The programs, in the order of their installation. `target` is the folder or
  * file below the cache, `script` makes it, and `recipe` is what its stamp holds:
- * change that when a script changes what it makes, and every cache is made anew.
+ * change that when a script changes what it makes, and every cache is made again.
  */
 const PEERS = JSON.parse(readFileSync(join(here, 'peers.json'), 'utf8'));
 

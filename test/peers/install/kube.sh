@@ -13,7 +13,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 export GOFLAGS= GOWORK=off CGO_ENABLED=0
 
-# A server that is not told its version calls itself v0.0.0, and clients misjudge what it can do.
+# A server that does not get its version calls itself v0.0.0, and clients misjudge what it can do.
 IFS=. read -r major minor _ <<<"$version"
 component=k8s.io/component-base/version
 stamp="-X $component.gitVersion=v$version -X $component.gitMajor=$major -X $component.gitMinor=$minor -X $component.gitTreeState=clean"

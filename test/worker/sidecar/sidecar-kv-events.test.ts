@@ -267,7 +267,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     const { changes } = await stream.until(of('changes'));
     expect(changes.map(({ change }) => change?.$case)).toEqual(['stored', 'removed']);
 
-    const lines = pod.logger.messages('info').filter((line) => /Tokens per block|cuts KV blocks/.test(line));
+    const lines = pod.logger.messages('info').filter((line) => /Tokens per block|uses KV blocks/.test(line));
     expect(lines).toEqual([
       expect.stringContaining('uses KV blocks of 4 tokens (engine_metrics'),
       expect.stringMatching(/^Tokens per block 4 proven by KV events of tcp:\/\/127\.0\.0\.1:\d+: .+\.$/),

@@ -194,7 +194,7 @@ describe('a sidecar', () => {
     expect(second.revision).toBeGreaterThan(down.revision);
     await running.stop();
 
-    expect(running.logger.messages('info').filter((line) => line.includes('cuts KV blocks'))).toEqual([
+    expect(running.logger.messages('info').filter((line) => line.includes('uses KV blocks'))).toEqual([
       expect.stringMatching(
         /^Engine vLLM 0\.32\.0 at http:.* uses KV blocks of 32 tokens \(engine_metrics: effective_attention_block_size="32"\)$/,
       ),

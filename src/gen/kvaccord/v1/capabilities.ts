@@ -211,7 +211,7 @@ export const BlockSizeKind = {
   HASH: 4,
   /** PREFIX_MATCH_UNIT - Finest boundary on which a prefix hit can land. */
   PREFIX_MATCH_UNIT: 5,
-  /** KV_EVENT - Told by the engine for, or seen in, its KV events. */
+  /** KV_EVENT - Said by the engine about, or seen in, its KV events. */
   KV_EVENT: 6,
   PER_GROUP: 7,
   STORAGE_CHUNK: 8,

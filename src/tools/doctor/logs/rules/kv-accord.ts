@@ -86,7 +86,7 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
   rule(' KV blocks of ', (line, tally) => {
     const [, size, source] = /(?:cuts|uses) KV blocks of (\d{1,9}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
     const basis = source === 'observed_event' ? 'observed' : source === 'declared' ? 'declared' : 'in_use';
-    const about = 'cuts KV blocks';
+    const about = 'uses KV blocks';
     tally.addSize(line, { side: 'worker', who: workerOf(line), tokensPerBlock: sizeOf(size), basis, about });
   }),
   // V4: "the engine uses a block size of 32 tokens (KV events of …: …), but FILE (declared) says 16; …".

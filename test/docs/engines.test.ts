@@ -12,7 +12,7 @@ const read = (path: string): string => readFileSync(`${root}/${path}`, 'utf8');
 const section = /\n## Add an engine\n(.*?)\n## /s.exec(read('CONTRIBUTING.md'))?.[1] ?? '';
 
 /** Rooms of `src/engines` that are no engine. */
-const SHARED: ReadonlySet<string> = new Set(['catalogue', 'descriptor', 'facts', 'probing']);
+const SHARED: ReadonlySet<string> = new Set(['catalogue', 'descriptor', 'diagnosis', 'facts', 'probing']);
 const folders = readdirSync(`${root}/src/engines`, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !SHARED.has(entry.name))
   .map(({ name }) => name)

@@ -38,6 +38,7 @@ const ENGINE_MAY_IMPORT: readonly string[] = [
   'core',
   'edge',
   'engines/descriptor',
+  'engines/diagnosis',
   'engines/facts',
   'engines/probing',
   'gen',
@@ -70,7 +71,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 
   'engines/facts': { mayImport: ['core', 'edge', 'gen'] },
   'engines/probing': { mayImport: ['core', 'edge', 'engines/facts', 'gen'] },
-  'engines/descriptor': { mayImport: ['core', 'edge', 'engines/facts', 'engines/probing', 'gen'] },
+  // What the doctor reads of engines' logs and pages: words and interfaces.
+  'engines/diagnosis': { mayImport: ['engines/facts'] },
+  'engines/descriptor': {
+    mayImport: ['core', 'edge', 'engines/diagnosis', 'engines/facts', 'engines/probing', 'gen'],
+  },
   'engines/vllm': { mayImport: ENGINE_MAY_IMPORT },
   'engines/sglang': { mayImport: ENGINE_MAY_IMPORT },
   'engines/trtllm': { mayImport: ENGINE_MAY_IMPORT },

@@ -1,4 +1,6 @@
+import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
+import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import { DYNAMO } from '../dynamo/descriptor.js';
 import { OTHER } from '../other/descriptor.js';
 import { openaiModels } from '../probing/openai-models.js';
@@ -38,4 +40,22 @@ export function engineOfOwner(owner: unknown): EngineDescriptor | undefined {
 export async function loadEngineProbes(): Promise<readonly EngineProbe[]> {
   const probings = await Promise.all(ENGINES.map((engine) => engine.loadProbing()));
   return [openaiModels, ...probings.flatMap(({ probes }) => probes)];
+}
+
+/** How the output of one engine is read. */
+export interface NamedDiagnosis extends EngineDiagnosis {
+  readonly word: EngineWord;
+}
+
+/** How the output of every known engine is read, first of those whose processes run one of the others. */
+export async function loadEngineDiagnoses(): Promise<readonly NamedDiagnosis[]> {
+  const inOrder = [
+    ...ENGINES.filter(({ runsOtherEngines }) => runsOtherEngines === true),
+    ...ENGINES.filter(({ runsOtherEngines }) => runsOtherEngines !== true),
+  ];
+  const loaded = inOrder.map(async ({ word, loadDiagnosis }) => {
+    const diagnosis = await loadDiagnosis?.();
+    return diagnosis === undefined ? [] : [{ word, ...diagnosis }];
+  });
+  return (await Promise.all(loaded)).flat();
 }

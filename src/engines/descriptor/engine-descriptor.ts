@@ -1,5 +1,6 @@
 import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import type { EngineProbe, ProbeTarget } from '../probing/probe.js';
 import type { Recognition } from '../probing/recognition.js';
 import type { EngineLaunch } from './engine-launch.js';
@@ -61,4 +62,8 @@ export interface EngineDescriptor {
   readonly kvEvents: EngineKvEvents;
   /** How it is started in manifests and scripts; absent for what is never started by a name that is known. */
   readonly launch?: EngineLaunch;
+  /** Loads what reading its logs and metrics pages needs; absent where neither is known. Only the doctor asks for it. */
+  loadDiagnosis?(): Promise<EngineDiagnosis>;
+  /** True where its processes run one of the other engines: a line or page of theirs can be both's, and is first its own. */
+  readonly runsOtherEngines?: true;
 }

@@ -20,4 +20,6 @@ export const DYNAMO: EngineDescriptor = {
   kvEvents: {
     howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
   },
+  loadDiagnosis: async () => (await import('./diagnosis.js')).DYNAMO_DIAGNOSIS,
+  runsOtherEngines: true,
 };

@@ -29,4 +29,5 @@ export const SGLANG: EngineDescriptor = {
     cacheOffSetting: '--disable-radix-cache',
   },
   launch: SGLANG_LAUNCH,
+  loadDiagnosis: async () => (await import('./diagnosis.js')).SGLANG_DIAGNOSIS,
 };

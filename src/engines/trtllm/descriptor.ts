@@ -28,4 +28,5 @@ export const TRTLLM: EngineDescriptor = {
     cacheOffSetting: 'enable_block_reuse: false',
   },
   launch: TRTLLM_LAUNCH,
+  loadDiagnosis: async () => (await import('./diagnosis.js')).TRTLLM_DIAGNOSIS,
 };

@@ -29,4 +29,5 @@ export const VLLM: EngineDescriptor = {
     cacheOffSetting: '--no-enable-prefix-caching',
   },
   launch: VLLM_LAUNCH,
+  loadDiagnosis: async () => (await import('./diagnosis.js')).VLLM_DIAGNOSIS,
 };

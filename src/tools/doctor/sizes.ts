@@ -1,4 +1,5 @@
-import type { Evidence, Origin, Side, SizeBasis, SizeSighting } from './evidence.js';
+import type { Side, SizeBasis } from '../../engines/diagnosis/sighting-words.js';
+import type { Evidence, Origin, SizeSighting } from './evidence.js';
 import { ofManifests } from './of-manifests.js';
 
 /** From the weakest: what nobody set, up to what KV events have. */

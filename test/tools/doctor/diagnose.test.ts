@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { SettingName, Side, SizeBasis } from '../../../src/engines/diagnosis/sighting-words.js';
+import { SIGNALS } from '../../../src/engines/diagnosis/signals.js';
 import { diagnose } from '../../../src/tools/doctor/diagnose.js';
-import type {
-  Evidence,
-  FleetSighting,
-  SettingName,
-  Side,
-  SizeBasis,
-} from '../../../src/tools/doctor/evidence.js';
-import { SIGNALS } from '../../../src/tools/doctor/logs/log-summary.js';
+import type { Evidence, FleetSighting } from '../../../src/tools/doctor/evidence.js';
 import { RULES } from '../../../src/tools/manifests/lint/rules.js';
 import {
   decisionsOf,

@@ -1,9 +1,10 @@
 import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
 import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { SettingName, Side } from '../../../engines/diagnosis/sighting-words.js';
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import type { ProposedFix } from '../diagnosis.js';
-import type { SettingName, Side, SizeSighting } from '../evidence.js';
+import type { SizeSighting } from '../evidence.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';

@@ -1,7 +1,8 @@
 import { parse } from 'yaml';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
+import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import { counted } from '../counted.js';
-import type { EvidencePart, Origin, SettingSighting, SizeBasis, SizeSighting } from '../evidence.js';
+import type { EvidencePart, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
 import { notRead, outcome } from './outcomes.js';

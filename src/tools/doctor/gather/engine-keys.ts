@@ -1,4 +1,4 @@
-import type { SettingName } from '../evidence.js';
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 
 /** What an engine's key means: a block size, or a setting, whose name may say the opposite. */
 export interface KeyMeaning {

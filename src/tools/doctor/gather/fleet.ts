@@ -1,5 +1,6 @@
 import { evidenceSourceName } from '../../../core/contract/names.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
+import type { SettingName, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import {
   type CapabilityReport,
   canary_StateToJSON,
@@ -14,15 +15,7 @@ import {
   type Worker,
 } from '../../../gen/kvaccord/v1/fleet.js';
 import { counted } from '../counted.js';
-import type {
-  EvidencePart,
-  FleetSighting,
-  Origin,
-  SettingName,
-  SettingSighting,
-  SizeBasis,
-  SizeSighting,
-} from '../evidence.js';
+import type { EvidencePart, FleetSighting, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { outcome } from './outcomes.js';
 import { eventSourceSightings, tokenSightings } from './token-sightings.js';

@@ -1,3 +1,4 @@
+import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { ConfigMaps } from '../../manifests/lint/config-maps.js';
 import { FRONTEND_DEFAULT_TOKENS, ROUTER_DEFAULT_TOKENS } from '../../manifests/lint/dynamo-version.js';
 import { readEngineConfig } from '../../manifests/lint/engine-config.js';
@@ -14,7 +15,7 @@ import {
 } from '../../manifests/lint/settings.js';
 import type { Span } from '../../manifests/lint/span.js';
 import type { BlockSize, WorkerFacts } from '../../manifests/lint/worker-facts.js';
-import type { Origin, SettingName, SettingSighting, Side, SizeBasis, SizeSighting } from '../evidence.js';
+import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { engineFacts, parseConfig } from './engine-config.js';
 import { ENGINE_KEYS, settingValueOf } from './engine-keys.js';

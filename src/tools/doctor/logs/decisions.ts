@@ -1,26 +1,14 @@
+import type { Decision, DecisionKind } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { DecisionTally } from './log-summary.js';
 import { RateBuckets } from './rate-buckets.js';
-import type { LogLine } from './rules/rule.js';
 import { SpreadTally } from './spreads.js';
 
 const MAX_WORKERS = 64;
 /** Requests whose other line has not come yet. */
 const MAX_OPEN_REQUESTS = 4_096;
-
-/**
- * Which of a program's lines report a decision: `selected` with the cached
- * blocks, `routed` as the request ends, `best` at the debug level, `blind`
- * without mentioning the cache. One decision can have several.
- */
-export type DecisionKind = 'selected' | 'routed' | 'best' | 'blind';
-
-export interface Decision {
-  readonly worker: string;
-  readonly cachedBlocks: number | undefined;
-  readonly treeSize: number | undefined;
-}
 
 class KindTally {
   readonly byWorker = new BoundedCounts(MAX_WORKERS);

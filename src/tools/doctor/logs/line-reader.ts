@@ -1,20 +1,19 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, cleanLine } from './clean-line.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
+import type { LogKnowledge } from './log-knowledge.js';
 import type { LogProgram } from './log-summary.js';
 import type { LogTally } from './log-tally.js';
 import { PROMPT_SIGNS } from './masking.js';
 import { NeedleSearch } from './needle-search.js';
-import { programOf } from './program-of.js';
-import type { LogLine, Rule } from './rules/rule.js';
-import { LOG_RULES } from './rules.js';
 
 const LINE_FEED = 10;
 /** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`. */
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
 
-const NEEDLES = new NeedleSearch(LOG_RULES.map(({ needle }) => needle));
 const PROMPTS = new NeedleSearch(PROMPT_SIGNS);
 
 /** Reads blocks of whole lines. Only lines that a rule is for, and a sample of the others, are decoded. */
@@ -27,19 +26,22 @@ export class LineReader {
   lastMs: number | undefined;
   readonly #tally: LogTally;
   readonly #context: CleaningContext;
+  readonly #knowledge: LogKnowledge;
   /** Time of the last line that had one. */
   #ms: number | undefined;
 
-  constructor(tally: LogTally, context: CleaningContext) {
+  constructor(tally: LogTally, context: CleaningContext, knowledge: LogKnowledge) {
     this.#tally = tally;
     this.#context = context;
+    this.#knowledge = knowledge;
   }
 
   /** `bytes` are whole lines; the last one may lack its line feed. */
   read(bytes: Buffer): void {
+    const { needles, rules: known } = this.#knowledge;
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
-    let hit = NEEDLES.next(bytes, 0, bytes.length);
+    let hit = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, start);
       const next = found === -1 ? bytes.length : found + 1;
@@ -49,12 +51,12 @@ export class LineReader {
       if (isCut) this.cutLines += 1;
       const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
       if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
-      let rules: Rule[] | undefined;
+      let rules: LogRule[] | undefined;
       const firstHit = hit;
-      for (; hit < next; hit = NEEDLES.next(bytes, hit + 1, bytes.length)) {
+      for (; hit < next; hit = needles.next(bytes, hit + 1, bytes.length)) {
         if (hit >= end) continue;
-        for (const needle of NEEDLES.found) {
-          const rule = LOG_RULES[needle] as Rule;
+        for (const index of needles.found) {
+          const rule = known[index] as LogRule;
           if (rules === undefined) rules = [rule];
           else if (!rules.includes(rule)) rules.push(rule);
         }
@@ -72,7 +74,7 @@ export class LineReader {
     return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
   }
 
-  #look(raw: string, rules: readonly Rule[] | undefined): void {
+  #look(raw: string, rules: readonly LogRule[] | undefined): void {
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
     const { ms, text, who, fields } = clean;
     if (ms !== undefined) {
@@ -81,7 +83,7 @@ export class LineReader {
       if (this.lastMs === undefined || ms > this.lastMs) this.lastMs = ms;
     }
     if (this.#isSampled()) {
-      const program = programOf(clean);
+      const program = this.#knowledge.programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
     if (rules === undefined) return;

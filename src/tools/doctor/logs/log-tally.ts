@@ -1,52 +1,27 @@
-import type { Origin, SettingName, SettingSighting, Side, SizeBasis, SizeSighting } from '../evidence.js';
+import type {
+  Decision,
+  DecisionKind,
+  EngineReading,
+  LogFindings,
+  SettingDetails,
+  SignalDetails,
+  SizeDetails,
+} from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
+import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
-import { type Decision, type DecisionKind, Decisions } from './decisions.js';
-import type { CostTally, EngineTally, LogSummary, Signal, SignalTally } from './log-summary.js';
+import { Decisions } from './decisions.js';
+import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
-import type { LogLine } from './rules/rule.js';
 import { GaugeTally } from './spreads.js';
 
 const MAX_WORKERS = 64;
 const MAX_VALUES = 16;
 const MAX_SIGHTINGS = 256;
 const MAX_VALUE_CHARS = 200;
-
-interface SignalDetails {
-  readonly worker?: string | undefined;
-  /** The numbers that it has. */
-  readonly value?: string | undefined;
-  /** What of the line is to be seen in the origin. */
-  readonly about: string;
-  readonly count?: number;
-}
-
-interface SizeDetails {
-  readonly side: Side;
-  readonly who?: string | undefined;
-  readonly tokensPerBlock: number | undefined;
-  readonly basis: SizeBasis;
-  readonly about: string;
-}
-
-interface SettingDetails {
-  readonly side: Side;
-  readonly who?: string | undefined;
-  readonly value: string | number | undefined;
-  /** True when the line says that nobody set it. */
-  readonly isDefault?: boolean;
-  readonly about: string;
-}
-
-/** What an engine reports in one line; undefined for what it does not. */
-export interface EngineReading {
-  readonly promptTokens?: number | undefined;
-  readonly cachedTokens?: number | undefined;
-  readonly prefixHitRate?: number | undefined;
-  readonly kvCacheUsage?: number | undefined;
-  readonly runningRequests?: number | undefined;
-  readonly waitingRequests?: number | undefined;
-}
 
 class SignalCount {
   readonly rate = new RateBuckets();
@@ -61,7 +36,7 @@ class SignalCount {
 }
 
 /** What rules found so far. All of it is bounded, whatever the log has. */
-export class LogTally {
+export class LogTally implements LogFindings {
   /** The worker that a process says itself to be; empty before it does. */
   ownWorker = '';
   /** The mode of the last decision. */

@@ -5,6 +5,7 @@ import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { decodedPieces } from './decoded-pieces.js';
 import { LineBlocks } from './line-blocks.js';
 import { LineReader } from './line-reader.js';
+import { loadLogKnowledge } from './log-knowledge.js';
 import type { LogSummary } from './log-summary.js';
 import { LogTally } from './log-tally.js';
 
@@ -39,9 +40,10 @@ export async function readLog(
   modules: ReadLogModules,
 ): Promise<LogSummary> {
   const { signal, onProgress } = options;
+  const knowledge = await loadLogKnowledge();
   const gaps = { hasNoZone: false, hasNoYear: false };
   const tally = new LogTally(source.name, options.who ?? '');
-  const reader = new LineReader(tally, { nowMs: modules.clock.wallMs(), gaps });
+  const reader = new LineReader(tally, { nowMs: modules.clock.wallMs(), gaps }, knowledge);
   const blocks = new LineBlocks((bytes) => reader.read(bytes));
   const notes = new Set<string>();
   let isWhole = true;

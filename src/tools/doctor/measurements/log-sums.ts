@@ -1,5 +1,6 @@
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin } from '../evidence.js';
-import type { DecisionTally, LogSummary, Signal, SignalTally } from '../logs/log-summary.js';
+import type { DecisionTally, LogSummary, SignalTally } from '../logs/log-summary.js';
 import { totalOf } from './measure.js';
 
 /** One kind of sign over all logs. */

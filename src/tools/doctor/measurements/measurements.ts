@@ -1,7 +1,8 @@
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { inOneOrder } from '../canonical.js';
 import { type DynamoFacts, dynamoFacts } from '../dynamo-facts.js';
-import type { Evidence, SettingName, SettingSighting } from '../evidence.js';
-import type { Signal } from '../logs/log-summary.js';
+import type { Evidence, SettingSighting } from '../evidence.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { ofManifests } from '../of-manifests.js';
 import { type SizeTable, sizeTable } from '../sizes.js';

@@ -1,4 +1,5 @@
-import type { Evidence, Origin, SettingName, SettingSighting, SizeSighting } from '../evidence.js';
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
+import type { Evidence, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 
 /** A number with where it was read. */
 export interface KnownInput {

@@ -1,6 +1,7 @@
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { MetricSample } from '../../../engines/facts/prometheus-text.js';
 import { readMetrics } from '../../../engines/facts/prometheus-text.js';
-import type { GpuSighting, Origin, SettingName, SettingSighting, SizeSighting } from '../evidence.js';
+import type { GpuSighting, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import type { MetricsPage } from './metrics-page.js';
 import { WANTED_METRICS } from './wanted-metrics.js';

@@ -1,6 +1,7 @@
+import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
-import type { SizeBasis, SourceOutcome } from '../evidence.js';
-import type { Signal } from '../logs/log-summary.js';
+import type { SourceOutcome } from '../evidence.js';
 
 /** The first words of an answer. */
 export const VERDICTS: Readonly<Record<Diagnosis['verdict'], string>> = {

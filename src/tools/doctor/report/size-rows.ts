@@ -1,5 +1,6 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { Evidence, Side, SizeBasis, SizeSighting } from '../evidence.js';
+import type { Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
+import type { Evidence, SizeSighting } from '../evidence.js';
 import { countText } from './figures.js';
 import { BASES } from './labels.js';
 import { placeText } from './safe-text.js';

@@ -3,6 +3,7 @@ import { engineKindName, engineStateName, evidenceSourceName } from '../../../co
 import type { LogFields, Logger } from '../../../edge/platform/logger.js';
 import type { CapabilityReport, Conflict } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
+  EngineKind,
   EngineState,
   EvidenceSource,
   ServingAddress_Protocol,
@@ -87,10 +88,15 @@ function addressOf(report: CapabilityReport): string {
   return address === undefined ? '' : ` at ${address}`;
 }
 
+/** `vLLM`; `(other)` for a declared engine, whose name is not known. */
+function kindOf(kind: EngineKind): string {
+  return kind === EngineKind.OTHER ? '(other)' : engineKindName(kind);
+}
+
 /** `Engine vLLM 0.32.0 at http://… uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")`. */
 export function describeTruth(report: CapabilityReport): string {
   const { engine, contract } = report;
-  const kind = engine === undefined || engine.kind === 0 ? '' : ` ${engineKindName(engine.kind)}`;
+  const kind = engine === undefined || engine.kind === 0 ? '' : ` ${kindOf(engine.kind)}`;
   const version = engine === undefined || engine.version === '' ? '' : ` ${engine.version}`;
   const from = report.evidence.find(({ field }) => field === TOKENS_PER_BLOCK);
   const why = from === undefined ? '' : ` (${evidenceSourceName(from.source)}: ${from.raw})`;

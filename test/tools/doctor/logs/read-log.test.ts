@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { loadLogKnowledge } from '../../../../src/tools/doctor/logs/log-knowledge.js';
 import { readLog } from '../../../../src/tools/doctor/logs/read-log.js';
-import { LOG_RULES } from '../../../../src/tools/doctor/logs/rules.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { inPieces, recordedLog, signalsOf, sizesOf, summaryOf } from './summaries.js';
 
@@ -98,7 +98,7 @@ describe('reading a log', () => {
       ' Bearer ',
       ' a://b',
     ];
-    const lines = LOG_RULES.flatMap(({ needle }) =>
+    const lines = (await loadLogKnowledge()).rules.flatMap(({ needle }) =>
       pieces.map((piece) => `${needle}${piece.repeat(Math.floor(65_000 / piece.length))}`),
     );
     const start = process.hrtime.bigint();

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type Evidence,
-  joinEvidence,
-  type ModelShape,
-  type SettingName,
-} from '../../../../src/tools/doctor/evidence.js';
+import type { SettingName } from '../../../../src/engines/diagnosis/sighting-words.js';
+import { type Evidence, joinEvidence, type ModelShape } from '../../../../src/tools/doctor/evidence.js';
 import { readModelShape } from '../../../../src/tools/doctor/gather/model.js';
 import { computeMemory } from '../../../../src/tools/doctor/memory/compute-memory.js';
 import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';

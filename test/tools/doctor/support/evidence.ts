@@ -1,4 +1,6 @@
 import { packTokenIds } from '../../../../src/core/contract/token-probes.js';
+import type { SettingName, Side, SizeBasis } from '../../../../src/engines/diagnosis/sighting-words.js';
+import type { Signal } from '../../../../src/engines/diagnosis/signals.js';
 import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
 import type { CauseId, Confidence, Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
 import {
@@ -6,10 +8,7 @@ import {
   type Evidence,
   type EvidencePart,
   joinEvidence,
-  type SettingName,
   type SettingSighting,
-  type Side,
-  type SizeBasis,
   type SizeSighting,
   type TokenSighting,
 } from '../../../../src/tools/doctor/evidence.js';
@@ -18,7 +17,6 @@ import type {
   DecisionTally,
   LogSummary,
   RateSeries,
-  Signal,
   SignalTally,
 } from '../../../../src/tools/doctor/logs/log-summary.js';
 import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';

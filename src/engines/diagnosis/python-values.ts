@@ -1,6 +1,7 @@
-import type { SettingName } from '../../evidence.js';
-import type { LogTally } from '../log-tally.js';
-import { type LogLine, sizeOf } from './rule.js';
+import { sizeOf } from './log-fields.js';
+import type { LogFindings } from './log-findings.js';
+import type { LogLine } from './log-line.js';
+import type { SettingName } from './sighting-words.js';
 
 /**
  * A value in a dump of Python objects: `'block_size': 32`, `block_size=32`,
@@ -28,7 +29,7 @@ function plainly(value: string): string {
 /** Settings of a dump, by the program's own names for them. */
 export function addPythonSettings(
   line: LogLine,
-  tally: LogTally,
+  tally: LogFindings,
   names: Readonly<Record<string, SettingName>>,
 ): void {
   for (const [name, setting] of Object.entries(names)) {
@@ -38,7 +39,7 @@ export function addPythonSettings(
 }
 
 /** The block size of a dump: what the operator asked for. */
-export function addPythonSize(line: LogLine, tally: LogTally, name: string): void {
+export function addPythonSize(line: LogLine, tally: LogFindings, name: string): void {
   const tokensPerBlock = sizeOf(pythonValue(line.text, name));
   tally.addSize(line, { side: 'worker', tokensPerBlock, basis: 'configured', about: name });
 }

@@ -1,6 +1,7 @@
-import type { Signal } from '../log-summary.js';
-import { addPythonSettings, addPythonSize, pythonValue } from './python-values.js';
-import { fieldOf, numberOf, type Rule, sizeOf } from './rule.js';
+import { fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogRule } from '../diagnosis/log-rule.js';
+import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
+import type { Signal } from '../diagnosis/signals.js';
 
 /** Server arguments, by their names in the dump. */
 const ARGUMENTS = {
@@ -16,7 +17,7 @@ const ARGUMENTS = {
 } as const;
 
 /** Lines of SGLang, by itself and within Dynamo's workers: 0.4 to 0.5. */
-export const SGLANG_RULES: readonly Rule[] = [
+export const SGLANG_RULES: readonly LogRule[] = [
   // "Prefill batch, #new-seq: 1, #new-token: 12, #cached-token: 4032, token usage: 0.01, #running-req: 0, #queue-req: 0".
   rule('#cached-token: ', (line, tally) => {
     const { text } = line;
@@ -98,11 +99,11 @@ export const SGLANG_RULES: readonly Rule[] = [
   signal('Cache flushed successfully', 'cache_reset'),
 ];
 
-function rule(needle: string, read: Rule['read']): Rule {
-  return { program: 'sglang', needle, read };
+function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
 }
 
-function signal(needle: string, sign: Signal): Rule {
+function signal(needle: string, sign: Signal): LogRule {
   return rule(needle, (line, tally) => tally.addSignal(sign, line, { about: needle }));
 }
 

@@ -1,27 +1,3 @@
-import type { LogProgram } from '../log-summary.js';
-import type { LogTally } from '../log-tally.js';
-
-/** A line that a rule looks at. */
-export interface LogLine {
-  /** In its log, from 1. */
-  readonly lineNumber: number;
-  /** The message with its fields, without colours and prefixes. */
-  readonly text: string;
-  /** Its own time, or that of the lines before it. */
-  readonly ms: number | undefined;
-  /** The pod or container that a prefix names; empty without one. */
-  readonly who: string;
-  readonly fields: Readonly<Record<string, unknown>> | undefined;
-}
-
-/** What is known of one kind of line. */
-export interface Rule {
-  readonly program: LogProgram;
-  /** A part of the message that only such lines have, never split by colours: ASCII, and the search is slower for all when it has less than 12 characters. */
-  readonly needle: string;
-  read(line: LogLine, tally: LogTally): void;
-}
-
 /** The value of a field `name=value` or `name="value"`; the first of that very name. Undefined when there is none. */
 export function fieldOf(text: string, name: string, from = 0): string | undefined {
   const sign = `${name}=`;

@@ -1,5 +1,6 @@
-import { addPythonSettings, addPythonSize, pythonValue } from './python-values.js';
-import { numberOf, type Rule, sizeOf } from './rule.js';
+import { numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogRule } from '../diagnosis/log-rule.js';
+import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
 /** Fields of `KvCacheConfig` and of the engine's arguments, in dumps of Python objects. */
 const ARGUMENTS = {
@@ -12,7 +13,7 @@ const ARGUMENTS = {
 } as const;
 
 /** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */
-export const TENSORRT_RULES: readonly Rule[] = [
+export const TENSORRT_RULES: readonly LogRule[] = [
   // "Max KV cache blocks per sequence: 128 [window size=4096], tokens per block=32, primary blocks=129, secondary blocks=0, max sequence length=4096".
   rule('tokens per block=', (line, tally) => {
     const { text } = line;
@@ -72,6 +73,6 @@ export const TENSORRT_RULES: readonly Rule[] = [
   }),
 ];
 
-function rule(needle: string, read: Rule['read']): Rule {
-  return { program: 'trtllm', needle, read };
+function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
 }

@@ -1,12 +1,14 @@
-import type { Signal } from '../log-summary.js';
-import type { LogTally } from '../log-tally.js';
-import { fieldOf, type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
+import { fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogFindings } from '../diagnosis/log-findings.js';
+import type { LogLine } from '../diagnosis/log-line.js';
+import type { LogRule } from '../diagnosis/log-rule.js';
+import type { Signal } from '../diagnosis/signals.js';
 
 /**
  * Lines of NVIDIA Dynamo: frontends, standalone routers and indexers, workers
  * and mockers, from 0.9 to 1.6. The version of a text is recognised by its form.
  */
-export const DYNAMO_RULES: readonly Rule[] = [
+export const DYNAMO_RULES: readonly LogRule[] = [
   // 0.9, 1.0: "Selected worker: worker_id=7 dp_rank=0, logit: 138.656, cached blocks: 0, tree size: 0, total blocks: 9";
   // 1.1 to 1.5: "Selected worker: worker_type=prefill, worker_id=7 …, effective cached blocks: 2.00, …, tree size: 5";
   // 1.6: "Selected worker router_mode="kv" request_id=… worker_id=7 worker_type=decode dp_rank=0 logit=252.375 …".
@@ -167,18 +169,18 @@ export const DYNAMO_RULES: readonly Rule[] = [
   }),
 ];
 
-function rule(needle: string, read: Rule['read']): Rule {
-  return { program: 'dynamo', needle, read };
+function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
 }
 
 /** A line that is a sign by itself. */
-function signal(needle: string, sign: Signal): Rule {
+function signal(needle: string, sign: Signal): LogRule {
   return rule(needle, (line, tally) =>
     tally.addSignal(sign, line, { worker: workerOf(line.text), about: needle }),
   );
 }
 
-function readSelected(line: LogLine, tally: LogTally): void {
+function readSelected(line: LogLine, tally: LogFindings): void {
   const { text } = line;
   const from = text.indexOf('Selected ');
   // The older form has a colon, and no mode.
@@ -210,7 +212,7 @@ function readSelected(line: LogLine, tally: LogTally): void {
   });
 }
 
-function readFormula(line: LogLine, tally: LogTally): void {
+function readFormula(line: LogLine, tally: LogFindings): void {
   const cached =
     /with (\d+(?:\.\d+)?) (?:effective )?cached blocks/.exec(line.text) ??
     /\(cached_blocks: (\d+(?:\.\d+)?)\)/.exec(line.text);

@@ -1,8 +1,10 @@
-import type { Signal } from '../log-summary.js';
-import { type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
+import { numberOf, sizeOf } from '../../../engines/diagnosis/log-fields.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 
 /** Lines of this product's own processes, as JSON and as text. Their sentences are those of the agreement's rules. */
-export const KV_ACCORD_RULES: readonly Rule[] = [
+export const KV_ACCORD_RULES: readonly LogRule[] = [
   // "Selected worker: worker-0 (cached_blocks: 3 of 40, mode: kv, exact, logit: 37.0)".
   rule(' (cached_blocks: ', (line, tally) => {
     const found = /Selected worker: (\S{1,253}) \(cached_blocks: (\d{1,12}) of \d{1,12}, /.exec(line.text);
@@ -101,12 +103,19 @@ export const KV_ACCORD_RULES: readonly Rule[] = [
   signal('kv-accord frontend ', 'started', /kv-accord frontend [\w.+-]+ serves /),
 ];
 
-function rule(needle: string, read: Rule['read']): Rule {
-  return { program: 'kv-accord', needle, read };
+/** Whether a line of JSON is of this product's logger, whose levels are in small letters. */
+export function isOwnRecord({ level, msg, time, ts }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    typeof msg === 'string' && typeof time === 'string' && ts === undefined && /^[a-z]+$/.test(String(level))
+  );
+}
+
+function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
 }
 
 /** The size that the events show is the first group of `form`; the declared one follows it. */
-function contradiction(needle: string, form: RegExp): Rule {
+function contradiction(needle: string, form: RegExp): LogRule {
   return rule(needle, (line, tally) => {
     const [, real] = form.exec(line.text) ?? [];
     const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,9})/.exec(line.text) ?? [];
@@ -117,7 +126,7 @@ function contradiction(needle: string, form: RegExp): Rule {
   });
 }
 
-function signal(needle: string, sign: Signal, form: RegExp): Rule {
+function signal(needle: string, sign: Signal, form: RegExp): LogRule {
   return rule(needle, (line, tally) => {
     if (form.test(line.text)) tally.addSignal(sign, line, { worker: workerOf(line), about: needle });
   });

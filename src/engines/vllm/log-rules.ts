@@ -1,7 +1,9 @@
-import type { Signal } from '../log-summary.js';
-import type { LogTally } from '../log-tally.js';
-import { addPythonSettings, addPythonSize, pythonValue } from './python-values.js';
-import { type LogLine, numberOf, type Rule, sizeOf } from './rule.js';
+import { numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogFindings } from '../diagnosis/log-findings.js';
+import type { LogLine } from '../diagnosis/log-line.js';
+import type { LogRule } from '../diagnosis/log-rule.js';
+import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
+import type { Signal } from '../diagnosis/signals.js';
 
 /** Arguments of `vllm serve`, by their names in the dump. */
 const ARGUMENTS = {
@@ -32,7 +34,7 @@ const ENGINE_CONFIG = {
 } as const;
 
 /** Lines of vLLM, by itself and within Dynamo's workers: 0.6 (V0) to 0.32. */
-export const VLLM_RULES: readonly Rule[] = [
+export const VLLM_RULES: readonly LogRule[] = [
   // "Engine 000: Avg prompt throughput: …, Running: 3 reqs, Waiting: 0 reqs, Preemptions: 2, GPU KV cache usage: 98.1%, Prefix cache hit rate: 0.0%".
   rule('KV cache usage: ', (line, tally) => {
     const { text } = line;
@@ -94,20 +96,20 @@ export const VLLM_RULES: readonly Rule[] = [
   signal('Successfully reset prefix cache', 'cache_reset'),
 ];
 
-function rule(needle: string, read: Rule['read']): Rule {
-  return { program: 'vllm', needle, read };
+function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
 }
 
-function signal(needle: string, sign: Signal): Rule {
+function signal(needle: string, sign: Signal): LogRule {
   return rule(needle, (line, tally) => tally.addSignal(sign, line, { about: needle }));
 }
 
-function readBlocks(line: LogLine, tally: LogTally): void {
+function readBlocks(line: LogLine, tally: LogFindings): void {
   const blocks = /# (?:GPU|cuda) blocks: (\d{1,12})/.exec(line.text)?.[1];
   tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: ' blocks: ' });
 }
 
-function readChangedSize(line: LogLine, tally: LogTally): void {
+function readChangedSize(line: LogLine, tally: LogFindings): void {
   const size = /block size to (\d{1,9})\b/.exec(line.text)?.[1];
   if (size === undefined) return;
   tally.addSignal('block_size_changed_by_engine', line, { value: size, about: 'block size to' });
@@ -116,7 +118,7 @@ function readChangedSize(line: LogLine, tally: LogTally): void {
 }
 
 /** Who does not name them publishes none: the line has all that is not left to its default. */
-function addEvents(line: LogLine, tally: LogTally): void {
+function addEvents(line: LogLine, tally: LogFindings): void {
   const { text } = line;
   const isDefault = !text.includes('kv_events_config') && text.trimEnd().endsWith('}');
   const about = isDefault ? 'non-default args' : 'enable_kv_cache_events';

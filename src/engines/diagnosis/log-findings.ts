@@ -1,0 +1,81 @@
+import type { LogLine } from './log-line.js';
+import type { SettingName, Side, SizeBasis } from './sighting-words.js';
+import type { Signal } from './signals.js';
+
+/** What a rule says of a sign. */
+export interface SignalDetails {
+  readonly worker?: string | undefined;
+  /** The numbers that it has. */
+  readonly value?: string | undefined;
+  /** What of the line is to be seen in the origin. */
+  readonly about: string;
+  readonly count?: number;
+}
+
+/** A block size in a line; nothing is kept when `tokensPerBlock` is undefined. */
+export interface SizeDetails {
+  readonly side: Side;
+  readonly who?: string | undefined;
+  readonly tokensPerBlock: number | undefined;
+  readonly basis: SizeBasis;
+  readonly about: string;
+}
+
+/** A setting in a line; nothing is kept when its value is undefined or empty. */
+export interface SettingDetails {
+  readonly side: Side;
+  readonly who?: string | undefined;
+  readonly value: string | number | undefined;
+  /** True when the line says that nobody set it. */
+  readonly isDefault?: boolean;
+  readonly about: string;
+}
+
+/** What an engine reports in one line; undefined for what it does not. */
+export interface EngineReading {
+  readonly promptTokens?: number | undefined;
+  readonly cachedTokens?: number | undefined;
+  readonly prefixHitRate?: number | undefined;
+  readonly kvCacheUsage?: number | undefined;
+  readonly runningRequests?: number | undefined;
+  readonly waitingRequests?: number | undefined;
+}
+
+/**
+ * Which of a program's lines report a decision: `selected` with the cached
+ * blocks, `routed` as the request ends, `best` at the debug level, `blind`
+ * without mentioning the cache. One decision can have several.
+ */
+export type DecisionKind = 'selected' | 'routed' | 'best' | 'blind';
+
+/** One routing decision. */
+export interface Decision {
+  readonly worker: string;
+  readonly cachedBlocks: number | undefined;
+  readonly treeSize: number | undefined;
+}
+
+/** Where rules put what they find in one log. All of it is bounded, whatever the log has. */
+export interface LogFindings {
+  /** The worker that a process says itself to be; empty before it does. */
+  ownWorker: string;
+  /** The mode of the last decision; empty before the first. */
+  routerMode: string;
+  addSignal(signal: Signal, line: LogLine, details: SignalDetails): void;
+  /** The line is of a standalone indexer. */
+  addIndexer(line: LogLine): void;
+  /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */
+  isOfIndexer(line: LogLine): boolean;
+  addDecision(kind: DecisionKind, line: LogLine, decision: Decision): void;
+  /** How many blocks were cached for a request, by any of its ids. */
+  addOverlap(ids: readonly string[], cachedBlocks: number): void;
+  /** How long a request waited for its first token, by any of its ids. */
+  addFirstToken(ids: readonly string[], firstTokenMs: number): void;
+  /** Tokens of a prompt, and those that the engine had cached. */
+  addPrompt(promptTokens: number, cachedTokens: number): void;
+  /** What one candidate would have cost, and the weight of its overlap as it is written. */
+  addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void;
+  addSize(line: LogLine, details: SizeDetails): void;
+  addSetting(line: LogLine, name: SettingName, details: SettingDetails): void;
+  addEngineReading(line: LogLine, reading: EngineReading): void;
+}

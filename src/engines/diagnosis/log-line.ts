@@ -1,0 +1,12 @@
+/** A line that a rule looks at. */
+export interface LogLine {
+  /** In its log, from 1. */
+  readonly lineNumber: number;
+  /** The message with its fields, without colours and prefixes. */
+  readonly text: string;
+  /** Its own time, or that of the lines before it. */
+  readonly ms: number | undefined;
+  /** The pod or container that a prefix names; empty without one. */
+  readonly who: string;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+}

@@ -1,0 +1,42 @@
+/** Who has a number of its own. */
+export type Side = 'frontend' | 'router' | 'indexer' | 'worker';
+
+/**
+ * How a block size is known, from the weakest: `default` (nothing was set and
+ * the program's own number applies), `configured` (flag, variable, file),
+ * `declared` (what a worker registered), `in_use` (what a running program says
+ * that it uses), `observed` (what KV events have).
+ */
+export type SizeBasis = 'default' | 'configured' | 'declared' | 'in_use' | 'observed';
+
+/** Settings beside the block size that decide whether KV-aware routing can work. */
+export type SettingName =
+  | 'backend'
+  | 'dynamo_version'
+  | 'router_mode'
+  | 'chat_processor'
+  | 'router_uses_events'
+  | 'router_replica_sync'
+  | 'frontend_replicas'
+  | 'publishes_kv_events'
+  | 'prefix_caching'
+  | 'hash_seed'
+  | 'hash_algorithm'
+  | 'tensor_parallel_size'
+  | 'pipeline_parallel_size'
+  | 'gpu_memory_utilization'
+  | 'free_gpu_memory_fraction'
+  | 'max_num_seqs'
+  | 'max_batch_size'
+  | 'max_model_len'
+  | 'kv_cache_dtype'
+  | 'total_kv_blocks'
+  | 'kv_cache_tokens'
+  | 'kv_cache_bytes'
+  | 'engine_version'
+  | 'canary'
+  | 'model'
+  | 'data_parallel_size'
+  | 'context_parallel_size'
+  | 'lora_adapters'
+  | 'attention_kinds';

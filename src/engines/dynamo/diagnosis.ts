@@ -1,0 +1,12 @@
+import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
+import { DYNAMO_RULES } from './log-rules.js';
+
+/** What Dynamo writes: its frontends, routers, indexers and workers. */
+export const DYNAMO_DIAGNOSIS: EngineDiagnosis = {
+  logs: {
+    rules: DYNAMO_RULES,
+    lineStart: /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) +(?:TRACE|DEBUG|INFO|WARN|ERROR) [\w:.<>-]+/,
+    isOwnRecord: ({ level, target }) =>
+      typeof target === 'string' && /^(?:TRACE|DEBUG|INFO|WARN|ERROR)$/.test(String(level)),
+  },
+};

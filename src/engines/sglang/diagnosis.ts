@@ -1,0 +1,11 @@
+import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
+import { SGLANG_RULES } from './log-rules.js';
+
+/** What SGLang writes. */
+export const SGLANG_DIAGNOSIS: EngineDiagnosis = {
+  logs: {
+    rules: SGLANG_RULES,
+    lineStart: /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z]+\d+)*\] /,
+    isOwnRecord: ({ name, logger }) => String(name ?? logger ?? '').startsWith('sglang'),
+  },
+};

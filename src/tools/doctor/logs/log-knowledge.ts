@@ -1,0 +1,38 @@
+import { loadEngineDiagnoses, type NamedDiagnosis } from '../../../engines/catalogue/engines.js';
+import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
+import type { CleanLine } from './clean-line.js';
+import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
+import type { LogProgram } from './log-summary.js';
+import { NeedleSearch } from './needle-search.js';
+
+/** What is known of the logs of all engines, and of this product's own. */
+export class LogKnowledge {
+  /** All kinds of lines that are known. A line can be of several. */
+  readonly rules: readonly LogRule[];
+  /** Finds the needles of `rules`, by their indexes. */
+  readonly needles: NeedleSearch;
+  readonly #engines: readonly NamedDiagnosis[];
+
+  constructor(engines: readonly NamedDiagnosis[]) {
+    this.#engines = engines;
+    this.rules = [...engines.flatMap(({ logs }) => logs.rules), ...KV_ACCORD_RULES];
+    this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
+  }
+
+  /** The program that writes lines of such a form. */
+  programOf({ text, fields }: CleanLine): LogProgram {
+    if (fields === undefined) {
+      return this.#engines.find(({ logs }) => logs.lineStart.test(text))?.word ?? 'unknown';
+    }
+    if (isOwnRecord(fields)) return 'kv-accord';
+    return this.#engines.find(({ logs }) => logs.isOwnRecord?.(fields))?.word ?? 'unknown';
+  }
+}
+
+let loading: Promise<LogKnowledge> | undefined;
+
+/** Loads it once for all logs. */
+export function loadLogKnowledge(): Promise<LogKnowledge> {
+  loading ??= loadEngineDiagnoses().then((engines) => new LogKnowledge(engines));
+  return loading;
+}

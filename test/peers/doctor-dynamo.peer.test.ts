@@ -84,8 +84,8 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo workers that registe
 
     const metrics = await ask('wrong publishers, metrics', metricsOf(frontend, ...workers));
     expect(metrics).toMatchObject({ status: 1, causes: ['block_size_mismatch likely'] });
-    // No page has what the engines cut.
-    expect(metrics.unknowns).toContainEqual(expect.stringMatching(/^Which block size the engines cut/));
+    // No page has what the engines use.
+    expect(metrics.unknowns).toContainEqual(expect.stringMatching(/^Which block size the engines use/));
 
     const page = await ask('wrong publishers, metrics of the frontend', metricsOf(frontend));
     expect(page).toMatchObject({ status: 1, causes: ['block_size_mismatch likely'] });

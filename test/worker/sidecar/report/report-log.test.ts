@@ -66,7 +66,7 @@ describe('the log of a sidecar', () => {
   it('says of an engine that is only declared that it is another one', () => {
     const other = [fieldFact('engine.kind', EngineKind.OTHER, http), ...vllm.slice(2)];
     expect(logged(readyView([...other, blockSize(32), servedModel()]))).toEqual([
-      'info: Engine (other) at http://127.0.0.1:8000 cuts KV blocks of 32 tokens ' +
+      'info: Engine (other) at http://127.0.0.1:8000 uses KV blocks of 32 tokens ' +
         '(engine_metrics: effective_attention_block_size="32")',
     ]);
   });

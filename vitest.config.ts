@@ -23,7 +23,7 @@ const PEERS = 'test/peers/**';
 const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     testTimeout: 60_000,
-    hookTimeout: 20_000,
+    hookTimeout: 60_000,
     // Unless told, one core is left free, which on two cores is half of the machine.
     maxWorkers: '100%',
     projects: [

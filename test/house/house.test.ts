@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { ROOMS, UNDIVIDED_WINGS, WINGS } from './rooms.js';
-import { violationsIn } from './violations.js';
+import { mayImport, violationsIn } from './violations.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -33,6 +33,20 @@ describe('the wings', () => {
   it.each(Object.entries(ROOMS))('allow what the room %s may import', (name, { mayImport: rooms }) => {
     const wing = wingOf(name);
     for (const room of rooms) expect([wing, ...(WINGS[wing] ?? [])]).toContain(wingOf(room));
+  });
+
+  it('have no circle of rooms', () => {
+    const names = Object.keys(ROOMS);
+    const reached = (from: string, seen: Set<string>): Set<string> => {
+      const room = ROOMS[from];
+      for (const to of names) {
+        if (room === undefined || to === from || seen.has(to) || !mayImport(room, to)) continue;
+        seen.add(to);
+        reached(to, seen);
+      }
+      return seen;
+    };
+    expect(names.filter((name) => reached(name, new Set()).has(name))).toEqual([]);
   });
 
   it('are divided into rooms unless one room says it all', () => {

@@ -88,7 +88,7 @@ function importProblem(
 }
 
 /** Whether a room may import another, by its own name or by the name of its wing. */
-function mayImport(room: Room, target: string): boolean {
+export function mayImport(room: Room, target: string): boolean {
   return room.mayImport.some((name) => name === target || target.startsWith(`${name}/`));
 }
 

@@ -12,8 +12,6 @@ export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
  */
 export type CacheUse = 'plain' | 'unread' | 'several';
 
-export const CACHE_USES: readonly CacheUse[] = ['plain', 'unread', 'several'];
-
 /** A request that wants a worker. Plain data: it may cross between processes. */
 export interface RouteRequest {
   /** The group that serves its model. */

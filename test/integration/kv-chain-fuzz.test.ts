@@ -266,6 +266,7 @@ const wireMessage = fc
         instanceId: fc.constantFrom('i-1', 'i-1', 'i-1', 'i-2', '', 'i'.repeat(600)),
         streamId: fc.constantFrom('s-1', 's-1', 's-2', ''),
         resumed: fc.boolean(),
+        tokensPerBlock: fc.constantFrom(0, 0, 0, 16, 32, 2 ** 32 - 1),
         reason: fc.string(),
         ranks: fc.oneof(
           fc.array(wireStatus, { maxLength: 3 }),

@@ -1,7 +1,7 @@
 import type { ProbeAnswer, TokenValues } from '../../core/contract/token-answers.js';
 import type { SettingName, Side, SizeBasis } from '../../engines/diagnosis/sighting-words.js';
-import type { NamedText } from '../manifests/lint/apply-fixes.js';
-import type { Finding } from '../manifests/lint/finding.js';
+import type { NamedText } from '../manifests/lint/fixes/apply-fixes.js';
+import type { Finding } from '../manifests/lint/findings/finding.js';
 import type { LogSummary } from './logs/log-summary.js';
 import type { MetricsPage } from './metrics/metrics-page.js';
 

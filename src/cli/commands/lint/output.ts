@@ -1,6 +1,6 @@
-import type { NamedText } from '../../../tools/manifests/lint/apply-fixes.js';
-import { DOCS_RULE } from '../../../tools/manifests/lint/docs-rule.js';
-import type { Finding } from '../../../tools/manifests/lint/finding.js';
+import { DOCS_RULE } from '../../../tools/manifests/lint/findings/docs-rule.js';
+import type { Finding } from '../../../tools/manifests/lint/findings/finding.js';
+import type { NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
 import { formatGithub } from '../../../tools/manifests/lint/formats/github.js';
 import { formatJson } from '../../../tools/manifests/lint/formats/json.js';
 import { formatSarif } from '../../../tools/manifests/lint/formats/sarif.js';

@@ -1,8 +1,8 @@
 import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
-import { fixAll, type NamedText } from '../../../tools/manifests/lint/apply-fixes.js';
-import type { Finding, Severity } from '../../../tools/manifests/lint/finding.js';
+import type { Finding, Severity } from '../../../tools/manifests/lint/findings/finding.js';
+import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
 import { lintTexts, startsNothingKnown } from '../../../tools/manifests/lint/lint-texts.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';

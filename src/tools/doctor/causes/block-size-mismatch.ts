@@ -1,4 +1,4 @@
-import type { Finding } from '../../manifests/lint/finding.js';
+import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';

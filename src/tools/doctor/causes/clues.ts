@@ -1,4 +1,4 @@
-import type { Finding } from '../../manifests/lint/finding.js';
+import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor, Symptom } from '../confidence.js';
 import type { Origin } from '../evidence.js';
 

@@ -1,5 +1,5 @@
 import type { Side } from '../../../engines/diagnosis/sighting-words.js';
-import { FRONTEND_DEFAULT_TOKENS } from '../../manifests/lint/dynamo-version.js';
+import { FRONTEND_DEFAULT_TOKENS } from '../../manifests/lint/launches/dynamo-version.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownerOf, type SizeConflict } from '../sizes.js';
 

@@ -1,6 +1,6 @@
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
-import { isAtLeast } from '../../manifests/lint/dynamo-version.js';
+import { isAtLeast } from '../../manifests/lint/launches/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { STORE_CHECKS } from './confirm.js';

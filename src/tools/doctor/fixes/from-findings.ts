@@ -1,4 +1,4 @@
-import type { Finding } from '../../manifests/lint/finding.js';
+import type { Finding } from '../../manifests/lint/findings/finding.js';
 import { applyEdits, type TextEdit, touches } from '../../manifests/text-edit.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';

@@ -1,6 +1,6 @@
-import type { NamedText } from '../../manifests/lint/apply-fixes.js';
-import { ConfigMaps } from '../../manifests/lint/config-maps.js';
-import { type Fleet, readFleets } from '../../manifests/lint/fleet.js';
+import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
+import { ConfigMaps } from '../../manifests/lint/config/config-maps.js';
+import { type Fleet, readFleets } from '../../manifests/lint/facts/fleet.js';
 import { lintTexts, textKindOf } from '../../manifests/lint/lint-texts.js';
 import { placesIn, readSourceFile } from '../../manifests/source-file.js';
 import { counted } from '../counted.js';

@@ -1,9 +1,9 @@
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
-import type { ConfigMaps } from '../lint/config-maps.js';
-import type { Launch } from '../lint/launch.js';
-import { flagOf, variableOf } from '../lint/settings.js';
-import { readWorkerFacts } from '../lint/worker-facts.js';
+import type { ConfigMaps } from '../lint/config/config-maps.js';
+import { readWorkerFacts } from '../lint/facts/worker-facts.js';
+import type { Launch } from '../lint/launches/launch.js';
+import { flagOf, variableOf } from '../lint/launches/settings.js';
 
 /** How a sidecar reaches its engine. */
 export interface Engine {

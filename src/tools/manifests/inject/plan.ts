@@ -1,4 +1,4 @@
-import { ConfigMaps } from '../lint/config-maps.js';
+import { ConfigMaps } from '../lint/config/config-maps.js';
 import type { PodSite } from '../pod-site.js';
 import { readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';

@@ -1,6 +1,6 @@
-import type { ConfigMaps } from '../lint/config-maps.js';
-import type { Launch } from '../lint/launch.js';
-import { readLaunches } from '../lint/read-launches.js';
+import type { ConfigMaps } from '../lint/config/config-maps.js';
+import type { Launch } from '../lint/launches/launch.js';
+import { readLaunches } from '../lint/launches/read-launches.js';
 import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';

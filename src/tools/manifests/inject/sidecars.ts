@@ -1,4 +1,4 @@
-import type { ConfigMaps } from '../lint/config-maps.js';
+import type { ConfigMaps } from '../lint/config/config-maps.js';
 import type { PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import { GRPC_PORT, sidecarContainer, volumesOf } from './containers.js';

@@ -1,9 +1,9 @@
 import { placesIn, type SourceFile } from '../source-file.js';
-import type { Finding } from './finding.js';
-import { readFleets } from './fleet.js';
+import { readFleets } from './facts/fleet.js';
+import type { Finding } from './findings/finding.js';
 import { findUnreadable } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
-import type { TextSource } from './span.js';
+import type { TextSource } from './text/span.js';
 
 /**
  * Everything that is wrong with a set of manifests and shell scripts, which are

@@ -1,6 +1,6 @@
 import { readSourceFile, type SourceFile } from '../source-file.js';
-import type { NamedText } from './apply-fixes.js';
-import type { Finding } from './finding.js';
+import type { Finding } from './findings/finding.js';
+import type { NamedText } from './fixes/apply-fixes.js';
 import { countPrograms, lintFiles } from './lint-files.js';
 
 export interface LintTextsOptions {

@@ -1,5 +1,5 @@
-import type { Rule } from './finding.js';
-import type { LintRule } from './lint-rule.js';
+import type { Rule } from './findings/finding.js';
+import type { LintRule } from './findings/lint-rule.js';
 import { blockSizeMismatch } from './rules/block-size-mismatch.js';
 import { blockSizeUnset } from './rules/block-size-unset.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';

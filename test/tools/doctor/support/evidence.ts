@@ -20,7 +20,7 @@ import type {
   SignalTally,
 } from '../../../../src/tools/doctor/logs/log-summary.js';
 import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';
-import type { Finding } from '../../../../src/tools/manifests/lint/finding.js';
+import type { Finding } from '../../../../src/tools/manifests/lint/findings/finding.js';
 
 const NO_RATE: RateSeries = { startMs: undefined, bucketMs: 1_000, counts: [] };
 

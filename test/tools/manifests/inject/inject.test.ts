@@ -9,8 +9,8 @@ import {
   removeFromManifests,
 } from '../../../../src/tools/manifests/inject/inject.js';
 import type { InjectOptions } from '../../../../src/tools/manifests/inject/options.js';
-import { ConfigMaps } from '../../../../src/tools/manifests/lint/config-maps.js';
-import { readLaunches } from '../../../../src/tools/manifests/lint/read-launches.js';
+import { ConfigMaps } from '../../../../src/tools/manifests/lint/config/config-maps.js';
+import { readLaunches } from '../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { readPodSites } from '../../../../src/tools/manifests/read-pod-sites.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
 import { randomManifest } from './random-manifest.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DOCS_RULE } from '../../../../src/tools/manifests/lint/docs-rule.js';
+import { DOCS_RULE } from '../../../../src/tools/manifests/lint/findings/docs-rule.js';
 import { RULES } from '../../../../src/tools/manifests/lint/rules.js';
 
 const page = readFileSync(new URL('../../../../docs/lint.md', import.meta.url), 'utf8');

@@ -1,4 +1,4 @@
-import type { Finding, Severity } from '../finding.js';
+import type { Finding, Severity } from '../findings/finding.js';
 
 const COMMANDS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'notice' };
 

@@ -1,5 +1,5 @@
 import { jsonText } from '../../../../core/text/printable.js';
-import type { Finding } from '../finding.js';
+import type { Finding } from '../findings/finding.js';
 
 /** For programs: `{"findings": [...]}`, names in snake_case as everywhere in the product's JSON. */
 export function formatJson(findings: readonly Finding[]): string {

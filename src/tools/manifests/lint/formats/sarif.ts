@@ -1,6 +1,6 @@
 import type { Location, Log, Result, Fix as SarifFix } from 'sarif';
 import { jsonText } from '../../../../core/text/printable.js';
-import type { Finding, Fix, Place, Rule } from '../finding.js';
+import type { Finding, Fix, Place, Rule } from '../findings/finding.js';
 
 export interface SarifOptions {
   readonly rules: readonly Rule[];

@@ -1,6 +1,6 @@
 import { applyEdits } from '../../text-edit.js';
 import { unifiedDiff } from '../../unified-diff.js';
-import type { Finding, Severity } from '../finding.js';
+import type { Finding, Severity } from '../findings/finding.js';
 
 export interface TextFormatOptions {
   /** Text of each file by name, for patches. */

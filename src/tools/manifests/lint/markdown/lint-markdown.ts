@@ -1,6 +1,6 @@
 import { placesIn, readSourceFile } from '../../source-file.js';
-import { DOCS_RULE } from '../docs-rule.js';
-import type { Finding, Fix } from '../finding.js';
+import { DOCS_RULE } from '../findings/docs-rule.js';
+import type { Finding, Fix } from '../findings/finding.js';
 import { lintFiles } from '../lint-files.js';
 import { unreadable } from '../rules/unreadable.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';

@@ -1,14 +1,14 @@
 import { EngineKind } from '../../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../../core/contract/size-rule.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import type { Finding, Rule } from '../finding.js';
-import { replaceNumber } from '../fixes.js';
-import { type Fleet, namesOf } from '../fleet.js';
-import { type Launch, nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import type { FrontendFacts } from '../router-facts.js';
-import { flagOf, numberOf, type SettingValue, variableOf } from '../settings.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import { type Fleet, namesOf } from '../facts/fleet.js';
+import type { FrontendFacts } from '../facts/router-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { replaceNumber } from '../fixes/fixes.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { flagOf, numberOf, type SettingValue, variableOf } from '../launches/settings.js';
 import { sameFleet } from './same-model.js';
 import { sizesOf } from './worker-sizes.js';
 

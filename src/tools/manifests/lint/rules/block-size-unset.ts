@@ -1,13 +1,13 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import { FRONTEND_DEFAULT_TOKENS } from '../dynamo-version.js';
-import type { Finding, Fix, Rule } from '../finding.js';
-import { addArguments, addVariable } from '../fixes.js';
-import { type Fleet, namesOf } from '../fleet.js';
-import { nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import type { FrontendFacts } from '../router-facts.js';
-import { mayBeUnseen } from '../settings.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import { type Fleet, namesOf } from '../facts/fleet.js';
+import type { FrontendFacts } from '../facts/router-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Fix, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { addArguments, addVariable } from '../fixes/fixes.js';
+import { FRONTEND_DEFAULT_TOKENS } from '../launches/dynamo-version.js';
+import { nameOf } from '../launches/launch.js';
+import { mayBeUnseen } from '../launches/settings.js';
 import { sizesOf } from './worker-sizes.js';
 
 const rule: Rule = {

@@ -1,10 +1,10 @@
 import type { PodSite } from '../../pod-site.js';
-import type { Finding, Rule } from '../finding.js';
-import type { Fleet } from '../fleet.js';
-import { matchesSelector } from '../label-selector.js';
-import { type Launch, nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import { mayBeUnseen, type SettingValue, settingOf } from '../settings.js';
+import type { Fleet } from '../facts/fleet.js';
+import { matchesSelector } from '../facts/label-selector.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { mayBeUnseen, type SettingValue, settingOf } from '../launches/settings.js';
 
 /** kv-accord's commands that look for workers. */
 const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend'].map(

@@ -1,9 +1,9 @@
-import type { Finding, Rule } from '../finding.js';
-import type { Fleet } from '../fleet.js';
-import { nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import { flagOf, type SettingValue, variableOf } from '../settings.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import type { Fleet } from '../facts/fleet.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { nameOf } from '../launches/launch.js';
+import { flagOf, type SettingValue, variableOf } from '../launches/settings.js';
 
 const seedRule: Rule = {
   id: 'hash-seed-differs',

@@ -1,13 +1,13 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import { isAtLeast } from '../dynamo-version.js';
-import type { Finding, Fix, Rule } from '../finding.js';
-import { addArguments } from '../fixes.js';
-import type { Fleet } from '../fleet.js';
-import { type Launch, nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import { eventsOff } from '../router-facts.js';
-import { flagOf, settingOf } from '../settings.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import type { Fleet } from '../facts/fleet.js';
+import { eventsOff } from '../facts/router-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Fix, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { addArguments } from '../fixes/fixes.js';
+import { isAtLeast } from '../launches/dynamo-version.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { flagOf, settingOf } from '../launches/settings.js';
 
 const offRule: Rule = {
   id: 'kv-events-off',

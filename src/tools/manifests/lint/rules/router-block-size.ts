@@ -1,11 +1,11 @@
-import { isAtLeast, ROUTER_DEFAULT_TOKENS } from '../dynamo-version.js';
-import type { Finding, Rule } from '../finding.js';
-import { addArguments, addVariable, replaceNumber } from '../fixes.js';
-import { type Fleet, namesOf } from '../fleet.js';
-import { type Launch, nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import { flagOf, mayBeUnseen, numberOf, variableOf } from '../settings.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import { type Fleet, namesOf } from '../facts/fleet.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { addArguments, addVariable, replaceNumber } from '../fixes/fixes.js';
+import { isAtLeast, ROUTER_DEFAULT_TOKENS } from '../launches/dynamo-version.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { flagOf, mayBeUnseen, numberOf, variableOf } from '../launches/settings.js';
 import { sizesOf } from './worker-sizes.js';
 
 const routerRule: Rule = {

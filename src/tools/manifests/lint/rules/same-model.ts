@@ -1,4 +1,4 @@
-import type { WorkerFacts } from '../worker-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
 
 /** Workers that do the same for the same model. */
 export interface SameModel {

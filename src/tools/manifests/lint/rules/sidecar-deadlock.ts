@@ -1,11 +1,11 @@
 import { isScalar, type YAMLMap } from 'yaml';
 import { placedText, YamlAccess } from '../../yaml-access.js';
-import type { Finding, Rule } from '../finding.js';
-import { type Launch, nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import { locateScalar } from '../scalar-text.js';
-import { settingOf } from '../settings.js';
-import type { Span } from '../span.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { settingOf } from '../launches/settings.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Span } from '../text/span.js';
 
 const rule: Rule = {
   id: 'sidecar-deadlock',

@@ -1,5 +1,5 @@
 import type { SourceFile } from '../../source-file.js';
-import type { Finding, Rule } from '../finding.js';
+import type { Finding, Rule } from '../findings/finding.js';
 
 /** Problems of one file that are reported; the rest mostly follow from the first. */
 const MAX_PROBLEMS = 10;

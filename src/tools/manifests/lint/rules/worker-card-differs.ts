@@ -1,10 +1,10 @@
 import { EngineKind } from '../../../../core/contract/enums.js';
 import { sizeRule } from '../../../../core/contract/size-rule.js';
-import type { Finding, Rule } from '../finding.js';
-import { addArguments, replaceNumber } from '../fixes.js';
-import { nameOf } from '../launch.js';
-import { findingAt, type LintRule } from '../lint-rule.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { addArguments, replaceNumber } from '../fixes/fixes.js';
+import { nameOf } from '../launches/launch.js';
 
 const rule: Rule = {
   id: 'worker-card-differs',

@@ -1,7 +1,7 @@
-import { nameOf } from '../launch.js';
-import { MAX_RELATED } from '../lint-rule.js';
-import type { Span } from '../span.js';
-import type { WorkerFacts } from '../worker-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import { MAX_RELATED } from '../findings/lint-rule.js';
+import { nameOf } from '../launches/launch.js';
+import type { Span } from '../text/span.js';
 
 /** The places where workers have their block sizes, for findings about other programs. */
 export function sizesOf(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding, Rule } from '../../../../../src/tools/manifests/lint/finding.js';
+import type { Finding, Rule } from '../../../../../src/tools/manifests/lint/findings/finding.js';
 import { formatGithub } from '../../../../../src/tools/manifests/lint/formats/github.js';
 import { formatJson } from '../../../../../src/tools/manifests/lint/formats/json.js';
 import { formatSarif } from '../../../../../src/tools/manifests/lint/formats/sarif.js';

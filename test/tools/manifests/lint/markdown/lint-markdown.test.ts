@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fixAll } from '../../../../../src/tools/manifests/lint/apply-fixes.js';
+import { fixAll } from '../../../../../src/tools/manifests/lint/fixes/apply-fixes.js';
 import { lintTexts } from '../../../../../src/tools/manifests/lint/lint-texts.js';
 import { lintMarkdown } from '../../../../../src/tools/manifests/lint/markdown/lint-markdown.js';
 

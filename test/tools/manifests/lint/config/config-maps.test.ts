@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { lintFiles } from '../../../../src/tools/manifests/lint/lint-files.js';
-import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
-import { applyEdits } from '../../../../src/tools/manifests/text-edit.js';
+import { lintFiles } from '../../../../../src/tools/manifests/lint/lint-files.js';
+import { readSourceFile } from '../../../../../src/tools/manifests/source-file.js';
+import { applyEdits } from '../../../../../src/tools/manifests/text-edit.js';
 
 const settings = `apiVersion: v1
 kind: ConfigMap

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { matchesSelector } from '../../../../src/tools/manifests/lint/label-selector.js';
+import { matchesSelector } from '../../../../../src/tools/manifests/lint/facts/label-selector.js';
 
 const labels = new Map([
   ['app', 'vllm'],

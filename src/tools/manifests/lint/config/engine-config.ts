@@ -1,11 +1,11 @@
 import { isMap, type YAMLMap } from 'yaml';
-import { readSourceFile } from '../source-file.js';
-import { YamlAccess } from '../yaml-access.js';
+import { readSourceFile } from '../../source-file.js';
+import { YamlAccess } from '../../yaml-access.js';
+import type { Launch } from '../launches/launch.js';
+import { flagOf, type SettingValue, variableOf } from '../launches/settings.js';
+import { type InnerText, scalarText } from '../text/scalar-text.js';
+import type { Located } from '../text/span.js';
 import type { ConfigMaps } from './config-maps.js';
-import type { Launch } from './launch.js';
-import { type InnerText, scalarText } from './scalar-text.js';
-import { flagOf, type SettingValue, variableOf } from './settings.js';
-import type { Located } from './span.js';
 
 /** What decides in an engine's own configuration, beside its flags. */
 export interface EngineConfig {

@@ -1,5 +1,5 @@
-import { applyEdits, type TextEdit, touches } from '../text-edit.js';
-import type { Finding } from './finding.js';
+import { applyEdits, type TextEdit, touches } from '../../text-edit.js';
+import type { Finding } from '../findings/finding.js';
 
 /** A file's text under the name that findings have for it. */
 export interface NamedText {

@@ -1,4 +1,4 @@
-import type { TextEdit } from '../text-edit.js';
+import type { TextEdit } from '../../text-edit.js';
 
 /** `error`: KV-aware routing does not work, or a pod does not start. `warning`: it may not. `note`: advice. */
 export type Severity = 'error' | 'warning' | 'note';

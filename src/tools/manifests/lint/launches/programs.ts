@@ -1,7 +1,7 @@
-import { ENGINES } from '../../../engines/catalogue/engines.js';
-import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
+import { ENGINES } from '../../../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../../../engines/descriptor/engine-descriptor.js';
+import type { Word } from '../shell/shell-commands.js';
 import type { Backend, Launch } from './launch.js';
-import type { Word } from './shell-commands.js';
 
 /** What a program is, before its arguments are looked at. */
 export type Program = Pick<Launch, 'role' | 'program' | 'backend' | 'isDynamo'>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { fixAll } from '../../../../src/tools/manifests/lint/apply-fixes.js';
-import type { Finding } from '../../../../src/tools/manifests/lint/finding.js';
+import type { Finding } from '../../../../../src/tools/manifests/lint/findings/finding.js';
+import { fixAll } from '../../../../../src/tools/manifests/lint/fixes/apply-fixes.js';
 
 function finding(file: string, edits: NonNullable<Finding['fix']>['edits']): Finding {
   return {

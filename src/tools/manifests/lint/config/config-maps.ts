@@ -1,10 +1,10 @@
 import type { YAMLMap } from 'yaml';
-import type { PlacedText } from '../pod-site.js';
-import { readObjects } from '../read-pod-sites.js';
-import type { SourceFile } from '../source-file.js';
-import type { YamlAccess } from '../yaml-access.js';
-import { locateScalar } from './scalar-text.js';
-import type { Located } from './span.js';
+import type { PlacedText } from '../../pod-site.js';
+import { readObjects } from '../../read-pod-sites.js';
+import type { SourceFile } from '../../source-file.js';
+import type { YamlAccess } from '../../yaml-access.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Located } from '../text/span.js';
 
 /** A text in a ConfigMap's `data`. */
 export interface ConfigText {

@@ -1,6 +1,6 @@
+import type { Word } from '../shell/shell-commands.js';
+import type { Span } from '../text/span.js';
 import type { Launch } from './launch.js';
-import type { Word } from './shell-commands.js';
-import type { Span } from './span.js';
 
 /** A setting of a process, where it is written. */
 export interface SettingValue {

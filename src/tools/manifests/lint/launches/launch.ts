@@ -1,8 +1,8 @@
-import type { EngineWord } from '../../../core/contract/engine-kinds.js';
-import type { ContainerSite, PodSite } from '../pod-site.js';
+import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
+import type { ContainerSite, PodSite } from '../../pod-site.js';
+import type { Word } from '../shell/shell-commands.js';
+import type { Span, TextSource } from '../text/span.js';
 import type { DynamoVersion } from './dynamo-version.js';
-import type { Word } from './shell-commands.js';
-import type { Span, TextSource } from './span.js';
 
 /** What a process does in a deployment. */
 export type Role =

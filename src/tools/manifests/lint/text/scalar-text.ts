@@ -1,5 +1,5 @@
 import { Scalar } from 'yaml';
-import type { PlacedText } from '../pod-site.js';
+import type { PlacedText } from '../../pod-site.js';
 import type { Located, Span, TextSource } from './span.js';
 
 /** A text inside a file: a scalar of YAML, a part of a shell script, or a whole file. */

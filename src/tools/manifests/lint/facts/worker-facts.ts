@@ -1,14 +1,22 @@
-import { parseJson } from '../../../edge/platform/data/bounded-json.js';
-import { engineOfWord } from '../../../engines/catalogue/engines.js';
-import type { KvEventsFlag } from '../../../engines/descriptor/engine-launch.js';
-import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
-import { VLLM } from '../../../engines/vllm/descriptor.js';
-import type { ConfigMaps } from './config-maps.js';
-import { isAtLeast } from './dynamo-version.js';
-import { readEngineConfig } from './engine-config.js';
-import type { Launch } from './launch.js';
-import { flagOf, isFalse, numberOf, type SettingValue, settingOf, switchOf, variableOf } from './settings.js';
-import type { Span } from './span.js';
+import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import type { KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
+import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
+import { VLLM } from '../../../../engines/vllm/descriptor.js';
+import type { ConfigMaps } from '../config/config-maps.js';
+import { readEngineConfig } from '../config/engine-config.js';
+import { isAtLeast } from '../launches/dynamo-version.js';
+import type { Launch } from '../launches/launch.js';
+import {
+  flagOf,
+  isFalse,
+  numberOf,
+  type SettingValue,
+  settingOf,
+  switchOf,
+  variableOf,
+} from '../launches/settings.js';
+import type { Span } from '../text/span.js';
 
 /** A block size with where it comes from. */
 export interface BlockSize {

@@ -1,12 +1,12 @@
 import type { YAMLMap } from 'yaml';
-import { readPodSites } from '../read-pod-sites.js';
-import type { SourceFile } from '../source-file.js';
-import { ConfigMaps } from './config-maps.js';
-import { type Launch, nameOf } from './launch.js';
-import { readLaunches, readScriptLaunches } from './read-launches.js';
+import { readPodSites } from '../../read-pod-sites.js';
+import type { SourceFile } from '../../source-file.js';
+import { ConfigMaps } from '../config/config-maps.js';
+import { type Launch, nameOf } from '../launches/launch.js';
+import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
+import { variableOf } from '../launches/settings.js';
+import type { TextSource } from '../text/span.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
-import { variableOf } from './settings.js';
-import type { TextSource } from './span.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { decidingNumber, dynamoVersionOf } from '../../../../src/tools/manifests/lint/dynamo-version.js';
+import {
+  decidingNumber,
+  dynamoVersionOf,
+} from '../../../../../src/tools/manifests/lint/launches/dynamo-version.js';
 
 describe("Dynamo's version", () => {
   it.each([

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Document, isCollection, parse, visit } from 'yaml';
-import { fixAll } from '../../../../src/tools/manifests/lint/apply-fixes.js';
-import { lintFiles } from '../../../../src/tools/manifests/lint/lint-files.js';
-import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
-import { applyEdits } from '../../../../src/tools/manifests/text-edit.js';
+import { fixAll } from '../../../../../src/tools/manifests/lint/fixes/apply-fixes.js';
+import { lintFiles } from '../../../../../src/tools/manifests/lint/lint-files.js';
+import { readSourceFile } from '../../../../../src/tools/manifests/source-file.js';
+import { applyEdits } from '../../../../../src/tools/manifests/text-edit.js';
 
 /** How the frontend is set to route by KV cache, and what else its lists hold. */
 interface Shape {

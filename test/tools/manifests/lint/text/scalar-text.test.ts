@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { scalarText } from '../../../../src/tools/manifests/lint/scalar-text.js';
-import { textAt } from '../../../../src/tools/manifests/lint/span.js';
-import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
-import { YamlAccess } from '../../../../src/tools/manifests/yaml-access.js';
+import { scalarText } from '../../../../../src/tools/manifests/lint/text/scalar-text.js';
+import { textAt } from '../../../../../src/tools/manifests/lint/text/span.js';
+import { readSourceFile } from '../../../../../src/tools/manifests/source-file.js';
+import { YamlAccess } from '../../../../../src/tools/manifests/yaml-access.js';
 
 /** What is written where a word of the value of `a` stands. */
 function writtenAt(yaml: string, word: string): { text: string; isExact: boolean; at: string } {

@@ -1,7 +1,7 @@
-import { inPlainText } from '../../../core/text/printable.js';
+import { inPlainText } from '../../../../core/text/printable.js';
+import type { Fleet } from '../facts/fleet.js';
+import type { Span } from '../text/span.js';
 import type { Finding, Fix, Place, Rule } from './finding.js';
-import type { Fleet } from './fleet.js';
-import type { Span } from './span.js';
 
 /** A rule with the look for it in one fleet; the others are there for what reaches over. */
 export interface LintRule {

@@ -1,9 +1,9 @@
 import { isSeq, type YAMLMap } from 'yaml';
-import type { TextEdit } from '../text-edit.js';
-import type { Fix } from './finding.js';
-import type { Launch } from './launch.js';
-import type { SettingValue } from './settings.js';
-import { textAt } from './span.js';
+import type { TextEdit } from '../../text-edit.js';
+import type { Fix } from '../findings/finding.js';
+import type { Launch } from '../launches/launch.js';
+import type { SettingValue } from '../launches/settings.js';
+import { textAt } from '../text/span.js';
 import { addList, appendItems, type ListItem, ownValue } from './yaml-edits.js';
 
 /** Puts another number where a setting has one; undefined where the text is not the value itself. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { InnerText } from '../../../../src/tools/manifests/lint/scalar-text.js';
-import { readShellCommands } from '../../../../src/tools/manifests/lint/shell-commands.js';
-import type { Located } from '../../../../src/tools/manifests/lint/span.js';
+import { readShellCommands } from '../../../../../src/tools/manifests/lint/shell/shell-commands.js';
+import type { InnerText } from '../../../../../src/tools/manifests/lint/text/scalar-text.js';
+import type { Located } from '../../../../../src/tools/manifests/lint/text/span.js';
 
 function inner(value: string): InnerText {
   const source = { file: 'x.sh', text: value, placeOf: () => ({ line: 1, column: 1 }) };

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
-import { lineStart } from '../lines.js';
-import type { TextEdit } from '../text-edit.js';
-import { keyOf } from '../yaml-access.js';
+import { lineStart } from '../../lines.js';
+import type { TextEdit } from '../../text-edit.js';
+import { keyOf } from '../../yaml-access.js';
 
 /** A value under a key as it stands there; undefined for one that other places share by an anchor. */
 export function ownValue(

@@ -1,14 +1,14 @@
-import { ENGINES } from '../../../engines/catalogue/engines.js';
-import type { ContainerSite, PlacedText, PodSite } from '../pod-site.js';
-import type { SourceFile } from '../source-file.js';
-import { YamlAccess } from '../yaml-access.js';
-import type { ConfigMaps } from './config-maps.js';
+import { ENGINES } from '../../../../engines/catalogue/engines.js';
+import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
+import type { SourceFile } from '../../source-file.js';
+import { YamlAccess } from '../../yaml-access.js';
+import type { ConfigMaps } from '../config/config-maps.js';
+import { readShellCommands, type Word } from '../shell/shell-commands.js';
+import { type InnerText, locateScalar, scalarText } from '../text/scalar-text.js';
+import type { Located, TextSource } from '../text/span.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import type { Launch } from './launch.js';
 import { areOptions, findProgram, type Program } from './programs.js';
-import { type InnerText, locateScalar, scalarText } from './scalar-text.js';
-import { readShellCommands, type Word } from './shell-commands.js';
-import type { Located, TextSource } from './span.js';
 
 /** Scripts in scripts that are followed: `bash -c` in a `bash -c`. */
 const MAX_SHELL_DEPTH = 3;

@@ -7,8 +7,8 @@ import {
   type SyntaxNode,
   type WordPart,
 } from 'unbash';
-import type { InnerText } from './scalar-text.js';
-import type { Located, Span } from './span.js';
+import type { InnerText } from '../text/scalar-text.js';
+import type { Located, Span } from '../text/span.js';
 
 /** Longest script that is read: those in manifests are some lines, launch scripts some hundred. */
 const MAX_SCRIPT_LENGTH = 256 * 1024;

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -24,8 +25,8 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Unless told, one core is left free, which on two cores is half of the machine.
-    maxWorkers: '100%',
+    // One more than there are cores: many files wait for processes and sockets most of their time.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         extends: true,

@@ -11,6 +11,7 @@ import {
 import type { Frames } from '../../src/worker/kv-events/zmq-sockets.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack, say } from '../support/kv-events.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { ChainBlocks } from './support/kv-chain-blocks.js';
 import { type CacheStep, RankEngine } from './support/kv-chain-engine.js';
@@ -163,7 +164,7 @@ describe('a feed whose engine says anything', () => {
           expect(feed.counts.entries().every(({ total }) => Number.isSafeInteger(total))).toBe(true);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(60) },
     );
   });
 
@@ -180,7 +181,7 @@ describe('a feed whose engine says anything', () => {
         const taken = refused.frame_count + refused.sequence + duplicates + batches - replayedBatches;
         expect(taken).toBe(live.length);
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
@@ -344,7 +345,7 @@ describe('an index whose worker says anything', () => {
           fleet.close();
         }
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(25) },
     );
   });
 });

@@ -5,7 +5,7 @@ import { chainStory, live } from './support/kv-chain-steps.js';
 
 /** `KV_ACCORD_CHAIN_RUNS=10000` for a longer search, each time another one unless `KV_ACCORD_CHAIN_SEED` is set. */
 const MORE_RUNS = process.env['KV_ACCORD_CHAIN_RUNS'];
-const RUNS = Number(MORE_RUNS ?? 200);
+const RUNS = Number(MORE_RUNS ?? 100);
 const SEED = process.env['KV_ACCORD_CHAIN_SEED'] ?? (MORE_RUNS === undefined ? '20261121' : undefined);
 
 describe('from the caches of random engines to the index, whatever happens between', () => {

@@ -79,14 +79,14 @@ describe('a large prefix index', () => {
     agree('device');
   });
 
-  it.each([1, 2])('does what the plainest one does with hundreds of holders (%i)', (seed) => {
-    const { fraction: random } = seededRandom(seed);
+  it('does what the plainest one does with hundreds of holders', () => {
+    const { fraction: random } = seededRandom(1);
     const upTo = (limit: number): number => Math.floor(random() * limit);
     const hashes = Array.from({ length: 12 }, (_, index) => BigInt(index));
     const index = new PrefixIndex();
     const reference = new ReferenceIndex();
     const slots = Array.from({ length: 700 }, () => index.addHolder());
-    for (let round = 0; round < 400; round += 1) {
+    for (let round = 0; round < 250; round += 1) {
       // Some few or most holders, some or all hashes: sets of all sizes meet along a query.
       const share = random() ** 4;
       const tier: Tier = random() < 0.7 ? 'device' : 'host';

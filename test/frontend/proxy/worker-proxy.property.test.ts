@@ -2,6 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { propertyRuns } from '../../support/property-runs.js';
 import { ProxyHarness, reset, ScriptedWorker, until } from './proxy-harness.js';
 
 /** What one worker does with a request. */
@@ -194,6 +195,6 @@ it('releases every route once, leaves no connection, and never delivers but a pr
         expect(harness.logger.messages('error')).toEqual([]);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: propertyRuns(40) },
   );
 }, 60_000);

@@ -5,6 +5,7 @@ import type { Diagnosis } from '../../../src/tools/doctor/diagnosis.js';
 import { joinEvidence } from '../../../src/tools/doctor/evidence.js';
 import { metricsPart } from '../../../src/tools/doctor/gather/metrics.js';
 import { type PlayedFleet, type PlayedFleetOptions, playDynamo } from '../../support/played-dynamo.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { summaryOf } from './logs/summaries.js';
 import { joined, namesOf } from './support/evidence.js';
 
@@ -59,7 +60,7 @@ describe('played fleets of any size and load', () => {
             expect(diagnosis.verdict, `${what}: ${namesOf(diagnosis).join()}`).not.toBe('findings');
         },
       ),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(50) },
     );
   });
 
@@ -82,7 +83,7 @@ describe('played fleets of any size and load', () => {
         if (!isLoud && isSeen && fleet.truth.engineHitRate >= 0.01)
           expect(namesOf(page)).toEqual(['wrong_model_card likely']);
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(50) },
     );
   });
 });

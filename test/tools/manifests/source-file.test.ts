@@ -37,12 +37,12 @@ describe('a file of manifests', () => {
   });
 
   it('reads many keys as fast as few', () => {
-    const text = Array.from({ length: 100_000 }, (_, index) => `k${index}: 1`).join('\n');
+    const text = Array.from({ length: 40_000 }, (_, index) => `k${index}: 1`).join('\n');
     // The processor's time: that on the clock says more of what else runs on the machine.
     const before = process.cpuUsage();
     expect(readSourceFile('x.yaml', text).problems).toEqual([]);
     const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(15_000);
+    expect((user + system) / 1_000).toBeLessThan(6_000);
   });
 
   it.each([

@@ -6,13 +6,14 @@ import {
   type EngineEventReaderOptions,
 } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, cleared, removed, stored } from './support/fake-publisher.js';
 import { Replica, truthOf } from './support/replica.js';
 import { ScriptedPublisher } from './support/scripted-sockets.js';
 
 /** More find nothing new here, and a run moves two minutes of a clock. */
-const RUNS = 100;
+const RUNS = propertyRuns(30);
 
 type Step =
   | { readonly type: 'store'; readonly chain: number; readonly lose: boolean }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EVENT_RESULTS } from '../../../src/worker/kv-events/event-counts.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import {
   batchOf,
   ChangeReader,
@@ -90,7 +91,7 @@ const anyEvent = fc.oneof(
 describe('whatever the bytes, a cache view stands', () => {
   it('when they are random', () => {
     fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 5 }), survive), {
-      numRuns: 500,
+      numRuns: propertyRuns(200),
     });
   });
 
@@ -112,7 +113,7 @@ describe('whatever the bytes, a cache view stands', () => {
           survive([payload, mutated, payload]);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(400) },
     );
   });
 
@@ -130,7 +131,7 @@ describe('whatever the bytes, a cache view stands', () => {
       fc.property(fc.array(fc.array(anyEvent, { maxLength: 5 }), { maxLength: 8 }), (batches) =>
         survive(batches.map((events) => batchOf(...events))),
       ),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(400) },
     );
   });
 
@@ -161,7 +162,7 @@ describe('whatever the bytes, a cache view stands', () => {
         cache.applyTrtllm(events);
         expect(counts.entries().every(({ result }) => known.has(result))).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(400) },
     );
   });
 });

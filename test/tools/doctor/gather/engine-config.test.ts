@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { engineFacts, gatherEngineConfig } from '../../../../src/tools/doctor/gather/engine-config.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 import { TestFolder } from '../support/folder.js';
 
 const folder = new TestFolder();
@@ -117,6 +118,7 @@ describe('a configuration of any origin', () => {
           expect(origin.text.length).toBeLessThanOrEqual(300);
         }
       }),
+      { numRuns: propertyRuns(30) },
     );
   });
 });

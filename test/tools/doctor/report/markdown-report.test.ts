@@ -3,6 +3,7 @@ import type { Nodes } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { expect, it } from 'vitest';
 import { renderReport } from '../../../../src/tools/doctor/report/render-report.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 import { mismatch, mismatchEvidence, reportOptions } from '../support/diagnoses.js';
 import { hostileText, speakingOnly } from '../support/hostile.js';
 
@@ -52,5 +53,6 @@ it('takes nothing that others say for Markdown or HTML', () => {
       ).toEqual([]);
       expect(headingsOf(text)).toBe(headings);
     }),
+    { numRuns: propertyRuns(30) },
   );
 });

@@ -13,6 +13,7 @@ import { ConfigMaps } from '../../../../src/tools/manifests/lint/config/config-m
 import { readLaunches } from '../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { readPodSites } from '../../../../src/tools/manifests/read-pod-sites.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 import { randomManifest } from './random-manifest.js';
 
 const DEFAULTS: InjectOptions = {
@@ -99,7 +100,7 @@ describe('every shape of manifest', () => {
         expect(injected(after, options)).toBe(after);
         expect(objects(after).length).toBeGreaterThanOrEqual(objects(text).length);
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });
@@ -534,7 +535,7 @@ describe('a broken manifest', () => {
           expect(removed(after)).toBe(removed(broken));
         },
       ),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

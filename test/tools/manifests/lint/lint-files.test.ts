@@ -9,6 +9,7 @@ import { lintFiles } from '../../../../src/tools/manifests/lint/lint-files.js';
 import { RULES } from '../../../../src/tools/manifests/lint/rules.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
 import { applyEdits } from '../../../../src/tools/manifests/text-edit.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/manifests', import.meta.url));
 
@@ -246,7 +247,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(seeds)), (text) => {
         check({ file: 'x.yaml', text });
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(60) },
     );
   });
 
@@ -255,7 +256,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(scripts)), (text) => {
         check({ file: 'x.sh', text });
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(50) },
     );
   });
 

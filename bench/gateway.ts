@@ -1,6 +1,7 @@
 /**
  * What a gateway costs a request: what it adds to the time of an answer, and
- * its processor time. `kv-accord frontend` and its proxy alone, against a bare
+ * its processor time. `kv-accord frontend`, alone, with two processes that serve
+ * HTTP and over a router in another process, and its proxy alone, against a bare
  * reverse proxy in Node and against smg, in front of the same engines that do
  * nothing, asked by the same client, in turns.
  */
@@ -46,22 +47,61 @@ async function partSide(name: string, part: string, urls: readonly string[]): Pr
   return { name, port, cpuMs: () => started.cpuMs(), stop: () => started.stop() };
 }
 
-async function frontendSide(workers: readonly HttpWorker[]): Promise<Side> {
+/** The program with the settings that all sides of ours share. */
+function startProgram(command: string, ...args: readonly string[]): ServerProcess {
+  const program = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+  return new ServerProcess(process.execPath, [program, command, ...args, '--log-level', 'warn']);
+}
+
+const workersOf = (workers: readonly HttpWorker[]): readonly string[] => [
+  ...['--workers', workers.map(({ sidecar }) => sidecar).join(',')],
+  ...['--router-mode', 'round-robin'],
+];
+
+const urlsOf = (workers: readonly HttpWorker[]): readonly string[] => [
+  '--worker-urls',
+  workers.map(({ sidecar, url }) => `${sidecar}=${url}`).join(','),
+];
+
+/** `kv-accord frontend`, alone or with more processes that serve HTTP. */
+async function frontendSide(
+  name: string,
+  workers: readonly HttpWorker[],
+  ...args: readonly string[]
+): Promise<Side> {
   const port = await freePort();
-  const frontend = new ServerProcess(process.execPath, [
-    fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)),
+  const frontend = startProgram(
     'frontend',
-    ...['--workers', workers.map(({ sidecar }) => sidecar).join(',')],
-    ...['--worker-urls', workers.map(({ sidecar, url }) => `${sidecar}=${url}`).join(',')],
-    ...['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0', '--http-port', String(port)],
-    ...['--router-mode', 'round-robin', '--log-level', 'warn'],
-  ]);
+    ...[...workersOf(workers), ...urlsOf(workers)],
+    ...['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0', '--http-port', String(port), ...args],
+  );
+  await frontend.ready(`http://127.0.0.1:${port}/readyz`, () => true);
+  return { name, port, cpuMs: () => cpuMsOf(frontend.pid), stop: () => frontend.stop() };
+}
+
+/** `kv-accord frontend --router` over a router in a process of its own. */
+async function remoteRouterSide(workers: readonly HttpWorker[]): Promise<Side> {
+  const [grpcPort, httpPort, port] = [await freePort(), await freePort(), await freePort()];
+  const router = startProgram(
+    'aggregator',
+    ...workersOf(workers),
+    ...['--listen', `127.0.0.1:${grpcPort}`, '--http-listen', `127.0.0.1:${httpPort}`],
+  );
+  await router.ready(`http://127.0.0.1:${httpPort}/readyz`, () => true);
+  const frontend = startProgram(
+    'frontend',
+    ...['--router', `127.0.0.1:${grpcPort}`, ...urlsOf(workers)],
+    ...['--router-mode', 'round-robin', '--http-port', String(port)],
+  );
   await frontend.ready(`http://127.0.0.1:${port}/readyz`, () => true);
   return {
-    name: 'kv-accord frontend',
+    name: 'frontend --router',
     port,
-    cpuMs: () => cpuMsOf(frontend.pid),
-    stop: () => frontend.stop(),
+    cpuMs: () => cpuMsOf(frontend.pid) + cpuMsOf(router.pid),
+    stop: async () => {
+      await frontend.stop();
+      await router.stop();
+    },
   };
 }
 
@@ -141,7 +181,9 @@ try {
   });
   sides.push(await partSide('bare proxy', 'bare-proxy', urls));
   sides.push(await partSide('our proxy alone', 'worker-proxy', urls));
-  sides.push(await frontendSide(workers));
+  sides.push(await frontendSide('kv-accord frontend', workers));
+  sides.push(await frontendSide('frontend --threads 2', workers, '--threads', '2'));
+  sides.push(await remoteRouterSide(workers));
   if (smg.program !== undefined) sides.push(await smgSide(smg.program, urls));
   for (const side of sides)
     for (const isStream of [false, true])

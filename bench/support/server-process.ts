@@ -49,15 +49,24 @@ export class ServerProcess {
   }
 }
 
-/** Processor time of a process since its start, in steps of 10 ms; not a number where there is no `/proc`. */
+/**
+ * Processor time of a process and of those that it has started, since their start, in steps of 10 ms; not a number where
+ * there is no `/proc`.
+ */
 export function cpuMsOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+    const ofChildren = childrenOf(pid).reduce((sumMs, child) => sumMs + cpuMsOf(child), 0);
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS + ofChildren;
   } catch {
     return Number.NaN;
   }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.trim() === '' ? [] : text.trim().split(' ').map(Number);
 }
 
 /** A port that was free a moment ago, for programs that do not say which one they took. */

@@ -22,6 +22,8 @@ await build({
     cleanDir: true,
     entryFileNames: '[name].js',
     chunkFileNames: 'parts/[name].js',
+    // For stack traces that name the sources. The sources themselves would be half of the package.
     sourcemap: true,
+    sourcemapExcludeSources: true,
   },
 });

@@ -1,3 +1,4 @@
+import { nameSome } from '../../core/text/lists.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { environmentName, type SettingsTable } from './setting.js';
 import { nearest, quote } from './wrong-value.js';
@@ -88,13 +89,10 @@ function hint(word: string | undefined): string {
 }
 
 function listed(variables: readonly string[], noteOf: (variable: string) => string): string {
-  const shown = variables
-    .slice(0, MAX_NAMES)
-    .map(
-      (variable) =>
-        (/^\w+$/.test(variable) && variable.length <= MAX_NAME_CHARS ? variable : quote(variable)) +
-        noteOf(variable),
-    );
-  const more = variables.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const names = variables.map(
+    (variable) =>
+      (/^\w+$/.test(variable) && variable.length <= MAX_NAME_CHARS ? variable : quote(variable)) +
+      noteOf(variable),
+  );
+  return nameSome(names, MAX_NAMES);
 }

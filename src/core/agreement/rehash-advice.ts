@@ -1,5 +1,6 @@
 import { canonicalSize, isRehashable, MAX_REHASHED_TOKENS } from '../contract/rehash.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { nameSome } from '../text/lists.js';
 
 /** Workers that are named in one sentence; a conflict names all sizes elsewhere. */
 const MAX_NAMED = 3;
@@ -29,11 +30,8 @@ export function rehashAdvice(members: readonly Sized[], isRehashing: boolean): s
       ? ''
       : `Or let the sidecars re-hash smaller blocks into blocks of ${canonical} tokens with --block-size-policy=rehash.`;
   if (!isRehashing) return '';
-  const named = unable
-    .slice(0, MAX_NAMED)
-    .map(({ target, report }) => `${target} (${report?.rehash.reason})`);
-  const more = unable.length > MAX_NAMED ? ` and ${unable.length - MAX_NAMED} more` : '';
-  return `Blocks of these workers cannot be re-hashed into blocks of ${canonical} tokens: ${named.join(', ')}${more}.`;
+  const workers = unable.map(({ target, report }) => `${target} (${report?.rehash.reason})`);
+  return `Blocks of these workers cannot be re-hashed into blocks of ${canonical} tokens: ${nameSome(workers, MAX_NAMED)}.`;
 }
 
 /** A15: why the blocks of a worker that differs are not re-hashed into blocks of `agreed` tokens; empty where it is not asked. */

@@ -12,6 +12,7 @@ import {
   type EngineState,
   HashUnit,
 } from '../../gen/kvaccord/v1/capabilities.js';
+import { andMore } from '../text/lists.js';
 import { boundReasons, boundReport, isUint32 } from './bound-report.js';
 import { cacheGroupToWire, hitAlignmentOf } from './cache-groups.js';
 import { contractDigest, contractValuesOf } from './contract-values.js';
@@ -57,7 +58,9 @@ const MAX_EXPLANATIONS = 5;
 /** How the probes that gave nothing explain themselves, each explanation once. */
 function explainSilence(probes: readonly ProbeOutcome[]): string {
   const silent = new Set(probes.filter((probe) => !probe.answered).map((probe) => probe.error));
-  return silent.size === 0 ? '' : ` (${[...silent].slice(0, MAX_EXPLANATIONS).join('; ')})`;
+  return silent.size === 0
+    ? ''
+    : ` (${[...silent].slice(0, MAX_EXPLANATIONS).join('; ')}${andMore(silent.size - MAX_EXPLANATIONS)})`;
 }
 
 function whyIncomplete(

@@ -1,3 +1,4 @@
+import { andMore } from '../../core/text/lists.js';
 import { inPlainText } from '../../core/text/printable.js';
 import { type HttpAnswer, textAnswer } from './answer.js';
 
@@ -83,7 +84,7 @@ function prepare(probe: Probe, checks: readonly ProbeCheck[]): Prepared {
   // What is wrong comes first, so that it is never among those left out.
   const ordered = [...checks.filter(({ ok }) => !ok), ...checks.filter(({ ok }) => ok)];
   const lines = ordered.slice(0, MAX_CHECKS).map(lineOf);
-  if (checks.length > MAX_CHECKS) lines.push(`and ${checks.length - MAX_CHECKS} more`);
+  if (checks.length > MAX_CHECKS) lines.push(andMore(checks.length - MAX_CHECKS).trimStart());
   const text = [...lines, `${probe} check ${passed ? 'passed' : 'failed'}`].join('\n');
   const verbose = textAnswer(passed ? 200 : 503, text);
   return { passed, verbose, brief: passed ? textAnswer(200, 'ok') : verbose };

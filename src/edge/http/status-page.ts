@@ -1,3 +1,4 @@
+import { andMore } from '../../core/text/lists.js';
 import type { HttpAnswer } from './answer.js';
 import { type Html, html } from './html.js';
 
@@ -77,13 +78,13 @@ ${tables.map(renderTable)}
 }
 
 function renderTable({ title, note = '', columns, rows }: StatusTable): Html {
-  const more = rows.length - MAX_ROWS;
+  const more = andMore(rows.length - MAX_ROWS).trimStart();
   return html`<h2>${title} (${rows.length})</h2>
 ${note === '' ? '' : html`<p>${note}</p>`}
 <div class="scroll"><table>
 <tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr>
 ${rows.slice(0, MAX_ROWS).map((row) => html`<tr>${row.map(renderCell)}</tr>\n`)}</table></div>
-${more > 0 ? html`<p>and ${more} more; the API has them all</p>` : ''}`;
+${more !== '' ? html`<p>${more}; the API has them all</p>` : ''}`;
 }
 
 function renderCell(cell: Cell): Html {

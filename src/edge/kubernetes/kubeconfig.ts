@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
+import { nameSome } from '../../core/text/lists.js';
 import type { Clock } from '../platform/clock.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/data/yaml-bounds.js';
 import { explainSystemError, readTextFile } from '../platform/files/file.js';
@@ -18,9 +19,6 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
 
 /** Files that KUBECONFIG may list. */
 const MAX_FILES = 32;
-
-/** Names that a message lists. */
-const MAX_NAMES = 10;
 
 export interface KubeconfigModules {
   readonly clock: Clock;
@@ -136,7 +134,7 @@ function namesIn(files: readonly ConfigFile[], list: string): string {
     return Array.isArray(items) ? items.flatMap((item) => textAt(item, 'name') ?? []) : [];
   });
   if (names.length === 0) return `(${list} is empty)`;
-  return `(there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, MAX_NAMES).join(', ')}${names.length > MAX_NAMES ? ', …' : ''})`;
+  return `(there ${names.length === 1 ? 'is' : 'are'} ${nameSome(names)})`;
 }
 
 function readCluster(

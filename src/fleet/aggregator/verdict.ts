@@ -1,3 +1,4 @@
+import { nameSome } from '../../core/text/lists.js';
 import type { AgreedContract, Agreement, Member } from '../../gen/kvaccord/v1/fleet.js';
 import { AgreementState, MemberState } from '../../gen/kvaccord/v1/fleet.js';
 
@@ -42,7 +43,7 @@ function reasonsText(agreement: Agreement): string {
 function nobodyServes(group: string | undefined, agreements: readonly Agreement[]): string {
   if (group === undefined) return 'no worker has reported a model yet';
   const others = agreements.map(({ group: name }) => name).filter((name) => name !== '');
-  const served = others.length === 0 ? '' : `; the fleet serves ${others.slice(0, MAX_NAMED).join(', ')}`;
+  const served = others.length === 0 ? '' : `; the fleet serves ${nameSome(others, MAX_NAMED)}`;
   return `no worker serves "${group}" yet${served}`;
 }
 

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { nameSome } from '../../core/text/lists.js';
 import { onOneLine } from '../../core/text/printable.js';
 import { integerAt, listAt, textAt, valueAt } from '../../edge/kubernetes/read-json.js';
 import { formatTcp } from '../../edge/platform/address.js';
@@ -140,13 +141,9 @@ function endpointOf(
   return { target, ...place, ...draining, ...(uid === undefined ? {} : { identity: uid }) };
 }
 
-/** Ports that one sentence names. */
-const MAX_NAMED = 10;
-
 function portText({ name, ports }: ListedSlice, port: number | string): string {
   const names = [...ports.keys()].filter((known) => known !== '');
-  const shown = `${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`;
-  const has = names.length === 0 ? 'none of its ports has a name' : `its ports are ${shown}`;
+  const has = names.length === 0 ? 'none of its ports has a name' : `its ports are ${nameSome(names)}`;
   return `${name} has no port "${port}": ${has}`;
 }
 

@@ -1,3 +1,4 @@
+import { nameSome } from '../../core/text/lists.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
@@ -396,9 +397,7 @@ export class WorkerSelector {
     const { length } = this.#ranks.all;
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';
-    const named = excluded.slice(0, MAX_NAMED).join(', ');
-    const more = excluded.length > MAX_NAMED ? ', …' : '';
-    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${named}${more})`;
+    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded)})`;
   }
 
   #reserve(count: number): void {
@@ -417,8 +416,6 @@ const NOTHING_FOUND = (): undefined => undefined;
 
 /** Targets up to which they are looked through one by one. */
 const FEW_TARGETS = 8;
-/** Targets that a message names. */
-const MAX_NAMED = 10;
 
 /** Whether a target is one of those; undefined where there are none. */
 function excluding(targets: readonly string[]): ((target: string) => boolean) | undefined {

@@ -1,3 +1,4 @@
+import { andMore } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { CountReporting, type GroupResults, type RankResults } from '../../../gen/kvaccord/v1/router.js';
@@ -19,7 +20,7 @@ export function renderResults(groups: readonly GroupResults[]): string {
 }
 
 function renderGroup({ group, ranks, rankCount, hits }: GroupResults): string {
-  const more = rankCount - ranks.length;
+  const more = andMore(rankCount - ranks.length, 'ranks');
   return [
     `${onOneLine(group)}: cached prompt tokens: best worker ${hits?.bestTokens ?? 0n}, chosen worker ${hits?.chosenTokens ?? 0n}, found by the engines ${hits?.engineTokens ?? 0n}`,
     ...(hits?.lost ?? []).map(
@@ -27,7 +28,7 @@ function renderGroup({ group, ranks, rankCount, hits }: GroupResults): string {
         `  lost to ${onOneLine(reason)}: ${tokens} tokens of ${requests} requests`,
     ),
     ranks.length === 0 ? '  no request was finished yet' : tableOf(ranks),
-    ...(more > 0 ? [`  and ${more} more ranks`] : []),
+    ...(more === '' ? [] : [` ${more}`]),
   ].join('\n');
 }
 

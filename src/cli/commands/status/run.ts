@@ -1,6 +1,7 @@
 import { type FleetSnapshot, SnapshotError, takeResults, takeSnapshot } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
 import { SettingError } from '../../../app/setting-error.js';
+import { andMore } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { sleep } from '../../../edge/platform/clock.js';
@@ -158,8 +159,7 @@ function fitRows(text: string, rows: number | undefined): string {
   // The last row is the cursor's, the one before says what is left out.
   const room = Math.max((rows || Number.POSITIVE_INFINITY) - 2, 1);
   if (lines.length <= room + 1) return text;
-  const more = lines.length - room;
-  return `${lines.slice(0, room).join('\n')}\n... and ${more} more lines: kv-accord status shows all\n`;
+  return `${lines.slice(0, room).join('\n')}\n...${andMore(lines.length - room, 'lines')}: kv-accord status shows all\n`;
 }
 
 function textOf(look: Look): string {

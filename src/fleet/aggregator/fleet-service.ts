@@ -1,3 +1,4 @@
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { wrapServerStream, wrapUnary } from '../../edge/rpc/handlers.js';
@@ -93,14 +94,10 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
             stream.end(error instanceof RpcError ? error : new RpcError('internal', 'the watch failed'));
           }
         });
-        stream.signal.addEventListener(
-          'abort',
-          () => {
-            watchers -= 1;
-            leave();
-          },
-          { once: true },
-        );
+        onAbort(stream.signal, () => {
+          watchers -= 1;
+          leave();
+        });
       },
     ),
 

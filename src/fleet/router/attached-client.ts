@@ -1,3 +1,4 @@
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import type { MessageReader } from '../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../edge/rpc/server-stream.js';
@@ -48,14 +49,10 @@ export class AttachedClient implements MessageReader<AttachRequest> {
     this.#stream = stream;
     this.#modules = modules;
     const stopWatching = modules.board.watch(() => void this.#send());
-    stream.signal.addEventListener(
-      'abort',
-      () => {
-        stopWatching();
-        this.#releaseAll();
-      },
-      { once: true },
-    );
+    onAbort(stream.signal, () => {
+      stopWatching();
+      this.#releaseAll();
+    });
     void this.#send();
   }
 

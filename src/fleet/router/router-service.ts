@@ -1,4 +1,5 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcError, toRpcError } from '../../edge/rpc/errors.js';
 import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../edge/rpc/handlers.js';
 import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
@@ -171,13 +172,9 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
         if (attached >= MAX_ATTACHED)
           throw new RpcError('too_many_calls', `${MAX_ATTACHED} clients are attached, which is the most`);
         attached += 1;
-        stream.signal.addEventListener(
-          'abort',
-          () => {
-            attached -= 1;
-          },
-          { once: true },
-        );
+        onAbort(stream.signal, () => {
+          attached -= 1;
+        });
         return new AttachedClient(stream, {
           board: modules.board,
           reservations,

@@ -7,6 +7,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import { backoffMs } from '../../edge/platform/time/backoff.js';
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
+import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { explainConnect, explainStatus } from '../../fleet/aggregator/explain-break.js';
 import { ATTACH_HEARTBEAT_MS } from '../../fleet/router/router-service.js';
@@ -137,18 +138,18 @@ export class RemoteRouter implements Routing {
     return new Promise((resolve) => {
       let isOver = false;
       let silence: Timer | undefined;
+      let leave: (() => void) | undefined;
       let parts: ServedFleet[] = [];
       const finish = (why: string): void => {
         if (isOver) return;
         isOver = true;
         silence?.clear();
-        signal.removeEventListener('abort', stop);
+        leave?.();
         if (this.#stream === stream) this.#stream = undefined;
         stream.close();
         call.cancel();
         resolve(why);
       };
-      const stop = (): void => finish('this process ends');
       const expectMore = (): void => {
         silence?.clear();
         const why = `it said nothing for ${SILENCE_LIMIT_MS / 1_000} s: it hangs or the network drops packets`;
@@ -172,7 +173,6 @@ export class RemoteRouter implements Routing {
         return undefined;
       };
       expectMore();
-      signal.addEventListener('abort', stop, { once: true });
       call.on('data', (response: AttachResponse) => {
         if (isOver) return; // what was on its way when we left
         expectMore();
@@ -191,6 +191,7 @@ export class RemoteRouter implements Routing {
         if (!isOver) finish(explainStatus(error, 'aggregator'));
       });
       call.on('end', () => finish('it ended the stream: it is shut down or restarted'));
+      leave = onAbort(signal, () => finish('this process ends'));
     });
   }
 

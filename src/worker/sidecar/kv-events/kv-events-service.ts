@@ -1,6 +1,7 @@
 import type { handleServerStreamingCall, ServiceDefinition } from '@grpc/grpc-js';
 import { MAX_REHASHED_TOKENS } from '../../../core/contract/rehash.js';
 import type { RelayPosition } from '../../../core/relay/relay.js';
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream } from '../../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
@@ -104,15 +105,11 @@ export class KvEventsEndpoint {
       );
     }
     this.#subscribers += 1;
-    stream.signal.addEventListener(
-      'abort',
-      () => {
-        this.#subscribers -= 1;
-        reader.close();
-        wake?.();
-      },
-      { once: true },
-    );
+    onAbort(stream.signal, () => {
+      this.#subscribers -= 1;
+      reader.close();
+      wake?.();
+    });
     while (stream.isOpen) {
       hasMore = false;
       const message = reader.next();

@@ -1,3 +1,4 @@
+import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
@@ -107,15 +108,11 @@ export class CapabilitiesEndpoint {
     const sendReport = (): void => stream.send(this.#report());
     const leave = frontendId === '' ? undefined : this.#offers.watch(frontendId, sendReport);
     const unsubscribe = this.#store.subscribe(sendReport);
-    stream.signal.addEventListener(
-      'abort',
-      () => {
-        this.#watchers -= 1;
-        unsubscribe();
-        leave?.();
-      },
-      { once: true },
-    );
+    onAbort(stream.signal, () => {
+      this.#watchers -= 1;
+      unsubscribe();
+      leave?.();
+    });
     const { instanceId, revision } = this.#store.current;
     // A caller that has exactly this report learns at least that the stream stands.
     const isUpToDate = lastInstanceId === instanceId && lastRevision === revision;

@@ -102,7 +102,7 @@ export function modeMessage(state: AgreementState, group: Group, inexact: Iterab
 }
 
 function noCacheViewMessage(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
-  const held = 'no picture of any cache is held here';
+  const held = 'no cache view is held here';
   const first = firstOf(inexact, MAX_NAMED);
   // Where no cache view was reported, as where there is no index, there is nothing to say of each.
   return first.every((member) => whyInexact(state, member) === NO_CACHE_VIEW)

@@ -30,6 +30,15 @@ export const WIRE_CACHE_VIEWS: Readonly<Record<CacheView, WirePicture>> = {
   none: WirePicture.NONE,
 };
 
+const CACHE_VIEW_BY_NUMBER: ReadonlyMap<WirePicture, CacheView> = new Map(
+  CACHE_VIEWS.map((view) => [WIRE_CACHE_VIEWS[view], view]),
+);
+
+/** The cache view of a number on the wire; undefined for `UNSPECIFIED`, and for one that this version does not know. */
+export function cacheViewFromWire(picture: WirePicture): CacheView | undefined {
+  return CACHE_VIEW_BY_NUMBER.get(picture);
+}
+
 /**
  * Why the cache view of an engine is not exact that has published nothing since it
  * is followed: it is idle, and not at fault.

@@ -1,6 +1,6 @@
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { cacheGroupFromWire } from '../../core/contract/cache-groups.js';
-import { CACHE_VIEWS, type CacheView, WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
+import { type CacheView, cacheViewFromWire } from '../../core/contract/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../core/relay/relay.js';
 import { onOneLine } from '../../core/text/printable.js';
 import { describeError } from '../../edge/platform/describe-error.js';
@@ -161,7 +161,7 @@ function readStatus(state: RankState): RankStatus {
 
 function readPicture(picture: WirePicture): CacheView {
   // What is not said, or said in words of a later version, is not taken for more than nothing.
-  return CACHE_VIEWS.find((known) => WIRE_CACHE_VIEWS[known] === picture) ?? 'none';
+  return cacheViewFromWire(picture) ?? 'none';
 }
 
 /** `TIERS` in the order of the wire's numbers, which begin with 1. */

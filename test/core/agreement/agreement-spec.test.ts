@@ -1014,7 +1014,7 @@ describe('gate', () => {
     fleet.report('b');
     expect(fleet.group()).toMatchObject({
       routingMode: 'load_only',
-      routingReason: 'the gate is open, and no picture of any cache is held here',
+      routingReason: 'the gate is open, and no cache view is held here',
     });
   });
 
@@ -1034,7 +1034,7 @@ describe('gate', () => {
     fleet.report('a', { instance: 'a-2' });
     fleet.cacheViewChanged('a', 'exact', '', 'a-1');
     expect(fleet.logs('routing_mode')).toEqual([
-      'INFO Routing mode of "tiny" is now load_only: the gate is open, and no picture of any cache is held here.',
+      'INFO Routing mode of "tiny" is now load_only: the gate is open, and no cache view is held here.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no picture yet), c (no picture yet).',
       'INFO Routing mode of "tiny" is now exact: the cache view of every offered worker is exact.',
       'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',

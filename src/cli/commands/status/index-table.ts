@@ -1,16 +1,7 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { DumpStart } from '../../../gen/kvaccord/v1/indexer.js';
-import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
-
-const PICTURES: Readonly<Record<number, string>> = {
-  [Picture.NONE]: 'none',
-  [Picture.DOUBTED]: 'doubted',
-  [Picture.APPROXIMATE]: 'approximate',
-  [Picture.STALE]: 'stale',
-  [Picture.PARTIAL]: 'partial',
-  [Picture.EXACT]: 'exact',
-};
+import { CACHE_VIEW_TITLE, cacheViewText } from './cache-view-cell.js';
 
 /** Who holds how many blocks, for a person. */
 export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart): string {
@@ -24,7 +15,7 @@ export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart
     'WORKER',
     'RANK',
     ...groupColumn,
-    'PICTURE',
+    CACHE_VIEW_TITLE,
     'DEVICE',
     'HOST',
     'DISK',
@@ -39,7 +30,7 @@ export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart
       holder.target,
       String(holder.dataParallelRank),
       ...(hasGroups ? [holder.cacheGroup === undefined ? 'main' : String(holder.cacheGroup)] : []),
-      PICTURES[holder.picture] ?? 'unknown',
+      cacheViewText(holder.picture),
       String(holder.deviceBlocks),
       String(holder.hostBlocks),
       String(holder.diskBlocks),

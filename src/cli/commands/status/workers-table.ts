@@ -12,7 +12,7 @@ import {
   MemberState,
   type Worker,
 } from '../../../gen/kvaccord/v1/fleet.js';
-import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
+import { CACHE_VIEW_TITLE, cacheViewText } from './cache-view-cell.js';
 import { engineOf, gpusOf, isSplit, roleOf } from './report-cells.js';
 import { renderReport } from './report-table.js';
 
@@ -46,24 +46,13 @@ const STATE_ORDER: readonly MemberState[] = [
 ];
 
 /** Left out where they do not fit, the first one first. */
-const SPARE_COLUMNS: readonly string[] = ['GPUS', 'FROM', 'ENGINE', 'ROLE', 'PICTURE', 'TOKENS/BLOCK'];
+const SPARE_COLUMNS: readonly string[] = ['GPUS', 'FROM', 'ENGINE', 'ROLE', CACHE_VIEW_TITLE, 'TOKENS/BLOCK'];
 
 /** Spaces between two columns. */
 const GAP = 2;
 
 /** Before a reason that stands below its worker. */
 const INDENT = '    ';
-
-/** How much is known of a worker's cache; a fleet without an index knows nothing. */
-const PICTURES: Readonly<Record<number, string>> = {
-  [Picture.UNSPECIFIED]: '-',
-  [Picture.NONE]: 'none',
-  [Picture.DOUBTED]: 'doubted',
-  [Picture.APPROXIMATE]: 'approximate',
-  [Picture.STALE]: 'stale',
-  [Picture.PARTIAL]: 'partial',
-  [Picture.EXACT]: 'exact',
-};
 
 /**
  * The fleet, or one sidecar's report, for a person. `columns` is the width that
@@ -175,7 +164,7 @@ const COLUMNS: readonly Column[] = [
   ['ROLE', ({ report }) => roleOf(report)],
   ['GPUS', ({ report }) => gpusOf(report?.topology)],
   ['REQUESTS', ({ member }) => OFFERS[member?.offer ?? 0] ?? 'unknown'],
-  ['PICTURE', ({ member }) => PICTURES[member?.picture ?? 0] ?? 'unknown'],
+  [CACHE_VIEW_TITLE, ({ member }) => cacheViewText(member?.picture ?? 0)],
   ['WHY', (worker) => reasonOf(worker)],
 ];
 

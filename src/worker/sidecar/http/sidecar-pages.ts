@@ -245,7 +245,7 @@ function sourcesOf(report: CapabilityReport): StatusTable {
 function ranksOf({ relay }: Events): StatusTable {
   return {
     title: 'KV cache by data-parallel rank',
-    columns: ['rank', 'picture', 'blocks', 'engine sequence', 'why not exact'],
+    columns: ['rank', 'cache view', 'blocks', 'engine sequence', 'why not exact'],
     rows: relay.ranks
       .slice(0, MAX_ROWS)
       .map(({ rank, picture, blockCount, engineSequence, reason }) => [

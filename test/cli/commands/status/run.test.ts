@@ -65,7 +65,7 @@ describe('status of an aggregator', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [head, titles, ...rows] = stdout.trimEnd().split('\n');
     expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing load_only');
-    expect(titles).toMatch(/^WORKER +STATE +TOKENS\/BLOCK +FROM +ENGINE +GPUS +REQUESTS +PICTURE +WHY$/);
+    expect(titles).toMatch(/^WORKER +STATE +TOKENS\/BLOCK +FROM +ENGINE +GPUS +REQUESTS +CACHE VIEW +WHY$/);
     const sorted = [a, b].map(({ address }) => address).sort();
     expect(rows).toHaveLength(2);
     for (const [index, address] of sorted.entries()) {

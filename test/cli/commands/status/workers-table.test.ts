@@ -28,7 +28,7 @@ describe('the table of a fleet', () => {
     fleet.mismatched('w-2', 16);
     const [head, titles, ...rows] = linesOf(fleet);
     expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing mixed');
-    expect(titles).toMatch(/ REQUESTS +PICTURE +WHY$/);
+    expect(titles).toMatch(/ REQUESTS +CACHE VIEW +WHY$/);
     expect(rows[1]).toMatch(/^w-0 +conforming .* yes +exact$/);
     expect(rows[2]).toMatch(/^w-1 +conforming .* yes +partial +unknown before sequence 12$/);
     // What keeps it from requests matters more than what is known of its cache.

@@ -115,14 +115,14 @@ beforeAll(async () => {
   payloads = engine.payloads;
 });
 
-/** A feed of one rank over sockets that say what they like. */
+/** A reader of one rank over sockets that say what they like. */
 async function sourceOf(
   live: readonly Frames[],
   answers: readonly Frames[] | undefined,
   options: EngineEventReaderOptions = {},
-): Promise<{ readonly feed: EngineEventReader; end(): Promise<void> }> {
+): Promise<{ readonly eventReader: EngineEventReader; end(): Promise<void> }> {
   const clock = new FakeClock();
-  const feed = new EngineEventReader(options, {
+  const eventReader = new EngineEventReader(options, {
     clock,
     random: systemRandom,
     logger: new RecordingLogger(),
@@ -130,25 +130,25 @@ async function sourceOf(
     onPublisherRestart: () => {},
     sockets: hostileSockets(live, answers ?? []),
   });
-  feed.setInstance('i-1');
+  eventReader.setInstance('i-1');
   const replay = answers === undefined ? {} : { replayEndpoint: 'tcp://engine:1' };
-  feed.setSources([{ rank: 0, endpoint: 'tcp://engine:2', topic: '', ...replay }]);
-  while (feed.ranks[0]?.reason === 'its events are not read yet') await settle();
+  eventReader.setSources([{ rank: 0, endpoint: 'tcp://engine:2', topic: '', ...replay }]);
+  while (eventReader.ranks[0]?.reason === 'its events are not read yet') await settle();
   await settle();
   return {
-    feed,
+    eventReader,
     end: async () => {
       for (let second = 0; second < 40; second += 1) {
         await clock.advanceMs(1_000);
         await settle();
       }
-      await feed.close();
+      await eventReader.close();
       expect(clock.pendingTimers).toBe(0);
     },
   };
 }
 
-describe('a feed whose engine says anything', () => {
+describe('a reader whose engine says anything', () => {
   it('counts every message and goes on', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -157,11 +157,11 @@ describe('a feed whose engine says anything', () => {
           { maxLength: 40 },
         ),
         async (live) => {
-          const { feed, end } = await sourceOf(live, undefined);
-          const { refused, batches, duplicates } = feed.streamCounts;
+          const { eventReader, end } = await sourceOf(live, undefined);
+          const { refused, batches, duplicates } = eventReader.streamCounts;
           await end();
           expect(refused.frame_count + refused.sequence + batches + duplicates).toBe(live.length);
-          expect(feed.counts.entries().every(({ total }) => Number.isSafeInteger(total))).toBe(true);
+          expect(eventReader.counts.entries().every(({ total }) => Number.isSafeInteger(total))).toBe(true);
         },
       ),
       { numRuns: propertyRuns(60) },
@@ -175,9 +175,9 @@ describe('a feed whose engine says anything', () => {
     );
     await fc.assert(
       fc.asyncProperty(some, some, async (live, answers) => {
-        const { feed, end } = await sourceOf(live, answers);
+        const { eventReader, end } = await sourceOf(live, answers);
         await end();
-        const { refused, batches, duplicates, replayedBatches } = feed.streamCounts;
+        const { refused, batches, duplicates, replayedBatches } = eventReader.streamCounts;
         const taken = refused.frame_count + refused.sequence + duplicates + batches - replayedBatches;
         expect(taken).toBe(live.length);
       }),
@@ -197,10 +197,10 @@ describe('a feed whose engine says anything', () => {
     const warm = await sourceOf(live.slice(0, 100), undefined, { maxBlocks: 10_000 });
     await warm.end();
     const before = heldBytes();
-    const { feed, end } = await sourceOf(live, undefined, { maxBlocks: 10_000 });
-    expect(feed.streamCounts.batches).toBe(live.length);
+    const { eventReader, end } = await sourceOf(live, undefined, { maxBlocks: 10_000 });
+    expect(eventReader.streamCounts.batches).toBe(live.length);
     expect(heldBytes() - before).toBeLessThan(16 * MIB);
-    expect(feed.counts.total('other', 'undecodable')).toBeGreaterThan(1_000);
+    expect(eventReader.counts.total('other', 'undecodable')).toBeGreaterThan(1_000);
     await end();
   });
 });

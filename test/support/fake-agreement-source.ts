@@ -1,7 +1,7 @@
 import type { AgreementSource } from '../../src/fleet/aggregator/agreement-source.js';
 import { Agreement, AgreementState } from '../../src/gen/kvaccord/v1/fleet.js';
 
-/** A feed that says what the test says. */
+/** A source that says what the test says. */
 export class FakeAgreementSource implements AgreementSource {
   agreements: readonly Agreement[] = [];
   readonly problem: undefined = undefined;

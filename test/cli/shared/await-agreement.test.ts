@@ -10,13 +10,13 @@ import { FakeClock } from '../../support/fake-clock.js';
 
 class Stage {
   readonly clock = new FakeClock();
-  readonly feed = new FakeAgreementSource();
+  readonly source = new FakeAgreementSource();
   outcome: WaitOutcome | undefined;
 
   begin(options: Partial<WaitOptions> = {}): void {
     const asked: WaitOptions = { timeoutMs: 0, group: undefined, frontendUses: 'observed', ...options };
     const { signal } = new AbortController();
-    void awaitAgreement(this.feed, asked, { clock: this.clock, signal, progress: undefined }).then(
+    void awaitAgreement(this.source, asked, { clock: this.clock, signal, progress: undefined }).then(
       (outcome) => {
         this.outcome = outcome;
       },
@@ -29,7 +29,7 @@ class Stage {
   }
 
   expectNothingLeft(): void {
-    expect([this.feed.watchers.size, this.clock.pendingTimers]).toEqual([0, 0]);
+    expect([this.source.watchers.size, this.clock.pendingTimers]).toEqual([0, 0]);
   }
 }
 
@@ -37,9 +37,9 @@ describe('a conflict', () => {
   it('is the outcome once it has stood for a second, with all that has come to light until then', async () => {
     const stage = new Stage();
     stage.begin();
-    stage.feed.contradict('w-1');
+    stage.source.contradict('w-1');
     await stage.after(600);
-    stage.feed.contradict('w-1 and w-2');
+    stage.source.contradict('w-1 and w-2');
     expect(await stage.after(399)).toBeUndefined();
     expect(await stage.after(1)).toEqual({ type: 'conflict', text: 'w-1 and w-2' });
     stage.expectNothingLeft();
@@ -48,11 +48,11 @@ describe('a conflict', () => {
   it('has to stand for a second again after it seemed to be over', async () => {
     const stage = new Stage();
     stage.begin();
-    stage.feed.contradict('w-1');
+    stage.source.contradict('w-1');
     await stage.after(600);
-    stage.feed.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
+    stage.source.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
     expect(await stage.after(10_000)).toBeUndefined();
-    stage.feed.contradict('w-2');
+    stage.source.contradict('w-2');
     expect(await stage.after(999)).toBeUndefined();
     expect(await stage.after(1)).toEqual({ type: 'conflict', text: 'w-2' });
     stage.expectNothingLeft();
@@ -61,7 +61,7 @@ describe('a conflict', () => {
   it('is the outcome also when time is up before the second is over', async () => {
     const stage = new Stage();
     stage.begin({ timeoutMs: 300 });
-    stage.feed.contradict('w-1');
+    stage.source.contradict('w-1');
     expect(await stage.after(300)).toMatchObject({ type: 'conflict' });
     stage.expectNothingLeft();
   });
@@ -69,8 +69,8 @@ describe('a conflict', () => {
   it('is none when it is over by then', async () => {
     const stage = new Stage();
     stage.begin();
-    stage.feed.contradict('w-1');
-    stage.feed.agree(32);
+    stage.source.contradict('w-1');
+    stage.source.agree(32);
     expect(await stage.after(0)).toMatchObject({ type: 'agreed', tokensPerBlock: 32 });
     stage.expectNothingLeft();
   });
@@ -78,17 +78,17 @@ describe('a conflict', () => {
 
 it('says every five seconds whom it waits for, and nothing more once it has its answer', async () => {
   const clock = new FakeClock();
-  const feed = new FakeAgreementSource();
+  const source = new FakeAgreementSource();
   const said: string[] = [];
   const { signal } = new AbortController();
   const options: WaitOptions = { timeoutMs: 12_000, group: undefined, frontendUses: 'observed' };
-  const outcome = awaitAgreement(feed, options, {
+  const outcome = awaitAgreement(source, options, {
     clock,
     signal,
     progress: undefined,
     onWaiting: (text) => void said.push(text),
   });
-  feed.say(
+  source.say(
     Agreement.fromPartial({
       group: 'tiny',
       state: AgreementState.COLLECTING,
@@ -104,5 +104,5 @@ it('says every five seconds whom it waits for, and nothing more once it has its 
   expect((await outcome).type).toBe('timed_out');
   await clock.advanceMs(20_000);
   expect(said).toHaveLength(2);
-  expect([feed.watchers.size, clock.pendingTimers]).toEqual([0, 0]);
+  expect([source.watchers.size, clock.pendingTimers]).toEqual([0, 0]);
 });

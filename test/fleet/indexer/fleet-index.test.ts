@@ -194,7 +194,7 @@ describe('a fleet index', () => {
     expect(index.apply('w-1', part([1], 32, 4_000_000_000))).toContain('ranks');
   });
 
-  it('keeps entries under the new name when the feed learns that the instance has another one', () => {
+  it('keeps entries under the new name when the source learns that the instance has another one', () => {
     const { index } = make();
     applyAll(
       index,

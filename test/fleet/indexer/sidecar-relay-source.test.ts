@@ -29,7 +29,7 @@ interface Opened {
   until(holds: () => boolean): Promise<void>;
 }
 
-/** Opens the feed of a sidecar; `reads`: messages are taken as they come. */
+/** Opens the relay of a sidecar; `reads`: messages are taken as they come. */
 async function subscribe(
   kvEvents: FakeSidecarOptions['kvEvents'],
   { reads = true, rehashTo }: { reads?: boolean; rehashTo?: number } = {},
@@ -65,7 +65,7 @@ async function subscribe(
   return { sidecar, reader, messages, breaks, clock, watch, until: (holds) => changes.until(holds) };
 }
 
-describe('the feed of a sidecar', () => {
+describe('the relay of a sidecar', () => {
   it('asks where to go on, and gives what comes in order', async () => {
     const { sidecar, reader, messages, until, watch } = await subscribe(() => [
       say.start(),

@@ -16,7 +16,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { pack } from '../../support/kv-events.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
 
-/** A feed that says what a test gives it, and keeps what it was asked. */
+/** A source that says what a test gives it, and keeps what it was asked. */
 class ScriptedSource implements RelaySource {
   /** Where each opening was to begin. */
   readonly asked: (RelayPosition | undefined)[] = [];

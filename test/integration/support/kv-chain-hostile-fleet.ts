@@ -19,7 +19,7 @@ export const WIDTH = 32;
 const HONEST = [1_001, 1_002, 1_003, 1_004];
 
 /** The bytes of a sidecar, as a test says them. */
-class SpokenFeed implements RelaySource {
+class SpokenSource implements RelaySource {
   readonly #said: Buffer[] = [];
   #listener: RelayListener | undefined;
 
@@ -61,7 +61,7 @@ export class HostileFleet {
       },
     },
   });
-  readonly #feeds = { honest: new SpokenFeed(), hostile: new SpokenFeed() };
+  readonly #sources = { honest: new SpokenSource(), hostile: new SpokenSource() };
   readonly #index: EpochIndex;
 
   constructor() {
@@ -75,7 +75,7 @@ export class HostileFleet {
         refusals: strictRefusals(),
         tally: new IndexTally(),
         listener: { cacheViewChanged: () => {}, mismatchedEvents: () => {} },
-        sourceOf: (target) => (target === 'honest' ? this.#feeds.honest : this.#feeds.hostile),
+        sourceOf: (target) => (target === 'honest' ? this.#sources.honest : this.#sources.hostile),
         hashUnitOf: () => 'token',
         contractOf: () => undefined,
         onLag: () => {},
@@ -88,7 +88,7 @@ export class HostileFleet {
       say.end(),
       say.stored(1, HONEST.slice(3)),
     ])
-      this.#feeds.honest.say(Buffer.from(SubscribeResponse.encode(message).finish()));
+      this.#sources.honest.say(Buffer.from(SubscribeResponse.encode(message).finish()));
     this.#takeTurns();
   }
 
@@ -102,7 +102,7 @@ export class HostileFleet {
 
   /** The hostile worker says something. When its stream was given up, the next is said on another. */
   async say(bytes: Buffer): Promise<void> {
-    this.#feeds.hostile.say(bytes);
+    this.#sources.hostile.say(bytes);
     this.#takeTurns();
     if (this.#index.followerStates.includes('waiting')) await this.#clock.advanceMs(16_000);
     this.#takeTurns();

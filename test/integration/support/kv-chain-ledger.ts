@@ -25,15 +25,15 @@ export class Ledger {
   readonly #changes = new Map<string, Map<number, Place>>();
   #stream = '';
 
-  constructor(feed: EngineEventReader, engines: readonly RankEngine[]) {
+  constructor(eventReader: EngineEventReader, engines: readonly RankEngine[]) {
     this.#engines = engines;
     const read = (): void => {
       for (let message = reader.next(); message !== undefined; message = reader.next()) {
-        this.#take(message, feed);
+        this.#take(message, eventReader);
       }
     };
     let isOpen = false;
-    const reader = feed.open(undefined, () => {
+    const reader = eventReader.open(undefined, () => {
       if (isOpen) read();
     });
     isOpen = true;
@@ -50,7 +50,7 @@ export class Ledger {
     return this.#changes.get(streamId)?.get(sequence) ?? NOWHERE;
   }
 
-  #take(message: RelayMessage, feed: EngineEventReader): void {
+  #take(message: RelayMessage, eventReader: EngineEventReader): void {
     if (message.type === 'start') {
       this.#stream = message.streamId;
       if (message.resumed) return;
@@ -58,7 +58,7 @@ export class Ledger {
         if (engineSequence === undefined) this.#places.delete(rank);
       }
     } else if (message.type === 'changes') {
-      const place = this.#next(message, feed);
+      const place = this.#next(message, eventReader);
       this.#places.set(message.rank, place);
       const sent = this.#changes.get(this.#stream) ?? new Map<number, Place>();
       this.#changes.set(this.#stream, sent);
@@ -68,7 +68,7 @@ export class Ledger {
 
   #next(
     { rank, changes, publishedAtMs }: RelayMessage & { type: 'changes' },
-    feed: EngineEventReader,
+    eventReader: EngineEventReader,
   ): Place {
     const engine = this.#engines[rank] as RankEngine;
     const at = engine.momentOf(publishedAtMs ?? Number.NaN);
@@ -85,7 +85,7 @@ export class Ledger {
     const startOf = (place: number): number => (engine.timeline[place] as Moment).start;
     if (startOf(at) === startOf(before.at)) return { at, unverified: before.unverified };
     // Batches of two engine starts in one cache view: only as long as it says itself that it is in doubt.
-    const cacheView = feed.ranks.find((status) => status.rank === rank)?.picture;
+    const cacheView = eventReader.ranks.find((status) => status.rank === rank)?.picture;
     if (cacheView === 'exact' || cacheView === 'partial') {
       this.problems.push(`rank ${rank}: two engine starts in one cache view that is ${cacheView}`);
     }

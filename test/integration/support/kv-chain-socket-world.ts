@@ -28,7 +28,7 @@ import { type CacheStep, type EngineStyle, RankEngine } from './kv-chain-engine.
 const TARGET = 'w-0';
 
 interface Sidecar {
-  readonly feed: EngineEventReader;
+  readonly eventReader: EngineEventReader;
   /** The way to it. */
   readonly stream: SidecarRelaySource;
   stop(): Promise<void>;
@@ -85,7 +85,7 @@ export class SocketWorld {
       engine.restart();
       await this.#publishers[rank]?.comeBack({ isNewProcess: true });
     }
-    this.#sidecar.feed.setInstance(`i-${this.#start}`);
+    this.#sidecar.eventReader.setInstance(`i-${this.#start}`);
     this.#index.forget(TARGET, old);
     this.#setMembers();
   }
@@ -160,7 +160,7 @@ export class SocketWorld {
   }
 
   async #startSidecar(): Promise<Sidecar> {
-    const feed = new EngineEventReader(
+    const eventReader = new EngineEventReader(
       // On a busy machine a replay may be given up: the next attempt is not to take longer than the test has.
       { healIntervalMs: 500, auditIntervalMs: 1_000 },
       {
@@ -171,26 +171,26 @@ export class SocketWorld {
         onPublisherRestart: () => {},
       },
     );
-    feed.setInstance(`i-${this.#start}`);
-    feed.setSources(this.#publishers.map(({ source }, rank) => ({ ...source, rank })));
+    eventReader.setInstance(`i-${this.#start}`);
+    eventReader.setSources(this.#publishers.map(({ source }, rank) => ({ ...source, rank })));
     const store = new ReportStore(
       { workerId: TARGET, sidecarVersion: '0.0.0' },
       { clock: systemClock, view: readyView() },
     );
     const endpoint = new KvEventsEndpoint(
       { workerId: TARGET },
-      { events: { open: (_size, position, onReadable) => feed.open(position, onReadable) }, store },
+      { events: { open: (_size, position, onReadable) => eventReader.open(position, onReadable) }, store },
     );
     const { server } = createTestServer();
     server.addService(ENCODED_KV_EVENTS_SERVICE, { ...endpoint.createHandlers(server.edge) });
     const { text } = await server.start();
     const channel = dial(address(text));
     return {
-      feed,
+      eventReader,
       stream: new SidecarRelaySource({ channel, silence: this.#silence }),
       stop: async () => {
         await server.stop(500);
-        await feed.close();
+        await eventReader.close();
       },
     };
   }

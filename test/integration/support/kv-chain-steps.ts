@@ -168,7 +168,7 @@ export const chainStory: fc.Arbitrary<ChainStory> = fc.record({
   workers: fc.array(
     fc.record({
       ranks: fc.array(rankSketch, { minLength: 1, maxLength: MAX_RANKS }),
-      feed: fc.record({
+      eventReader: fc.record({
         maxHistoryMessages: fc.constantFrom(65_536, 10, 2),
         maxNamespaces: fc.constantFrom(65_536, 65_536, 3, 1),
       }),

@@ -48,7 +48,7 @@ interface Sent {
  * that a test has to fill, and with an end whenever a test wants one.
  */
 export class ChainStream implements RelaySource {
-  readonly #feed: EngineEventReader;
+  readonly #eventReader: EngineEventReader;
   readonly #ledger: Ledger;
   readonly #ranks: number;
   readonly #placesRead: () => ReadPlaces;
@@ -56,12 +56,12 @@ export class ChainStream implements RelaySource {
   #open: OpenStream | undefined;
 
   constructor(
-    feed: EngineEventReader,
+    eventReader: EngineEventReader,
     ledger: Ledger,
     options: { readonly ranks: number },
     placesRead: () => ReadPlaces,
   ) {
-    this.#feed = feed;
+    this.#eventReader = eventReader;
     this.#ledger = ledger;
     this.#ranks = options.ranks;
     this.#placesRead = placesRead;
@@ -82,7 +82,7 @@ export class ChainStream implements RelaySource {
     const read = this.#placesRead();
     let isWaiting = false;
     let streamId = '';
-    const reader = this.#feed.open(position, () => {
+    const reader = this.#eventReader.open(position, () => {
       isWaiting = false;
     });
     const places = (message: RelayMessage): Place[] =>

@@ -42,7 +42,7 @@ export interface RankSketch {
 
 export interface WorkerSketch {
   readonly ranks: readonly RankSketch[];
-  readonly feed: EngineEventReaderOptions;
+  readonly eventReader: EngineEventReaderOptions;
 }
 
 /** One engine with all its ranks, the sidecar beside it, and what the fleet knows of both. */
@@ -58,7 +58,7 @@ class ChainWorker {
   isListed = true;
   isConnected = false;
   reads: ReadPlaces = new ReadPlaces();
-  feed!: EngineEventReader;
+  eventReader!: EngineEventReader;
   ledger!: Ledger;
   stream!: ChainStream;
 
@@ -152,7 +152,7 @@ export class ChainWorld {
   async close(): Promise<void> {
     this.#index.close();
     this.#queue.close();
-    for (const { feed } of this.workers) await feed.close();
+    for (const { eventReader } of this.workers) await eventReader.close();
   }
 
   async settle(): Promise<void> {
@@ -202,14 +202,14 @@ export class ChainWorld {
 
   async restartSidecar(worker: ChainWorker): Promise<void> {
     this.disconnect(worker);
-    await worker.feed.close();
+    await worker.eventReader.close();
     await this.#startSidecar(worker);
   }
 
   /** The sidecar looks which start its engine is in. */
   probe(worker: ChainWorker): void {
     worker.instanceId = `i-${worker.engineStart}`;
-    worker.feed.setInstance(worker.instanceId);
+    worker.eventReader.setInstance(worker.instanceId);
   }
 
   /** The agreement learns what the sidecars have to report. */
@@ -284,7 +284,7 @@ export class ChainWorld {
           port.source.replayEndpoint !== undefined &&
           port.replay === 'answers' &&
           port.keptBatches >= engine.payloads.length &&
-          (worker.sketch.feed.maxNamespaces ?? Number.POSITIVE_INFINITY) >= NAMESPACES.length;
+          (worker.sketch.eventReader.maxNamespaces ?? Number.POSITIVE_INFINITY) >= NAMESPACES.length;
         if (canBeExact && cacheView !== 'exact')
           problems.push(`${name} is ${cacheView}: ${this.#why(worker, rank)}`);
       }
@@ -293,8 +293,8 @@ export class ChainWorld {
   }
 
   #why(worker: ChainWorker, rank: number): string {
-    const status = worker.feed.ranks[rank];
-    return `${this.#index.followerStates.join()}; the feed says ${status?.picture} ${status?.reason}`;
+    const status = worker.eventReader.ranks[rank];
+    return `${this.#index.followerStates.join()}; the reader says ${status?.picture} ${status?.reason}`;
   }
 
   /** Every block that is credited was held at the place to which the index has read, or since its snapshot began. */
@@ -319,17 +319,18 @@ export class ChainWorld {
       problems.push(`${name} is ${cacheView} while its sidecar is lost`);
     if (isPromise && unverified.length > 0 && this.#isCaughtUp(worker))
       problems.push(`${name} is ${cacheView} and may hold blocks of an engine start before`);
-    const status = worker.feed.ranks[rank];
+    const status = worker.eventReader.ranks[rank];
     if (status?.blockCount !== 0 && PROMISES.has(status?.picture) && worker.ports[rank]?.isUp === false)
       problems.push(`${name} is reported as ${status?.picture} while the connection to its events is broken`);
     if (cacheView === 'none' && credited.size > 0 && !worker.stream.isUnderWay)
       problems.push(`${name} is none and holds ${credited.size}`);
     if (this.#isCaughtUp(worker) && unverified.length === 0) {
-      const feedAt = worker.ledger.placeOf(rank).at;
-      const truth = feedAt === undefined ? new Set<string>() : (timeline[feedAt] as Moment).held;
+      const eventReaderAt = worker.ledger.placeOf(rank).at;
+      const truth =
+        eventReaderAt === undefined ? new Set<string>() : (timeline[eventReaderAt] as Moment).held;
       const missing = [...truth].filter((block) => !credited.has(block));
       if (cacheView === 'exact' && missing.length > 0)
-        problems.push(`${name} is exact at place ${feedAt} and lacks ${missing.join(', ')}`);
+        problems.push(`${name} is exact at place ${eventReaderAt} and lacks ${missing.join(', ')}`);
     }
     return problems;
   }
@@ -389,7 +390,7 @@ export class ChainWorld {
 
   async #startSidecar(worker: ChainWorker): Promise<void> {
     const { clock } = this;
-    const feed = new EngineEventReader(worker.sketch.feed, {
+    const eventReader = new EngineEventReader(worker.sketch.eventReader, {
       clock,
       random: this.#random,
       logger: new RecordingLogger(),
@@ -397,17 +398,17 @@ export class ChainWorld {
       onPublisherRestart: () => {},
       sockets: socketsTo(worker.ports),
     });
-    worker.feed = feed;
-    worker.ledger = new Ledger(feed, worker.engines);
+    worker.eventReader = eventReader;
+    worker.ledger = new Ledger(eventReader, worker.engines);
     worker.stream = new ChainStream(
-      feed,
+      eventReader,
       worker.ledger,
       { ranks: worker.engines.length },
       () => worker.reads,
     );
     this.probe(worker);
-    feed.setSources(worker.ports.map(({ source }) => source));
+    eventReader.setSources(worker.ports.map(({ source }) => source));
     // The code that reads is loaded when the first source is set.
-    while (feed.ranks.some(({ reason }) => reason === 'its events are not read yet')) await settle();
+    while (eventReader.ranks.some(({ reason }) => reason === 'its events are not read yet')) await settle();
   }
 }

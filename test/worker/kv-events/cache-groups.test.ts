@@ -47,7 +47,7 @@ function setUp(options: { maxBlocks?: number } = {}) {
     ).at(-1) ?? 0n;
   return {
     ...made,
-    feed: (...events: readonly unknown[]) => {
+    apply: (...events: readonly unknown[]) => {
       const applied = made.cache.apply(batchOf(...events));
       reader.apply(applied.changes);
       expect(reader.held()).toEqual(made.held());
@@ -129,8 +129,8 @@ describe('the recording of a model with sliding windows alone', () => {
 
 describe('the groups of a rank', () => {
   it('are given with their kinds, widths and windows, and the width is that of the main one', () => {
-    const { feed, cache } = setUp();
-    const { observed, hasNewGroups } = feed(store(WINDOW, [1], [10, 11]), store(FULL, [1], [10, 11]));
+    const { apply, cache } = setUp();
+    const { observed, hasNewGroups } = apply(store(WINDOW, [1], [10, 11]), store(FULL, [1], [10, 11]));
     const groups = [
       { index: 0, kind: 'sliding_window', tokensPerBlock: 2, windowTokens: 4, engineKind: 'sliding_window' },
       { index: 1, kind: 'full_attention', tokensPerBlock: 2, engineKind: 'full_attention' },
@@ -145,39 +145,39 @@ describe('the groups of a rank', () => {
         'group_idx=1 kv_cache_spec_kind=full_attention block_size=2',
       groups,
     });
-    expect(feed(store(FULL, [2], [12, 13], { parent_block_hash: 1 })).hasNewGroups).toBeUndefined();
+    expect(apply(store(FULL, [2], [12, 13], { parent_block_hash: 1 })).hasNewGroups).toBeUndefined();
   });
 
   it('are none for a model that has one of full attention', () => {
-    const { feed, cache, main } = setUp();
-    const { observed } = feed(store(FULL, [1], [10, 11]));
+    const { apply, cache, main } = setUp();
+    const { observed } = apply(store(FULL, [1], [10, 11]));
     expect([cache.cacheGroups, observed?.groups]).toEqual([[], undefined]);
     expect(makeHeld(cache)).toEqual([main(10, 11)]);
   });
 
   it('without full attention have the first one as the main one, and open with its width', () => {
-    const { feed, held, main } = setUp();
-    const { observed } = feed(store(WINDOW, [1, 2], [10, 11, 12, 13]));
+    const { apply, held, main } = setUp();
+    const { observed } = apply(store(WINDOW, [1, 2], [10, 11, 12, 13]));
     expect(observed?.tokensPerBlock).toBe(2);
     expect(held()).toEqual([main(10, 11), main(10, 11, 12, 13)].sort());
-    feed(remove(0, 1));
+    apply(remove(0, 1));
     expect(held()).toEqual([main(10, 11, 12, 13)]);
   });
 
   it('without full attention have the last blocks of the tokens where hashes do not say which, and are approximate', () => {
-    const { feed, held, cache, main } = setUp();
-    feed(store(WINDOW, [7], [10, 11, 12, 13]));
+    const { apply, held, cache, main } = setUp();
+    apply(store(WINDOW, [7], [10, 11, 12, 13]));
     expect(held()).toEqual([main(10, 11, 12, 13)]);
     expect(cache.approximation).toContain('they are taken for the last ones');
-    feed({ type: 'AllBlocksCleared' }, store(WINDOW, [7], [10, 11]));
+    apply({ type: 'AllBlocksCleared' }, store(WINDOW, [7], [10, 11]));
     expect(cache.approximation).toBeUndefined();
   });
 
   it('give readers everything again when full attention shows later', () => {
-    const { feed, held, main, window } = setUp();
-    feed(store(WINDOW, [1], [10, 11]));
+    const { apply, held, main, window } = setUp();
+    apply(store(WINDOW, [1], [10, 11]));
     expect(held()).toEqual([main(10, 11)]);
-    const { isRepeated } = feed(store(FULL, [1], [10, 11]), store(FULL, [9], [1, 2]));
+    const { isRepeated } = apply(store(FULL, [1], [10, 11]), store(FULL, [9], [1, 2]));
     expect(isRepeated).toBe(true);
     expect(held()).toEqual([main(10, 11), main(1, 2), window(10, 11)].sort());
   });
@@ -185,9 +185,9 @@ describe('the groups of a rank', () => {
 
 describe('a sparse group', () => {
   it('has the blocks that it announces, wherever they are among its tokens', () => {
-    const { feed, held, main, window } = setUp();
+    const { apply, held, main, window } = setUp();
     const tokens = [10, 11, 12, 13, 14, 15];
-    feed(store(WINDOW, [2, 3], tokens), store(FULL, [1, 2, 3], tokens));
+    apply(store(WINDOW, [2, 3], tokens), store(FULL, [1, 2, 3], tokens));
     expect(held().filter((block) => block.startsWith('group'))).toEqual(
       [window(10, 11, 12, 13), window(...tokens)].sort(),
     );
@@ -195,8 +195,8 @@ describe('a sparse group', () => {
   });
 
   it('finds a block that the main group loses in the same batch', () => {
-    const { feed, held, window } = setUp();
-    feed(
+    const { apply, held, window } = setUp();
+    apply(
       store(WINDOW, [2], [10, 11, 12, 13]),
       store(FULL, [1, 2], [10, 11, 12, 13]),
       remove(1, 2),
@@ -206,24 +206,24 @@ describe('a sparse group', () => {
   });
 
   it('leaves out blocks that the main group does not know, and is whole again when they are gone', () => {
-    const { feed, held, cache, counted } = setUp();
-    feed(store(FULL, [1], [10, 11]));
-    const { orphans } = feed(store(WINDOW, [3], [10, 11, 12, 13]));
+    const { apply, held, cache, counted } = setUp();
+    apply(store(FULL, [1], [10, 11]));
+    const { orphans } = apply(store(WINDOW, [3], [10, 11, 12, 13]));
     expect(held().filter((block) => block.startsWith('group'))).toEqual([]);
     expect([orphans, cache.flaw]).toEqual([
       0,
       expect.stringContaining('whose place in their prompt is not known'),
     ]);
     expect(counted()).toContain('stored tokens_hashes_mismatch 1');
-    feed(remove(0, 3));
+    apply(remove(0, 3));
     expect(cache.flaw).toBeUndefined();
   });
 
   it('is followed by its own tokens where its blocks have a width of their own', () => {
-    const { feed, held, hasher } = setUp();
+    const { apply, held, hasher } = setUp();
     const wide = { ...FULL, block_size: 4 };
-    feed(store(WINDOW, [1, 2], [10, 11, 12, 13]), store(wide, [2], [10, 11, 12, 13]));
-    feed(store(WINDOW, [3, 4], [14, 15, 16, 17], { parent_block_hash: 2 }));
+    apply(store(WINDOW, [1, 2], [10, 11, 12, 13]), store(wide, [2], [10, 11, 12, 13]));
+    apply(store(WINDOW, [3, 4], [14, 15, 16, 17], { parent_block_hash: 2 }));
     const seed = hasher.seedOf('', '');
     const { sequenceHashes } = hasher.hashTokens(Uint32Array.of(10, 11, 12, 13, 14, 15, 16, 17), {
       tokensPerBlock: 2,
@@ -237,27 +237,27 @@ describe('a sparse group', () => {
 
 describe('a copy of a block', () => {
   it('stays until its last copy goes, in every group and tier for itself', () => {
-    const { feed, held, counted, main, window } = setUp();
-    for (let copy = 0; copy < 3; copy += 1) feed(store(WINDOW, [1], [10, 11]), store(FULL, [1], [10, 11]));
-    feed(store(FULL, [1], [10, 11], { medium: 'CPU' }));
-    feed(remove(1, 1), remove(1, 1), remove(0, 1), remove(0, 1), remove(0, 1));
+    const { apply, held, counted, main, window } = setUp();
+    for (let copy = 0; copy < 3; copy += 1) apply(store(WINDOW, [1], [10, 11]), store(FULL, [1], [10, 11]));
+    apply(store(FULL, [1], [10, 11], { medium: 'CPU' }));
+    apply(remove(1, 1), remove(1, 1), remove(0, 1), remove(0, 1), remove(0, 1));
     expect(held()).toEqual([main(10, 11), main(10, 11).replace('device', 'host')].sort());
     expect(counted()).toContain('removed copy_left 4');
-    feed(remove(1, 1));
+    apply(remove(1, 1));
     expect(held()).toEqual([main(10, 11).replace('device', 'host')]);
     expect(held()).not.toContain(window(10, 11));
   });
 
   it('is not sent to readers, nor is its end', () => {
-    const { feed } = setUp();
-    feed(store(FULL, [1], [10, 11]));
-    expect(feed(store(FULL, [1], [10, 11])).changes).toEqual([]);
-    expect(feed(remove(1, 1)).changes).toEqual([]);
-    expect(feed(remove(1, 1)).changes).toMatchObject([{ type: 'removed' }]);
+    const { apply } = setUp();
+    apply(store(FULL, [1], [10, 11]));
+    expect(apply(store(FULL, [1], [10, 11])).changes).toEqual([]);
+    expect(apply(remove(1, 1)).changes).toEqual([]);
+    expect(apply(remove(1, 1)).changes).toMatchObject([{ type: 'removed' }]);
   });
 
   it('does not count with engines that announce a block once, however often it comes', () => {
-    const { feed, held } = setUp();
+    const { apply, held } = setUp();
     const plain = {
       type: 'BlockStored',
       block_hashes: [1],
@@ -265,25 +265,25 @@ describe('a copy of a block', () => {
       block_size: 2,
       medium: 'GPU',
     };
-    feed(plain, plain, { type: 'BlockRemoved', block_hashes: [1], medium: 'GPU' });
+    apply(plain, plain, { type: 'BlockRemoved', block_hashes: [1], medium: 'GPU' });
     expect(held()).toEqual([]);
   });
 
   it('is forgotten with a clear', () => {
-    const { feed, held } = setUp();
-    feed(store(FULL, [1], [10, 11]), store(FULL, [1], [10, 11]), { type: 'AllBlocksCleared' });
-    feed(store(FULL, [1], [10, 11]), remove(1, 1));
+    const { apply, held } = setUp();
+    apply(store(FULL, [1], [10, 11]), store(FULL, [1], [10, 11]), { type: 'AllBlocksCleared' });
+    apply(store(FULL, [1], [10, 11]), remove(1, 1));
     expect(held()).toEqual([]);
   });
 
   it('counts no more, nothing leaks, when there are more of them than the engine has blocks', () => {
-    const { feed, held, cache } = setUp();
+    const { apply, held, cache } = setUp();
     cache.setCapacity(3);
-    for (let copy = 0; copy < 3; copy += 1) feed(store(FULL, [1], [10, 11]));
+    for (let copy = 0; copy < 3; copy += 1) apply(store(FULL, [1], [10, 11]));
     expect(cache.flaw).toBeUndefined();
-    feed(store(FULL, [1], [10, 11]));
+    apply(store(FULL, [1], [10, 11]));
     expect(cache.flaw).toContain('more copies of blocks than the 3 blocks');
-    feed(store(FULL, [1], [10, 11]), remove(1, 1));
+    apply(store(FULL, [1], [10, 11]), remove(1, 1));
     expect(held()).toEqual([]);
   });
 });

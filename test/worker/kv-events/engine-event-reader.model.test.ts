@@ -108,11 +108,15 @@ async function play(
   steps: readonly Step[],
   options: EngineEventReaderOptions,
   { bufferSteps, hasReplay }: { readonly bufferSteps: number; readonly hasReplay: boolean },
-): Promise<{ readonly feed: EngineEventReader; readonly truth: string[]; readonly replicas: Replica[] }> {
+): Promise<{
+  readonly eventReader: EngineEventReader;
+  readonly truth: string[];
+  readonly replicas: Replica[];
+}> {
   const clock = new FakeClock();
   const engine = new ModelEngine();
   engine.publisher.bufferSteps = bufferSteps;
-  const feed = new EngineEventReader(options, {
+  const eventReader = new EngineEventReader(options, {
     clock,
     random: systemRandom,
     logger: new RecordingLogger(),
@@ -120,17 +124,17 @@ async function play(
     onPublisherRestart: () => {},
     sockets: engine.publisher,
   });
-  feed.setInstance('i-1');
+  eventReader.setInstance('i-1');
   const replay = hasReplay ? { replayEndpoint: 'tcp://127.0.0.1:1' } : {};
-  feed.setSources([{ rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', ...replay }]);
-  await vi.waitFor(() => expect(feed.ranks[0]?.reason).toContain('no connection'));
-  const replicas = [new Replica(feed)];
+  eventReader.setSources([{ rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', ...replay }]);
+  await vi.waitFor(() => expect(eventReader.ranks[0]?.reason).toContain('no connection'));
+  const replicas = [new Replica(eventReader)];
   try {
     for (const step of steps) {
       if (step.type === 'wait') await advance(clock, step.ms);
       else if (step.type === 'settle') await settle();
       else if (step.type === 'reader') {
-        const replica = new Replica(feed);
+        const replica = new Replica(eventReader);
         replica.isSlow = replicas.length % 2 === 1;
         replicas.push(replica);
       } else if (step.type === 'read') for (const replica of replicas) replica.read(step.most);
@@ -142,9 +146,9 @@ async function play(
     engine.take({ type: 'store', chain: 9, lose: false });
     await advance(clock, 120_000);
     for (const replica of replicas) replica.read();
-    return { feed, truth: truthOf(engine.publisher.payloads), replicas };
+    return { eventReader, truth: truthOf(engine.publisher.payloads), replicas };
   } finally {
-    await feed.close();
+    await eventReader.close();
     expect(clock.pendingTimers).toBe(0);
   }
 }

@@ -39,7 +39,7 @@ const NOTHING_YET = {
 };
 
 interface Followed {
-  readonly feed: EngineEventReader;
+  readonly eventReader: EngineEventReader;
   readonly observed: ObservedSize[];
   readonly restarts: () => number;
   /** Reads along. */
@@ -49,7 +49,7 @@ interface Followed {
 function follow(engine: FakePublisher, options: EngineEventReaderOptions = {}): Followed {
   const observed: ObservedSize[] = [];
   let restarts = 0;
-  const feed = new EngineEventReader(
+  const eventReader = new EngineEventReader(
     { silenceTimeoutMs: 400, firstAuditMs: 50, reopenAfterMs: 500, ...options },
     {
       clock: systemClock,
@@ -61,10 +61,10 @@ function follow(engine: FakePublisher, options: EngineEventReaderOptions = {}): 
       },
     },
   );
-  open.add(() => feed.close());
-  feed.setInstance('i-1');
-  feed.setSources([engine.source]);
-  return { feed, observed, restarts: () => restarts, replica: new Replica(feed) };
+  open.add(() => eventReader.close());
+  eventReader.setInstance('i-1');
+  eventReader.setSources([engine.source]);
+  return { eventReader, observed, restarts: () => restarts, replica: new Replica(eventReader) };
 }
 
 /** Waits until the reader holds what the engine holds. */
@@ -78,7 +78,7 @@ async function agree(engine: FakePublisher, { replica }: Followed): Promise<void
 }
 
 async function reach(followed: Followed, status: object): Promise<void> {
-  await vi.waitFor(() => expect(followed.feed.ranks[0]).toMatchObject(status), {
+  await vi.waitFor(() => expect(followed.eventReader.ranks[0]).toMatchObject(status), {
     timeout: 8_000,
     interval: 10,
   });
@@ -126,7 +126,7 @@ describe('a reader of an engine that keeps its batches', () => {
     await reach(followed, { picture: 'partial', blockCount: 1, unknownBeforeSequence: 5 });
     const asked = engine.asked.length;
     await vi.waitFor(() => expect(engine.asked.length).toBeGreaterThan(asked + 3));
-    expect(followed.feed.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 1 });
+    expect(followed.eventReader.ranks[0]).toMatchObject({ picture: 'partial', blockCount: 1 });
     expect(followed.restarts()).toBe(0);
     // It may be another start that has published nothing: what is held cannot be believed, nor that it holds nothing.
     engine.stop();
@@ -143,8 +143,8 @@ describe('a reader of an engine that keeps its batches', () => {
     await engine.publish(batchOf(stored(40, 30)), { lose: true });
     await publishChain(engine, 5, 6);
     await agree(engine, followed);
-    expect(followed.feed.ranks[0]?.picture).toBe('exact');
-    expect(followed.feed.streamCounts.gaps.replayed).toBe(1);
+    expect(followed.eventReader.ranks[0]?.picture).toBe('exact');
+    expect(followed.eventReader.streamCounts.gaps.replayed).toBe(1);
     expect(followed.replica.messages.filter(({ type }) => type === 'start').length).toBeLessThanOrEqual(2);
   });
 
@@ -166,7 +166,11 @@ describe('a reader of an engine that keeps its batches', () => {
     await engine.again(1);
     await publishChain(engine, 4, 4);
     await agree(engine, followed);
-    expect(followed.feed.streamCounts).toMatchObject({ duplicates: 1, batches: 4, publisherRestarts: 0 });
+    expect(followed.eventReader.streamCounts).toMatchObject({
+      duplicates: 1,
+      batches: 4,
+      publisherRestarts: 0,
+    });
   });
 });
 
@@ -182,7 +186,7 @@ describe('a publisher that restarts', () => {
     await agree(engine, followed);
     await reach(followed, { picture: 'exact', engineSequence: 0 });
     expect(followed.restarts()).toBe(1);
-    expect(followed.feed.streamCounts.publisherRestarts).toBe(1);
+    expect(followed.eventReader.streamCounts.publisherRestarts).toBe(1);
   });
 
   it('is recognised when it has published more than the one before', async () => {
@@ -216,11 +220,11 @@ describe('a publisher that restarts', () => {
     await reach(followed, { picture: 'partial' });
     await vi.waitFor(async () => {
       if (engine.payloads.length < 3) await publishChain(engine, engine.payloads.length + 1, 3);
-      expect(followed.feed.streamCounts.batches).toBeGreaterThan(1);
+      expect(followed.eventReader.streamCounts.batches).toBeGreaterThan(1);
     });
     engine.stop();
     await engine.comeBack({ isNewProcess: true });
-    await vi.waitFor(() => expect(followed.feed.streamCounts.disconnects).toBe(1));
+    await vi.waitFor(() => expect(followed.eventReader.streamCounts.disconnects).toBe(1));
     await reach(followed, { reason: expect.stringContaining('was interrupted') });
     await engine.publish(batchOf(stored(900)));
     await agree(engine, followed);
@@ -239,7 +243,7 @@ describe('a publisher that restarts', () => {
     await vi.waitFor(() => expect(followed.restarts()).toBe(1));
     await agree(engine, followed);
     const asked = engine.asked.length;
-    followed.feed.setInstance('i-2');
+    followed.eventReader.setInstance('i-2');
     const last = followed.replica.messages.at(-1);
     expect(last).toMatchObject({ type: 'start', resumed: true, instanceId: 'i-2' });
     await agree(engine, followed);
@@ -252,7 +256,7 @@ describe('a publisher that restarts', () => {
     const followed = follow(engine);
     await agree(engine, followed);
     const sentBefore = followed.replica.messages.length;
-    followed.feed.setInstance('i-2');
+    followed.eventReader.setInstance('i-2');
     expect(followed.replica.messages[sentBefore]).toMatchObject({
       type: 'start',
       resumed: false,
@@ -306,10 +310,12 @@ describe('an engine that does not keep everything', () => {
     for (let hash = 1; hash <= 8; hash += 1) await engine.publish(batchOf(stored(hash * 10)));
     const followed = follow(engine);
     await reach(followed, { picture: 'partial', unknownBeforeSequence: 5, engineSequence: 7, blockCount: 3 });
-    expect(followed.feed.ranks[0]?.reason).toBe('what the engine stored before its batch 5 is unknown');
+    expect(followed.eventReader.ranks[0]?.reason).toBe(
+      'what the engine stored before its batch 5 is unknown',
+    );
     await engine.publish(batchOf(cleared, stored(900)));
     await reach(followed, { picture: 'exact', blockCount: 1, reason: '' });
-    expect(followed.feed.ranks[0]?.unknownBeforeSequence).toBeUndefined();
+    expect(followed.eventReader.ranks[0]?.unknownBeforeSequence).toBeUndefined();
     expect(followed.replica.statuses.get(0)?.picture).toBe('exact');
     expect(followed.replica.blocks).toEqual(truthOf(engine.payloads.slice(-1)));
   });
@@ -325,7 +331,7 @@ describe('an engine that does not keep everything', () => {
     await engine.publish(batchOf(stored(700)));
     await reach(followed, { picture: 'partial', unknownBeforeSequence: 7, blockCount: 2 });
     expect(followed.replica.blocks).toEqual(truthOf(engine.payloads.slice(-2)));
-    expect(followed.feed.streamCounts.gaps.replay_incomplete).toBe(1);
+    expect(followed.eventReader.streamCounts.gaps.replay_incomplete).toBe(1);
   });
 
   it('is partial after the first gap when it has no replay endpoint', async () => {
@@ -334,12 +340,12 @@ describe('an engine that does not keep everything', () => {
     await reach(followed, { picture: 'partial', reason: 'the source has no replay endpoint' });
     await vi.waitFor(async () => {
       await engine.publish(batchOf(stored(engine.payloads.length * 10)));
-      expect(followed.feed.streamCounts.batches).toBeGreaterThan(0);
+      expect(followed.eventReader.streamCounts.batches).toBeGreaterThan(0);
     });
     await engine.publish(batchOf(stored(9_000)), { lose: true });
     const sequence = await engine.publish(batchOf(stored(9_010)));
     await reach(followed, { picture: 'partial', unknownBeforeSequence: sequence, blockCount: 1 });
-    expect(followed.feed.streamCounts.gaps.no_replay_endpoint).toBe(1);
+    expect(followed.eventReader.streamCounts.gaps.no_replay_endpoint).toBe(1);
   });
 
   it('is followed although its replay does not answer, and made exact when it does', async () => {
@@ -390,7 +396,7 @@ describe('a publisher that misbehaves', () => {
     await engine.publish(Buffer.from('c1ff00', 'hex'));
     await publishChain(engine, 3, 3);
     await agree(engine, followed);
-    expect(followed.feed.streamCounts.refused).toEqual({ frame_count: 3, sequence: 2, fault: 0 });
+    expect(followed.eventReader.streamCounts.refused).toEqual({ frame_count: 3, sequence: 2, fault: 0 });
   });
 
   it('is disconnected when a message is larger than the bound, and followed again', async () => {
@@ -400,17 +406,17 @@ describe('a publisher that misbehaves', () => {
     await publishChain(engine, 1, 2);
     await agree(engine, followed);
     await engine.publish(Buffer.alloc(1024 * 1024));
-    await vi.waitFor(() => expect(followed.feed.streamCounts.disconnects).toBeGreaterThan(0), {
+    await vi.waitFor(() => expect(followed.eventReader.streamCounts.disconnects).toBeGreaterThan(0), {
       timeout: 5_000,
     });
     await vi.waitFor(
       async () => {
         await engine.publish(batchOf(stored(engine.payloads.length * 1_000)));
-        expect(followed.feed.ranks[0]?.engineSequence).toBeGreaterThan(2);
+        expect(followed.eventReader.ranks[0]?.engineSequence).toBeGreaterThan(2);
       },
       { timeout: 10_000, interval: 200 },
     );
-    expect(followed.feed.ranks[0]).toMatchObject({ picture: 'partial' });
+    expect(followed.eventReader.ranks[0]).toMatchObject({ picture: 'partial' });
   });
 
   it('has its orphans healed by one replay', async () => {
@@ -421,7 +427,7 @@ describe('a publisher that misbehaves', () => {
     const asked = engine.asked.filter((from) => from === 0).length;
     await engine.publish(batchOf(stored(90, 80)));
     await engine.publish(batchOf(stored(95, 90)));
-    await vi.waitFor(() => expect(followed.feed.streamCounts.rebuilds).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(followed.eventReader.streamCounts.rebuilds).toBeGreaterThan(1));
     expect(engine.asked.filter((from) => from === 0).length).toBeLessThanOrEqual(asked + 2);
     await reach(followed, {
       picture: 'partial',
@@ -438,7 +444,7 @@ describe('a reader of events', () => {
     await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 10_000);
     await agree(engine, followed);
-    expect(followed.feed.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 9_999 });
+    expect(followed.eventReader.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 9_999 });
   });
 
   it('replays 10,000 batches to one that starts late', async () => {
@@ -456,21 +462,21 @@ describe('a reader of events', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const connectTo = `tcp://127.0.0.1:${(other.address() as AddressInfo).port}`;
     const followed = follow(await publisher());
-    followed.feed.setSources([{ rank: 0, endpoint: `@${connectTo}`, topic: '' }]);
+    followed.eventReader.setSources([{ rank: 0, endpoint: `@${connectTo}`, topic: '' }]);
     await reach(followed, { picture: 'none', reason: expect.stringContaining('Address already in use') });
     await new Promise((resolve) => other.close(resolve));
     const engine = await publisher({ replay: null, connectTo });
     await reach(followed, { picture: 'partial' });
     await vi.waitFor(async () => {
       await engine.publish(batchOf(cleared));
-      expect(followed.feed.ranks[0]?.picture).toBe('exact');
+      expect(followed.eventReader.ranks[0]?.picture).toBe('exact');
     });
     await engine.publish(batchOf(stored(10)));
     await agree(engine, followed);
   });
 
   it('reads a socket file', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'kv-accord-feed-'));
+    const folder = mkdtempSync(join(tmpdir(), 'kv-accord-reader-'));
     open.add(() => rmSync(folder, { recursive: true }));
     const engine = await publisher({ endpoint: `ipc://${folder}/events` });
     await publishChain(engine, 1, 3);
@@ -490,7 +496,7 @@ describe('a reader of events', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const endpoint = `tcp://127.0.0.1:${(other.address() as AddressInfo).port}`;
     const followed = follow(await publisher());
-    followed.feed.setSources([{ rank: 0, endpoint, topic: '' }]);
+    followed.eventReader.setSources([{ rank: 0, endpoint, topic: '' }]);
     await vi.waitFor(() => expect(greeted).toBeGreaterThan(0));
     await new Promise((resolve) => other.close(resolve));
     await reach(followed, { picture: 'none', reason: `no connection to ${endpoint} yet` });
@@ -498,7 +504,7 @@ describe('a reader of events', () => {
     await vi.waitFor(
       async () => {
         await late.publish(batchOf(cleared));
-        expect(followed.feed.ranks[0]?.picture).toBe('exact');
+        expect(followed.eventReader.ranks[0]?.picture).toBe('exact');
       },
       { timeout: 5_000 },
     );
@@ -507,7 +513,7 @@ describe('a reader of events', () => {
   it('says why an address cannot be read', async () => {
     const engine = await publisher();
     const followed = follow(engine);
-    followed.feed.setSources([{ rank: 0, endpoint: 'udp://127.0.0.1:1', topic: '' }]);
+    followed.eventReader.setSources([{ rank: 0, endpoint: 'udp://127.0.0.1:1', topic: '' }]);
     await reach(followed, {
       picture: 'none',
       reason:
@@ -520,16 +526,16 @@ describe('a reader of events', () => {
     const sources = engines.map((engine, rank) => ({ ...engine.source, rank }));
     for (const engine of engines) await publishChain(engine, 1, 3);
     const followed = follow(engines[0] as FakePublisher);
-    followed.feed.setSources(sources);
+    followed.eventReader.setSources(sources);
     const both = (): string[] => engines.flatMap((engine, rank) => truthOf(engine.payloads, rank)).sort();
     await vi.waitFor(() => expect(followed.replica.blocks).toEqual(both()));
-    expect(followed.feed.ranks.map(({ rank, picture }) => [rank, picture])).toEqual([
+    expect(followed.eventReader.ranks.map(({ rank, picture }) => [rank, picture])).toEqual([
       [0, 'exact'],
       [1, 'exact'],
     ]);
-    followed.feed.setSources(sources.slice(0, 1));
+    followed.eventReader.setSources(sources.slice(0, 1));
     await agree(engines[0] as FakePublisher, followed);
-    expect(followed.feed.ranks).toHaveLength(1);
+    expect(followed.eventReader.ranks).toHaveLength(1);
   });
 
   it('gives readers the same, whenever they come, and resumes them where they left', async () => {
@@ -538,13 +544,13 @@ describe('a reader of events', () => {
     await reach(followed, NOTHING_YET);
     await publishChain(engine, 1, 5);
     await agree(engine, followed);
-    const late = new Replica(followed.feed);
+    const late = new Replica(followed.eventReader);
     expect(late.blocks).toEqual(followed.replica.blocks);
     late.reader.close();
     const { position, blocks } = late;
     await publishChain(engine, 6, 7);
     await agree(engine, followed);
-    const again = new Replica(followed.feed, position, blocks);
+    const again = new Replica(followed.eventReader, position, blocks);
     expect(again.messages.map(({ type }) => type)).toEqual(['start', 'changes', 'changes']);
     expect(again.messages[0]).toMatchObject({ resumed: true });
     expect(again.blocks).toEqual(followed.replica.blocks);
@@ -554,8 +560,8 @@ describe('a reader of events', () => {
     const engine = await publisher();
     const followed = follow(engine);
     await reach(followed, NOTHING_YET);
-    await followed.feed.close();
-    await followed.feed.close();
-    expect(followed.feed.ranks).toEqual([]);
+    await followed.eventReader.close();
+    await followed.eventReader.close();
+    expect(followed.eventReader.ranks).toEqual([]);
   });
 });

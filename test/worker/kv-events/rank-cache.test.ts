@@ -18,7 +18,7 @@ function setUp(options: { maxBlocks?: number } = {}) {
   const { cache, hasher } = made;
   return {
     ...made,
-    feed: (...events: readonly unknown[]) => cache.apply(batchOf(...events)),
+    apply: (...events: readonly unknown[]) => cache.apply(batchOf(...events)),
     /** What is held when exactly these prompts are, each block of them. */
     device: (...prompts: readonly Prompt[]) =>
       [...new Set(prompts.flatMap((prompt) => hashesOf(hasher, prompt)))]
@@ -47,18 +47,18 @@ function hashesOf(hasher: ReturnType<typeof makeCache>['hasher'], prompt: Prompt
 
 describe('what a rank holds', () => {
   it('is its stores, less its removals, until it clears', () => {
-    const { feed, held, device, counted } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]), store([3], [14, 15], { parent_block_hash: 2 }));
+    const { apply, held, device, counted } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]), store([3], [14, 15], { parent_block_hash: 2 }));
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15] }));
-    feed(remove([3]), remove([2]));
+    apply(remove([3]), remove([2]));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
-    feed({ type: 'AllBlocksCleared' });
+    apply({ type: 'AllBlocksCleared' });
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored applied 2', 'removed applied 2', 'cleared applied 1']);
   });
 
   it('is read up to 131,072 events of a batch, and not known when there are more', () => {
-    const { cache, feed, held } = setUp();
+    const { cache, apply, held } = setUp();
     /** `[0, [["AllBlocksCleared"], …]]` as MessagePack. */
     const clears = (count: number): Buffer => {
       const head = Buffer.from([0x92, 0x00, 0xdd, 0, 0, 0, 0]);
@@ -66,10 +66,10 @@ describe('what a rank holds', () => {
       const event = Buffer.from([0x91, 0xb0, ...Buffer.from('AllBlocksCleared')]);
       return Buffer.concat([head, Buffer.alloc(count * event.length, event)]);
     };
-    feed(store([1], [10, 11]));
+    apply(store([1], [10, 11]));
     const full = cache.apply(clears(131_072));
     expect([full.problem, full.changes]).toEqual([undefined, [{ type: 'cleared' }]]);
-    feed(store([1], [10, 11]));
+    apply(store([1], [10, 11]));
     const beyond = cache.apply(clears(131_073));
     expect(beyond.problem).toContain('a batch of 131073 events');
     expect(held()).toEqual([]);
@@ -77,26 +77,26 @@ describe('what a rank holds', () => {
   });
 
   it('does not change when everything is sent again', () => {
-    const { feed, counted } = setUp();
+    const { apply, counted } = setUp();
     const events = [store([1, 2], [10, 11, 12, 13]), store([3], [14, 15], { parent_block_hash: 2 })];
-    feed(...events);
-    const { changes, orphans, observed } = feed(...events);
+    apply(...events);
+    const { changes, orphans, observed } = apply(...events);
     expect([changes, orphans, observed?.tokensPerBlock]).toEqual([[], 0, 2]);
     expect(counted()).toEqual(['stored applied 2', 'stored duplicate 2']);
   });
 
   it('takes up a known beginning that is sent with new blocks after it', () => {
-    const { feed, held, device } = setUp();
-    feed(store([1], [10, 11]));
-    const { changes } = feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
+    const { apply, held, device } = setUp();
+    apply(store([1], [10, 11]));
+    const { changes } = apply(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
     expect(changes.map((change) => change.type !== 'cleared' && change.sequenceHashes.length)).toEqual([16]);
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15] }));
   });
 
   it('is sent in as few changes as the order allows', () => {
-    const { feed } = setUp();
-    feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
-    const { changes } = feed(
+    const { apply } = setUp();
+    apply(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
+    const { changes } = apply(
       remove([3]),
       remove([2]),
       store([4], [1, 2]),
@@ -123,9 +123,9 @@ describe('what a rank holds', () => {
   });
 
   it('is sent in changes of at most 65,536 blocks', () => {
-    const { feed, held } = setUp();
+    const { apply, held } = setUp();
     const hashes = Array.from({ length: 70_000 }, (_, i) => i);
-    const { changes } = feed(store(hashes, hashes, { block_size: 1 }));
+    const { changes } = apply(store(hashes, hashes, { block_size: 1 }));
     expect(
       changes.map(
         (change) => change.type === 'stored' && [change.tokensPerBlock, change.sequenceHashes.length / 8],
@@ -138,27 +138,27 @@ describe('what a rank holds', () => {
   });
 
   it('is given out in copies, which later batches leave as they are', () => {
-    const { feed } = setUp();
-    const [change] = feed(store([1], [10, 11])).changes;
+    const { apply } = setUp();
+    const [change] = apply(store([1], [10, 11])).changes;
     const before = change?.type === 'stored' ? [...change.sequenceHashes] : [];
-    feed(store([2], [12, 13]));
+    apply(store([2], [12, 13]));
     expect(change?.type === 'stored' ? [...change.sequenceHashes] : []).toEqual(before);
   });
 
   it('is forgotten with all that was learned, on request', () => {
-    const { cache, feed, counted } = setUp();
-    feed(store([1], [10, 11], { group_idx: 1, kv_cache_spec_kind: 'full_attention' }));
+    const { cache, apply, counted } = setUp();
+    apply(store([1], [10, 11], { group_idx: 1, kv_cache_spec_kind: 'full_attention' }));
     cache.clear();
     expect(cache.size).toBe(0);
-    feed(store([1], [10, 11], { group_idx: 1 }));
+    apply(store([1], [10, 11], { group_idx: 1 }));
     expect(counted()).toContain('stored unlearned_group 1');
   });
 });
 
 describe('a store whose parent is not known', () => {
   it('is not applied, and is reported as an orphan', () => {
-    const { feed, held, counted } = setUp();
-    const { orphans, changes } = feed(
+    const { apply, held, counted } = setUp();
+    const { orphans, changes } = apply(
       store([3], [14, 15], { parent_block_hash: 2 }),
       store([4], [14, 15], { parent_block_hash: 3 }),
     );
@@ -167,9 +167,9 @@ describe('a store whose parent is not known', () => {
   });
 
   it('is taken all the same when its own first block is held', () => {
-    const { feed, held, device } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]), remove([1]));
-    const { orphans } = feed(store([2, 3], [12, 13, 14, 15], { parent_block_hash: 1 }));
+    const { apply, held, device } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]), remove([1]));
+    const { orphans } = apply(store([2, 3], [12, 13, 14, 15], { parent_block_hash: 1 }));
     expect(orphans).toBe(0);
     expect(held()).toEqual(
       device({ tokens: [10, 11, 12, 13, 14, 15] }).filter(
@@ -181,8 +181,8 @@ describe('a store whose parent is not known', () => {
 
 describe('the width', () => {
   it.each([0, -2, 1_048_577, 1.5, null])('%j is refused', (block_size) => {
-    const { feed, counted } = setUp();
-    const { observed, changes } = feed(store([1], [10, 11], { block_size }));
+    const { apply, counted } = setUp();
+    const { observed, changes } = apply(store([1], [10, 11], { block_size }));
     expect([observed, changes]).toEqual([undefined, []]);
     expect(counted()).toEqual(['stored width_invalid 1']);
   });
@@ -192,21 +192,21 @@ describe('the width', () => {
     ['a whole block too many', [10, 11, 12, 13, 14, 15]],
     ['none', []],
   ])('does not come from the number of tokens: with %s nothing is applied', (_, tokens) => {
-    const { feed, held, counted } = setUp();
-    feed(store([1, 2], tokens));
+    const { apply, held, counted } = setUp();
+    apply(store([1, 2], tokens));
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored tokens_hashes_mismatch 1']);
   });
 
   it('leaves the start of one more block unused', () => {
-    const { feed, held, device } = setUp();
-    feed(store([1], [10, 11, 12]));
+    const { apply, held, device } = setUp();
+    apply(store([1], [10, 11, 12]));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
   });
 
   it('is that of the first store of main attention on the device', () => {
-    const { feed } = setUp();
-    const { observed } = feed(
+    const { apply } = setUp();
+    const { observed } = apply(
       remove([9]),
       store([2], [1, 2, 3, 4], { medium: 'CPU', block_size: 4 }),
       store([3], [1, 2, 3], { medium: 'GPU', block_size: 3, group_idx: 0 }),
@@ -220,46 +220,46 @@ describe('the width', () => {
   });
 
   it('gets orphans and duplicates too', () => {
-    const { feed } = setUp();
-    expect(feed(store([1], [10, 11], { parent_block_hash: 9 })).observed?.tokensPerBlock).toBe(2);
+    const { apply } = setUp();
+    expect(apply(store([1], [10, 11], { parent_block_hash: 9 })).observed?.tokensPerBlock).toBe(2);
   });
 
   it('of a block cannot change while the device holds it', () => {
-    const { feed, held, device, counted } = setUp();
-    feed(store([1], [10, 11]));
-    feed(store([1], [10, 11, 12], { block_size: 3 }));
+    const { apply, held, device, counted } = setUp();
+    apply(store([1], [10, 11]));
+    apply(store([1], [10, 11, 12], { block_size: 3 }));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
     expect(counted()).toContain('stored width_conflict 1');
   });
 
   it('of the device wins over that of a farther tier, which names larger blocks alike', () => {
-    const { feed, held, device } = setUp();
-    feed(store([1], [10, 11, 12, 13], { block_size: 4, medium: 'CPU' }));
-    feed(store([1], [10, 11]));
+    const { apply, held, device } = setUp();
+    apply(store([1], [10, 11, 12, 13], { block_size: 4, medium: 'CPU' }));
+    apply(store([1], [10, 11]));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
   });
 });
 
 describe('tiers', () => {
   it('are kept apart: a removal takes a block from the one that it names, or from the device', () => {
-    const { feed, held, device, counted } = setUp();
-    feed(store([1], [10, 11], { medium: 'GPU' }), store([1], [10, 11], { medium: 'CPU' }));
+    const { apply, held, device, counted } = setUp();
+    apply(store([1], [10, 11], { medium: 'GPU' }), store([1], [10, 11], { medium: 'CPU' }));
     const [line] = device({ tokens: [10, 11] });
     expect(held()).toEqual([line, line?.replace('device', 'host')]);
-    feed(remove([1]));
+    apply(remove([1]));
     expect(held()).toEqual([line?.replace('device', 'host')]);
-    feed(remove([1], { medium: 'GPU' }));
+    apply(remove([1], { medium: 'GPU' }));
     expect(counted()).toContain('removed unknown_block 1');
-    feed(remove([1], { medium: 'CPU' }));
+    apply(remove([1], { medium: 'CPU' }));
     expect(held()).toEqual([]);
   });
 
   it('get copies by hash alone, as offloading tells them without tokens', () => {
-    const { feed, held, counted } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]));
-    feed(store([1, 2], [], { medium: 'CPU' }), store([1], [], { medium: 'CPU' }));
+    const { apply, held, counted } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]));
+    apply(store([1, 2], [], { medium: 'CPU' }), store([1], [], { medium: 'CPU' }));
     expect(held().filter((line) => line.startsWith('host'))).toHaveLength(2);
-    feed(store([7], [], { medium: 'CPU' }), store([1], [], { medium: 'DISK', block_size: 64 }));
+    apply(store([7], [], { medium: 'CPU' }), store([1], [], { medium: 'DISK', block_size: 64 }));
     expect(counted()).toEqual([
       'stored applied 2',
       'stored duplicate 1',
@@ -269,8 +269,8 @@ describe('tiers', () => {
   });
 
   it('that nobody knows are refused', () => {
-    const { feed, held, counted } = setUp();
-    feed(store([1], [10, 11], { medium: 'FLOPPY' }), remove([1], { medium: 'FLOPPY' }));
+    const { apply, held, counted } = setUp();
+    apply(store([1], [10, 11], { medium: 'FLOPPY' }), remove([1], { medium: 'FLOPPY' }));
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored unknown_medium 1', 'removed unknown_medium 1']);
   });
@@ -278,9 +278,9 @@ describe('tiers', () => {
 
 describe('groups', () => {
   it('on other machines are left out, and so are their clears', () => {
-    const { feed, held, counted } = setUp();
-    feed(store([1], [10, 11]), store([2], [1, 2], { locality: 'REMOTE' }));
-    feed(remove([1], { locality: 'REMOTE' }), { type: 'AllBlocksCleared', locality: 'REMOTE' });
+    const { apply, held, counted } = setUp();
+    apply(store([1], [10, 11]), store([2], [1, 2], { locality: 'REMOTE' }));
+    apply(remove([1], { locality: 'REMOTE' }), { type: 'AllBlocksCleared', locality: 'REMOTE' });
     expect(held()).toHaveLength(1);
     expect(counted().filter((line) => line.includes('remote_locality'))).toHaveLength(3);
   });
@@ -288,8 +288,8 @@ describe('groups', () => {
 
 describe('LoRA and salt', () => {
   it('set the same tokens apart, by name, as do both together', () => {
-    const { feed, held, device } = setUp();
-    feed(
+    const { apply, held, device } = setUp();
+    apply(
       store([1], [10, 11]),
       store([2], [10, 11], { lora_name: 'adapter', lora_id: 4 }),
       store([3], [10, 11], { cache_salt: 'tenant' }),
@@ -308,8 +308,8 @@ describe('LoRA and salt', () => {
   });
 
   it('come down from the parent, as vLLM tells the salt with the first block alone', () => {
-    const { feed, held, device } = setUp();
-    feed(
+    const { apply, held, device } = setUp();
+    apply(
       store([1], [10, 11], { lora_name: 'adapter', extra_keys: [['adapter', 'tenant']] }),
       store([2], [12, 13], { lora_name: 'adapter', extra_keys: [['adapter']], parent_block_hash: 1 }),
       store([3], [14, 15], { parent_block_hash: 2 }),
@@ -318,66 +318,66 @@ describe('LoRA and salt', () => {
   });
 
   it('may come in SGLang’s metadata', () => {
-    const { feed, held, device } = setUp();
-    feed(['BlockStored', [1], null, [10, 11], 2, null, 'GPU', { cache_salt: 'tenant' }]);
+    const { apply, held, device } = setUp();
+    apply(['BlockStored', [1], null, [10, 11], 2, null, 'GPU', { cache_salt: 'tenant' }]);
     expect(held()).toEqual(device({ tokens: [10, 11], salt: 'tenant' }));
   });
 
   it('may be marked by Dynamo as a salt among other extra keys', () => {
-    const { feed, held, device } = setUp();
+    const { apply, held, device } = setUp();
     const marker = `00000001000000ff${'0'.repeat(48)}`;
-    feed(store([1], [10, 11], { extra_keys: [[marker, 'dynamo-cache-salt:tenant']] }));
+    apply(store([1], [10, 11], { extra_keys: [[marker, 'dynamo-cache-salt:tenant']] }));
     expect(held()).toEqual(device({ tokens: [10, 11], salt: 'tenant', media: [[{ hi: 1, lo: 255 }]] }));
   });
 
   it('make an engine hash ambiguous that stands for both: it is taken out, and what follows it', () => {
-    const { feed, held, device, counted } = setUp();
-    feed(store([1], [10, 11]), store([5], [1, 2]));
-    const { changes } = feed(store([1, 2], [10, 11, 12, 13], { cache_salt: 'tenant' }));
+    const { apply, held, device, counted } = setUp();
+    apply(store([1], [10, 11]), store([5], [1, 2]));
+    const { changes } = apply(store([1, 2], [10, 11, 12, 13], { cache_salt: 'tenant' }));
     expect(changes.map(({ type }) => type)).toEqual(['removed']);
-    feed(store([3], [14, 15], { parent_block_hash: 2 }), store([1], [10, 11]));
+    apply(store([3], [14, 15], { parent_block_hash: 2 }), store([1], [10, 11]));
     expect(held()).toEqual(device({ tokens: [1, 2] }));
     expect(counted()).toEqual(['stored applied 2', 'stored hidden_parent 2', 'stored ambiguous_salt 1']);
-    feed(remove([1]), store([1], [10, 11]));
+    apply(remove([1]), store([1], [10, 11]));
     expect(held()).toEqual(device({ tokens: [1, 2] }, { tokens: [10, 11] }));
   });
 
   it.each([{ cache_salt: 'other' }, { lora_name: 'other' }])(
     'that a child names otherwise than its parent keep it out: %j',
     (other) => {
-      const { feed, held, device, counted } = setUp();
+      const { apply, held, device, counted } = setUp();
       const own = { cache_salt: 'tenant', lora_name: 'adapter' };
-      feed(store([1], [10, 11], own), store([2], [12, 13], { ...own, ...other, parent_block_hash: 1 }));
+      apply(store([1], [10, 11], own), store([2], [12, 13], { ...own, ...other, parent_block_hash: 1 }));
       expect(held()).toEqual(device({ tokens: [10, 11], salt: 'tenant', lora: 'adapter' }));
       expect(counted()).toContain('stored ambiguous_salt 1');
     },
   );
 
   it('that only the engine can name keep blocks out, and their children, which are no orphans', () => {
-    const { feed, held, counted, cache } = setUp();
-    feed(store([1], [10, 11], { lora_id: 1 }));
-    const { orphans } = feed(store([2], [12, 13], { lora_id: 1, parent_block_hash: 1 }));
+    const { apply, held, counted, cache } = setUp();
+    apply(store([1], [10, 11], { lora_id: 1 }));
+    const { orphans } = apply(store([2], [12, 13], { lora_id: 1, parent_block_hash: 1 }));
     expect([held(), orphans, cache.size]).toEqual([[], 0, 0]);
     expect(counted()).toEqual(['stored hidden_parent 1', 'stored unnamed_lora 1']);
-    expect(feed(remove([2, 1])).changes).toEqual([]);
-    expect(feed(store([3], [14, 15], { parent_block_hash: 1 })).orphans).toBe(1);
+    expect(apply(remove([2, 1])).changes).toEqual([]);
+    expect(apply(store([3], [14, 15], { parent_block_hash: 1 })).orphans).toBe(1);
   });
 
   it('that are too long for any prompt keep blocks out, and the cache view from being exact until they are gone', () => {
-    const { feed, held, counted, cache } = setUp();
-    feed(store([1], [10, 11], { cache_salt: 'x'.repeat(MAX_NAME_BYTES + 1) }));
+    const { apply, held, counted, cache } = setUp();
+    apply(store([1], [10, 11], { cache_salt: 'x'.repeat(MAX_NAME_BYTES + 1) }));
     expect(held()).toEqual([]);
     expect(counted()).toEqual(['stored namespace_refused 1']);
     expect(cache.flaw).toContain('longer ones, than are kept: blocks are left out');
-    feed(remove([1]));
+    apply(remove([1]));
     expect(cache.flaw).toBeUndefined();
   });
 
   it.each(['x', 'ü', '漢'])('of as many %s as a prompt may have are read, wherever they stand', (letter) => {
     const salt = letter.repeat(MAX_NAME_CHARS);
     for (const form of [{ cache_salt: salt }, { extra_keys: [[salt]] }]) {
-      const { feed, held, device, cache } = setUp();
-      feed(store([1], [10, 11], form));
+      const { apply, held, device, cache } = setUp();
+      apply(store([1], [10, 11], form));
       expect(held()).toEqual(device({ tokens: [10, 11], salt }));
       expect(cache.flaw).toBeUndefined();
     }
@@ -429,14 +429,14 @@ describe('media', () => {
   const ofOne = { mm_objects: [{ mm_hash: 7n, offsets: [[0, 2]] }] };
 
   it('set blocks apart by their hashes, where the event tells them', () => {
-    const { feed, held, device } = setUp();
-    feed(
+    const { apply, held, device } = setUp();
+    apply(
       store([1, 2], [10, 11, 12, 13], {
         block_mm_infos: [null, ofOne],
         extra_keys: [null, [['f00d', 3]]],
       }),
     );
-    feed(store([3], [14, 15], { parent_block_hash: 2 }));
+    apply(store([3], [14, 15], { parent_block_hash: 2 }));
     const media = [[], [{ lo: 7, hi: 0 }], []];
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15], media }));
   });
@@ -464,9 +464,9 @@ describe('media', () => {
     ['media without a hash', { block_mm_infos: [null, { mm_objects: [{ offsets: [] }] }] }],
     ['media in another form', { block_mm_infos: [null, ['f00d']] }],
   ])('that cannot be read keep a block out, and all after it: %s', (_, more) => {
-    const { feed, held, device, counted, cache } = setUp();
-    feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15], { ...more, ...padded(more) }));
-    const { orphans } = feed(store([4], [16, 17], { parent_block_hash: 3 }));
+    const { apply, held, device, counted, cache } = setUp();
+    apply(store([1, 2, 3], [10, 11, 12, 13, 14, 15], { ...more, ...padded(more) }));
+    const { orphans } = apply(store([4], [16, 17], { parent_block_hash: 3 }));
     expect(held()).toEqual(device({ tokens: [10, 11] }));
     expect([orphans, cache.size]).toEqual([0, 1]);
     expect(counted()).toEqual([
@@ -479,15 +479,15 @@ describe('media', () => {
   it.each([{ extra_keys: [['a']] }, { block_mm_infos: [ofOne] }])(
     'that do not match the blocks keep all of them out: $extra_keys',
     (more) => {
-      const { feed, held } = setUp();
-      feed(store([1, 2], [10, 11, 12, 13], more));
+      const { apply, held } = setUp();
+      apply(store([1, 2], [10, 11, 12, 13], more));
       expect(held()).toEqual([]);
     },
   );
 
   it('in two plain words of a first block are not taken for a salt', () => {
-    const { feed, held } = setUp();
-    feed(store([1], [10, 11], { extra_keys: [['f00d', 'tenant']] }));
+    const { apply, held } = setUp();
+    apply(store([1], [10, 11], { extra_keys: [['f00d', 'tenant']] }));
     expect(held()).toEqual([]);
   });
 });
@@ -499,8 +499,8 @@ function padded(more: object): object {
 
 describe('pairs of tokens', () => {
   it('are hashed over windows that reach one token into the next block', () => {
-    const { feed, held, device } = setUp();
-    const { observed } = feed(
+    const { apply, held, device } = setUp();
+    const { observed } = apply(
       store(
         [1, 2],
         [
@@ -524,8 +524,8 @@ describe('pairs of tokens', () => {
   });
 
   it('that do not join are refused', () => {
-    const { feed, held, counted } = setUp();
-    feed(
+    const { apply, held, counted } = setUp();
+    apply(
       store(
         [1],
         [
@@ -541,28 +541,28 @@ describe('pairs of tokens', () => {
 
 describe('the bound on blocks', () => {
   it('leaves out what is too much, says so, and is exact again after a clear', () => {
-    const { cache, feed, held, device, counted } = setUp({ maxBlocks: 2 });
-    feed(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
+    const { cache, apply, held, device, counted } = setUp({ maxBlocks: 2 });
+    apply(store([1, 2, 3], [10, 11, 12, 13, 14, 15]));
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13] }));
     expect(cache.flaw).toBe('holds more than 2 blocks');
-    const { orphans } = feed(store([4], [16, 17], { parent_block_hash: 3 }));
+    const { orphans } = apply(store([4], [16, 17], { parent_block_hash: 3 }));
     expect(orphans).toBe(0);
     expect(counted()).toEqual(['stored applied 1', 'stored unknown_parent 1', 'stored mirror_full 1']);
-    feed({ type: 'AllBlocksCleared' }, store([1], [10, 11]));
+    apply({ type: 'AllBlocksCleared' }, store([1], [10, 11]));
     expect(cache.flaw).toBeUndefined();
     expect(held()).toEqual(device({ tokens: [10, 11] }));
   });
 
   it('counts blocks that are kept out as well', () => {
-    const { cache, feed } = setUp({ maxBlocks: 1 });
-    feed(store([1, 2], [10, 11, 12, 13], { lora_id: 5 }));
+    const { cache, apply } = setUp({ maxBlocks: 1 });
+    apply(store([1, 2], [10, 11, 12, 13], { lora_id: 5 }));
     expect([cache.size, cache.flaw]).toEqual([0, 'holds more than 1 blocks']);
   });
 });
 
 describe('a payload that cannot be read', () => {
   it('is reported and counted, and leaves nothing credited that it may have taken away', () => {
-    const { cache, feed, held, counted } = setUp();
+    const { cache, apply, held, counted } = setUp();
     const { problem, changes, rank } = cache.apply(
       encode([
         1,
@@ -576,13 +576,13 @@ describe('a payload that cannot be read', () => {
     expect(cache.flaw).toBe('some of its KV events could not be read: what it held before them is unknown');
     expect(counted()).toEqual(['stored applied 2', 'other undecodable 1']);
     // Only the engine itself can say that nothing else is left.
-    feed({ type: 'AllBlocksCleared' });
+    apply({ type: 'AllBlocksCleared' });
     expect(cache.flaw).toBeUndefined();
   });
 
   it('of events that mean nothing here is counted', () => {
-    const { feed, counted } = setUp();
-    feed({ type: 'Ignored' }, ['New'], store([], []), remove([]));
+    const { apply, counted } = setUp();
+    apply({ type: 'Ignored' }, ['New'], store([], []), remove([]));
     expect(counted()).toEqual([
       'stored no_whole_block 1',
       'removed no_whole_block 1',

@@ -20,7 +20,7 @@ function setUp(options: { maxBlocks?: number } = {}) {
   const made = makeCache({ ...options, rehashTo: CANONICAL });
   const reader = new ChangeReader();
   const hasher = new BlockHasher();
-  const feed = (...events: readonly unknown[]) => {
+  const apply = (...events: readonly unknown[]) => {
     const applied = made.cache.apply(batchOf(...events));
     reader.apply(applied.changes);
     // Who begins now is given the same as who has read all along.
@@ -38,97 +38,97 @@ function setUp(options: { maxBlocks?: number } = {}) {
         })
         .sequenceHashes.slice(),
     ).map((hash) => `${tier} ${CANONICAL} ${hash}`);
-  return { ...made, feed, blocks, held: () => reader.held() };
+  return { ...made, apply, blocks, held: () => reader.held() };
 }
 
 const EIGHT = [10, 11, 12, 13, 14, 15, 16, 17];
 
 describe('blocks that are re-hashed into larger ones', () => {
   it('are announced when all parts are held, chained as the larger blocks of the same prompt', () => {
-    const { feed, held, blocks } = setUp();
-    feed(store([1], [10, 11]));
+    const { apply, held, blocks } = setUp();
+    apply(store([1], [10, 11]));
     expect(held()).toEqual([]);
-    feed(store([2], [12, 13], { parent_block_hash: 1 }));
+    apply(store([2], [12, 13], { parent_block_hash: 1 }));
     expect(held()).toEqual(blocks([10, 11, 12, 13]));
-    feed(store([3, 4], [14, 15, 16, 17], { parent_block_hash: 2 }));
+    apply(store([3, 4], [14, 15, 16, 17], { parent_block_hash: 2 }));
     expect(held()).toEqual([...blocks(EIGHT)].sort());
   });
 
   it('are removed as soon as any part is, and come back when it is stored again', () => {
     for (const part of [1, 2]) {
-      const { feed, held, blocks } = setUp();
-      feed(store([1, 2, 3, 4], EIGHT));
-      feed(remove([part]));
+      const { apply, held, blocks } = setUp();
+      apply(store([1, 2, 3, 4], EIGHT));
+      apply(remove([part]));
       expect(held()).toEqual(blocks(EIGHT).slice(1));
       const [tokens, parent] = part === 1 ? [[10, 11], {}] : [[12, 13], { parent_block_hash: 1 }];
-      feed(store([part], tokens, parent));
+      apply(store([part], tokens, parent));
       expect(held()).toEqual([...blocks(EIGHT)].sort());
     }
   });
 
   it('are those of each branch, also where prompts part in the middle of one', () => {
-    const { feed, held, blocks } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]), store([5, 6], [20, 21, 22, 23], { parent_block_hash: 1 }));
+    const { apply, held, blocks } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]), store([5, 6], [20, 21, 22, 23], { parent_block_hash: 1 }));
     expect(held()).toEqual([...blocks([10, 11, 12, 13]), ...blocks([10, 11, 20, 21])].sort());
-    feed(remove([1]));
+    apply(remove([1]));
     expect(held()).toEqual([]);
-    feed(store([1], [10, 11]));
+    apply(store([1], [10, 11]));
     expect(held()).toHaveLength(2);
   });
 
   it('go with all that is cleared, and begin again', () => {
-    const { feed, held, blocks, cache } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]));
-    feed(CLEAR);
+    const { apply, held, blocks, cache } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]));
+    apply(CLEAR);
     expect([held(), cache.size]).toEqual([[], 0]);
-    feed(store([1, 2], [10, 11, 12, 13]));
+    apply(store([1, 2], [10, 11, 12, 13]));
     expect([held(), cache.size]).toEqual([blocks([10, 11, 12, 13]), 1]);
   });
 
   it('are in the farthest tier that a part is in', () => {
-    const { feed, held, blocks } = setUp();
+    const { apply, held, blocks } = setUp();
     const four = [10, 11, 12, 13];
-    feed(store([1, 2], four, { medium: 'GPU' }));
-    feed(store([2], [12, 13], { medium: 'CPU', parent_block_hash: 1 }), remove([2], { medium: 'GPU' }));
+    apply(store([1, 2], four, { medium: 'GPU' }));
+    apply(store([2], [12, 13], { medium: 'CPU', parent_block_hash: 1 }), remove([2], { medium: 'GPU' }));
     expect(held()).toEqual(blocks(four, { tier: 'host' }));
-    feed(store([2], [12, 13], { medium: 'GPU', parent_block_hash: 1 }));
+    apply(store([2], [12, 13], { medium: 'GPU', parent_block_hash: 1 }));
     expect(held()).toEqual([...blocks(four), ...blocks(four, { tier: 'host' })].sort());
-    feed(remove([2], { medium: 'CPU' }));
+    apply(remove([2], { medium: 'CPU' }));
     expect(held()).toEqual(blocks(four));
   });
 
   it('stay while a copy of each part is left', () => {
-    const { feed, held, blocks } = setUp();
+    const { apply, held, blocks } = setUp();
     const kind = { kv_cache_spec_kind: 'full_attention', group_idx: 0 };
-    feed(store([1, 2], [10, 11, 12, 13], kind), store([1], [10, 11], kind));
-    feed(remove([1], { group_idx: 0 }));
+    apply(store([1, 2], [10, 11, 12, 13], kind), store([1], [10, 11], kind));
+    apply(remove([1], { group_idx: 0 }));
     expect(held()).toEqual(blocks([10, 11, 12, 13]));
-    feed(remove([1], { group_idx: 0 }));
+    apply(remove([1], { group_idx: 0 }));
     expect(held()).toEqual([]);
   });
 
   it('are those of their LoRA adapter and salt', () => {
-    const { feed, held, blocks } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13], { lora_name: 'a', cache_salt: 's' }));
+    const { apply, held, blocks } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13], { lora_name: 'a', cache_salt: 's' }));
     expect(held()).toEqual(blocks([10, 11, 12, 13], { lora: 'a', salt: 's' }));
   });
 
   it('are withheld from a block with media on, and the cache says so while such are held', () => {
-    const { feed, held, blocks, cache } = setUp();
+    const { apply, held, blocks, cache } = setUp();
     const media = [null, null, { mm_objects: [{ mm_hash: 77n, offsets: [[0, 1]] }] }, null];
-    feed(store([1, 2, 3, 4], EIGHT, { block_mm_infos: media }));
+    apply(store([1, 2, 3, 4], EIGHT, { block_mm_infos: media }));
     expect(held()).toEqual(blocks(EIGHT).slice(0, 1));
     expect(cache.flaw).toBe('has blocks with media, which are not re-hashed');
-    feed(remove([4, 3]));
+    apply(remove([4, 3]));
     expect(cache.flaw).toBeUndefined();
   });
 
   it('are none of a size that does not divide theirs, of pairs of tokens, or of several KV cache groups', () => {
     const odd = setUp();
-    odd.feed(store([1], [10, 11, 12], { block_size: 3 }));
+    odd.apply(store([1], [10, 11, 12], { block_size: 3 }));
     expect([odd.held(), odd.cache.flaw]).toEqual([[], 'has blocks of 3 tokens, which do not divide 4']);
     const pairs = setUp();
-    pairs.feed(
+    pairs.apply(
       store(
         [1, 2],
         [
@@ -144,26 +144,26 @@ describe('blocks that are re-hashed into larger ones', () => {
       'hashes pairs of tokens (EAGLE), which are not re-hashed',
     ]);
     const hybrid = setUp();
-    hybrid.feed(store([1, 2], [10, 11, 12, 13], { group_idx: 0, kv_cache_spec_kind: 'full_attention' }));
+    hybrid.apply(store([1, 2], [10, 11, 12, 13], { group_idx: 0, kv_cache_spec_kind: 'full_attention' }));
     const window = { group_idx: 1, kv_cache_spec_kind: 'sliding_window', kv_cache_spec_sliding_window: 4 };
-    hybrid.feed(store([1, 2], [10, 11, 12, 13], window));
+    hybrid.apply(store([1, 2], [10, 11, 12, 13], window));
     expect([hybrid.held(), hybrid.cache.cacheGroups]).toEqual([[], []]);
     expect(hybrid.cache.flaw).toContain('has several KV cache groups');
   });
 
   it('are one size at a time: a block of another one is left out, and the cache says so', () => {
-    const { feed, held, blocks, cache } = setUp();
-    feed(store([1, 2], [10, 11, 12, 13]), store([9], [50, 51, 52, 53], { block_size: 4 }));
+    const { apply, held, blocks, cache } = setUp();
+    apply(store([1, 2], [10, 11, 12, 13]), store([9], [50, 51, 52, 53], { block_size: 4 }));
     expect(held()).toEqual(blocks([10, 11, 12, 13]));
     expect(cache.flaw).toBe('has blocks of 2 and of 4 tokens, and one size alone is re-hashed');
   });
 
   it('are forgotten with the engine, and what spoke against them as well', () => {
-    const { feed, held, cache } = setUp();
-    feed(store([1], [10, 11, 12], { block_size: 3 }));
+    const { apply, held, cache } = setUp();
+    apply(store([1], [10, 11, 12], { block_size: 3 }));
     cache.clear();
     expect(cache.flaw).toBeUndefined();
-    feed(store([1, 2], [10, 11, 12, 13]));
+    apply(store([1, 2], [10, 11, 12, 13]));
     expect(held()).toHaveLength(1);
   });
 });

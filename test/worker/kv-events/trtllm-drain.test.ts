@@ -13,7 +13,7 @@ const URL = 'http://127.0.0.1:8000/kv_cache_events';
 
 /** An engine whose answers the test puts in a row; each is given once. */
 async function drain(...answers: readonly (string | Error)[]): Promise<{
-  readonly feed: EngineEventReader;
+  readonly eventReader: EngineEventReader;
   readonly replica: Replica;
   readonly asked: string[];
   readonly restarts: () => number;
@@ -23,7 +23,7 @@ async function drain(...answers: readonly (string | Error)[]): Promise<{
   const waiting = [...answers];
   const asked: string[] = [];
   let restarts = 0;
-  const feed = new EngineEventReader(
+  const eventReader = new EngineEventReader(
     {},
     {
       clock,
@@ -42,16 +42,16 @@ async function drain(...answers: readonly (string | Error)[]): Promise<{
     },
   );
   open.add(async () => {
-    await feed.close();
+    await eventReader.close();
     expect(clock.pendingTimers).toBe(0);
   });
-  feed.setInstance('i-1');
-  feed.setSources([{ kind: 'trtllm-drain', rank: 0, url: URL, tokensPerBlock: 2 }]);
-  const replica = new Replica(feed);
+  eventReader.setInstance('i-1');
+  eventReader.setSources([{ kind: 'trtllm-drain', rank: 0, url: URL, tokensPerBlock: 2 }]);
+  const replica = new Replica(eventReader);
   await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0));
   await clock.advanceMs(0);
   return {
-    feed,
+    eventReader,
     replica,
     asked,
     restarts: () => restarts,
@@ -85,21 +85,26 @@ function list(...events: readonly (string | object)[]): string {
 
 describe('the drain of TensorRT-LLM', () => {
   it('is exact from event 0 on, and keeps hashes of 64 bits apart', async () => {
-    const { feed, replica, answer, asked } = await drain();
-    expect(feed.ranks[0]).toMatchObject({ picture: 'none' });
+    const { eventReader, replica, answer, asked } = await drain();
+    expect(eventReader.ranks[0]).toMatchObject({ picture: 'none' });
     await answer(
       list(created(0), storedEvent(1, '9223372036854775807'), storedEvent(2, '9223372036854775806')),
     );
-    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 2, blockCount: 2, reason: '' });
+    expect(eventReader.ranks[0]).toMatchObject({
+      picture: 'exact',
+      engineSequence: 2,
+      blockCount: 2,
+      reason: '',
+    });
     await answer(list(removedEvent(3, '9223372036854775806')));
     expect(replica.blocks).toHaveLength(1);
     expect(asked.every((url) => url === URL)).toBe(true);
   });
 
   it('is partial when it comes late', async () => {
-    const { feed, answer } = await drain();
+    const { eventReader, answer } = await drain();
     await answer(list(storedEvent(7, '11'), storedEvent(8, '12')));
-    expect(feed.ranks[0]).toMatchObject({
+    expect(eventReader.ranks[0]).toMatchObject({
       picture: 'partial',
       unknownBeforeSequence: 7,
       engineSequence: 8,
@@ -108,29 +113,33 @@ describe('the drain of TensorRT-LLM', () => {
   });
 
   it('empties the cache view when events are missing, and counts the gap', async () => {
-    const { feed, replica, answer } = await drain();
+    const { eventReader, replica, answer } = await drain();
     await answer(list(created(0), storedEvent(1, '11')));
     await answer(list(storedEvent(2, '12'), storedEvent(5, '15')));
-    expect(feed.ranks[0]).toMatchObject({ picture: 'partial', unknownBeforeSequence: 5, blockCount: 1 });
+    expect(eventReader.ranks[0]).toMatchObject({
+      picture: 'partial',
+      unknownBeforeSequence: 5,
+      blockCount: 1,
+    });
     expect(replica.blocks).toHaveLength(1);
-    expect(feed.streamCounts.gaps.no_replay_endpoint).toBe(1);
+    expect(eventReader.streamCounts.gaps.no_replay_endpoint).toBe(1);
   });
 
   it('takes a number that goes back for another engine', async () => {
-    const { feed, replica, answer, restarts } = await drain();
+    const { eventReader, replica, answer, restarts } = await drain();
     await answer(list(created(0), storedEvent(1, '11'), storedEvent(2, '12')));
     await answer(list(created(0), storedEvent(1, '21')));
     expect(restarts()).toBe(1);
-    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 1 });
+    expect(eventReader.ranks[0]).toMatchObject({ picture: 'exact', engineSequence: 1 });
     expect(replica.blocks).toHaveLength(1);
   });
 
   it('is not exact any more after a failure, keeps what it knows through some, and drops it after many', async () => {
-    const { feed, answer } = await drain();
+    const { eventReader, answer } = await drain();
     await answer(list(created(0), storedEvent(1, '11')));
     for (const body of [new Error('refused'), 'no JSON', '{}']) {
       await answer(body);
-      expect(feed.ranks[0]).toMatchObject({
+      expect(eventReader.ranks[0]).toMatchObject({
         picture: 'stale',
         blockCount: 1,
         reason: `cannot read ${URL}: refused`,
@@ -139,25 +148,25 @@ describe('the drain of TensorRT-LLM', () => {
     // Another engine start that has nothing to tell yet, or whose number is due, answers just so.
     for (const events of [list(), list(storedEvent(2, '12'))]) {
       await answer(events);
-      expect(feed.ranks[0]?.picture).toBe('stale');
+      expect(eventReader.ranks[0]?.picture).toBe('stale');
     }
     for (let failure = 0; failure < 20; failure += 1) await answer(new Error('refused'));
-    expect(feed.ranks[0]).toMatchObject({
+    expect(eventReader.ranks[0]).toMatchObject({
       picture: 'none',
       blockCount: 0,
       reason: `cannot read ${URL}: refused`,
     });
     await answer(list(created(0), storedEvent(1, '11')));
-    expect(feed.ranks[0]).toMatchObject({ picture: 'exact', reason: '' });
+    expect(eventReader.ranks[0]).toMatchObject({ picture: 'exact', reason: '' });
   });
 
   it.each(['[{}]', '[1, null, {"event_id": -1}]'])(
     'credits nothing more after events like %s, which are lost now',
     async (body) => {
-      const { feed, replica, answer } = await drain();
+      const { eventReader, replica, answer } = await drain();
       await answer(list(created(0), storedEvent(1, '11')));
       await answer(body);
-      expect(feed.ranks[0]).toMatchObject({
+      expect(eventReader.ranks[0]).toMatchObject({
         picture: 'partial',
         blockCount: 0,
         reason: 'some of its KV events could not be read: what it held before them is unknown',
@@ -167,7 +176,7 @@ describe('the drain of TensorRT-LLM', () => {
   );
 
   it('reads nothing when nothing may read', async () => {
-    const feed = new EngineEventReader(
+    const eventReader = new EngineEventReader(
       {},
       {
         clock: new FakeClock(),
@@ -177,10 +186,12 @@ describe('the drain of TensorRT-LLM', () => {
         onPublisherRestart: () => {},
       },
     );
-    open.add(() => feed.close());
-    feed.setSources([{ kind: 'trtllm-drain', rank: 0, url: URL }]);
+    open.add(() => eventReader.close());
+    eventReader.setSources([{ kind: 'trtllm-drain', rank: 0, url: URL }]);
     await vi.waitFor(() =>
-      expect(feed.ranks[0]?.reason).toBe('nothing here may read an endpoint that loses what it answers'),
+      expect(eventReader.ranks[0]?.reason).toBe(
+        'nothing here may read an endpoint that loses what it answers',
+      ),
     );
   });
 });

@@ -42,7 +42,7 @@ function setUp() {
   const made = makeCache();
   return {
     ...made,
-    feed: (...events: readonly unknown[]) => made.cache.applyTrtllm(events),
+    apply: (...events: readonly unknown[]) => made.cache.applyTrtllm(events),
     hashes: (...tokens: readonly number[]) => {
       const options = { tokensPerBlock: 2, unit: 'token', seed: made.hasher.seedOf('', '') } as const;
       return unpack(made.hasher.hashTokens(Uint32Array.from(tokens), options).sequenceHashes);
@@ -53,8 +53,8 @@ function setUp() {
 
 describe('TensorRT-LLM’s events', () => {
   it('tell the width by every block that another follows', () => {
-    const { feed, held, device, hashes } = setUp();
-    const { observed, changes } = feed(
+    const { apply, held, device, hashes } = setUp();
+    const { observed, changes } = apply(
       stored(null, [
         { hash: 1, tokens: [10, 11] },
         { hash: 2, tokens: [12, 13] },
@@ -70,8 +70,8 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('have partial blocks at the end, which are left out', () => {
-    const { feed, held, device, hashes } = setUp();
-    feed(
+    const { apply, held, device, hashes } = setUp();
+    apply(
       stored(null, [
         { hash: 1, tokens: [10, 11] },
         { hash: 2, tokens: [12] },
@@ -83,8 +83,8 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('of one block alone are applied once the width is known, and prove none', () => {
-    const { feed, held, counted, cache } = setUp();
-    expect(feed(stored(null, [{ hash: 1, tokens: [10, 11] }])).observed).toBeUndefined();
+    const { apply, held, counted, cache } = setUp();
+    expect(apply(stored(null, [{ hash: 1, tokens: [10, 11] }])).observed).toBeUndefined();
     expect([held(), counted()]).toEqual([[], ['stored width_invalid 1']]);
     const { observed } = cache.applyTrtllm([stored(null, [{ hash: 1, tokens: [10, 11] }])], {
       tokensPerBlock: 2,
@@ -93,8 +93,8 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('take a block from every level that it is in', () => {
-    const { feed, held } = setUp();
-    feed(
+    const { apply, held } = setUp();
+    apply(
       stored(null, [
         { hash: 1, tokens: [10, 11] },
         { hash: 2, tokens: [12, 13] },
@@ -106,12 +106,12 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('move blocks between device and host', () => {
-    const { feed, held, hashes, counted } = setUp();
+    const { apply, held, hashes, counted } = setUp();
     const blocks = [
       { hash: 1, tokens: [10, 11] },
       { hash: 2, tokens: [12, 13] },
     ];
-    const { changes } = feed(stored(null, blocks), moved(2, 0, 1));
+    const { changes } = apply(stored(null, blocks), moved(2, 0, 1));
     const [first, second] = hashes(10, 11, 12, 13);
     expect(held()).toEqual([`device 2 ${first}`, `host 2 ${second}`]);
     expect(changes.map((change) => change.type !== 'cleared' && `${change.type} ${change.tier}`)).toEqual([
@@ -119,14 +119,14 @@ describe('TensorRT-LLM’s events', () => {
       'stored host',
       'removed device',
     ]);
-    feed(moved(2, 1, 0), moved(2, 0, 0), moved(1, 0, 7));
+    apply(moved(2, 1, 0), moved(2, 0, 0), moved(1, 0, 7));
     expect(held()).toEqual([`device 2 ${second}`]);
     expect(counted()).toContain('stored unknown_medium 1');
   });
 
   it('may tell blocks of one store in several levels', () => {
-    const { feed, held, hashes } = setUp();
-    feed(
+    const { apply, held, hashes } = setUp();
+    apply(
       stored(null, [
         { hash: 1, tokens: [10, 11], cache_level: 1 },
         { hash: 2, tokens: [12, 13] },
@@ -137,12 +137,12 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('of smaller windows than the largest are left out, also when that comes later', () => {
-    const { feed, held, device, hashes, counted } = setUp();
+    const { apply, held, device, hashes, counted } = setUp();
     const blocks = [
       { hash: 1, tokens: [10, 11] },
       { hash: 2, tokens: [12, 13] },
     ];
-    const { changes } = feed(
+    const { changes } = apply(
       stored(null, blocks, { window_size: 128 }),
       stored(null, [{ hash: 1, tokens: [10, 11] }]),
       stored(null, blocks, { window_size: 128 }),
@@ -155,8 +155,8 @@ describe('TensorRT-LLM’s events', () => {
   it('have 64-bit hashes, as numbers, strings, bigints or lossless numbers', () => {
     const large = 2n ** 64n - 5n;
     for (const hash of [large, -5n, `${large}`, '-5']) {
-      const { feed, held } = setUp();
-      feed(
+      const { apply, held } = setUp();
+      apply(
         stored(null, [
           { hash, tokens: [10, 11] },
           { hash: 2, tokens: [12, 13] },
@@ -191,18 +191,18 @@ describe('TensorRT-LLM’s events', () => {
       'media_identity_unknown',
     ],
   ])('keep blocks out %s', (_, more, why) => {
-    const { cache, held, counted, feed } = setUp();
+    const { cache, held, counted, apply } = setUp();
     const event = stored(null, [{ hash: 2, tokens: [12, 13] }]) as { data: { blocks: object[] } };
     event.data.blocks = event.data.blocks.map((block) => ({ ...block, ...more }));
     cache.applyTrtllm([event], { tokensPerBlock: 2 });
-    expect(feed(stored(2, [{ hash: 3, tokens: [14, 15] }])).orphans).toBe(0);
+    expect(apply(stored(2, [{ hash: 3, tokens: [14, 15] }])).orphans).toBe(0);
     expect(held()).toEqual([]);
     expect(counted().sort()).toEqual(['stored hidden_parent 1', `stored ${why} 1`].sort());
   });
 
   it('that say nothing of blocks are ignored', () => {
-    const { feed, counted } = setUp();
-    feed(
+    const { apply, counted } = setUp();
+    apply(
       { event_id: 0, data: { type: 'created', num_blocks_per_cache_level: [100, 0] }, window_size: 4_096 },
       { event_id: 1, data: { type: 'updated', block_hash: 1, priority: {} }, window_size: 4_096 },
     );
@@ -210,18 +210,18 @@ describe('TensorRT-LLM’s events', () => {
   });
 
   it('name their rank, and only the first one is read', () => {
-    const { feed, held, counted } = setUp();
+    const { apply, held, counted } = setUp();
     const blocks = [
       { hash: 1, tokens: [10, 11] },
       { hash: 2, tokens: [12, 13] },
     ];
-    const { rank, problem } = feed(
+    const { rank, problem } = apply(
       stored(null, blocks, { attention_dp_rank: 1 }),
       stored(2, [{ hash: 3, tokens: [14, 15] }], { attention_dp_rank: 0 }),
     );
     const words = 'events of rank 0 come with those of rank 1, and only the first rank is read';
     expect([rank, problem]).toEqual([1, words]);
-    expect(feed(stored(2, [{ hash: 4, tokens: [16, 17] }], { attention_dp_rank: 0 })).problem).toBe(words);
+    expect(apply(stored(2, [{ hash: 4, tokens: [16, 17] }], { attention_dp_rank: 0 })).problem).toBe(words);
     expect(held()).toHaveLength(2);
     expect(counted()).toEqual(['stored applied 1', 'other ignored_event 2']);
   });

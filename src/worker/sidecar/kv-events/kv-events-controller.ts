@@ -8,7 +8,7 @@ import type { Random } from '../../../edge/platform/random.js';
 import { type CapabilityReport, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { EventReader } from './event-reader.js';
 import { type EventSettings, planEvents } from './kv-events-sources.js';
-import { RehashedFeeds } from './rehashed-feeds.js';
+import { RehashedRelays } from './rehashed-relays.js';
 import { SwitchedRelay } from './switched-relay.js';
 
 /** What the sidecar gives a reader of events. */
@@ -54,7 +54,7 @@ export class KvEventsController {
   readonly #reading: EventReading | undefined;
   readonly #modules: EventReaderModules;
   readonly #relay: SwitchedRelay;
-  readonly #rehashed: RehashedFeeds;
+  readonly #rehashed: RehashedRelays;
   #wanted: Wanted | undefined;
   #reason: string;
   #instanceId: string;
@@ -84,17 +84,17 @@ export class KvEventsController {
       { makeStreamId: () => modules.random.uniqueId() },
     );
     const { reading } = options;
-    const nobody = { onObserved: () => {}, onPublisherRestart: () => {}, onPublisherDown: () => {} };
-    this.#rehashed = new RehashedFeeds(
+    const unheard = { onObserved: () => {}, onPublisherRestart: () => {}, onPublisherDown: () => {} };
+    this.#rehashed = new RehashedRelays(
       { type: 'nothing', instanceId: options.instanceId, reason: this.#reason },
       {
         ...modules,
         makeStreamId: () => modules.random.uniqueId(),
-        // What is learned of the engine by its events, the feed of its own blocks reports.
+        // What is learned of the engine by its events, the reader of its own blocks reports.
         loadReader: (rehashTo) =>
           reading === undefined
             ? Promise.reject(new Error(SWITCHED_OFF))
-            : reading.loadReader({ ...modules, ...nobody }, { rehashTo }),
+            : reading.loadReader({ ...modules, ...unheard }, { rehashTo }),
       },
     );
   }

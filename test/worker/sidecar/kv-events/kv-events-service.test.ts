@@ -55,7 +55,7 @@ class Subscription {
 }
 
 interface Served {
-  readonly feed: FakeEventReader;
+  readonly eventReader: FakeEventReader;
   readonly endpoint: KvEventsEndpoint;
   readonly server: ReturnType<typeof createTestServer>['server'];
   connect(): KvEventsClient;
@@ -66,11 +66,11 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
     { workerId: 'w-1', sidecarVersion: '1.2.3' },
     { clock: systemClock, view: readyView() },
   );
-  const feed = new FakeEventReader();
-  feed.instanceId = 'i-1';
+  const eventReader = new FakeEventReader();
+  eventReader.instanceId = 'i-1';
   const endpoint = new KvEventsEndpoint(
     { workerId: 'w-1', ...options },
-    { events: { open: (_size, position, onReadable) => feed.open(position, onReadable) }, store },
+    { events: { open: (_size, position, onReadable) => eventReader.open(position, onReadable) }, store },
   );
   const { server } = createTestServer();
   server.addService(ENCODED_KV_EVENTS_SERVICE, { ...endpoint.createHandlers(server.edge) });
@@ -78,7 +78,7 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
   cleanUp(async () => {
     await server.stop(500);
     expect(endpoint.subscribers).toBe(0);
-    expect(feed.openReaders).toBe(0);
+    expect(eventReader.openReaders).toBe(0);
   });
   const connect = (): KvEventsClient => {
     const client = new KvEventsClient(text, credentials.createInsecure(), {
@@ -88,7 +88,7 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
     cleanUp(() => client.close());
     return client;
   };
-  return { feed, endpoint, server, connect };
+  return { eventReader, endpoint, server, connect };
 }
 
 /** Resolves when the server has noticed; by the event, not by time. */
@@ -100,12 +100,12 @@ const caseOf = ({ $case }: Payload): string => $case;
 
 describe('KvEvents.Subscribe', () => {
   it('tells who it is, then all that the worker holds, then each change', async () => {
-    const { feed, connect } = await serve();
-    feed.ranks = [
+    const { eventReader, connect } = await serve();
+    eventReader.ranks = [
       { ...exactRank(0, 2), engineSequence: 7 },
       { rank: 1, picture: 'partial', reason: 'no replay', blockCount: 0, unknownBeforeSequence: 3 },
     ];
-    feed.snapshot = [
+    eventReader.snapshot = [
       { type: 'snapshot_part', rank: 0, tier: 'host', tokensPerBlock: 32, sequenceHashes: packed(1, 2) },
     ];
     const subscription = new Subscription(connect());
@@ -148,8 +148,12 @@ describe('KvEvents.Subscribe', () => {
     expect(part?.$case === 'snapshotPart' && new Uint8Array(part.value.sequenceHashes)).toEqual(packed(1, 2));
     expect(end).toEqual({ $case: 'snapshotEnd', value: { sequence: 0n } });
 
-    feed.change(stored(3), { type: 'removed', tier: 'disk', sequenceHashes: packed(1) }, { type: 'cleared' });
-    feed.say({ ...exactRank(), picture: 'none', reason: 'lost' });
+    eventReader.change(
+      stored(3),
+      { type: 'removed', tier: 'disk', sequenceHashes: packed(1) },
+      { type: 'cleared' },
+    );
+    eventReader.say({ ...exactRank(), picture: 'none', reason: 'lost' });
     const [changes, state] = await subscription.take(2);
     expect(changes).toMatchObject({
       $case: 'changes',
@@ -172,22 +176,22 @@ describe('KvEvents.Subscribe', () => {
   });
 
   it('goes on where the caller left it', async () => {
-    const { feed, connect } = await serve();
-    feed.change(stored(1));
-    feed.change(stored(2));
+    const { eventReader, connect } = await serve();
+    eventReader.change(stored(1));
+    eventReader.change(stored(2));
     const subscription = new Subscription(connect(), 'stream-1', 1n);
     const [start, change] = await subscription.take(2);
     expect(start).toMatchObject({ $case: 'start', value: { resumed: true } });
     expect(change).toMatchObject({ $case: 'changes', value: { sequence: 2n } });
-    expect(feed.positions).toEqual([{ streamId: 'stream-1', sequence: 1 }]);
+    expect(eventReader.positions).toEqual([{ streamId: 'stream-1', sequence: 1 }]);
     subscription.cancel();
   });
 
   it('tells the same change to many subscribers, in order, written once', async () => {
-    const { feed, connect } = await serve();
+    const { eventReader, connect } = await serve();
     const subscriptions = Array.from({ length: 5 }, () => new Subscription(connect()));
     for (const each of subscriptions) await each.take(2);
-    for (let change = 0; change < 50; change += 1) feed.change(stored(change));
+    for (let change = 0; change < 50; change += 1) eventReader.change(stored(change));
     for (const each of subscriptions) {
       const sequences = (await each.take(50)).map((payload) =>
         payload.$case === 'changes' ? payload.value.sequence : undefined,
@@ -207,7 +211,7 @@ describe('KvEvents.Subscribe', () => {
   });
 
   it('takes no more from the relay than a subscriber reads', async () => {
-    const { feed, connect } = await serve();
+    const { eventReader, connect } = await serve();
     const hashes = new Uint8Array(64 * 1024);
     const part: RelayMessage = {
       type: 'snapshot_part',
@@ -216,7 +220,7 @@ describe('KvEvents.Subscribe', () => {
       tokensPerBlock: 32,
       sequenceHashes: hashes,
     };
-    feed.snapshot = Array.from({ length: 1_000 }, () => part);
+    eventReader.snapshot = Array.from({ length: 1_000 }, () => part);
     const call = connect().subscribe({ resumeStreamId: '', resumeSequence: 0n, tokensPerBlock: 0 });
     const gone = new Promise((resolve) => call.once('error', resolve));
     // Stops after the first message: before that a grpc-js client takes all there is.
@@ -225,12 +229,12 @@ describe('KvEvents.Subscribe', () => {
     let before = -1;
     let calm = 0;
     while (calm < 200) {
-      calm = feed.taken === before ? calm + 1 : 0;
-      before = feed.taken;
+      calm = eventReader.taken === before ? calm + 1 : 0;
+      before = eventReader.taken;
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(feed.taken).toBeGreaterThan(0);
-    expect(feed.taken).toBeLessThan(200);
+    expect(eventReader.taken).toBeGreaterThan(0);
+    expect(eventReader.taken).toBeLessThan(200);
     call.cancel();
     await gone;
   });
@@ -251,7 +255,7 @@ describe('KvEvents.Subscribe', () => {
   });
 
   it('refuses the rest of 1,000 subscribers and goes on serving the others', async () => {
-    const { feed, connect, endpoint } = await serve();
+    const { eventReader, connect, endpoint } = await serve();
     const subscriptions: Subscription[] = [];
     for (let connection = 0; connection < 10; connection += 1) {
       const client = connect();
@@ -262,7 +266,7 @@ describe('KvEvents.Subscribe', () => {
     expect(served).toHaveLength(128);
     expect(endpoint.subscribers).toBe(128);
     await Promise.all(served.map((each) => each.next()));
-    feed.change(stored(1));
+    eventReader.change(stored(1));
     const received = await Promise.all(served.map((each) => each.next()));
     expect(received.every(({ $case }) => $case === 'changes')).toBe(true);
     for (const each of served) each.cancel();
@@ -287,8 +291,8 @@ describe('KvEvents.Subscribe', () => {
   });
 
   it('leaves out a time and sequence numbers that the wire does not have', async () => {
-    const { feed, connect } = await serve();
-    feed.ranks = [{ ...exactRank(), engineSequence: -1, unknownBeforeSequence: 0.5 }];
+    const { eventReader, connect } = await serve();
+    eventReader.ranks = [{ ...exactRank(), engineSequence: -1, unknownBeforeSequence: 0.5 }];
     const [start] = await new Subscription(connect()).take(1);
     const [rank] = start?.$case === 'start' ? start.value.ranks : [];
     expect(rank?.engineSequence).toBeUndefined();

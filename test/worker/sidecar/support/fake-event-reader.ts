@@ -26,7 +26,7 @@ export function exactRank(rank = 0, blockCount = 0): RankStatus {
 }
 
 /**
- * A feed that says what the test says, with the history and the readers of a
+ * A reader that says what the test says, with the history and the readers of a
  * real one: a reader is a place in the history, and nothing is kept for it.
  */
 export class FakeEventReader implements EventReader {

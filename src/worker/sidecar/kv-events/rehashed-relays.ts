@@ -15,7 +15,7 @@ import { type Silence, SwitchedRelay } from './switched-relay.js';
 const MAX_SIZES = 4;
 
 /**
- * How long a size is kept that nobody reads, so that an aggregator which starts again finds what the engine published
+ * How long a size is kept that has no subscriber, so that an aggregator which starts again finds what the engine published
  * long before: after that, only what the engine's replay keeps could be had.
  */
 const KEPT_MS = 10 * 60_000;
@@ -30,32 +30,32 @@ export type Reading =
     }
   | ({ readonly type: 'nothing' } & Silence);
 
-export interface RehashedFeedsModules {
+export interface RehashedRelaysModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly makeStreamId: () => string;
-  /** Makes a feed of canonical blocks of so many tokens. */
+  /** Makes a reader of the engine's events that gives canonical blocks of so many tokens. */
   readonly loadReader: (rehashTo: number) => Promise<EventReader>;
 }
 
 /** One canonical size. */
 interface Sized {
   readonly relay: SwitchedRelay;
-  feed: EventReader | undefined;
-  readers: number;
+  events: EventReader | undefined;
+  subscribers: number;
   leaving: Timer | undefined;
 }
 
-/** The engine's blocks re-hashed into larger ones: a feed of its own for each size that a client has asked for lately. */
-export class RehashedFeeds {
-  readonly #modules: RehashedFeedsModules;
+/** The engine's blocks re-hashed into larger ones: a relay of its own for each size that a client has asked for lately. */
+export class RehashedRelays {
+  readonly #modules: RehashedRelaysModules;
   readonly #sizes = new Map<number, Sized>();
   readonly #loading = new Set<Promise<void>>();
   #reading: Reading;
   #caveat = '';
   #isClosed = false;
 
-  constructor(reading: Reading, modules: RehashedFeedsModules) {
+  constructor(reading: Reading, modules: RehashedRelaysModules) {
     this.#reading = reading;
     this.#modules = modules;
   }
@@ -79,7 +79,7 @@ export class RehashedFeeds {
     if (sized === undefined) return undefined;
     sized.leaving?.clear();
     sized.leaving = undefined;
-    sized.readers += 1;
+    sized.subscribers += 1;
     const reader = sized.relay.open(position, onReadable);
     let isOpen = true;
     return {
@@ -108,14 +108,14 @@ export class RehashedFeeds {
     this.#isClosed = true;
     await Promise.all(this.#loading);
     for (const { leaving } of this.#sizes.values()) leaving?.clear();
-    await Promise.all([...this.#sizes.values()].map(({ feed }) => feed?.close()));
+    await Promise.all([...this.#sizes.values()].map(({ events }) => events?.close()));
     this.#sizes.clear();
   }
 
   #make(tokensPerBlock: number): Sized | undefined {
     if (this.#isClosed) return undefined;
     if (this.#sizes.size >= MAX_SIZES) {
-      const unread = [...this.#sizes].find(([, { readers }]) => readers === 0);
+      const unread = [...this.#sizes].find(([, { subscribers }]) => subscribers === 0);
       if (unread === undefined) return undefined;
       this.#end(...unread);
     }
@@ -124,8 +124,8 @@ export class RehashedFeeds {
     const { makeStreamId } = this.#modules;
     const sized: Sized = {
       relay: new SwitchedRelay(silence, { makeStreamId }, tokensPerBlock),
-      feed: undefined,
-      readers: 0,
+      events: undefined,
+      subscribers: 0,
       leaving: undefined,
     };
     sized.relay.setCaveat(this.#caveat);
@@ -139,9 +139,9 @@ export class RehashedFeeds {
   /** Never rejects. */
   async #load(tokensPerBlock: number, sized: Sized): Promise<void> {
     try {
-      const feed = await this.#modules.loadReader(tokensPerBlock);
-      if (this.#sizes.get(tokensPerBlock) !== sized) return await feed.close();
-      sized.feed = feed;
+      const events = await this.#modules.loadReader(tokensPerBlock);
+      if (this.#sizes.get(tokensPerBlock) !== sized) return await events.close();
+      sized.events = events;
       if (!this.#isClosed) this.#apply(sized);
     } catch (error) {
       const reason = `blocks cannot be re-hashed: ${describeError(error)}`;
@@ -150,32 +150,32 @@ export class RehashedFeeds {
     }
   }
 
-  #apply({ feed, relay }: Sized): void {
+  #apply({ events, relay }: Sized): void {
     const reading = this.#reading;
     const obstacle = reading.type === 'read' ? sourceObstacle(reading.sources) : undefined;
     if (reading.type === 'nothing' || obstacle !== undefined) {
       const { instanceId } = reading;
       const reason = reading.type === 'nothing' ? reading.reason : `blocks are not re-hashed: ${obstacle}`;
       relay.fallSilent({ instanceId, reason });
-      feed?.setSources([]);
+      events?.setSources([]);
       return;
     }
-    if (feed === undefined) return;
-    feed.setInstance(reading.instanceId);
-    feed.setCapacity(reading.capacityBlocks);
-    feed.setSources(reading.sources);
-    relay.follow(feed);
+    if (events === undefined) return;
+    events.setInstance(reading.instanceId);
+    events.setCapacity(reading.capacityBlocks);
+    events.setSources(reading.sources);
+    relay.follow(events);
   }
 
   #leave(tokensPerBlock: number, sized: Sized): void {
-    sized.readers -= 1;
-    if (sized.readers > 0 || this.#isClosed) return;
+    sized.subscribers -= 1;
+    if (sized.subscribers > 0 || this.#isClosed) return;
     sized.leaving = this.#modules.clock.setTimer(KEPT_MS, () => this.#end(tokensPerBlock, sized));
   }
 
   #end(tokensPerBlock: number, sized: Sized): void {
     sized.leaving?.clear();
     if (this.#sizes.get(tokensPerBlock) === sized) this.#sizes.delete(tokensPerBlock);
-    void sized.feed?.close();
+    void sized.events?.close();
   }
 }

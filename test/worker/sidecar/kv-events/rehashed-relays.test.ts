@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RankSource } from '../../../../src/core/relay/rank-source.js';
 import type { RelayMessage, RelayReader } from '../../../../src/core/relay/relay.js';
-import { RehashedFeeds } from '../../../../src/worker/sidecar/kv-events/rehashed-feeds.js';
+import { RehashedRelays } from '../../../../src/worker/sidecar/kv-events/rehashed-relays.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 import { FakeEventReader, stored } from '../support/fake-event-reader.js';
@@ -11,11 +11,11 @@ const SOURCE: RankSource = { rank: 0, endpoint: 'tcp://127.0.0.1:5557', topic: '
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function setUp() {
-  const feeds = new Map<number, FakeEventReader>();
+  const readers = new Map<number, FakeEventReader>();
   const clock = new FakeClock();
   const logger = new RecordingLogger();
   let streams = 0;
-  const rehashed = new RehashedFeeds(
+  const rehashed = new RehashedRelays(
     { type: 'nothing', instanceId: 'unseen', reason: 'the engine has not been asked yet' },
     {
       clock,
@@ -23,9 +23,9 @@ function setUp() {
       makeStreamId: () => `silent-${++streams}`,
       loadReader: async (rehashTo) => {
         if (rehashTo === 13) throw new Error('no room');
-        const feed = new FakeEventReader();
-        feeds.set(rehashTo, feed);
-        return feed;
+        const eventReader = new FakeEventReader();
+        readers.set(rehashTo, eventReader);
+        return eventReader;
       },
     },
   );
@@ -40,19 +40,19 @@ function setUp() {
     take();
     return { got, reader };
   };
-  return { rehashed, feeds, clock, logger, read, open };
+  return { rehashed, readers, clock, logger, read, open };
 }
 
 describe('blocks that are re-hashed for those who ask', () => {
-  it('are read from the same sources by a feed of their own for each size, and every start names the size', async () => {
-    const { feeds, read, open } = setUp();
+  it('are read from the same sources by a relay of their own for each size, and every start names the size', async () => {
+    const { readers, read, open } = setUp();
     read();
     const [small, large] = [open(32), open(64)];
     await settled();
-    expect([...feeds.keys()]).toEqual([32, 64]);
-    expect(feeds.get(32)?.calls).toEqual(['instance i-1', 'sources tcp://127.0.0.1:5557']);
-    expect(feeds.get(32)?.capacityBlocks).toBe(7);
-    feeds.get(32)?.change(stored(1));
+    expect([...readers.keys()]).toEqual([32, 64]);
+    expect(readers.get(32)?.calls).toEqual(['instance i-1', 'sources tcp://127.0.0.1:5557']);
+    expect(readers.get(32)?.capacityBlocks).toBe(7);
+    readers.get(32)?.change(stored(1));
     expect(small.got.flatMap((each) => (each.type === 'start' ? [each.tokensPerBlock] : []))).toEqual([
       32, 32,
     ]);
@@ -61,12 +61,12 @@ describe('blocks that are re-hashed for those who ask', () => {
   });
 
   it('follow the engine as its own blocks do, and fall silent with them', async () => {
-    const { rehashed, feeds, read, open } = setUp();
+    const { rehashed, readers, read, open } = setUp();
     read();
     const { got } = open(32);
     await settled();
     read([SOURCE], 'i-2');
-    expect(feeds.get(32)?.instanceId).toBe('i-2');
+    expect(readers.get(32)?.instanceId).toBe('i-2');
     rehashed.setCaveat('the canary failed');
     expect(got.at(-2)).toMatchObject({ type: 'start', ranks: [{ picture: 'approximate' }] });
     rehashed.follow({ type: 'nothing', instanceId: 'i-2', reason: 'the engine names no source' });
@@ -74,7 +74,7 @@ describe('blocks that are re-hashed for those who ask', () => {
       reason: 'the engine names no source',
       ranks: [],
     });
-    expect(feeds.get(32)?.sources).toEqual([]);
+    expect(readers.get(32)?.sources).toEqual([]);
   });
 
   it('are none of a source that can be read once only, and the reason says which', async () => {
@@ -82,7 +82,7 @@ describe('blocks that are re-hashed for those who ask', () => {
       [{ kind: 'trtllm-drain', rank: 0, url: 'http://127.0.0.1:8000/kv_cache_events' }, 'loses what is read'],
       [{ ...SOURCE, endpoint: '@tcp://*:5557' }, 'is bound by its sidecar'],
     ] as const) {
-      const { feeds, read, open } = setUp();
+      const { readers, read, open } = setUp();
       read([source]);
       const { got } = open(32);
       await settled();
@@ -90,12 +90,12 @@ describe('blocks that are re-hashed for those who ask', () => {
         reason: expect.stringContaining(words),
         ranks: [],
       });
-      expect(feeds.get(32)?.sources).toEqual([]);
+      expect(readers.get(32)?.sources).toEqual([]);
     }
   });
 
   it('are kept for ten minutes after their last reader, so that one who comes back finds all of them', async () => {
-    const { rehashed, feeds, clock, read, open } = setUp();
+    const { rehashed, readers, clock, read, open } = setUp();
     read();
     const { reader } = open(32);
     await settled();
@@ -108,7 +108,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     again.reader?.close();
     await clock.advanceMs(10 * 60_000);
     expect(rehashed.sizes).toEqual([]);
-    expect(feeds.get(32)?.isClosed).toBe(true);
+    expect(readers.get(32)?.isClosed).toBe(true);
   });
 
   it('are of four sizes at most: another one takes the place of one that nobody reads, or is refused', async () => {
@@ -122,8 +122,8 @@ describe('blocks that are re-hashed for those who ask', () => {
     expect(rehashed.sizes).toEqual([32, 96, 128, 160]);
   });
 
-  it('say why there are none where the feed cannot be made, and close with everything open', async () => {
-    const { rehashed, feeds, logger, read, open } = setUp();
+  it('say why there are none where the reader cannot be made, and close with everything open', async () => {
+    const { rehashed, readers, logger, read, open } = setUp();
     read();
     const { got } = open(13);
     open(32);
@@ -133,7 +133,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     });
     expect(logger.lines.some(({ level }) => level === 'error')).toBe(true);
     await rehashed.close();
-    expect(feeds.get(32)?.isClosed).toBe(true);
+    expect(readers.get(32)?.isClosed).toBe(true);
     expect(open(32).reader).toBeUndefined();
   });
 });

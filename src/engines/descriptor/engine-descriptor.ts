@@ -4,6 +4,7 @@ import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import type { EngineProbe, ProbeTarget } from '../probing/probe.js';
 import type { Recognition } from '../probing/recognition.js';
 import type { EngineLaunch } from './engine-launch.js';
+import type { EnginePages } from './engine-pages.js';
 import type { GrpcService } from './grpc-service.js';
 import type { LoadMetrics } from './load-metrics.js';
 import type { PromptPath } from './prompt-path.js';
@@ -62,7 +63,9 @@ export interface EngineDescriptor {
   readonly kvEvents: EngineKvEvents;
   /** How it is started in manifests and scripts; absent for what is never started by a name that is known. */
   readonly launch?: EngineLaunch;
-  /** Loads what reading its logs and metrics pages needs; absent where neither is known. Only the doctor asks for it. */
+  /** How the doctor reads its pages of metrics; absent where none is known. */
+  readonly pages?: EnginePages;
+  /** Loads what reading its logs needs; absent where they are not known. Only the doctor asks for it. */
   loadDiagnosis?(): Promise<EngineDiagnosis>;
   /** True where its processes run one of the other engines: a line or page of theirs can be both's, and is first its own. */
   readonly runsOtherEngines?: true;

@@ -4,6 +4,7 @@ import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
 import { GENERATE } from './generate.js';
 import { SGLANG_LAUNCH } from './launch.js';
+import { SGLANG_PAGES } from './pages.js';
 import { SGLANG_RECOGNITION } from './recognition.js';
 import { SGLANG_TOKEN_ENDPOINTS } from './token-endpoints.js';
 
@@ -29,5 +30,6 @@ export const SGLANG: EngineDescriptor = {
     cacheOffSetting: '--disable-radix-cache',
   },
   launch: SGLANG_LAUNCH,
+  pages: SGLANG_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).SGLANG_DIAGNOSIS,
 };

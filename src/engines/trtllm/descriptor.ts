@@ -3,6 +3,7 @@ import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
 import { TRTLLM_LAUNCH } from './launch.js';
+import { TRTLLM_PAGES } from './pages.js';
 import { TRTLLM_RECOGNITION } from './recognition.js';
 
 /** TensorRT-LLM. */
@@ -28,5 +29,6 @@ export const TRTLLM: EngineDescriptor = {
     cacheOffSetting: 'enable_block_reuse: false',
   },
   launch: TRTLLM_LAUNCH,
+  pages: TRTLLM_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).TRTLLM_DIAGNOSIS,
 };

@@ -3,6 +3,7 @@ import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
 import { VLLM_LAUNCH } from './launch.js';
+import { VLLM_PAGES } from './pages.js';
 import { VLLM_RECOGNITION } from './recognition.js';
 import { VLLM_TOKEN_ENDPOINTS } from './token-endpoints.js';
 
@@ -29,5 +30,6 @@ export const VLLM: EngineDescriptor = {
     cacheOffSetting: '--no-enable-prefix-caching',
   },
   launch: VLLM_LAUNCH,
+  pages: VLLM_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).VLLM_DIAGNOSIS,
 };

@@ -1,5 +1,5 @@
+import { countOf } from '../../core/text/lists.js';
 import { percent } from './causes/routing-clues.js';
-import { counted } from './counted.js';
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS } from './measurements/cache-hits.js';
@@ -55,7 +55,7 @@ function healthOf(measurements: Measurements): string | undefined {
         : `, and router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens`;
     const engines =
       engineHits === undefined ? '' : ` (engines: ${percent(engineHits.share)} of prompt tokens)`;
-    return `the router's hit rate is ${percent(found.share)} over ${counted(found.count, 'decision')}${engines}${size}`;
+    return `the router's hit rate is ${percent(found.share)} over ${countOf(found.count, 'decision')}${engines}${size}`;
   }
   const isQuiet = routerHits.every(({ count }) => count < MIN_DECISIONS);
   if (
@@ -65,7 +65,7 @@ function healthOf(measurements: Measurements): string | undefined {
     stores.applied > 0 &&
     stores.parentMissing === 0
   ) {
-    return `router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens, and ${counted(stores.applied, 'store')} arrived without a gap; too few requests have come to say more`;
+    return `router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens, and ${countOf(stores.applied, 'store')} arrived without a gap; too few requests have come to say more`;
   }
   const fleets = evidence.fleets;
   const works =
@@ -74,7 +74,7 @@ function healthOf(measurements: Measurements): string | undefined {
       ({ state, gateOpen, routingMode }) => state === 'agreed' && gateOpen && routingMode === 'exact',
     );
   return works && isQuiet
-    ? `kv-accord has ${counted(fleets.length, 'group')} agreed, with the gate open and routing exact`
+    ? `kv-accord has ${countOf(fleets.length, 'group')} agreed, with the gate open and routing exact`
     : undefined;
 }
 
@@ -103,12 +103,12 @@ export function unknownsOf(measurements: Measurements): readonly string[] {
       : []),
     ...(routerHits.length === 0
       ? [
-          `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${counted(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
+          `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
         ]
       : []),
     ...(isQuiet
       ? [
-          `Whether the router finds blocks: only ${counted(Math.max(...routerHits.map(({ count }) => count)), 'decision')} ${'were seen'}, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,
+          `Whether the router finds blocks: only ${countOf(Math.max(...routerHits.map(({ count }) => count)), 'decision')} ${'were seen'}, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,
         ]
       : []),
     ...(knows('router')

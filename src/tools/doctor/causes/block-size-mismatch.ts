@@ -1,6 +1,6 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
@@ -126,7 +126,7 @@ function contradictions(measurements: Measurements, conflicts: readonly SizeConf
         return when(wanted !== real && wanted, () =>
           clueFor(
             'proof',
-            `A publisher uses a block size of ${wanted} tokens and drops its engine's blocks of ${real}. Dynamo warns of it three times per listener and never again (here ${counted(count, 'time')}).`,
+            `A publisher uses a block size of ${wanted} tokens and drops its engine's blocks of ${real}. Dynamo warns of it three times per listener and never again (here ${countOf(count, 'time')}).`,
             first,
           ),
         );
@@ -150,7 +150,7 @@ function contradictions(measurements: Measurements, conflicts: readonly SizeConf
       when(sum, ({ count, first }) =>
         clueFor(
           'proof',
-          `kv-accord itself reported different block sizes (${counted(count, 'time')}).`,
+          `kv-accord itself reported different block sizes (${countOf(count, 'time')}).`,
           first,
         ),
       ),
@@ -215,7 +215,7 @@ function emptiedStores({ published }: Measurements): readonly ClueFor[] {
     ({ emptied, received, origin }) =>
       clueFor(
         'signature',
-        `A worker's publisher left ${emptied} of ${counted(received, 'store')} without any block, as it does with blocks of another size than its own.`,
+        `A worker's publisher left ${emptied} of ${countOf(received, 'store')} without any block, as it does with blocks of another size than its own.`,
         origin,
       ),
   );
@@ -236,7 +236,7 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
     ...when(measurements.signal('parent_block_not_found'), ({ count, first }) =>
       clueFor(
         isReusedBlindly && (share ?? 1) >= DOMINATING ? 'signature' : 'sign',
-        `${counted(count, 'warning')} "Failed to find parent block".`,
+        `${countOf(count, 'warning')} "Failed to find parent block".`,
         first,
         'parents_missing',
       ),
@@ -246,7 +246,7 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
       ({ count, first }) =>
         clueFor(
           'sign',
-          `${counted(count, 'warning')} "Failed to find block to remove": engines drop blocks that the router never had.`,
+          `${countOf(count, 'warning')} "Failed to find block to remove": engines drop blocks that the router never had.`,
           first,
           'parents_missing',
         ),
@@ -258,7 +258,7 @@ function emptyTree({ decisions }: Measurements): readonly ClueFor[] {
   return when(decisions?.largestTreeSize === 0 && decisions, ({ reporting, origin }) =>
     clueFor(
       'sign',
-      `"tree size: 0" in all of ${counted(reporting, 'decision')}: the router holds no block of any worker.`,
+      `"tree size: 0" in all of ${countOf(reporting, 'decision')}: the router holds no block of any worker.`,
       origin,
       'empty_tree',
     ),

@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -64,7 +64,7 @@ function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
   return when(taken !== undefined && taken.value > 0 && taken, ({ value, origin }) =>
     clueFor(
       'sign',
-      `Engines took running requests off the GPU because they ran out of blocks (${counted(value, 'preemption')}).`,
+      `Engines took running requests off the GPU because they ran out of blocks (${countOf(value, 'preemption')}).`,
       origin,
     ),
   );

@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { lossFixes } from '../fixes/events.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -21,19 +21,19 @@ export const eventsLost: Cause = {
     const dropped = gaps?.value ?? 0;
     const certain: readonly ClueFor[] = [
       ...when(dropped > 0 && gaps, ({ origin }) =>
-        clueFor(weight, `Publishers dropped ${counted(dropped, 'event')}.`, origin),
+        clueFor(weight, `Publishers dropped ${countOf(dropped, 'event')}.`, origin),
       ),
       ...when(lost, ({ count, values, first }) =>
         clueFor(
           weight,
-          `${counted(count, 'line')} of gaps in the numbers of KV events${valuesOf(values)}.`,
+          `${countOf(count, 'line')} of gaps in the numbers of KV events${valuesOf(values)}.`,
           first,
         ),
       ),
     ];
     if (certain.length === 0) return undefined;
     return {
-      headline: `KV events get lost: ${lost === undefined ? `${counted(dropped, 'event')} dropped` : `${counted(lost.count, 'gap')} reported`}, and the stores that build on them cannot be placed`,
+      headline: `KV events get lost: ${lost === undefined ? `${countOf(dropped, 'event')} dropped` : `${countOf(lost.count, 'gap')} reported`}, and the stores that build on them cannot be placed`,
       explanation:
         'Each store names its parent. When one is lost, all that follows it in the same sequence finds no parent and is skipped, and a removal that is lost leaves the router believing in blocks that are gone.',
       cluesFor: [

@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import type { SettingSighting } from '../evidence.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -71,7 +71,7 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
     ...when(measurements.signal('events_disabled'), ({ count, first }) =>
       clueFor(
         weight,
-        `A worker reports that KV events or prefix caching are switched off (${counted(count, 'line')}).`,
+        `A worker reports that KV events or prefix caching are switched off (${countOf(count, 'line')}).`,
         first,
       ),
     ),
@@ -104,7 +104,7 @@ function arriving(measurements: Measurements): readonly ClueAgainst[] {
     ...when(published !== undefined && published.received > 0 && published, ({ received, origin }) =>
       clueAgainst(
         'refutes',
-        `A worker's publisher got ${counted(received, 'event')} from its engine.`,
+        `A worker's publisher got ${countOf(received, 'event')} from its engine.`,
         origin,
       ),
     ),

@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { reachingFix } from '../fixes/events.js';
 import { MIN_DECISIONS } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -29,7 +29,7 @@ export const eventsUnreachable: Cause = {
       ...when(unreachable, ({ count, first }) =>
         clueFor(
           noStore.length > 0 || !isCounted ? 'signature' : 'sign',
-          `${counted(count, 'line')} of sockets of KV events that cannot be reached or ended.`,
+          `${countOf(count, 'line')} of sockets of KV events that cannot be reached or ended.`,
           first,
         ),
       ),
@@ -69,7 +69,7 @@ function sentAndNotReceived(measurements: Measurements): readonly ClueFor[] {
   return when(isLost, () => [
     clueFor(
       'proof',
-      `Workers published ${counted(published.received, 'event')}, and the router got none of them.`,
+      `Workers published ${countOf(published.received, 'event')}, and the router got none of them.`,
       published.origin,
     ),
     clueFor('proof', 'The router counts 0 stores.', stores.origin, 'no_stores'),

@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { STORE_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
 import { findsBlocks } from '../measurements/cache-hits.js';
@@ -23,7 +23,7 @@ export const frontendLate: Cause = {
       ...when(early && missing, ({ count, first }) =>
         clueFor(
           'signature',
-          `${counted(count, 'warning')} "Failed to find parent block", nearly all in the first quarter of the log and none at its end.`,
+          `${countOf(count, 'warning')} "Failed to find parent block", nearly all in the first quarter of the log and none at its end.`,
           first,
           'parents_missing',
         ),

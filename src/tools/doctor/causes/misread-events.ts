@@ -1,4 +1,4 @@
-import { counted } from '../counted.js';
+import { countOf } from '../../../core/text/lists.js';
 import type { EventSourceSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -36,7 +36,7 @@ export const misreadEvents: Cause = {
         ...when(logged, ({ count, first: origin }) =>
           clueFor(
             'signature',
-            `kv-accord compared where events are read with what engines say, and found a difference (${counted(count, 'line')}).`,
+            `kv-accord compared where events are read with what engines say, and found a difference (${countOf(count, 'line')}).`,
             origin,
           ),
         ),

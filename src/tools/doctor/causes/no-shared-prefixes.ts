@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { confirmingTest } from '../fixes/confirm.js';
 import { blindness, engineReuses } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -24,12 +24,12 @@ export const noSharedPrefixes: Cause = {
     const cluesFor: readonly ClueFor[] = [
       clueFor(
         isApplied && isAgreed ? 'signature' : 'sign',
-        `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${counted(blind.count, 'decision')}: they agree.`,
+        `Engines had ${percent(engineHits.share)} of prompts in their caches, and the router found nothing in ${countOf(blind.count, 'decision')}: they agree.`,
         engineHits.origin,
         'nothing_cached',
       ),
       ...when(isApplied && stores, ({ applied, origin }) =>
-        clueFor('sign', `${counted(applied, 'store')} arrived and were applied.`, origin, 'nothing_cached'),
+        clueFor('sign', `${countOf(applied, 'store')} arrived and were applied.`, origin, 'nothing_cached'),
       ),
     ];
     return {
@@ -70,7 +70,7 @@ function pressure({ preemptions, stores }: Measurements): readonly ClueAgainst[]
     ...when(preemptions !== undefined && preemptions.value > 0 && preemptions, ({ value, origin }) =>
       clueAgainst(
         'weakens',
-        `Engines ran out of blocks (${counted(value, 'preemption')}): prefixes may have been there and gone.`,
+        `Engines ran out of blocks (${countOf(value, 'preemption')}): prefixes may have been there and gone.`,
         origin,
       ),
     ),

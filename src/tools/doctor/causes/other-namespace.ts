@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { HIT_CHECKS } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
 import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
@@ -33,7 +33,7 @@ export const otherNamespace: Cause = {
       ),
       clueFor(
         isBlind ? 'signature' : 'sign',
-        `The router applied ${counted(stores.applied, 'store')} and found ${isBlind ? 'nothing' : percent(found?.share ?? 0)}, while engines had ${percent(reused.share)} of prompts in their caches.`,
+        `The router applied ${countOf(stores.applied, 'store')} and found ${isBlind ? 'nothing' : percent(found?.share ?? 0)}, while engines had ${percent(reused.share)} of prompts in their caches.`,
         reused.origin,
         'router_blind',
       ),

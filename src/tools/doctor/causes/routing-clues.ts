@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import type { SettingSighting } from '../evidence.js';
 import { blindness, engineReuses, findsBlocks, MIN_DECISIONS } from '../measurements/cache-hits.js';
 import type { StoreCounts } from '../measurements/counters.js';
@@ -22,7 +22,7 @@ export function workingRouter(measurements: Measurements): readonly ClueAgainst[
   return when(findsBlocks(measurements), ({ share, count, origin }) =>
     clueAgainst(
       'refutes',
-      `The router finds blocks: ${percent(share)} over ${counted(count, 'decision')}.`,
+      `The router finds blocks: ${percent(share)} over ${countOf(count, 'decision')}.`,
       origin,
     ),
   );
@@ -41,7 +41,7 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
   return when(blindness(measurements), (blind) => [
     clueFor(
       'sign',
-      `The router found no cached block in ${counted(blind.count, 'decision')}.`,
+      `The router found no cached block in ${countOf(blind.count, 'decision')}.`,
       blind.origin,
       'router_blind',
     ),
@@ -87,7 +87,7 @@ export function arrivedStores(
   weight: ClueAgainst['weight'],
 ): readonly ClueAgainst[] {
   return when(stores !== undefined && allStores(stores) > 0 && stores, (arrived) =>
-    clueAgainst(weight, `${counted(allStores(arrived), 'store')} reached the router.`, arrived.origin),
+    clueAgainst(weight, `${countOf(allStores(arrived), 'store')} reached the router.`, arrived.origin),
   );
 }
 
@@ -125,7 +125,7 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
     return when(allStores(stores) === 0 && served >= MIN_DECISIONS, () =>
       clueFor(
         'signature',
-        `The router got no store at all while it served ${counted(served, 'request')}.`,
+        `The router got no store at all while it served ${countOf(served, 'request')}.`,
         stores.origin,
         'no_stores',
       ),
@@ -137,7 +137,7 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
   return when(isEmpty && decisions, ({ reporting, origin }) =>
     clueFor(
       'sign',
-      `"tree size: 0" in all of ${counted(reporting, 'decision')}, and no warning of a store that failed: no store seems to arrive.`,
+      `"tree size: 0" in all of ${countOf(reporting, 'decision')}, and no warning of a store that failed: no store seems to arrive.`,
       origin,
       'no_stores',
     ),

@@ -6,7 +6,7 @@ import {
   type TokenField,
   whereAnswersDiffer,
 } from '../../../core/contract/token-answers.js';
-import { counted } from '../counted.js';
+import { countOf } from '../../../core/text/lists.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -43,7 +43,7 @@ export const tokenMismatch: Cause = {
         ...when(logged, ({ count, first: origin }) =>
           clueFor(
             'signature',
-            `kv-accord compared the tokens of fixed prompts and found a difference (${counted(count, 'line')}).`,
+            `kv-accord compared the tokens of fixed prompts and found a difference (${countOf(count, 'line')}).`,
             origin,
           ),
         ),

@@ -1,5 +1,5 @@
+import { andMore, countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
@@ -50,7 +50,7 @@ function namesOf(byWorker: ReadonlyMap<string, number>): string {
   const names = [...byWorker.keys()].filter((name) => name !== '').sort();
   if (names.length === 0) return 'a worker';
   return names.length > MAX_NAMED
-    ? `${names.slice(0, MAX_NAMED).join(', ')} and ${names.length - MAX_NAMED} more workers`
+    ? `${names.slice(0, MAX_NAMED).join(', ')}${andMore(names.length - MAX_NAMED, 'workers')}`
     : `${names.length === 1 ? 'worker' : 'workers'} ${names.join(', ')}`;
 }
 
@@ -66,7 +66,7 @@ function idleWorkers({ signal, decisions }: Measurements): readonly ClueFor[] {
   return [
     clueFor(
       'sign',
-      `${counted(decisions.count, 'decision')} went to ${served.length} of ${known.length} workers; ${idle.slice(0, MAX_NAMED).join(', ')} got none.`,
+      `${countOf(decisions.count, 'decision')} went to ${served.length} of ${known.length} workers; ${idle.slice(0, MAX_NAMED).join(', ')} got none.`,
       decisions.origin,
       'uneven_decisions',
     ),
@@ -82,7 +82,7 @@ function allServe({ signal }: Measurements): readonly ClueAgainst[] {
   return [
     clueAgainst(
       isLater ? 'refutes' : 'noted',
-      `${counted(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is accepted then: look at whether it is over.`,
+      `${countOf(removed.count, 'worker')} left in the same log${isLater ? ', the last of them after the last rejection' : ''}. During a rolling change each new worker is rejected until the last old one is gone, and is accepted then: look at whether it is over.`,
       removed.first,
     ),
   ];

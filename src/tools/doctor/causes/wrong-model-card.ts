@@ -1,5 +1,5 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { counted } from '../counted.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -81,7 +81,7 @@ function silence(measurements: Measurements): readonly ClueFor[] {
     ...blindRouter(measurements, 'signature'),
     clueFor(
       'sign',
-      `The router applied ${counted(applied, 'store')} and missed no parent: events arrive whole.`,
+      `The router applied ${countOf(applied, 'store')} and missed no parent: events arrive whole.`,
       origin,
       'router_blind',
     ),

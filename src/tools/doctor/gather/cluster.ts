@@ -1,8 +1,8 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { StreamingApi } from '../../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import { integerAt, listAt, textAt, valueAt } from '../../../edge/kubernetes/read-json.js';
 import type { Clock } from '../../../edge/platform/clock.js';
-import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { logPart } from './logs.js';
 import { notRead, outcome } from './outcomes.js';
@@ -75,8 +75,8 @@ export async function gatherPods(
   ].slice(0, MAX_INCIDENTS);
   const read = containers.slice(0, MAX_CONTAINERS);
   const detail = [
-    counted(pods.length, 'pod'),
-    `${counted(read.length, 'container')} of ${containers.length} that are concerned`,
+    countOf(pods.length, 'pod'),
+    `${countOf(read.length, 'container')} of ${containers.length} that are concerned`,
     ...(events instanceof KubernetesError ? [`events were not read: ${events.message}`] : []),
     ...incidents,
   ];
@@ -190,14 +190,14 @@ async function readPart(
   { api, clock, signal, onProgress }: ClusterModules,
 ): Promise<{ readonly part: EvidencePart; readonly bytes: number }> {
   let bytes = 0;
-  const counted = async function* (): AsyncGenerator<Uint8Array> {
+  const counting = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of api.bytes({ path, query, signal }, maxBytes)) {
       bytes += piece.length;
       yield piece;
     }
   };
   try {
-    const source = { totalBytes: undefined, pieces: counted() };
+    const source = { totalBytes: undefined, pieces: counting() };
     return { part: await logPart(title, source, who, { clock, signal, onProgress }), bytes };
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;

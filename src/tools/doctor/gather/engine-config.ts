@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
+import { countOf } from '../../../core/text/lists.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
 import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
-import { counted } from '../counted.js';
 import type { EvidencePart, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
@@ -32,7 +32,7 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
         file,
         'has no setting of vLLM, SGLang or TensorRT-LLM that concerns the KV cache',
       );
-    return { source: outcome('engine', file, 'read', counted(known, 'setting')), sizes, settings };
+    return { source: outcome('engine', file, 'read', countOf(known, 'setting')), sizes, settings };
   } catch (error) {
     return notRead('engine', file, error);
   }

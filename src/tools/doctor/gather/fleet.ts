@@ -1,4 +1,5 @@
 import { evidenceSourceName } from '../../../core/contract/names.js';
+import { countOf } from '../../../core/text/lists.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { SettingName, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import {
@@ -14,7 +15,6 @@ import {
   memberStateToJSON,
   type Worker,
 } from '../../../gen/kvaccord/v1/fleet.js';
-import { counted } from '../counted.js';
 import type { EvidencePart, FleetSighting, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { outcome } from './outcomes.js';
@@ -43,7 +43,7 @@ export function fleetPart(
   const words = agreements.map(
     ({ group, gateOpen }) => `${group || 'no model yet'}: gate ${gateOpen ? 'open' : 'shut'}`,
   );
-  const detail = [`aggregator with ${counted(workers.length, 'worker')}`, ...words].join(', ');
+  const detail = [`aggregator with ${countOf(workers.length, 'worker')}`, ...words].join(', ');
   return {
     source: outcome('fleet', address, 'read', detail),
     fleets: agreements.map((agreement) => fleetOf(address, agreement)),

@@ -1,6 +1,6 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { Environment } from '../../../edge/platform/processes/environment.js';
 import { runProgram } from '../../../edge/platform/processes/run-program.js';
-import { counted } from '../counted.js';
 import type { EvidencePart, GpuSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { metricsPart } from './metrics.js';
@@ -55,7 +55,7 @@ function gpuPart(name: string, text: string): EvidencePart {
       name,
       `has no GPU memory: give the output of ${NVIDIA_SMI} ${QUERY.join(' ')}, of ${NVIDIA_SMI} alone, or DCGM's metrics`,
     );
-  return { source: outcome('gpu', name, 'read', counted(gpus.length, 'GPU')), gpus };
+  return { source: outcome('gpu', name, 'read', countOf(gpus.length, 'GPU')), gpus };
 }
 
 /** `--query-gpu=… --format=csv`, with a head line that names the columns, or without one when they are ours. */

@@ -1,10 +1,10 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import {
   type ByteSource,
   openByteSource,
   standardInputSource,
 } from '../../../edge/platform/streams/byte-source.js';
-import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { notRead, outcome } from './outcomes.js';
@@ -47,9 +47,9 @@ export async function logPart(
   );
   const signs = [...summary.signals.values()].reduce((sum, { count }) => sum + count, 0);
   const detail = [
-    counted(summary.lines, 'line'),
-    ...(summary.decisions === undefined ? [] : [counted(summary.decisions.count, 'routing decision')]),
-    ...(signs === 0 ? [] : [counted(signs, 'sign of a problem or change', 'signs of problems or changes')]),
+    countOf(summary.lines, 'line'),
+    ...(summary.decisions === undefined ? [] : [countOf(summary.decisions.count, 'routing decision')]),
+    ...(signs === 0 ? [] : [countOf(signs, 'sign of a problem or change', 'signs of problems or changes')]),
     ...summary.notes.map((note) => note.replace(/\.$/, '')),
   ];
   if (summary.lines === 0) return notRead('log', name, summary.notes[0] ?? 'is empty');

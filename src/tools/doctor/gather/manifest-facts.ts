@@ -1,10 +1,14 @@
 import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { ConfigMaps } from '../../manifests/lint/config/config-maps.js';
-import { FRONTEND_DEFAULT_TOKENS, ROUTER_DEFAULT_TOKENS } from '../../manifests/lint/launches/dynamo-version.js';
 import { readEngineConfig } from '../../manifests/lint/config/engine-config.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
-import { type Launch, nameOf } from '../../manifests/lint/launches/launch.js';
 import { eventsOff, type FrontendFacts } from '../../manifests/lint/facts/router-facts.js';
+import type { BlockSize, WorkerFacts } from '../../manifests/lint/facts/worker-facts.js';
+import {
+  FRONTEND_DEFAULT_TOKENS,
+  ROUTER_DEFAULT_TOKENS,
+} from '../../manifests/lint/launches/dynamo-version.js';
+import { type Launch, nameOf } from '../../manifests/lint/launches/launch.js';
 import {
   flagOf,
   numberOf,
@@ -14,7 +18,6 @@ import {
   variableOf,
 } from '../../manifests/lint/launches/settings.js';
 import type { Span } from '../../manifests/lint/text/span.js';
-import type { BlockSize, WorkerFacts } from '../../manifests/lint/facts/worker-facts.js';
 import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { engineFacts, parseConfig } from './engine-config.js';

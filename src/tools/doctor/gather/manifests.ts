@@ -1,9 +1,9 @@
-import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
+import { countOf } from '../../../core/text/lists.js';
 import { ConfigMaps } from '../../manifests/lint/config/config-maps.js';
 import { type Fleet, readFleets } from '../../manifests/lint/facts/fleet.js';
+import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
 import { lintTexts, textKindOf } from '../../manifests/lint/lint-texts.js';
 import { placesIn, readSourceFile } from '../../manifests/source-file.js';
-import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
 import { FleetReader } from './manifest-facts.js';
 import { notRead, outcome } from './outcomes.js';
@@ -31,9 +31,9 @@ export function manifestsPart(name: string, texts: readonly NamedText[]): Eviden
     if (programs === 0 && findings.length === 0)
       return notRead('manifests', name, 'starts no frontend, router, indexer or engine that is known here');
     const detail = [
-      counted(texts.length, 'file'),
-      `${counted(fleets.filter(hasMembers).length, 'fleet')} of ${counted(programs, 'program')}`,
-      counted(findings.length, 'finding'),
+      countOf(texts.length, 'file'),
+      `${countOf(fleets.filter(hasMembers).length, 'fleet')} of ${countOf(programs, 'program')}`,
+      countOf(findings.length, 'finding'),
       ...(broken.length === 0 ? [] : [`not all of it can be read: ${broken.slice(0, 5).join(', ')}`]),
     ];
     return {

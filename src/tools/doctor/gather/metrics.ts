@@ -1,7 +1,8 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { HttpGet } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
-import { counted } from '../counted.js';
 import type { EvidencePart } from '../evidence.js';
+import { PAGE_OWNERS } from '../metrics/known-pages.js';
 import { readMetricsPage } from '../metrics/read-metrics-page.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
@@ -38,12 +39,12 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
   if (page.samples.size === 0) {
     const isPage = /^# (?:HELP|TYPE) /m.test(text);
     const why = isPage
-      ? 'has metrics, but none of Dynamo, vLLM, SGLang, TensorRT-LLM, kv-accord or DCGM'
+      ? `has metrics, but none of ${PAGE_OWNERS} or DCGM`
       : `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
     return notRead('metrics', name, why);
   }
   const suffix = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
-  const detail = `${page.program}: ${counted(page.samples.size, 'metric')}${suffix}`;
+  const detail = `${page.program}: ${countOf(page.samples.size, 'metric')}${suffix}`;
   return {
     source: outcome('metrics', name, problems.length === 0 ? 'read' : 'partly_read', detail),
     metrics: [page],

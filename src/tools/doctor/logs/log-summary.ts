@@ -1,6 +1,6 @@
 import type { EngineWord } from '../../../core/contract/engine-kinds.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
+import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
 
 /** Who wrote a line. */
 export type LogProgram = EngineWord | 'kv-accord' | 'unknown';

@@ -1,5 +1,5 @@
 import { withoutControls } from '../../../core/text/printable.js';
-import { MAX_ORIGIN_CHARS } from '../evidence.js';
+import { MAX_ORIGIN_CHARS } from '../sightings.js';
 
 const MASK = '[masked]';
 

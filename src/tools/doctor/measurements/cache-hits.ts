@@ -1,6 +1,8 @@
+import type { PromptTokenCounters } from '../../../engines/descriptor/engine-pages.js';
 import type { Origin } from '../evidence.js';
 import type { LogSummary } from '../logs/log-summary.js';
-import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
+import { KNOWN_PAGES } from '../metrics/known-pages.js';
+import { type MetricsPage, sumOf, sumOfWanted, wantedText } from '../metrics/metrics-page.js';
 import type { DecisionSum } from './log-sums.js';
 import { largestBy, originOn, sharesOn, totalOf } from './measure.js';
 
@@ -57,7 +59,7 @@ export function engineReuses({ engineHits }: Pick<CacheHits, 'engineHits'>): Eng
 }
 
 /** Summaries of what routers expected to be cached of each prompt, 0 to 1. */
-const HIT_SUMMARIES = ['dynamo_component_router_kv_hit_rate', 'kv_accord_router_cached_block_ratio'] as const;
+const HIT_SUMMARIES = KNOWN_PAGES.flatMap(({ routerHitRates = [] }) => routerHitRates);
 
 /** What routers expected to be cached: by their metrics, then by the decisions in logs. */
 export function routerHitsOf(
@@ -78,15 +80,11 @@ export function routerHitsOf(
   return [...onPages, { share, count: decisions.reporting, origin: decisions.origin }];
 }
 
-/** Counters of cached and of all prompt tokens, by what each program calls them; the frontend's own come first, as they cover the fleet. */
-const TOKEN_COUNTERS: readonly (readonly [cached: string, all: string])[] = [
-  ['dynamo_frontend_cached_tokens_sum', 'dynamo_frontend_input_sequence_tokens_sum'],
-  ['vllm:prefix_cache_hits_total', 'vllm:prefix_cache_queries_total'],
-  ['vllm:gpu_prefix_cache_hits_total', 'vllm:gpu_prefix_cache_queries_total'],
-];
-/** SGLang counts what it computed and what it took from its cache under one name. */
-const SGLANG_TOKENS = 'sglang:realtime_tokens_total';
-const HIT_GAUGES = ['trtllm_kv_cache_hit_rate', 'trtllm:kv_cache_hit_rate', 'sglang:cache_hit_rate'] as const;
+/** Counters of cached and of all prompt tokens, by what each program calls them; those of a whole fleet come first. */
+const TOKEN_COUNTERS: readonly PromptTokenCounters[] = KNOWN_PAGES.flatMap(
+  ({ promptTokens = [] }) => promptTokens,
+).sort((a, b) => Number(b.isOfFleet === true) - Number(a.isOfFleet === true));
+const HIT_GAUGES = KNOWN_PAGES.flatMap(({ hitGauges = [] }) => hitGauges);
 
 /** Cached tokens of all prompt tokens at one place. */
 interface TokenCount {
@@ -100,18 +98,24 @@ export function engineHitsOf(
   pages: readonly MetricsPage[],
   logs: readonly LogSummary[],
 ): EngineHits | undefined {
-  for (const [cachedName, allName] of TOKEN_COUNTERS) {
-    const hits = hitsIn(
-      pages.flatMap((page) => {
-        const cached = sumOf(page, cachedName);
-        const all = sumOf(page, allName);
-        if (cached === undefined || all === undefined || all <= 0) return [];
-        return [{ cached, all, origin: originOn(page, `${cachedName} ${cached}, ${allName} ${all}`) }];
-      }),
-    );
+  for (const counters of TOKEN_COUNTERS) {
+    const hits = hitsIn(pages.flatMap((page) => tokensOn(page, counters)));
     if (hits !== undefined) return hits;
   }
-  return hitsIn(pages.flatMap(sglangTokens)) ?? hitsInLogs(logs) ?? hitGauge(pages);
+  return hitsInLogs(logs) ?? hitGauge(pages);
+}
+
+/** What one page counts of prompt tokens; nothing where it counts none. */
+function tokensOn(page: MetricsPage, counters: PromptTokenCounters): readonly TokenCount[] {
+  const found = sumOfWanted(page, counters.cached);
+  const computed = sumOfWanted(page, counters.computed);
+  // Where computed tokens are counted, none from the cache is no missing counter.
+  const cached = found ?? (computed === undefined ? undefined : 0);
+  if (cached === undefined) return [];
+  const all = sumOfWanted(page, counters.all) ?? (computed === undefined ? undefined : cached + computed);
+  if (all === undefined || all <= 0) return [];
+  const text = counters.all === undefined ? `of ${all} in prefill` : `${wantedText(counters.all)} ${all}`;
+  return [{ cached, all, origin: originOn(page, `${wantedText(counters.cached)} ${cached}, ${text}`) }];
 }
 
 function hitsIn(counts: readonly TokenCount[]): EngineHits | undefined {
@@ -120,15 +124,6 @@ function hitsIn(counts: readonly TokenCount[]): EngineHits | undefined {
   if (first === undefined || promptTokens <= 0) return undefined;
   const cachedTokens = totalOf(counts, ({ cached }) => cached);
   return { share: cachedTokens / promptTokens, cachedTokens, promptTokens, origin: first.origin };
-}
-
-function sglangTokens(page: MetricsPage): readonly TokenCount[] {
-  const computed = sumOf(page, SGLANG_TOKENS, { mode: 'prefill_compute' });
-  if (computed === undefined) return [];
-  const cached = sumOf(page, SGLANG_TOKENS, { mode: 'prefill_cache' }) ?? 0;
-  const all = cached + computed;
-  const origin = originOn(page, `${SGLANG_TOKENS}{mode="prefill_cache"} ${cached}, of ${all} in prefill`);
-  return [{ cached, all, origin }];
 }
 
 function hitsInLogs(logs: readonly LogSummary[]): EngineHits | undefined {

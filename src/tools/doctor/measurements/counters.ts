@@ -1,6 +1,7 @@
 import type { Origin } from '../evidence.js';
 import type { LogSummary } from '../logs/log-summary.js';
-import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
+import { KNOWN_PAGES } from '../metrics/known-pages.js';
+import { type MetricsPage, sumOf, sumOfWanted, wantedText } from '../metrics/metrics-page.js';
 import { signalOf } from './log-sums.js';
 import { largestBy, type Measure, originOn, sharesOn, totalOf } from './measure.js';
 
@@ -22,34 +23,24 @@ export interface PublishedCounts {
   readonly origin: Origin;
 }
 
-const APPLIED = [
-  'dynamo_component_kv_cache_events_applied',
-  'dynamo_kvrouter_kv_cache_events_applied',
-] as const;
-const GAP_COUNTERS = [
-  'dynamo_component_kv_publisher_engines_dropped_events_total',
-  'dynamo_component_kv_publisher_engines_dropped_events',
-] as const;
-const PREEMPTION_COUNTERS = ['vllm:num_preemptions_total', 'sglang:num_retracted_reqs'] as const;
-const USAGE_GAUGES = [
-  'vllm:kv_cache_usage_perc',
-  'vllm:gpu_cache_usage_perc',
-  'sglang:token_usage',
-  'trtllm_kv_cache_utilization',
-] as const;
+const APPLIED = KNOWN_PAGES.flatMap(({ appliedEvents = [] }) => appliedEvents);
+const PUBLISHED = KNOWN_PAGES.flatMap(({ publishedEvents }) => publishedEvents ?? []);
+const GAP_COUNTERS = KNOWN_PAGES.flatMap(({ droppedEvents = [] }) => droppedEvents);
+const PREEMPTION_COUNTERS = KNOWN_PAGES.flatMap(({ preemptions = [] }) => preemptions);
+const USAGE_GAUGES = KNOWN_PAGES.flatMap(({ cacheUsage = [] }) => cacheUsage);
 
 /** What routers counted of the events that reached them. */
 export function storesOf(pages: readonly MetricsPage[]): StoreCounts | undefined {
   const counted = pages.flatMap((page): readonly StoreCounts[] => {
-    const name = APPLIED.find((wanted) => sumOf(page, wanted) !== undefined);
-    if (name === undefined) return [];
-    const count = (event_type: string, status: string): number =>
-      sumOf(page, name, { event_type, status }) ?? 0;
-    const applied = count('stored', 'ok');
-    const parentMissing = count('stored', 'parent_block_not_found');
-    const removed = count('removed', 'ok');
-    const removeMissing = count('removed', 'block_not_found');
-    const text = `${name}: stored ok ${applied}, stored parent_block_not_found ${parentMissing}, removed ok ${removed}, removed block_not_found ${removeMissing}`;
+    const events = APPLIED.find(({ metric }) => sumOf(page, metric) !== undefined);
+    if (events === undefined) return [];
+    const { metric } = events;
+    const count = (labels: Readonly<Record<string, string>>): number => sumOf(page, metric, labels) ?? 0;
+    const applied = count(events.applied);
+    const parentMissing = count(events.parentMissing);
+    const removed = count(events.removed);
+    const removeMissing = count(events.removeMissing);
+    const text = `${metric}: stored ok ${applied}, stored parent_block_not_found ${parentMissing}, removed ok ${removed}, removed block_not_found ${removeMissing}`;
     return [{ applied, parentMissing, removed, removeMissing, origin: originOn(page, text) }];
   });
   // The page with the most stores is the one to look at.
@@ -65,18 +56,19 @@ export function storesOf(pages: readonly MetricsPage[]): StoreCounts | undefined
   );
 }
 
-/** What the publishers of Dynamo's workers counted. */
+/** What the publishers of workers counted. */
 export function publishedOf(pages: readonly MetricsPage[]): PublishedCounts | undefined {
-  const prefix = 'dynamo_component_kv_publisher_zmq';
-  const counted = pages.flatMap((page): readonly PublishedCounts[] => {
-    const received = sumOf(page, `${prefix}_events_total`, { stage: 'received' });
-    const emptied = sumOf(page, `${prefix}_suspicious_events_total`, { reason: 'empty_store_blocks' });
-    if (received === undefined && emptied === undefined) return [];
-    const dropped = GAP_COUNTERS.map((name) => sumOf(page, name)).find((value) => value !== undefined);
-    const text = `${prefix}_events_total{stage="received"} ${received ?? 'absent'}, ${prefix}_suspicious_events_total{reason="empty_store_blocks"} ${emptied ?? 'absent'}`;
-    const origin = originOn(page, text);
-    return [{ received: received ?? 0, emptied: emptied ?? 0, dropped: dropped ?? 0, origin }];
-  });
+  const counted = pages.flatMap((page): readonly PublishedCounts[] =>
+    PUBLISHED.flatMap(({ received: receivedBy, emptied: emptiedBy }) => {
+      const received = sumOfWanted(page, receivedBy);
+      const emptied = sumOfWanted(page, emptiedBy);
+      if (received === undefined && emptied === undefined) return [];
+      const dropped = GAP_COUNTERS.map((name) => sumOf(page, name)).find((value) => value !== undefined);
+      const text = `${wantedText(receivedBy)} ${received ?? 'absent'}, ${wantedText(emptiedBy)} ${emptied ?? 'absent'}`;
+      const origin = originOn(page, text);
+      return [{ received: received ?? 0, emptied: emptied ?? 0, dropped: dropped ?? 0, origin }];
+    }),
+  );
   const shown = counted.find(({ emptied }) => emptied > 0) ?? counted[0];
   return (
     shown && {

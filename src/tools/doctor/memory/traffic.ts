@@ -1,5 +1,8 @@
 import type { Evidence, Origin } from '../evidence.js';
+import { KNOWN_PAGES } from '../metrics/known-pages.js';
 import { sumOf } from '../metrics/metrics-page.js';
+
+const TRAFFIC = KNOWN_PAGES.flatMap(({ traffic }) => traffic ?? []);
 
 /** What goes through a fleet, where logs or metrics report it. */
 export interface Traffic {
@@ -17,17 +20,19 @@ export interface Traffic {
 
 /** Reads it from a frontend's metrics, else from the routing decisions in a log. */
 export function trafficOf({ metrics, logs }: Evidence): Traffic {
-  for (const page of metrics) {
-    const of = (name: string): number | undefined => sumOf(page, `dynamo_frontend_${name}`);
-    const [input, inputs] = [of('input_sequence_tokens_sum'), of('input_sequence_tokens_count')];
+  for (const { page, names } of metrics.flatMap((one) =>
+    TRAFFIC.map((traffic) => ({ page: one, names: traffic })),
+  )) {
+    const input = sumOf(page, `${names.inputTokens}_sum`);
+    const inputs = sumOf(page, `${names.inputTokens}_count`);
     if (input === undefined || inputs === undefined || inputs === 0) continue;
-    const output = of('output_sequence_tokens_sum') ?? 0;
-    const cached = of('cached_tokens_sum') ?? 0;
-    const seconds = sumOf(page, 'dynamo_component_uptime_seconds');
+    const output = sumOf(page, `${names.outputTokens}_sum`) ?? 0;
+    const cached = sumOf(page, `${names.cachedTokens}_sum`) ?? 0;
+    const seconds = sumOf(page, names.uptimeSeconds);
     const text = `${inputs} requests, ${input} prompt tokens, ${cached} of them cached, ${output} answer tokens`;
     const origin = { place: page.name, text };
     const fresh = input + output - cached;
-    const registered = page.samples.get('dynamo_component_router_worker_registered') ?? [];
+    const registered = page.samples.get(names.workers) ?? [];
     const workers = registered.filter(({ valueText }) => Number(valueText) > 0).length;
     return {
       sequenceTokens: {

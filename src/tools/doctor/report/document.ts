@@ -1,6 +1,7 @@
 import { onOneLine } from '../../../core/text/printable.js';
-import type { Assessment, CauseId, Clue, Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
+import type { Assessment, Clue, Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
+import type { Step } from '../memory/memory-arithmetic.js';
 import { amountText, countText, dateText, durationText, isoText, shareText } from './figures.js';
 import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './labels.js';
 import { type MemorySlice, slicesOf } from './memory-slices.js';
@@ -13,8 +14,7 @@ import { type SizeRow, sizeRows, sizeTable } from './size-rows.js';
 import { type Table, tableOf } from './table.js';
 
 /** One sentence with its evidence; `place` and `raw` are empty where there is none. */
-export interface ShownClue {
-  readonly says: string;
+export interface ShownClue extends Pick<Clue, 'says'> {
   readonly place: string;
   readonly raw: string;
 }
@@ -28,16 +28,20 @@ export interface ShownFix extends Pick<ProposedFix, 'says' | 'why' | 'commands' 
 }
 
 /** One cause with all that speaks for and against it. */
-export interface CauseSection {
-  readonly id: CauseId;
-  readonly confidence: Confidence;
+export interface CauseSection extends Pick<Assessment, 'confidence' | 'headline' | 'explanation'> {
+  readonly id: Assessment['cause'];
   /** What the confidence rests on. */
   readonly confidenceText: string;
-  readonly headline: string;
-  readonly explanation: string;
   readonly cluesFor: readonly ShownClue[];
   readonly cluesAgainst: readonly ShownClue[];
   readonly fixes: readonly ShownFix[];
+}
+
+/** One line of the arithmetic of memory. */
+export interface ShownStep extends Pick<Step, 'says' | 'expression'> {
+  readonly result: string;
+  /** Where its numbers come from, joined by commas. */
+  readonly places: string;
 }
 
 /** The memory of one worker. */
@@ -45,13 +49,7 @@ export interface MemorySection {
   /** Empty when it is not known whose it is. */
   readonly who: string;
   readonly sentence: string;
-  readonly steps: readonly {
-    readonly says: string;
-    readonly expression: string;
-    readonly result: string;
-    /** Where its numbers come from, joined by commas. */
-    readonly places: string;
-  }[];
+  readonly steps: readonly ShownStep[];
   readonly slices: readonly MemorySlice[];
 }
 
@@ -64,12 +62,8 @@ export interface RoutingSection {
 }
 
 /** All that a report shows. Its texts are on one line each, without secrets and control characters; renderers only lay them out. */
-export interface ReportDocument {
-  readonly verdict: Diagnosis['verdict'];
+export interface ReportDocument extends Pick<Diagnosis, 'verdict' | 'headline' | 'advice' | 'unknowns'> {
   readonly verdictText: string;
-  readonly headline: string;
-  /** The one thing to do. */
-  readonly advice: string;
   /** Undefined when nothing was found. */
   readonly confidence: { readonly name: Confidence; readonly text: string } | undefined;
   /** The most likely first. */
@@ -82,7 +76,6 @@ export interface ReportDocument {
   readonly settings: Table;
   readonly sources: Table;
   readonly sourcesSentence: string;
-  readonly unknowns: readonly string[];
   readonly version: string;
   /** `2026-02-16 14:38:53 UTC`, and the same in ISO 8601. */
   readonly date: string;

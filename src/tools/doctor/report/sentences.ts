@@ -1,3 +1,4 @@
+import { andMore } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import type { RoutingSummary } from '../diagnosis.js';
 import type { SourceOutcome } from '../evidence.js';
@@ -85,8 +86,7 @@ export function sourcesSentence(sources: readonly SourceOutcome[]): string {
 }
 
 function named(sources: readonly SourceOutcome[], name: (source: SourceOutcome) => string): string {
-  const more = sources.length - MAX_NAMED;
-  return `${sources.slice(0, MAX_NAMED).map(name).join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
+  return `${sources.slice(0, MAX_NAMED).map(name).join(', ')}${andMore(sources.length - MAX_NAMED)}`;
 }
 
 function withDetail(source: SourceOutcome): string {

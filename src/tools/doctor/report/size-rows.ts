@@ -1,3 +1,4 @@
+import { andMore, nameSome } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import type { Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { Evidence, SizeSighting } from '../evidence.js';
@@ -45,14 +46,13 @@ export function sizeRows({ sizes }: Evidence): readonly SizeRow[] {
     .flatMap((group) => {
       const [first] = group;
       if (first === undefined) return [];
-      const more = group.length - 1;
       return [
         {
           side: first.side,
           who: namesOf(group),
           tokensPerBlock: first.tokensPerBlock,
           how: BASES[first.basis],
-          from: `${placeText(first.origin)}${more === 0 ? '' : ` and ${countText(more)} more`}`,
+          from: `${placeText(first.origin)}${andMore(group.length - 1)}`,
         },
       ];
     });
@@ -73,7 +73,5 @@ function strengthOf({ basis }: SizeSighting): number {
 function namesOf(group: readonly SizeSighting[]): string {
   const names = [...new Set(group.map(({ who }) => onOneLine(who)))].filter((who) => who !== '');
   if (names.length === 0) return group.length === 1 ? '-' : `${countText(group.length)} unnamed`;
-  const more = names.length - MAX_NAMES;
-  const shown = names.slice(0, MAX_NAMES).join(', ');
-  return more > 0 ? `${shown} and ${countText(more)} more` : shown;
+  return nameSome(names, MAX_NAMES);
 }

@@ -1,6 +1,7 @@
+import { andMore } from '../../../core/text/lists.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { ReportDocument, ShownClue, ShownFix } from './document.js';
-import { countOf, countText } from './figures.js';
+import { countOf } from './figures.js';
 import { changedLines } from './safe-text.js';
 import { ofWho } from './sentences.js';
 import type { Table } from './table.js';
@@ -53,7 +54,7 @@ export function writeScreen(
   const [unknown] = unknowns;
   if (unknown !== undefined) {
     const others = unknowns.length - 1;
-    const more = others === 0 || !mentionsVerbose ? '' : ` (and ${countText(others)} more: --verbose)`;
+    const more = others === 0 || !mentionsVerbose ? '' : ` (${andMore(others).trim()}: --verbose)`;
     line(out, 'Unknown', `${unknown}${more}`);
   }
 }

@@ -1,9 +1,11 @@
 /** The proxy of `kv-accord frontend` in the smallest server that there is, with a router that takes workers in turn. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';
 import type { Decision } from '../../src/fleet/router/routing.js';
+import { CHAT } from '../../src/frontend/apis/api.js';
 import { WorkerProxy } from '../../src/frontend/proxy/worker-proxy.js';
 import { servePart } from '../support/part.js';
 
@@ -43,7 +45,7 @@ servePart({
       request.on('end', () => {
         const { method = 'POST', url: path = '/', headers } = request;
         void proxy.serve(
-          { method, path, headers, body: Buffer.concat(pieces), group: 'tiny', pick },
+          { method, api: CHAT, path, headers, body: Buffer.concat(pieces), group: 'tiny', pick },
           response,
         );
       });

@@ -99,13 +99,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'fleet/router': { mayImport: ['core', 'edge', 'fleet/catalogue', 'fleet/indexer', 'gen'] },
 
   'frontend/errors': { mayImport: ['core', 'fleet/router'] },
+  // The table of APIs: what they are asked, how their errors and streams look.
+  'frontend/apis': { mayImport: ['core', 'frontend/errors'] },
   'frontend/json': { mayImport: ['edge/platform'] },
   'frontend/engine-access': { mayImport: ['edge/platform', 'fleet/catalogue'] },
   'frontend/tokens': {
     mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/engine-access', 'frontend/json'],
   },
   'frontend/proxy': {
-    mayImport: ['core', 'edge', 'fleet/router', 'frontend/engine-access', 'frontend/errors'],
+    mayImport: ['core', 'edge', 'fleet/router', 'frontend/apis', 'frontend/engine-access', 'frontend/errors'],
   },
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
   // The router of another process, for HTTP processes beside it or on another machine.
@@ -127,6 +129,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'edge',
       'fleet/catalogue',
       'fleet/router',
+      'frontend/apis',
       'frontend/errors',
       'frontend/json',
       'frontend/proxy',

@@ -1,18 +1,5 @@
 import { OpenAiError } from './openai-error.js';
 
-/** Paths that are answered, with their methods; `/v1/models/` stands for all below it. */
-const METHODS: ReadonlyMap<string, string> = new Map([
-  ['/v1/chat/completions', 'POST'],
-  ['/v1/completions', 'POST'],
-  ['/v1/embeddings', 'POST'],
-  ['/v1/models', 'GET, HEAD'],
-  ['/v1/models/', 'GET, HEAD'],
-  ['/health', 'GET, HEAD'],
-  ['/livez', 'GET, HEAD'],
-  ['/readyz', 'GET, HEAD'],
-  ['/metrics', 'GET, HEAD'],
-]);
-
 /** Characters of a path that an answer quotes. */
 const MAX_QUOTED_CHARS = 256;
 
@@ -24,14 +11,16 @@ export function routerUnavailableError(): OpenAiError {
   });
 }
 
-/** The answer for a path that is not served, or not with this method: 404 or 405. */
-export function notFoundError(method: string, url: string): OpenAiError {
-  const [path = ''] = url.split('?', 1);
+/** The answer for a path that is not served. */
+export function notFoundError(method: string, path: string): OpenAiError {
+  return new OpenAiError(404, `Invalid URL (${method} ${path.slice(0, MAX_QUOTED_CHARS)}).`, {
+    code: 'unknown_url',
+  });
+}
+
+/** The answer for a path that is served, but not with this method; `allow` names those that are: `GET, HEAD`. */
+export function otherMethodError(method: string, path: string, allow: string): OpenAiError {
   const quoted = path.slice(0, MAX_QUOTED_CHARS);
-  const allow =
-    METHODS.get(path) ?? (path.startsWith('/v1/models/') ? METHODS.get('/v1/models/') : undefined);
-  if (allow === undefined)
-    return new OpenAiError(404, `Invalid URL (${method} ${quoted}).`, { code: 'unknown_url' });
   return new OpenAiError(405, `Not allowed to ${method} on ${quoted}; allowed: ${allow}.`, {
     code: 'method_not_supported',
     headers: { allow },
@@ -92,15 +81,6 @@ export function overloadedError(): OpenAiError {
     code: 'overloaded',
     retryAfterSeconds: 1,
   });
-}
-
-/** The error to answer with when something went wrong; undefined for what is for the log alone. */
-export function answerableError(reason: unknown): OpenAiError | undefined {
-  if (reason instanceof OpenAiError) return reason;
-  // The framework's own refusals, such as a content type that cannot be read.
-  const { statusCode, message } = reason as { statusCode?: unknown; message?: unknown };
-  const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
-  return isRefusal ? new OpenAiError(statusCode, String(message)) : undefined;
 }
 
 /** The answer when only the log says what went wrong. */

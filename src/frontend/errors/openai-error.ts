@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import { jsonText } from '../../core/text/printable.js';
 import type { RoutingError, RoutingErrorCode } from '../../fleet/router/routing.js';
@@ -19,7 +18,7 @@ export interface OpenAiErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal in the shape of OpenAI's API: `{"error":{"message","type","param","code"}}`. */
+/** A refusal, written here in the shape of OpenAI's API: `{"error":{"message","type","param","code"}}`; `api-shapes.ts` has the other shapes. */
 export class OpenAiError extends Error {
   override readonly name = 'OpenAiError';
   /** 400 to 599. */
@@ -87,10 +86,4 @@ function sayReasons(reasons: readonly Reason[]): string[] {
 function asSentence(text: string): string {
   const capital = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
-}
-
-/** Sends it as a whole answer. Nothing may have been sent before. */
-export function sendOpenAiError(response: ServerResponse, error: OpenAiError): void {
-  response.writeHead(error.status, error.headers);
-  response.end(error.body);
 }

@@ -1,7 +1,5 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import cors, { type FastifyCorsOptions } from '@fastify/cors';
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { AnswerBudget } from '../../core/agreement/readiness.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
@@ -17,22 +15,24 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { ServedTls } from '../../edge/security/served-tls.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
+import { APIS, type Api, shapeOf } from '../apis/api.js';
 import {
-  answerableError,
   apiKeyError,
   certificateError,
   drainingError,
   internalError,
   loopError,
   notFoundError,
+  otherMethodError,
   overloadedError,
   pipelinedError,
 } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import { passesOf } from '../proxy/headers.js';
-import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
+import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
 import type { ApiKeys } from './api-keys.js';
+import { Cors } from './cors.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 import { type Forwarding, Inference } from './inference.js';
 import { cardOf, Models } from './models.js';
@@ -41,6 +41,7 @@ import { answerConnect, answerParserError } from './parser-error.js';
 import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyReader } from './request-body.js';
+import { pathOf, Routes } from './routes.js';
 import { welcomePage } from './welcome-page.js';
 
 export interface GatewayOptions {
@@ -115,18 +116,12 @@ const MAX_PASSES = 3;
 /** How long the last answers of a drain may take to go out. */
 const CUT_GRACE_MS = 500;
 
-/** What is computed, and what a body holds for which a worker's cache can help. */
-const INFERENCE_PATHS: readonly (readonly [path: string, kind: Prompt['kind'] | undefined])[] = [
-  ['/v1/chat/completions', 'chat'],
-  ['/v1/completions', 'completion'],
-  ['/v1/embeddings', undefined],
-];
-
 /** The OpenAI-compatible HTTP server: all that happens to a request before a worker is chosen. */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #modules: GatewayModules;
-  readonly #app: FastifyInstance;
+  readonly #routes = new Routes();
+  readonly #cors: Cors;
   readonly #listener: Listener;
   readonly #bodies: BodyReader;
   readonly #inference: Inference;
@@ -144,6 +139,7 @@ export class Gateway {
     const { clock, registry } = modules;
     this.#options = options;
     this.#modules = modules;
+    this.#cors = new Cors(options.corsOrigins);
     this.#startedSeconds = Math.floor(clock.wallMs() / 1_000);
     this.#bodies = new BodyReader({ limitBytes: options.bodyLimitBytes });
     this.#inference = new Inference(options, {
@@ -161,7 +157,7 @@ export class Gateway {
       },
       modules,
       {
-        onRequest: (request, response) => this.#app.routing(request, response),
+        onRequest: (request, response) => this.#respond(request, response),
         onRefused: ({ status, text }, request, response) => {
           response.setHeader('connection', 'close');
           refuse(request, response, new OpenAiError(status, text));
@@ -170,7 +166,10 @@ export class Gateway {
         onConnect: (socket) => answerConnect(socket, this.#isAnswering(socket)),
       },
     );
-    this.#app = this.#createApp();
+    this.#listener.server.on('clientError', (error: Error, socket: Socket) =>
+      answerParserError(error, socket, this.#isAnswering(socket)),
+    );
+    this.#addRoutes();
   }
 
   /** Connections that are open now. */
@@ -179,8 +178,7 @@ export class Gateway {
   }
 
   /** Listens. Resolves with the address that was taken; rejects with a `ListenError`. */
-  async start(): Promise<Address> {
-    await this.#app.ready();
+  start(): Promise<Address> {
     return this.#listener.start();
   }
 
@@ -200,95 +198,78 @@ export class Gateway {
     // A client that still waits gets a refusal, and asks elsewhere; an answer that has begun must not look like a whole one.
     if (isCutting) await this.#modules.proxy.close(0);
     await this.#listener.stop(isCutting ? CUT_GRACE_MS : 0);
-    await this.#app.close();
   }
 
-  #createApp(): FastifyInstance {
-    const { corsOrigins } = this.#options;
-    const app = fastify({
-      // Bodies are read, requests logged and ports taken by others.
-      logger: false,
-      requestIdHeader: false,
-      genReqId: () => '',
-      routerOptions: { maxParamLength: 1_024 },
-      serverFactory: () => this.#listener.server as Server,
-      clientErrorHandler: (error, socket) =>
-        answerParserError(error, socket as Socket, this.#isAnswering(socket as Socket)),
-      frameworkErrors: (_error, request, reply) =>
-        this.#refuse(request, reply, new OpenAiError(400, 'The path cannot be read.')),
-    });
-    if (corsOrigins.length > 0) void app.register(cors, corsOf(corsOrigins));
-    app.removeAllContentTypeParsers();
-    // Nobody reads what comes with a request that nobody answers; bodies that are wanted are read below.
-    app.addContentTypeParser('*', (_request: FastifyRequest, _stream, done) => done(null));
-    app.setErrorHandler((error, request, reply) => this.#refuse(request, reply, error));
-    app.setNotFoundHandler((request, reply) =>
-      this.#refuse(request, reply, notFoundError(request.method, request.url)),
-    );
-    // A plugin, since hooks hold for routes that are added after them.
-    void app.register((routes, _options, done) => {
-      this.#addRoutes(routes);
-      done();
-    });
-    return app;
-  }
-
-  #addRoutes(app: FastifyInstance): void {
-    for (const [path, kind] of INFERENCE_PATHS) {
-      // Taken over in the first hook: what the framework does from there to a handler costs more than all that is done here.
-      const onRequest = (request: FastifyRequest, reply: FastifyReply): void =>
-        this.#take(path, kind, request, reply);
-      app.post(path, { onRequest }, unreached);
-    }
+  #addRoutes(): void {
+    for (const api of APIS)
+      this.#routes.add('POST', api.path, (request, response) => this.#take(api, request, response));
     const { registry, metricsPage: metrics = MetricsPage.of(registry) } = this.#modules;
-    const keyed = {
-      onRequest: (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-        const problem = this.#findCallerProblem(request);
-        if (problem === undefined) done();
-        else this.#refuse(request, reply, problem);
-      },
-    };
-    const get = (
+    const open = (
       path: string,
-      hooks: typeof keyed | object,
-      answer: (request: FastifyRequest) => HttpAnswer | Promise<HttpAnswer>,
-    ): void => {
-      app.get(path, hooks, async (request, reply) => {
-        const found = await answer(request);
-        sendAnswer(this.#takeOver(reply), found);
+      answer: (request: IncomingMessage, rest: string) => HttpAnswer | Promise<HttpAnswer>,
+    ): void =>
+      this.#routes.add('GET', path, (request, response, rest) => {
+        // As a function of its own, so that what is thrown immediately is refused too.
+        const answering = async (): Promise<HttpAnswer> => answer(request, rest);
+        answering().then(
+          (found) => sendAnswer(response, found),
+          (reason: unknown) => this.#refuse(request, response, reason),
+        );
       });
-    };
-    const probe = (name: Probe) => (request: FastifyRequest) => this.#answerProbe(name, request);
-    get('/livez', {}, probe('livez'));
-    get('/readyz', {}, probe('readyz'));
-    get('/health', {}, () => this.#health());
-    get('/', keyed, ({ headers }) => welcomePage(headers.accept, this.#options));
-    get('/metrics', keyed, ({ headers }) => metrics.answer(headers.accept));
-    get('/v1/models', keyed, () => this.#listModels());
+    const keyed: typeof open = (path, answer) =>
+      open(path, (request, rest) => {
+        const problem = this.#findCallerProblem(request);
+        if (problem !== undefined) throw problem;
+        return answer(request, rest);
+      });
+    const probe = (name: Probe) => (request: IncomingMessage) => this.#answerProbe(name, request);
+    open('/livez', probe('livez'));
+    open('/readyz', probe('readyz'));
+    open('/health', () => this.#health());
+    keyed('/', ({ headers }) => welcomePage(headers.accept, this.#options));
+    keyed('/metrics', ({ headers }) => metrics.answer(headers.accept));
+    keyed('/v1/models', () => this.#listModels());
     // Names have slashes in them, which not every client encodes.
-    get('/v1/models/*', keyed, ({ params }) => this.#showModel((params as { '*': string })['*']));
+    keyed('/v1/models/*', (_request, name) => this.#showModel(name));
+  }
+
+  #respond(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#cors.apply(request, response)) return;
+    const { method = '', url = '' } = request;
+    const found = this.#routes.find(method, url);
+    switch (found.kind) {
+      case 'handler':
+        found.handler(request, response, found.rest);
+        return;
+      case 'other_methods':
+        this.#refuse(request, response, otherMethodError(method, pathOf(url), found.allow));
+        return;
+      case 'unreadable':
+        this.#refuse(request, response, new OpenAiError(400, 'The path cannot be read.'));
+        return;
+      case 'nothing':
+        this.#refuse(request, response, notFoundError(method, pathOf(url)));
+    }
   }
 
   /** Takes a request for something to be computed, unless it is refused before its body is read. */
-  #take(path: string, kind: Prompt['kind'] | undefined, request: FastifyRequest, reply: FastifyReply): void {
-    const { raw } = request;
-    const response = this.#takeOver(reply);
-    const open = new OpenRequest(path, response, this.#modules.clock.monotonicMs());
+  #take(api: Api, request: IncomingMessage, response: ServerResponse): void {
+    const open = new OpenRequest(api, response, this.#modules.clock.monotonicMs());
     const problem =
       this.#findStateProblem(response) ??
       this.#findCallerProblem(request) ??
-      (passesOf(raw.headers) > MAX_PASSES ? loopError() : undefined) ??
-      this.#bodies.findHeaderProblem(raw);
+      (passesOf(request.headers) > MAX_PASSES ? loopError() : undefined) ??
+      this.#bodies.findHeaderProblem(request);
     if (problem !== undefined) {
-      this.#inference.refuse(open, raw, problem);
+      this.#inference.refuse(open, request, problem);
       this.#followRefusal(response);
       return;
     }
     this.#open.add(open);
     response.on('close', () => this.#onOver(open));
-    this.#bodies.read(raw, open, (error, body) => {
-      if (body === undefined) this.#inference.refuse(open, raw, error);
-      else void this.#inference.answer(open, kind, raw, body);
+    this.#bodies.read(request, open, (error, body) => {
+      if (body === undefined) this.#inference.refuse(open, request, error);
+      else void this.#inference.answer(open, request, body);
     });
   }
 
@@ -306,17 +287,17 @@ export class Gateway {
     return this.#modules.findProblem?.();
   }
 
-  #findCallerProblem({ raw }: FastifyRequest): OpenAiError | undefined {
+  #findCallerProblem(request: IncomingMessage): OpenAiError | undefined {
     const { tls, apiKeys } = this.#modules;
-    if (tls?.clientAuth === 'require' && !hasVerifiedCertificate(raw)) return certificateError();
-    const problem = apiKeys?.().findProblem(raw.headers.authorization);
+    if (tls?.clientAuth === 'require' && !hasVerifiedCertificate(request)) return certificateError();
+    const problem = apiKeys?.().findProblem(request.headers.authorization);
     return problem === undefined ? undefined : apiKeyError(problem);
   }
 
-  #answerProbe(name: Probe, { query }: FastifyRequest): HttpAnswer {
+  #answerProbe(name: Probe, { url = '' }: IncomingMessage): HttpAnswer {
     if (name === 'readyz' && this.#isDraining)
       return textAnswer(503, '[-]drain shutting down\nreadyz check failed');
-    return this.#modules.probes.answer(name, Object.hasOwn(query as object, 'verbose'));
+    return this.#modules.probes.answer(name, hasInQuery(url, 'verbose'));
   }
 
   #health(): HttpAnswer {
@@ -371,46 +352,17 @@ export class Gateway {
     response.once('close', () => this.#refusing.delete(response));
   }
 
-  #refuse(request: FastifyRequest, reply: FastifyReply, reason: unknown): void {
-    this.#takeOver(reply);
-    const error = answerableError(reason);
-    if (error === undefined)
-      this.#modules.logger.error({ error: reason, path: request.url }, 'A request could not be answered');
-    refuse(request.raw, reply.raw, error ?? internalError());
-    this.#followRefusal(reply.raw);
-  }
-
-  /** From here on the answer is written by hand; what was set before (CORS) goes with it. */
-  #takeOver(reply: FastifyReply): ServerResponse {
-    reply.hijack();
-    const response = reply.raw;
-    if (this.#options.corsOrigins.length === 0 || response.headersSent) return response;
-    for (const [name, value] of Object.entries(reply.getHeaders()))
-      if (value !== undefined) response.setHeader(name, value);
-    return response;
+  #refuse(request: IncomingMessage, response: ServerResponse, reason: unknown): void {
+    const path = pathOf(request.url ?? '');
+    const isKnown = reason instanceof OpenAiError;
+    if (!isKnown) this.#modules.logger.error({ error: reason, path }, 'A request could not be answered');
+    refuse(request, response, isKnown ? reason : internalError(), shapeOf(path));
+    this.#followRefusal(response);
   }
 }
 
-/** Stands where a handler must be. */
-function unreached(): void {
-  throw new Error('its requests are taken over before');
-}
-
-/** One day: browsers cut it to two hours or less. */
-const PREFLIGHT_SECONDS = 86_400;
-
-function corsOf(origins: readonly string[]): FastifyCorsOptions {
-  return {
-    origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET', 'HEAD', 'POST'],
-    exposedHeaders: [
-      'retry-after',
-      'x-kv-accord-cached-blocks',
-      'x-kv-accord-routing-mode',
-      'x-kv-accord-worker',
-    ],
-    maxAge: PREFLIGHT_SECONDS,
-    // Its refusal of other OPTIONS is not in the shape of OpenAI's errors.
-    strictPreflight: false,
-  };
+/** Whether a query has a name, with a value or without. */
+function hasInQuery(url: string, name: string): boolean {
+  const at = url.indexOf('?');
+  return at !== -1 && new URLSearchParams(url.slice(at)).has(name);
 }

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
-import { answerableError, internalError } from '../errors/gateway-errors.js';
-import { notRoutedError } from '../errors/openai-error.js';
+import { internalError } from '../errors/gateway-errors.js';
+import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
 import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
@@ -57,22 +57,14 @@ export class Inference {
     this.#modules = modules;
   }
 
-  /**
-   * Answers a request. `kind` is what its body holds where a worker's cache can
-   * help with it; undefined where load alone decides. Never rejects.
-   */
-  async answer(
-    open: OpenRequest,
-    kind: Prompt['kind'] | undefined,
-    request: IncomingMessage,
-    body: ReadBody,
-  ): Promise<void> {
+  /** Answers a request. Never rejects. */
+  async answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
-    const { response } = open;
+    const { api, response } = open;
     let span: RequestSpan | undefined;
     try {
-      span = tracer?.start(request.headers, open.path);
-      const preparing = this.#prepare(open, kind, body);
+      span = tracer?.start(request.headers, api.path);
+      const preparing = this.#prepare(open, body);
       // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
       const { found, route } = preparing instanceof Promise ? await preparing : preparing;
       const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
@@ -80,7 +72,8 @@ export class Inference {
       const outcome = await proxy.serve(
         {
           method: 'POST',
-          path: open.path + queryOf(request.url),
+          api,
+          path: api.path + queryOf(request.url),
           headers: headersToForward(request.headers, span),
           body: body.bytes,
           group: open.group,
@@ -102,11 +95,11 @@ export class Inference {
 
   /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. Returns the status. */
   refuse(open: OpenRequest, request: IncomingMessage, reason: unknown): number {
-    const known = answerableError(reason);
-    if (known === undefined)
-      this.#modules.logger.error({ error: reason, path: open.path }, 'A request could not be answered');
-    const error = known ?? internalError();
-    refuse(request, open.response, error);
+    const isKnown = reason instanceof OpenAiError;
+    if (!isKnown)
+      this.#modules.logger.error({ error: reason, path: open.api.path }, 'A request could not be answered');
+    const error = isKnown ? reason : internalError();
+    refuse(request, open.response, error, open.api.shape);
     this.#count(open, { status: error.status, ended: 'refused', firstByteMs: undefined }, open.startedMs);
     return error.status;
   }
@@ -116,11 +109,8 @@ export class Inference {
    * are wanted. What the body becomes takes many times its bytes, which alone
    * are counted: it ends here, and not with the answer, an hour later.
    */
-  #prepare(
-    open: OpenRequest,
-    kind: Prompt['kind'] | undefined,
-    body: ReadBody,
-  ): Prepared | Promise<Prepared> {
+  #prepare(open: OpenRequest, body: ReadBody): Prepared | Promise<Prepared> {
+    const kind = open.api.prompt;
     const asked = parseBody(body);
     const found = this.#modules.models().find(asked.model);
     const { group } = found.group;
@@ -178,7 +168,7 @@ export class Inference {
     const { clock, metrics } = this.#modules;
     metrics.count({
       group: open.group,
-      path: open.path,
+      path: open.api.path,
       status,
       ended,
       durationMs: clock.monotonicMs() - open.startedMs,

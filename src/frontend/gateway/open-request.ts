@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
+import type { Api } from '../apis/api.js';
 import type { HeldBody } from './request-body.js';
 
 /** A request for something to be computed, while it is being answered. */
 export class OpenRequest implements HeldBody, UnorderedMember {
   place = -1;
-  /** Its route: `/v1/chat/completions`. */
-  readonly path: string;
+  readonly api: Api;
   readonly response: ServerResponse;
   /** When its headers had come, on the monotonic clock. */
   readonly startedMs: number;
@@ -15,8 +15,8 @@ export class OpenRequest implements HeldBody, UnorderedMember {
   /** Bytes of its body that are held. */
   bytes = 0;
 
-  constructor(path: string, response: ServerResponse, startedMs: number) {
-    this.path = path;
+  constructor(api: Api, response: ServerResponse, startedMs: number) {
+    this.api = api;
     this.response = response;
     this.startedMs = startedMs;
   }

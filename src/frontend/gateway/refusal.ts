@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type ApiShape, OPENAI_SHAPE, sendError, writeError } from '../errors/api-shapes.js';
 import type { OpenAiError } from '../errors/openai-error.js';
-import { sendOpenAiError } from '../errors/openai-error.js';
 
 /** Bytes of a refused body that are read and thrown away, so that a client that sends all before it reads gets its answer. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
@@ -14,19 +14,25 @@ const SMALL_BODY_BYTES = 64 * 1024;
  * so the answer is sent immediately, and the rest is read and thrown away, within
  * a bound. What is sent too slowly ends with the server's own time-out.
  */
-export function refuse(request: IncomingMessage, response: ServerResponse, error: OpenAiError): void {
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: OpenAiError,
+  shape: ApiShape = OPENAI_SHAPE,
+): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   if (request.complete || !hasBody(request)) {
-    sendOpenAiError(response, error);
+    sendError(response, error, shape);
     return;
   }
   const declaredBytes = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
   if (declaredBytes > SMALL_BODY_BYTES) response.setHeader('connection', 'close');
-  response.writeHead(error.status, error.headers);
-  response.write(error.body);
+  const { headers, body } = writeError(error, shape);
+  response.writeHead(error.status, headers);
+  response.write(body);
   let left = MAX_DISCARDED_BYTES;
   request.on('data', (piece: Buffer) => {
     left -= piece.length;

@@ -1,5 +1,6 @@
 import { type HttpAnswer, jsonAnswer, textAnswer } from '../../edge/http/answer.js';
 import { html } from '../../edge/http/html.js';
+import { APIS } from '../apis/api.js';
 
 /** What stands on the page. */
 export interface WelcomeContent {
@@ -10,9 +11,7 @@ export interface WelcomeContent {
 
 /** All that the OpenAI server answers. */
 const ENDPOINTS: readonly (readonly [endpoint: string, what: string])[] = [
-  ['POST /v1/chat/completions', 'chat, streamed or not'],
-  ['POST /v1/completions', 'completions, also of token ids'],
-  ['POST /v1/embeddings', 'embeddings'],
+  ...APIS.map(({ path, what }) => [`POST ${path}`, what] as const),
   ['GET /v1/models', 'the models that are served'],
   ['GET /health', 'whether they are served, and why not'],
   ['GET /livez', 'whether this process lives'],

@@ -3,8 +3,9 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Route, RoutingError } from '../../fleet/router/routing.js';
+import { sendError } from '../errors/api-shapes.js';
 import { drainingError } from '../errors/gateway-errors.js';
-import { OpenAiError, sendOpenAiError } from '../errors/openai-error.js';
+import { OpenAiError } from '../errors/openai-error.js';
 import type { AccessProblems } from './access-problems.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
 import { breakOff } from './break-off.js';
@@ -387,7 +388,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
   #refuse(error: OpenAiError): void {
     this.#status = error.status;
     this.#finish('refused');
-    if (!this.#response.destroyed) sendOpenAiError(this.#response, error);
+    if (!this.#response.destroyed) sendError(this.#response, error, this.#request.api.shape);
   }
 
   #passHead(current: Try, status: number, rawHeaders: readonly (Buffer | string)[]): void {

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Route } from '../../fleet/router/routing.js';
+import type { Api } from '../apis/api.js';
 
 /** A request that a worker shall answer. */
 export interface ProxiedRequest {
   readonly method: string;
+  /** The API that is asked: how its errors and its streams look. */
+  readonly api: Api;
   /** With the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;

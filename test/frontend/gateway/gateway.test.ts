@@ -359,10 +359,10 @@ describe('what cannot be served is refused in the shape of OpenAI', () => {
 
   it('paths and methods that are not there', async () => {
     const harness = await start();
-    const unknown = await harness.post('/v1/audio/speech', {});
+    const unknown = await harness.post('/v1/batches', {});
     expect(unknown.status).toBe(404);
     expect(await errorOf(unknown)).toMatchObject({
-      message: 'Invalid URL (POST /v1/audio/speech).',
+      message: 'Invalid URL (POST /v1/batches).',
       code: 'unknown_url',
     });
     const wrong = await harness.ask('/v1/chat/completions');

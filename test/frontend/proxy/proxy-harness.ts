@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
 import { type Decision, type Route, RoutingError, type Usage } from '../../../src/fleet/router/routing.js';
+import { CHAT } from '../../../src/frontend/apis/api.js';
 import type { ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { ProxyOptions } from '../../../src/frontend/proxy/proxy-options.js';
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
@@ -141,6 +142,7 @@ export class ProxyHarness {
     const served = this.proxy.serve(
       {
         method: request.method ?? 'POST',
+        api: CHAT,
         path: request.url ?? '/',
         headers: request.headers,
         body: Buffer.concat(pieces),

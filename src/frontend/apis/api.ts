@@ -1,0 +1,59 @@
+import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '../errors/api-shapes.js';
+
+/** How the prompt of a request stands in its body; each kind is read in its own way. */
+export type PromptKind = 'chat' | 'completion';
+
+/** One path on which engines compute something. */
+export interface Api {
+  /** As clients ask for it, and as it is counted: `/v1/chat/completions`. */
+  readonly path: string;
+  /** How refusals look, and how a stream ends that breaks off. */
+  readonly shape: ApiShape;
+  /** How its prompt is read where a worker's cache can help with it; absent where load alone decides. */
+  readonly prompt?: PromptKind;
+  /** For people. */
+  readonly what: string;
+}
+
+const openAi = (path: string, what: string, more: Partial<Api> = {}): Api => ({
+  path,
+  shape: OPENAI_SHAPE,
+  what,
+  ...more,
+});
+
+/** Chats: what most clients ask. */
+export const CHAT: Api = openAi('/v1/chat/completions', 'chat, streamed or not', { prompt: 'chat' });
+
+const RESPONSES: Api = openAi('/v1/responses', "OpenAI's responses, streamed or not", {
+  shape: RESPONSES_SHAPE,
+});
+
+/** All paths that are answered by engines, each asked with POST. */
+export const APIS: readonly Api[] = [
+  CHAT,
+  openAi('/v1/completions', 'completions, also of token ids', { prompt: 'completion' }),
+  RESPONSES,
+  openAi('/v1/messages', "Anthropic's messages, streamed or not", { shape: ANTHROPIC_SHAPE }),
+  openAi('/v1/messages/count_tokens', 'tokens of a message', { shape: ANTHROPIC_SHAPE }),
+  openAi('/v1/embeddings', 'embeddings'),
+  openAi('/v1/score', 'scores of pairs of texts'),
+  openAi('/score', 'the same'),
+  openAi('/v1/rerank', 'documents in the order in which they fit'),
+  openAi('/v2/rerank', 'the same'),
+  openAi('/rerank', 'the same'),
+  openAi('/v1/audio/speech', 'text to speech'),
+  openAi('/tokenize', 'token ids of a prompt'),
+  openAi('/detokenize', 'text of token ids'),
+  openAi('/v1/tokenize', "token ids of a prompt, by SGLang's path"),
+  openAi('/v1/detokenize', "text of token ids, by SGLang's path"),
+];
+
+const BY_PATH: ReadonlyMap<string, Api> = new Map(APIS.map((api) => [api.path, api]));
+
+/** How refusals look on a path; that of OpenAI on paths that are nobody's. */
+export function shapeOf(path: string): ApiShape {
+  const api = BY_PATH.get(path);
+  if (api !== undefined) return api.shape;
+  return path.startsWith('/v1/messages/') ? ANTHROPIC_SHAPE : OPENAI_SHAPE;
+}

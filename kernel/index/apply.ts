@@ -1,5 +1,6 @@
 // Changing the index.
 import {
+  AREA,
   AREA_INPUT,
   AREA_SINK,
   COUNTS_AT,
@@ -7,7 +8,6 @@ import {
   DEAD_COUNT,
   FIRST_SHARED_ID,
   NO_MEMORY,
-  OWN_AREA,
 } from './layout';
 import { ENTRY, hashOf, isNext } from './pool';
 import {
@@ -71,14 +71,14 @@ function lookAhead(tier: u32, from: u32, to: u32): void {
   const shift = shiftOf(tier);
   let read: u32 = 0;
   for (let at = from; at < to; at++) {
-    const mixed = mix(load<u64>(OWN_AREA + AREA_INPUT + (at << 3)));
+    const mixed = mix(load<u64>(AREA + AREA_INPUT + (at << 3)));
     read ^= firstOfBucket(wordOf(directory, shift, mixed), mixed);
   }
   // Kept, so that the compiler leaves the reading in.
-  store<u32>(OWN_AREA, read, AREA_SINK);
+  store<u32>(AREA, read, AREA_SINK);
 }
 
-/** The holder has the first `count` hashes of the owner's area: how many of them are new. */
+/** The holder has the first `count` hashes of the area: how many of them are new. */
 export function storeAll(holder: u32, tier: u32, count: u32): u32 {
   isOutOfMemory = !openTier(tier);
   forgetMemo();
@@ -86,7 +86,7 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
   let cell: usize = 0;
   for (let at: u32 = 0; at < count && !isOutOfMemory; at++) {
     if ((at & (AHEAD - 1)) === 0) lookAhead(tier, at, min(count, at + AHEAD));
-    const hash = load<u64>(OWN_AREA + AREA_INPUT + (at << 3));
+    const hash = load<u64>(AREA + AREA_INPUT + (at << 3));
     if (isNext(cell, hash)) cell += ENTRY;
     else {
       const mixed = mix(hash);
@@ -114,7 +114,7 @@ export function storeAll(holder: u32, tier: u32, count: u32): u32 {
   return added;
 }
 
-/** The holder has no longer the first `count` hashes of the owner's area: how many of them it had. */
+/** The holder has no longer the first `count` hashes of the area: how many of them it had. */
 export function removeAll(holder: u32, tier: u32, count: u32): u32 {
   isOutOfMemory = false;
   if (entriesOf(tier) === 0) return 0;
@@ -122,7 +122,7 @@ export function removeAll(holder: u32, tier: u32, count: u32): u32 {
   let gone: u32 = 0;
   for (let at: u32 = 0; at < count; at++) {
     if ((at & (AHEAD - 1)) === 0) lookAhead(tier, at, min(count, at + AHEAD));
-    const hash = load<u64>(OWN_AREA + AREA_INPUT + (at << 3));
+    const hash = load<u64>(AREA + AREA_INPUT + (at << 3));
     const mixed = mix(hash);
     const word = wordOf(directoryOf(tier), shiftOf(tier), mixed);
     const cell = cellOf(word, hash, mixed);

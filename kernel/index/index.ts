@@ -1,6 +1,6 @@
 // The prefix index: sequence hash -> the set of holders of that block, a table
 // a tier, in one memory. `layout.ts` says where everything lies.
-import { AREA_DEPTHS, AREA_HOLDERS, AREA_INPUT, AREA_LIST, INPUT_HASHES, OWN_AREA } from './layout';
+import { AREA, AREA_DEPTHS, AREA_HOLDERS, AREA_INPUT, AREA_LIST, INPUT_HASHES, MAX_HOLDERS } from './layout';
 import { entriesOf } from './table';
 
 export {
@@ -24,32 +24,32 @@ export function entries(tier: u32): u32 {
 }
 
 /** A look-up of hashes that all fit into the area. */
-export function find(area: usize, count: u32, deepest: u32): u32 {
-  findStart(area);
-  findMore(area, count, deepest);
-  return findEnd(area);
+export function find(count: u32, deepest: u32): u32 {
+  findStart();
+  findMore(count, deepest);
+  return findEnd();
 }
 
-export function ownArea(): usize {
-  return OWN_AREA;
+export function inputAddress(): usize {
+  return AREA + AREA_INPUT;
 }
 
-export function inputOffset(): usize {
-  return AREA_INPUT;
+export function holdersAddress(): usize {
+  return AREA + AREA_HOLDERS;
 }
 
-export function holdersOffset(): usize {
-  return AREA_HOLDERS;
+export function depthsAddress(): usize {
+  return AREA + AREA_DEPTHS;
 }
 
-export function depthsOffset(): usize {
-  return AREA_DEPTHS;
-}
-
-export function scannedIdsOffset(): usize {
-  return AREA_LIST;
+export function scannedIdsAddress(): usize {
+  return AREA + AREA_LIST;
 }
 
 export function inputHashes(): u32 {
   return INPUT_HASHES;
+}
+
+export function maxHolders(): u32 {
+  return MAX_HOLDERS;
 }

@@ -29,7 +29,7 @@ export const SCRATCH_PAGE: usize = 0x108000;
 /** Members of the set that is being made. */
 export const SCRATCH_SET: usize = 0x10c000;
 /** The area: where hashes are put and answers are found. */
-export const OWN_AREA: usize = 0x130000;
+export const AREA: usize = 0x130000;
 
 // Within the area.
 /** State of a look-up that comes in several pieces. */
@@ -58,7 +58,7 @@ export const AREA_UNION: usize = AREA_LIST + 65536 * 2;
 export const AREA_BYTES: usize = 51 * 16384;
 
 /** What follows is handed out by pages. Holder sets lie above 1 MiB, so that their ids are 65,536 and more. */
-export const HEAP: usize = OWN_AREA + AREA_BYTES;
+export const HEAP: usize = AREA + AREA_BYTES;
 
 /** Holders are 0 up to 65,534; a set of one is written as its holder plus one. */
 export const MAX_HOLDERS: u32 = 65535;

@@ -1,5 +1,5 @@
 // Going over a table for debugging, a piece at a time.
-import { AREA_DEPTHS, AREA_HOLDERS, AREA_LIST, OWN_AREA } from './layout';
+import { AREA, AREA_DEPTHS, AREA_HOLDERS, AREA_LIST } from './layout';
 import { hashOf } from './pool';
 import {
   BUCKETS_PER_SEGMENT,
@@ -13,7 +13,7 @@ import {
 
 let scanned: u32 = 0;
 
-/** Entries that the last `scan` put into the owner's area. */
+/** Entries that the last `scan` put into the area. */
 export function scannedEntries(): u32 {
   return scanned;
 }
@@ -36,7 +36,7 @@ export function scan(tier: u32, cursor: u32, most: u32): u32 {
         const cell = cellAt(word, bucket, index);
         if (cell === 0) continue;
         const hash = hashOf(cell);
-        const at = OWN_AREA + (scanned << 2);
+        const at = AREA + (scanned << 2);
         store<u32>(at, <u32>hash, AREA_HOLDERS);
         store<u32>(at, <u32>(hash >> 32), AREA_DEPTHS);
         store<u32>(at, load<u32>(cell), AREA_LIST);

@@ -229,14 +229,14 @@ function point(directory: usize, first: u32, count: u32, word: u32): void {
 }
 
 /** Puts the entries of `from` into `lower` or `upper` by bit `level` of the mixed hash, of which the first is the top one. */
-function moveAll(from: usize, level: u32, lower: u32, upper: u32, isTaggedAnew: bool): void {
+function moveAll(from: usize, level: u32, lower: u32, upper: u32, isRetagged: bool): void {
   const tagBit = 15 - (level & (LEVELS - 1));
   for (let bucket: u32 = 0; bucket < BUCKETS; bucket++) {
     const at = from + (bucket << 6);
     for (let index: u32 = 0; index < PLACES; index++) {
       const cell = load<u32>(at + (index << 2));
       if (cell === 0) continue;
-      if (!isTaggedAnew && (cell & DISPLACED) === 0) {
+      if (!isRetagged && (cell & DISPLACED) === 0) {
         const tag = <u32>load<u16>(at + (index << 1), TAGS);
         place(segmentOf(((tag >> tagBit) & 1) !== 0 ? upper : lower), bucket, tag, cell);
         continue;
@@ -283,13 +283,13 @@ export function mergeSparse(tier: u32, mixed: u64): void {
     if (<u32>load<u16>(here, ENTRIES) + <u32>load<u16>(there, ENTRIES) > MERGED) return;
     const tags = firstTagBit(depth - 1);
     const word = <u32>here | tags;
-    const isTaggedAnew = tags !== firstTagBit(depth);
-    if (isTaggedAnew) {
+    const isRetagged = tags !== firstTagBit(depth);
+    if (isRetagged) {
       memory.copy(SCRATCH_PAGE, here, PAGE);
       memory.fill(here, 0, PAGE);
       moveAll(SCRATCH_PAGE, depth, word, word, true);
     }
-    moveAll(there, depth, word, word, isTaggedAnew);
+    moveAll(there, depth, word, word, isRetagged);
     store<u16>(here, depth - 1, DEPTH);
     point(directory, index & ~width, width * 2, word);
     giveBackPages(there, 1);

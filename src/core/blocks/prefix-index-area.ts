@@ -9,7 +9,6 @@ export interface Matches {
   readonly depths: Uint32Array;
 }
 
-const MAX_HOLDERS = 65_535;
 const HASH_BYTES = 8;
 /** Blocks in one answer of `held`: the bits of a number. */
 const HELD_BLOCKS = 32;
@@ -17,7 +16,6 @@ const HELD_BLOCKS = 32;
 /** Puts hashes into the memory of an index, and finds the answers there. */
 export class IndexArea {
   readonly #kernel: IndexFunctions;
-  readonly #address: number;
   readonly #input: Uint8Array;
   readonly #inputBytes: number;
   readonly #matches: { count: number; readonly holders: Uint32Array; readonly depths: Uint32Array };
@@ -27,15 +25,15 @@ export class IndexArea {
   #heldFrom = 0;
   #heldEnd = 0;
 
-  constructor(kernel: IndexFunctions, memory: IndexMemory, address: number) {
+  constructor(kernel: IndexFunctions, memory: IndexMemory) {
     this.#kernel = kernel;
-    this.#address = address;
     this.#inputBytes = HASH_BYTES * kernel.inputHashes();
-    this.#input = new Uint8Array(memory.buffer, address + kernel.inputOffset(), this.#inputBytes);
+    this.#input = new Uint8Array(memory.buffer, kernel.inputAddress(), this.#inputBytes);
+    const maxHolders = kernel.maxHolders();
     this.#matches = {
       count: 0,
-      holders: new Uint32Array(memory.buffer, address + kernel.holdersOffset(), MAX_HOLDERS),
-      depths: new Uint32Array(memory.buffer, address + kernel.depthsOffset(), MAX_HOLDERS),
+      holders: new Uint32Array(memory.buffer, kernel.holdersAddress(), maxHolders),
+      depths: new Uint32Array(memory.buffer, kernel.depthsAddress(), maxHolders),
     };
   }
 
@@ -64,7 +62,7 @@ export class IndexArea {
       this.#heldFrom = first;
       this.#heldOf = sequenceHashes;
     }
-    return this.#kernel.heldOf(this.#address, holder, tier, first - this.#heldFrom, end - first) >>> 0;
+    return this.#kernel.heldOf(holder, tier, first - this.#heldFrom, end - first) >>> 0;
   }
 
   /** `deepest` is the place of the tier in `TIERS`. */
@@ -74,14 +72,14 @@ export class IndexArea {
     const kernel = this.#kernel;
     if (count <= this.room) {
       this.put(sequenceHashes, 0);
-      matches.count = kernel.find(this.#address, count, deepest);
+      matches.count = kernel.find(count, deepest);
     } else {
-      kernel.findStart(this.#address);
+      kernel.findStart();
       for (let at = 0; at < count; at += this.room) {
         const piece = this.put(sequenceHashes, at);
-        if (kernel.findMore(this.#address, piece, deepest) === 0) break;
+        if (kernel.findMore(piece, deepest) === 0) break;
       }
-      matches.count = kernel.findEnd(this.#address);
+      matches.count = kernel.findEnd();
     }
     return matches;
   }

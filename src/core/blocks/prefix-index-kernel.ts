@@ -2,14 +2,14 @@ import { INDEX_KERNEL_BASE64 } from './kernels/index-kernel.js';
 import { PrefixIndexError } from './prefix-index-error.js';
 import { type KernelFunction, KernelModule } from './wasm-kernel.js';
 
-/** What `kernel/index` exports; offsets are within its area, where hashes are put and answers are found. */
+/** What `kernel/index` exports; the addresses are of where hashes are put and answers are found. */
 export interface IndexFunctions {
-  readonly ownArea: KernelFunction;
+  readonly maxHolders: KernelFunction;
   readonly inputHashes: KernelFunction;
-  readonly inputOffset: KernelFunction;
-  readonly holdersOffset: KernelFunction;
-  readonly depthsOffset: KernelFunction;
-  readonly scannedIdsOffset: KernelFunction;
+  readonly inputAddress: KernelFunction;
+  readonly holdersAddress: KernelFunction;
+  readonly depthsAddress: KernelFunction;
+  readonly scannedIdsAddress: KernelFunction;
   readonly find: KernelFunction;
   readonly findStart: KernelFunction;
   readonly findMore: KernelFunction;

@@ -18,7 +18,6 @@ export interface PrefixIndexOptions {
   readonly maxBytes?: number;
 }
 
-const MAX_HOLDERS = 65_535;
 /** Ids of holder sets from here on are addresses divided by 16; those below are a single holder plus one. */
 const FIRST_SHARED_ID = 65_536;
 const SET_UNIT_BYTES = 16;
@@ -47,17 +46,18 @@ export class PrefixIndex {
   constructor(options: PrefixIndexOptions = {}) {
     this.#memory = makeIndexMemory(options.maxBytes);
     this.#kernel = startIndexKernel(this.#memory);
-    this.#area = new IndexArea(this.#kernel, this.#memory, this.#kernel.ownArea());
+    this.#area = new IndexArea(this.#kernel, this.#memory);
   }
 
   /** A new slot; one that was used before only after its entries are gone. Throws `PrefixIndexError('too_many_holders')` beyond 65,535. */
   addHolder(): number {
     const free = this.#free.pop();
     if (free !== undefined) return free;
-    if (this.#holders === MAX_HOLDERS) {
+    const maxHolders = this.#kernel.maxHolders();
+    if (this.#holders === maxHolders) {
       throw new PrefixIndexError(
         'too_many_holders',
-        `a prefix index takes at most ${MAX_HOLDERS} holders, of which ${this.#dropped.size} were taken out and are not swept yet`,
+        `a prefix index takes at most ${maxHolders} holders, of which ${this.#dropped.size} were taken out and are not swept yet`,
       );
     }
     this.#holders += 1;
@@ -158,8 +158,8 @@ export class PrefixIndex {
     const next = kernel.scan(TIERS.indexOf(tier), cursor, Math.min(maxEntries, MAX_SCANNED)) >>> 0;
     const count = kernel.scannedEntries();
     // What is visited may ask this index, so that what was found is copied before.
-    const [los, his, ids] = [kernel.holdersOffset(), kernel.depthsOffset(), kernel.scannedIdsOffset()].map(
-      (offset) => new Uint32Array(this.#memory.buffer, kernel.ownArea() + offset, count).slice(),
+    const [los, his, ids] = [kernel.holdersAddress(), kernel.depthsAddress(), kernel.scannedIdsAddress()].map(
+      (address) => new Uint32Array(this.#memory.buffer, address, count).slice(),
     ) as [Uint32Array, Uint32Array, Uint32Array];
     const members = Array.from(ids, (id) => this.#membersOf(id));
     for (const [index, holders] of members.entries()) {

@@ -29,26 +29,24 @@ export interface ContainerSite {
   /** The container's own variables, then those that its Dynamo component gives it (`envs`). */
   readonly env: readonly EnvEntry[];
   readonly node: YAMLMap;
-  /** Which list it is in. */
-  readonly list: 'containers' | 'initContainers' | 'mainContainer';
+  /** Which list it is in; `model` is the one container of a KServe predictor that its runtime completes. */
+  readonly list: 'containers' | 'initContainers' | 'mainContainer' | 'model';
 }
-
-/** Kinds with pod templates that are understood. */
-export type PodKind =
-  | 'Pod'
-  | 'Deployment'
-  | 'StatefulSet'
-  | 'DaemonSet'
-  | 'Job'
-  | 'LeaderWorkerSet'
-  | 'DynamoGraphDeployment';
 
 /**
  * One pod template: of a workload, of the leader or the workers of a
- * LeaderWorkerSet, or of one component of a DynamoGraphDeployment.
+ * LeaderWorkerSet, of one component of a DynamoGraphDeployment, or a pod spec
+ * found inside an object of any other kind.
  */
 export interface PodSite {
-  readonly kind: PodKind;
+  /** As the object says it: `Deployment`, `DynamoGraphDeployment`, `RoleBasedGroup`… */
+  readonly kind: string;
+  /** Whether the kind is read by its own rules. Otherwise its pod spec was found by its form. */
+  readonly isKnownKind: boolean;
+  /** Where the pod spec stands in the object: `spec.roles[prefill].template.spec`; empty for kinds with rules of their own. */
+  readonly path: string;
+  /** Whether its pods only follow those of another template of the object, in which the engine answers. */
+  readonly isFollower: boolean;
   /** `nvidia.com/v1alpha1`. */
   readonly apiVersion: string;
   /** The object's name; empty when it has none (`generateName`). */

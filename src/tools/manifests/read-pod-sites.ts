@@ -1,5 +1,6 @@
 import { type Document, isMap, type YAMLMap } from 'yaml';
-import type { ContainerSite, EnvEntry, PodKind, PodSite } from './pod-site.js';
+import { findPodSpecs } from './find-pod-specs.js';
+import type { ContainerSite, EnvEntry, PodSite } from './pod-site.js';
 import type { SourceFile } from './source-file.js';
 import { placeOfNode, YamlAccess } from './yaml-access.js';
 
@@ -10,7 +11,10 @@ const MAX_SITES = 10_000;
 const MAX_LIST_DEPTH = 3;
 
 /** Workloads whose pods come of `spec.template`. */
-const TEMPLATE_KINDS: readonly PodKind[] = ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'];
+const TEMPLATE_KINDS: readonly string[] = ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'];
+
+/** Kinds that describe other objects, or that hold text: a pod spec in them is none. */
+const WITHOUT_PODS: readonly string[] = ['CustomResourceDefinition', 'ConfigMap', 'Secret', 'Kustomization'];
 
 /** All pod templates of a file, in the order in which they stand there. */
 export function readPodSites(file: SourceFile): readonly PodSite[] {
@@ -82,24 +86,65 @@ function sitesOf(access: YamlAccess, object: YAMLMap, document: Document.Parsed)
   if (kind === 'DynamoGraphDeployment') {
     return graphSites(access, object, document);
   }
-  const template = access.map(spec, 'template');
-  if (isTemplateKind(kind) && template !== undefined) {
-    const count = access.number(spec, kind === 'Job' ? 'parallelism' : 'replicas');
-    return [templateSite(access, object, document, kind, template, undefined, count)];
+  if (kind === undefined || WITHOUT_PODS.includes(kind)) {
+    return [];
   }
-  return [];
+  if (TEMPLATE_KINDS.includes(kind)) {
+    const template = access.map(spec, 'template');
+    const count = access.number(spec, kind === 'Job' ? 'parallelism' : 'replicas');
+    return template === undefined
+      ? []
+      : [templateSite(access, object, document, kind, template, undefined, count)];
+  }
+  return otherSites(access, object, document, kind, spec);
 }
 
-function isTemplateKind(kind: string | undefined): kind is PodKind {
-  return TEMPLATE_KINDS.includes(kind as PodKind);
+/** The pod specs inside an object of any other kind. */
+function otherSites(
+  access: YamlAccess,
+  object: YAMLMap,
+  document: Document.Parsed,
+  kind: string,
+  root: YAMLMap | undefined,
+): readonly PodSite[] {
+  if (root === undefined) {
+    return [];
+  }
+  return findPodSpecs(access, root, 'spec').map(
+    ({ spec, metadata, part, path, replicas, isFollower, named: item }): PodSite => {
+      const labels = readLabels(access, metadata);
+      return {
+        kind,
+        isKnownKind: false,
+        path,
+        isFollower,
+        ...named(access, object),
+        part,
+        componentType: undefined,
+        labels,
+        replicas,
+        ...podContainers(access, spec, []),
+        componentEnv: [],
+        dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
+        document,
+        object,
+        spec,
+        node: object,
+        at: access.text(item, 'name') ?? access.text(access.map(object, 'metadata'), 'name') ?? start(object),
+      };
+    },
+  );
 }
+
+/** What a site of a kind with rules of its own is. */
+const KNOWN = { isKnownKind: true, path: '', isFollower: false } as const;
 
 /** A pod template as workloads have it: `metadata` and `spec`. */
 function templateSite(
   access: YamlAccess,
   object: YAMLMap,
   document: Document.Parsed,
-  kind: PodKind,
+  kind: string,
   template: YAMLMap,
   part: string | undefined,
   replicas: number | undefined,
@@ -108,6 +153,7 @@ function templateSite(
   const labels = readLabels(access, access.map(template, 'metadata'));
   return {
     kind,
+    ...KNOWN,
     ...named(access, object),
     part,
     componentType: undefined,
@@ -128,7 +174,13 @@ function templateSite(
 function graphSites(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
   const spec = access.map(object, 'spec');
   const shared = [...readEnv(access, spec, 'envs'), ...readEnv(access, spec, 'env')];
-  const common = { kind: 'DynamoGraphDeployment' as const, ...named(access, object), document, object };
+  const common = {
+    kind: 'DynamoGraphDeployment',
+    ...KNOWN,
+    ...named(access, object),
+    document,
+    object,
+  };
   const services = access.mapEntries(access.map(spec, 'services')).flatMap(({ key, map }): PodSite[] => {
     if (map === undefined) {
       return [];
@@ -195,6 +247,12 @@ function readLabels(access: YamlAccess, metadata: YAMLMap | undefined): Readonly
   );
 }
 
+/** What a container is called that needs no name. KServe gives its own to the one of a model. */
+const NAMES: Readonly<Partial<Record<ContainerSite['list'], string>>> = {
+  mainContainer: 'main',
+  model: 'kserve-container',
+};
+
 /**
  * The containers of a pod spec. A component's own variables go to its main
  * container: `mainContainer`, or the one called `main` (v1beta1).
@@ -205,8 +263,10 @@ function podContainers(
   componentEnv: readonly EnvEntry[],
 ): Pick<PodSite, 'containers' | 'initContainers'> {
   const main = access.map(spec, 'mainContainer');
+  const model =
+    access.map(spec, 'model', 'modelFormat') === undefined ? undefined : access.map(spec, 'model');
   const container = (list: ContainerSite['list'], node: YAMLMap): ContainerSite => {
-    const name = access.text(node, 'name')?.value ?? (list === 'mainContainer' ? 'main' : '');
+    const name = access.text(node, 'name')?.value ?? NAMES[list] ?? '';
     const own = readEnv(access, node, 'env');
     const isMain = list === 'mainContainer' || (list === 'containers' && name === 'main');
     return {
@@ -223,6 +283,7 @@ function podContainers(
     initContainers: access.maps(spec, 'initContainers').map((node) => container('initContainers', node)),
     containers: [
       ...(main === undefined ? [] : [container('mainContainer', main)]),
+      ...(model === undefined ? [] : [container('model', model)]),
       ...access.maps(spec, 'containers').map((node) => container('containers', node)),
     ],
   };

@@ -111,6 +111,35 @@ export class YamlAccess {
     });
   }
 
+  /** Keys with what stands under them, those of merged mappings included; a mapping's own come first and win. */
+  entries(map: YAMLMap | undefined, depth = 0): ReadonlyMap<string, Node> {
+    const entries = new Map<string, Node>();
+    if (map === undefined || depth > MAX_DEPTH) {
+      return entries;
+    }
+    let merged: unknown;
+    for (const item of map.items) {
+      const name = keyOf(item);
+      const value = this.resolve(item.value);
+      if (name === '<<') {
+        merged = value;
+      } else if (name !== undefined && value !== undefined) {
+        entries.set(name, value);
+      }
+    }
+    const sources = isSeq(merged)
+      ? merged.items.slice(0, MAX_DEPTH).map((one) => this.resolve(one))
+      : [merged];
+    for (const source of sources) {
+      for (const [name, value] of isMap(source) ? this.entries(source, depth + 1) : []) {
+        if (!entries.has(name)) {
+          entries.set(name, value);
+        }
+      }
+    }
+    return entries;
+  }
+
   /** Keys with the texts under them; values that are no text are left out. */
   textEntries(map: YAMLMap | undefined): readonly { readonly key: PlacedText; readonly value: PlacedText }[] {
     return (map?.items ?? []).flatMap((item) => {

@@ -1,4 +1,5 @@
 import { SettingError } from '../../../app/setting-error.js';
+import { nameSome } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import {
   type InjectResult,
@@ -36,7 +37,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
   const [unknown] = result.unknownNames;
   if (unknown !== undefined) {
     const name = isWorker.includes(unknown) || !isFrontend.includes(unknown) ? 'is-worker' : 'is-frontend';
-    throw reject(name, 'the name of a workload in these files, or WORKLOAD/PART', unknown);
+    throw reject(name, allowedName(unknown, result), unknown);
   }
   const changed = result.files.filter(({ before, after }) => before !== after);
   const say = (line: string): void => stderr.write(`${withoutControls(line)}\n`);
@@ -54,7 +55,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
       say(`${file}:${line}: cannot be changed: ${message}`);
     if (isNothingFound)
       say(
-        'kv-accord inject: no worker and no frontend is recognised here; say with --is-worker and --is-frontend which they are',
+        `kv-accord inject: no worker and no frontend is recognised here; say with --is-worker and --is-frontend which they are${seenHere(result)}`,
       );
     else if (write) say('kv-accord inject: nothing was written');
     return EXIT_USAGE;
@@ -86,6 +87,24 @@ function optionsOf(settings: SettingsOf<WithCommon<typeof injectSettings>>, vers
     workerNames: settings.isWorker,
     frontendNames: settings.isFrontend,
   };
+}
+
+/** What a name may be, and why this one is none where that is known. */
+function allowedName(name: string, { pods, podless }: InjectResult): string {
+  const object = podless.find((one) => one.name === name);
+  if (object !== undefined)
+    return `the name of a workload with a pod spec, and ${object.kind} ${name} shows none: its controller makes the pods, so give the sidecar to that (docs/deploy.md), or run inject on what it makes`;
+  const known = pods.length === 0 ? '' : ` (there ${pods.length === 1 ? 'is' : 'are'} ${nameSome(pods)})`;
+  return `the name of a workload in these files, or WORKLOAD/PART${known}`;
+}
+
+/** What a run that recognises nothing has to choose from. */
+function seenHere({ pods, podless }: InjectResult): string {
+  if (pods.length > 0) return `. Pod specs: ${nameSome(pods)}`;
+  const [first] = podless;
+  return first === undefined
+    ? ''
+    : `. There is no pod spec in these files: the controller of ${first.kind} ${first.name} makes its pods; give the sidecar to that (docs/deploy.md), or run inject on what it makes`;
 }
 
 function byPlace(a: { file: string; line: number }, b: { file: string; line: number }): number {

@@ -97,7 +97,7 @@ export const injectDescription: CommandDescription<typeof injectSettings> = {
   name: 'inject',
   summary: 'Add sidecars and gates to Kubernetes manifests, and show the change first',
   description:
-    'Adds the sidecar to workers and the gate to frontends of Deployments, StatefulSets, DaemonSets, LeaderWorkerSets and DynamoGraphDeployments. Prints the change as a unified diff and changes nothing without --write; a second run changes nothing. Exit codes: 0 nothing to change or done, 1 there are changes and no --write, 2 bad usage, or a file that cannot be changed.',
+    'Adds the sidecar to workers and the gate to frontends of Deployments, StatefulSets, DaemonSets, LeaderWorkerSets, DynamoGraphDeployments and pod specs inside other kinds (RoleBasedGroup, StormService, InferenceService, RayService…). Prints the change as a unified diff and changes nothing without --write; a second run changes nothing. Exit codes: 0 nothing to change or done, 1 there are changes and no --write, 2 bad usage, or a file that cannot be changed.',
   operands: {
     syntax: '<FILE...>',
     help: 'manifests, folders with *.yaml, *.yml and *.json, or - for standard input',

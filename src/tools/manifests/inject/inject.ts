@@ -3,7 +3,7 @@ import { applyChanges } from './apply-changes.js';
 import { removeBlocks } from './blocks.js';
 import type { Note } from './draft.js';
 import type { InjectOptions } from './options.js';
-import { planInject } from './plan.js';
+import { type ObjectName, planInject } from './plan.js';
 import { InjectRefusal } from './refusal.js';
 
 /** A file with its text before and after. */
@@ -27,6 +27,10 @@ export interface InjectResult {
   readonly refused: readonly RefusedFile[];
   readonly notes: readonly Note[];
   readonly unknownNames: readonly string[];
+  /** What there is to name with `--is-worker` and `--is-frontend`: `RoleBasedGroup qwen/prefill`. */
+  readonly pods: readonly string[];
+  /** Objects of custom kinds in which no pod spec is seen. */
+  readonly podless: readonly ObjectName[];
 }
 
 interface Given {
@@ -61,7 +65,8 @@ export function injectManifests(given: readonly Given[], options: InjectOptions)
       files.push({ file: source.file, before, after: applyChanges(source, changes, documents) });
     });
   }
-  return { files, refused, notes: plan.notes, unknownNames: plan.unknownNames };
+  const { notes, unknownNames, pods, podless } = plan;
+  return { files, refused, notes, unknownNames, pods, podless };
 }
 
 /** Takes out all that `injectManifests` added; every other byte stays. */
@@ -73,7 +78,7 @@ export function removeFromManifests(given: readonly Given[]): InjectResult {
       files.push({ file, before: text, after: removeBlocks(text) });
     });
   }
-  return { files, refused, notes: [], unknownNames: [] };
+  return { files, refused, notes: [], unknownNames: [], pods: [], podless: [] };
 }
 
 function orRefused(refused: RefusedFile[], file: string, change: () => void): void {

@@ -1,6 +1,7 @@
 import type { PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import { GRPC_PORT, type Written } from './containers.js';
+import { customSelector } from './custom-kinds.js';
 
 const LABELS: Written = { 'app.kubernetes.io/name': 'kv-accord' };
 
@@ -9,10 +10,16 @@ const MAX_NAME_CHARS = 63;
 
 /** The name of the objects that go with a workload; undefined where no Service can have it. */
 export function objectName(site: PodSite): string | undefined {
-  const name = `${site.name}-kv-accord`;
+  const name = `${site.isKnownKind ? site.name : templateName(site)}-kv-accord`;
   return name.length <= MAX_NAME_CHARS && /^[a-z][a-z0-9-]*$/.test(name) && site.name !== ''
     ? name
     : undefined;
+}
+
+/** Of an object with several pod specs each has a Service of its own. */
+function templateName({ name, part }: PodSite): string {
+  const full = part === undefined ? name : `${name}-${part}`;
+  return full.replace(/[^a-zA-Z0-9]+/g, '-').toLowerCase();
 }
 
 /** A headless Service that lists the pods of a workload, ready or not: the gate waits for those that are not. */
@@ -39,6 +46,7 @@ export function selectorOf(site: PodSite): Written | undefined {
       'leaderworkerset.sigs.k8s.io/worker-index': '0',
     };
   }
+  if (!site.isKnownKind) return customSelector(site);
   const access = new YamlAccess(site.document);
   const labels = access
     .textEntries(access.map(site.node, 'spec', 'selector', 'matchLabels'))

@@ -1,11 +1,12 @@
 import { ConfigMaps } from '../lint/config/config-maps.js';
 import type { PodSite } from '../pod-site.js';
-import { readPodSites } from '../read-pod-sites.js';
+import { readObjects, readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
+import { isInjectableKind } from './custom-kinds.js';
 import { Draft, type FilePlan, type Found, type Note } from './draft.js';
 import { Gates, graphKey } from './gates.js';
 import type { InjectOptions } from './options.js';
-import { rolesOf, type SiteRoles, siteName } from './roles.js';
+import { isNamed, rolesOf, type SiteRoles, siteName } from './roles.js';
 import { Sidecars } from './sidecars.js';
 
 /** What is to be done to a set of manifests. */
@@ -14,6 +15,16 @@ export interface Plan {
   readonly notes: readonly Note[];
   /** Names of `--is-worker` and `--is-frontend` that nothing in the manifests has. */
   readonly unknownNames: readonly string[];
+  /** What there is to name: `Deployment vllm`, `RoleBasedGroup qwen/prefill`. */
+  readonly pods: readonly string[];
+  /** Objects of custom kinds in which no pod spec is seen. */
+  readonly podless: readonly ObjectName[];
+}
+
+/** An object as `kubectl` calls it. */
+export interface ObjectName {
+  readonly kind: string;
+  readonly name: string;
 }
 
 /** A pod template and the file that it is in. */
@@ -38,10 +49,12 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
     const { worker, frontend } = roles;
     if (worker === undefined && frontend === undefined) continue;
     if (worker !== undefined && site.kind === 'DynamoGraphDeployment') graphs.add(graphKey(site));
-    const isFollower = site.kind === 'LeaderWorkerSet' && site.part === 'worker' && withLeader.has(site.node);
+    const isFollower =
+      site.isFollower ||
+      (site.kind === 'LeaderWorkerSet' && site.part === 'worker' && withLeader.has(site.node));
     const reason = isFollower
       ? 'the engine of a group answers at its leader'
-      : reasonToLeave(site, roles, options);
+      : (unknownKind(site, options) ?? reasonToLeave(site, roles, options));
     if (reason !== undefined) {
       draft.note({ file, site }, 'left', `left alone: ${reason}`);
       continue;
@@ -60,7 +73,44 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
     planOf: (file) => draft.planOf(file),
     notes: draft.notes,
     unknownNames: [...options.workerNames, ...options.frontendNames].filter((name) => !known.has(name)),
+    pods: listPods(sites),
+    podless: findPodless(files, sites),
   };
+}
+
+/**
+ * Why nothing is added to a pod spec inside a kind that is not known here. Anyone who names
+ * its workload says with it that the controller makes pods of all that stands there.
+ */
+function unknownKind(site: PodSite, { workerNames, frontendNames }: InjectOptions): string | undefined {
+  return isInjectableKind(site) || isNamed(site, [...workerNames, ...frontendNames])
+    ? undefined
+    : `inject does not know what the controller of a ${site.kind} does with the pod spec at ${site.path}; if it makes pods of all of it, say --is-worker or --is-frontend ${siteName(site)}`;
+}
+
+/** What there is to name with `--is-worker` and `--is-frontend`: `RoleBasedGroup qwen/prefill`. */
+function listPods(sites: readonly Placed[]): readonly string[] {
+  return [...new Set(sites.map(({ site }) => `${site.kind} ${siteName(site)}`))];
+}
+
+/** API groups of objects that hold no workload. */
+const PLUMBING =
+  /(?:^|\.)(?:k8s\.io|istio\.io|coreos\.com|cert-manager\.io|fluxcd\.io|openshift\.io|keda\.sh|envoyproxy\.io)$/;
+
+/** Objects of custom kinds that may stand for pods, and show no pod spec. */
+function findPodless(files: readonly SourceFile[], sites: readonly Placed[]): readonly ObjectName[] {
+  const withPods = new Set(sites.map(({ site }) => site.object));
+  return files.flatMap((file) =>
+    readObjects(file).flatMap(({ access, object }) => {
+      const [group = '', version] = access.text(object, 'apiVersion')?.value.split('/') ?? [];
+      const kind = access.text(object, 'kind')?.value;
+      const name = access.text(access.map(object, 'metadata'), 'name')?.value;
+      const isCustom = version !== undefined && group.includes('.') && !PLUMBING.test(group);
+      return !isCustom || kind === undefined || name === undefined || withPods.has(object)
+        ? []
+        : [{ kind, name }];
+    }),
+  );
 }
 
 /** Why a pod template is not changed, whatever its pods do. */

@@ -61,7 +61,8 @@ export function siteName({ name, part }: PodSite): string {
   return part === undefined ? name : `${name}/${part}`;
 }
 
-function isNamed(site: PodSite, names: readonly string[]): boolean {
+/** Whether `--is-worker` or `--is-frontend` means a site. */
+export function isNamed(site: PodSite, names: readonly string[]): boolean {
   return names.some((name) => name === site.name || name === site.part || name === siteName(site));
 }
 

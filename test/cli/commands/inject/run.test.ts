@@ -131,7 +131,7 @@ describe('inject', () => {
     ],
     [
       ['--insecure', '--is-worker', 'gone', FIXTURE],
-      'kv-accord inject: --is-worker "gone" (on the command line): must be the name of a workload in these files, or WORKLOAD/PART\n',
+      'kv-accord inject: --is-worker "gone" (on the command line): must be the name of a workload in these files, or WORKLOAD/PART (there are Deployment vllm, Deployment frontend)\n',
     ],
   ])('refuses %j', async (args, words) => {
     expect(await inject(...args)).toEqual({ code: 2, stdout: '', stderr: words });

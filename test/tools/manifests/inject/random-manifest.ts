@@ -72,14 +72,72 @@ function objectsOf(style: Style): readonly unknown[] {
       ],
     },
   };
-  return style.pick(2) === 0
-    ? [
+  const custom = (): unknown => {
+    const template = { metadata: { labels: { app: 'worker' } }, spec: pod('main', vllm) };
+    return (CUSTOM[style.pick(CUSTOM.length)] as (template: unknown, name: string) => unknown)(
+      template,
+      'worker',
+    );
+  };
+  switch (style.pick(3)) {
+    case 0:
+      return [
         deployment('worker', vllm),
         { kind: 'ConfigMap', data: { script: SCRIPT } },
         deployment('front', frontend),
-      ]
-    : [graph];
+      ];
+    case 1:
+      return [custom(), deployment('front', frontend)];
+    default:
+      return [graph];
+  }
 }
+
+/** The kinds of others, each with one pod template. */
+const CUSTOM: readonly ((template: { readonly spec: unknown }, name: string) => unknown)[] = [
+  (template, name) => ({
+    apiVersion: 'workloads.x-k8s.io/v1alpha2',
+    kind: 'RoleBasedGroup',
+    metadata: { name },
+    spec: { roles: [{ name: 'decode', replicas: 2, standalonePattern: { template } }] },
+  }),
+  (template, name) => ({
+    apiVersion: 'orchestration.aibrix.ai/v1alpha1',
+    kind: 'StormService',
+    metadata: { name },
+    spec: { template: { spec: { roles: [{ name: 'decode', template }] } } },
+  }),
+  (template, name) => ({
+    apiVersion: 'workload.serving.volcano.sh/v1alpha1',
+    kind: 'ModelServing',
+    metadata: { name },
+    spec: { template: { roles: [{ name: 'decode', entryTemplate: template }] } },
+  }),
+  ({ spec }, name) => ({
+    apiVersion: 'serving.kserve.io/v1beta1',
+    kind: 'InferenceService',
+    metadata: { name },
+    spec: { predictor: spec },
+  }),
+  ({ spec }, name) => ({
+    apiVersion: 'serving.kserve.io/v1alpha2',
+    kind: 'LLMInferenceService',
+    metadata: { name },
+    spec: { replicas: 2, template: spec },
+  }),
+  (template, name) => ({
+    apiVersion: 'ray.io/v1',
+    kind: 'RayService',
+    metadata: { name },
+    spec: { rayClusterConfig: { headGroupSpec: { rayStartParams: {}, template } } },
+  }),
+  (template, name) => ({
+    apiVersion: 'ray.io/v1',
+    kind: 'RayCluster',
+    metadata: { name },
+    spec: { headGroupSpec: { template } },
+  }),
+];
 
 /** Writes a value as YAML, one way of many. */
 class Writer {

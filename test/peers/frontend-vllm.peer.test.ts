@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prefill, words } from './support/completions.js';
+import { forThisTest } from './support/for-this-test.js';
 import {
   logLines,
   probe,
   type Served,
   type ServedFrontend,
   startFrontend,
+  startFrontendOver,
   startSidecar,
 } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
@@ -115,6 +117,38 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(chunks.filter((chunk) => chunk !== '').length).toBeGreaterThan(1);
       expect(chunks.join('')).toBe(direct.choices[0]?.message.content);
       // The same prompt a third time: at least one of the engines had it.
+      expect(usage?.prompt_tokens_details?.cached_tokens).toBe(Math.floor((150 + 4) / WIDTH) * WIDTH);
+      await untilIdle();
+    });
+
+    it('serves over its router in another process too, which sends a follow-up where its cache is', async () => {
+      const remote = forThisTest(await startFrontendOver('remote-frontend', frontend, '--decision-headers'));
+      const request = {
+        model: MODEL,
+        messages: [{ role: 'user' as const, content: text(150, 7) }],
+        max_tokens: 12,
+        temperature: 0,
+      };
+      const direct = await clientOf(engines[0]?.url ?? '').chat.completions.create(request);
+      const { data: whole, response } = await clientOf(remote.url)
+        .chat.completions.create(request)
+        .withResponse();
+      expect(whole.choices).toEqual(direct.choices);
+      expect(response.headers.get('x-kv-accord-routing-mode')).toBe('exact');
+      expect(response.headers.get('x-kv-accord-worker')).toMatch(/^worker-[01]$/);
+      await untilIdle();
+      const stream = await clientOf(remote.url).chat.completions.create({
+        ...request,
+        stream: true,
+        stream_options: { include_usage: true },
+      });
+      const chunks: string[] = [];
+      let usage: OpenAI.CompletionUsage | null | undefined;
+      for await (const chunk of stream) {
+        chunks.push(chunk.choices[0]?.delta.content ?? '');
+        usage = chunk.usage ?? usage;
+      }
+      expect(chunks.join('')).toBe(direct.choices[0]?.message.content);
       expect(usage?.prompt_tokens_details?.cached_tokens).toBe(Math.floor((150 + 4) / WIDTH) * WIDTH);
       await untilIdle();
     });

@@ -97,6 +97,27 @@ export async function startFrontend(
   return { ...served, url: `http://127.0.0.1:${port}` };
 }
 
+/** Starts a frontend over the router of another process, and waits until it serves. */
+export async function startFrontendOver(
+  name: string,
+  router: Served,
+  ...flags: readonly string[]
+): Promise<{ readonly program: Program; readonly url: string }> {
+  const port = await freePort();
+  const over = ['--router', `127.0.0.1:${router.grpcPort}`, '--http-port', String(port)];
+  const program = startKvAccord(name, ['frontend', ...over, ...flags]);
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await until(`${name} to be ready`, async () => (await fetch(`${url}/readyz`)).status === 200, {
+      needs: [program],
+    });
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
+  return { program, url };
+}
+
 /** Starts an aggregator that reads one engine's KV events itself, with no sidecar, and waits until it answers. */
 export function startDirect(
   name: string,

@@ -1,3 +1,4 @@
+import type { NotChecked } from '../../../tools/manifests/lint/facts/not-checked.js';
 import { DOCS_RULE } from '../../../tools/manifests/lint/findings/docs-rule.js';
 import type { Finding } from '../../../tools/manifests/lint/findings/finding.js';
 import type { NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
@@ -13,26 +14,29 @@ export interface RenderOptions {
   readonly isColoured: boolean;
   /** The product's version. */
   readonly version: string;
+  /** Programs that were seen and compared with nothing. */
+  readonly notChecked: readonly NotChecked[];
 }
 
 /** The findings in the form that was asked for. */
 export function renderFindings(
   findings: readonly Finding[],
   texts: readonly NamedText[],
-  { format, isColoured, version }: RenderOptions,
+  { format, isColoured, version, notChecked }: RenderOptions,
 ): string {
   const byFile = new Map(texts.map(({ file, text }) => [file, text]));
   switch (format) {
     case 'text':
-      return formatText(findings, { texts: byFile, isColoured, fileCount: texts.length });
+      return formatText(findings, { texts: byFile, isColoured, fileCount: texts.length, notChecked });
     case 'json':
-      return formatJson(findings);
+      return formatJson(findings, notChecked);
     case 'github':
-      return formatGithub(findings);
+      return formatGithub(findings, notChecked);
     case 'sarif':
       return formatSarif(findings, {
         rules: [...RULES, DOCS_RULE],
         version,
+        notChecked,
         placeOf: (file, offset) => {
           const text = byFile.get(file);
           return text === undefined ? undefined : placesIn(text)(offset);

@@ -1,6 +1,7 @@
 import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
+import type { NotChecked } from '../../../tools/manifests/lint/facts/not-checked.js';
 import type { Finding, Severity } from '../../../tools/manifests/lint/findings/finding.js';
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
 import { lintTexts, startsNothingKnown } from '../../../tools/manifests/lint/lint-texts.js';
@@ -40,8 +41,14 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   const markdown = settings.docs
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
+  let notChecked: readonly NotChecked[] = [];
   const lint = (of: readonly NamedText[]): readonly Finding[] =>
-    lintTexts(of, { lintMarkdown: markdown?.lintMarkdown });
+    lintTexts(of, {
+      lintMarkdown: markdown?.lintMarkdown,
+      onNotChecked: (programs) => {
+        notChecked = programs;
+      },
+    });
   let findings: readonly Finding[];
   if (settings.fix) {
     const fixed = fixAll(texts, lint);
@@ -56,6 +63,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       format: settings.json ? 'json' : settings.format,
       isColoured: stdout.isTerminal && (environment['NO_COLOR'] ?? '') === '',
       version,
+      notChecked,
     }),
   );
   if (findings.length === 0 && startsNothingKnown(texts))

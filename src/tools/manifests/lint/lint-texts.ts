@@ -1,4 +1,5 @@
 import { readSourceFile, type SourceFile } from '../source-file.js';
+import type { NotChecked } from './facts/not-checked.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { countPrograms, lintFiles } from './lint-files.js';
@@ -6,15 +7,17 @@ import { countPrograms, lintFiles } from './lint-files.js';
 export interface LintTextsOptions {
   /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
   readonly lintMarkdown?: ((file: string, text: string) => readonly Finding[]) | undefined;
+  /** Is called once, with the programs that were seen and compared with nothing. */
+  readonly onNotChecked?: ((programs: readonly NotChecked[]) => void) | undefined;
 }
 
 /** Everything that is found in a set of texts, which are one view of a deployment, in the order of files and lines. */
 export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): readonly Finding[] {
-  const { lintMarkdown = () => [] } = options;
+  const { lintMarkdown = () => [], onNotChecked } = options;
   const { manifests, scripts, pages } = sort(texts);
   const order = new Map(texts.map(({ file }, index) => [file, index]));
   return [
-    ...lintFiles(manifests, scripts),
+    ...lintFiles(manifests, scripts, onNotChecked),
     ...pages.flatMap(({ file, text }) => lintMarkdown(file, text)),
   ].sort(
     (a, b) => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || a.line - b.line || a.column - b.column,

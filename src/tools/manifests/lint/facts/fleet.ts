@@ -21,6 +21,8 @@ export interface Fleet {
   readonly pickers: readonly Launch[];
   /** kv-accord's own. */
   readonly own: readonly Launch[];
+  /** Programs that are seen and compared with nothing. */
+  readonly unchecked: readonly Launch[];
 }
 
 /**
@@ -70,7 +72,7 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
     .filter(hasCache)
     .map((one) => readWorkerFacts(one, configMaps));
   return {
-    launches,
+    launches: launches.filter(({ role }) => role !== 'unchecked'),
     workers,
     dynamoWorkers: workers.filter(({ launch }) => launch.isDynamo),
     frontends: of('frontend').map((one) => readFrontendFacts(one)),
@@ -78,6 +80,7 @@ function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
     indexers: of('indexer'),
     pickers: of('picker'),
     own: of('kv-accord'),
+    unchecked: of('unchecked'),
   };
 }
 

@@ -1,11 +1,14 @@
-import type { Location, Log, Result, Fix as SarifFix } from 'sarif';
+import type { Location, Log, Notification, Result, Run, Fix as SarifFix } from 'sarif';
 import { jsonText } from '../../../../core/text/printable.js';
+import type { NotChecked } from '../facts/not-checked.js';
 import type { Finding, Fix, Place, Rule } from '../findings/finding.js';
 
 export interface SarifOptions {
   readonly rules: readonly Rule[];
   /** The product's version. */
   readonly version: string;
+  /** Programs that were seen and compared with nothing: notifications of the run, for they are no results. */
+  readonly notChecked?: readonly NotChecked[];
   /** Line and column, from 1, of an offset in a file; undefined for a file that is not known. */
   placeOf(file: string, offset: number): { readonly line: number; readonly column: number } | undefined;
 }
@@ -31,11 +34,25 @@ export function formatSarif(findings: readonly Finding[], options: SarifOptions)
             })),
           },
         },
+        ...invocationsOf(options.notChecked ?? []),
         results: findings.map((finding) => resultOf(finding, options)),
       },
     ],
   };
   return `${jsonText(log, 2)}\n`;
+}
+
+function invocationsOf(notChecked: readonly NotChecked[]): Pick<Run, 'invocations'> {
+  if (notChecked.length === 0) return {};
+  const toolExecutionNotifications = notChecked.map(
+    ({ program, reason, count, places }): Notification => ({
+      descriptor: { id: 'not-checked' },
+      level: 'note',
+      message: { text: `seen and not checked: ${count} × ${program}, ${reason}` },
+      locations: places.map(locationOf),
+    }),
+  );
+  return { invocations: [{ executionSuccessful: true, toolExecutionNotifications }] };
 }
 
 function resultOf(finding: Finding, options: SarifOptions): Result {

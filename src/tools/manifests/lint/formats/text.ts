@@ -1,6 +1,8 @@
 import { applyEdits } from '../../text-edit.js';
 import { unifiedDiff } from '../../unified-diff.js';
+import type { NotChecked } from '../facts/not-checked.js';
 import type { Finding, Severity } from '../findings/finding.js';
+import { notCheckedLine } from './not-checked-line.js';
 
 export interface TextFormatOptions {
   /** Text of each file by name, for patches. */
@@ -9,6 +11,8 @@ export interface TextFormatOptions {
   readonly isColoured: boolean;
   /** How many files were looked at, for the last line. */
   readonly fileCount: number;
+  /** Programs that were seen and compared with nothing, for the line behind the last. */
+  readonly notChecked?: readonly NotChecked[];
 }
 
 const COLOURS: Readonly<Record<Severity, number>> = { error: 31, warning: 33, note: 36 };
@@ -16,7 +20,8 @@ const COLOURS: Readonly<Record<Severity, number>> = { error: 31, warning: 33, no
 /** For people: each finding with its place, what happens, what to do and the change as a patch. */
 export function formatText(findings: readonly Finding[], options: TextFormatOptions): string {
   const parts = findings.map((finding) => describe(finding, options));
-  return [...parts, summaryOf(findings, options.fileCount)].join('\n');
+  const summary = summaryOf(findings, options.fileCount) + notCheckedLine(options.notChecked ?? []);
+  return [...parts, summary].join('\n');
 }
 
 function describe(finding: Finding, { texts, isColoured }: TextFormatOptions): string {

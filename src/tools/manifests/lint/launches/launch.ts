@@ -17,7 +17,11 @@ export type Role =
   /** An engine, with or without a Dynamo wrapper around it. */
   | 'worker'
   /** kv-accord's own: by the name of its command. */
-  | 'kv-accord';
+  | 'kv-accord'
+  /** A router of others than Dynamo, which `gateway` describes. */
+  | 'gateway'
+  /** Seen, and compared with nothing: `unchecked` says why. */
+  | 'unchecked';
 
 /** The engine of a worker; `mocker` is Dynamo's simulated one. */
 export type Backend = EngineWord | 'mocker';
@@ -49,6 +53,8 @@ export interface Launch {
   readonly isGated: boolean;
   /** How its arguments are written: as items of a YAML list, or inside a script. */
   readonly argsAre: 'items' | 'script';
+  /** Why nothing is compared with it, of a program with the role `unchecked`. */
+  readonly unchecked?: string;
 }
 
 /** How a process is called in messages: with its place in the deployment. */

@@ -6,9 +6,13 @@ import type { ConfigMaps } from '../config/config-maps.js';
 import { readShellCommands, type Word } from '../shell/shell-commands.js';
 import { type InnerText, locateScalar, scalarText } from '../text/scalar-text.js';
 import type { Located, TextSource } from '../text/span.js';
+import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import type { Launch } from './launch.js';
-import { areOptions, findProgram, type Program } from './programs.js';
+import { findProgram, type Program } from './programs.js';
+import { shellScript } from './shell-script.js';
+import { unchecked, uncheckedContainer } from './unchecked-launches.js';
+import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
 
 /** Scripts in scripts that are followed: `bash -c` in a `bash -c`. */
 const MAX_SHELL_DEPTH = 3;
@@ -16,7 +20,12 @@ const MAX_SHELL_DEPTH = 3;
 /** The programs that a pod's containers start. */
 export function readLaunches(file: SourceFile, site: PodSite, configMaps: ConfigMaps): readonly Launch[] {
   const containers = [...site.initContainers, ...site.containers];
-  const found = containers.flatMap((container) => containerLaunches(file, site, container, configMaps));
+  const found = containers.flatMap((container) => {
+    const launches = containerLaunches(file, site, container, configMaps);
+    return launches.length === 0 && container.list !== 'initContainers'
+      ? uncheckedContainer(file, site, container)
+      : launches;
+  });
   const hasMain = site.containers.some(({ list, name }) => list === 'mainContainer' || name === 'main');
   return site.kind === 'DynamoGraphDeployment' && !hasMain
     ? [...found, ...componentDefault(file, site, undefined, new Map(), false)]
@@ -233,6 +242,28 @@ function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: nu
   });
 }
 
+/**
+ * What a container starts that is given an entrypoint or none, and a command or none;
+ * `start` reads a command line.
+ */
+export function startedLaunches(
+  entrypoint: readonly Word[],
+  command: readonly Word[],
+  { image, source, site, container }: Pick<Surroundings, 'image' | 'source' | 'site' | 'container'>,
+  start: (words: readonly Word[]) => readonly Launch[],
+): readonly Launch[] {
+  const [first] = [...entrypoint, ...command];
+  const own = entrypoint.length > 0 ? undefined : entrypointOf(image);
+  const span = first?.span ?? { source, start: 0, end: 0, isExact: false };
+  // What an image starts by itself is found where its own command begins, or nowhere.
+  const before = (own ?? []).map((value): Word => ({ value, span, mayBeMore: false }));
+  const words = [...before, ...entrypoint, ...command];
+  const isCommand = own !== undefined && start([...entrypoint, ...command]).length > 0;
+  const found = start(isCommand ? [...entrypoint, ...command] : words);
+  const seen = found.length > 0 ? undefined : uncheckedImage(image, shellScript(words) ? undefined : words);
+  return seen === undefined ? found : [unchecked(seen, span, site, container)];
+}
+
 function commandLaunches(
   words: readonly Word[],
   surroundings: Surroundings,
@@ -240,6 +271,14 @@ function commandLaunches(
   depth: number,
   innerText: (word: Word) => InnerText | undefined,
 ): readonly Launch[] {
+  const run = readContainerRun(words);
+  if (run !== undefined) {
+    const { image, entrypoint, command, env, hasUnseenEnv } = run;
+    const inside = { ...surroundings, env, hasUnseenEnv, image: image?.value };
+    return startedLaunches(entrypoint === undefined ? [] : [entrypoint], command, inside, (inner) =>
+      commandLaunches(inner, inside, argsAre, depth + 1, innerText),
+    );
+  }
   const shell = shellScript(words);
   if (shell !== undefined) {
     const script = innerText(shell);
@@ -249,7 +288,11 @@ function commandLaunches(
   }
   const found = findProgram(words);
   if (found === undefined) {
-    return [];
+    const other = uncheckedCommand(words);
+    const [at] = words;
+    return other === undefined || at === undefined
+      ? []
+      : [unchecked(other, at.span, surroundings.site, surroundings.container)];
   }
   const { program, isGated, env, args, at } = found;
   const first = at[0]?.span;
@@ -276,18 +319,4 @@ function commandLaunches(
   }
   const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
   return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
-}
-
-const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'zsh'];
-
-/** The script of `sh -c SCRIPT`, whatever stands in front of the shell. */
-function shellScript(words: readonly Word[]): Word | undefined {
-  const at = words.findIndex(({ value }) => SHELLS.includes(value?.split('/').at(-1) ?? ''));
-  if (at === -1 || at > 4) {
-    return undefined;
-  }
-  const flag = words.findIndex(({ value }, index) => index > at && /^-[a-z]*c$/.test(value ?? ''));
-  return flag === -1 || !areOptions(words.slice(at + 1, flag), ['-o', '+o', '-O', '+O'])
-    ? undefined
-    : words[flag + 1];
 }

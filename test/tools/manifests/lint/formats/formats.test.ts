@@ -74,6 +74,7 @@ describe('findings as JSON', () => {
         expect.objectContaining({ rule_id: 'block-size-mismatch', line: 2, column: 4, fix: FINDING.fix }),
         expect.objectContaining({ severity: 'error', fix: null, related: [] }),
       ],
+      not_checked: [],
     });
   });
 });

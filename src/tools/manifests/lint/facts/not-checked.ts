@@ -1,0 +1,51 @@
+import type { Place } from '../findings/finding.js';
+import type { Launch } from '../launches/launch.js';
+import type { Fleet } from './fleet.js';
+
+/** Programs of one name that were seen and compared with nothing, and why. */
+export interface NotChecked {
+  /** `text-generation-inference`, `vllm`. */
+  readonly program: string;
+  readonly reason: string;
+  readonly count: number;
+  /** The first of them. */
+  readonly places: readonly Place[];
+}
+
+/** Places that are kept of one program; all of them are counted. */
+const MAX_PLACES = 100;
+
+/** Why a worker is compared with nothing. */
+const ALONE = 'no router is beside it in these files';
+const SIZELESS = 'its block size is not written in these files';
+
+/** What was seen in a set of fleets and not checked, the most frequent first. */
+export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] {
+  const found = new Map<string, NotChecked & { places: Place[]; count: number }>();
+  const add = (launch: Launch, reason: string): void => {
+    const key = `${launch.program}\n${reason}`;
+    const known = found.get(key) ?? { program: launch.program, reason, count: 0, places: [] };
+    known.count += 1;
+    if (known.places.length < MAX_PLACES) known.places.push(placeOf(launch));
+    found.set(key, known);
+  };
+  for (const fleet of fleets) {
+    for (const launch of fleet.unchecked) add(launch, launch.unchecked ?? '');
+    const isCompared = hasRouter(fleet);
+    for (const { launch, size } of fleet.workers) {
+      if (!isCompared) add(launch, ALONE);
+      else if (size === undefined) add(launch, SIZELESS);
+    }
+  }
+  return [...found.values()].sort((a, b) => b.count - a.count);
+}
+
+/** Whether a fleet has a program that block sizes are compared with. */
+function hasRouter({ frontends, routers, indexers, pickers, own }: Fleet): boolean {
+  const isComparing = own.some(({ program }) => program !== 'kv-accord sidecar');
+  return isComparing || frontends.length + routers.length + indexers.length + pickers.length > 0;
+}
+
+function placeOf({ at }: Launch): Place {
+  return { file: at.source.file, ...at.source.placeOf(at.start) };
+}

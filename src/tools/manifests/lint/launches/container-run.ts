@@ -1,0 +1,108 @@
+import type { Word } from '../shell/shell-commands.js';
+
+/** Programs that start a container from a command line with the options of `docker run`. */
+const ENGINES: readonly string[] = ['docker', 'podman', 'nerdctl', 'finch'];
+
+/** Options of `docker run` that take no value; every other one takes one (docs.docker.com/reference/cli/docker/container/run). */
+const SWITCHES: readonly string[] = [
+  ...['--detach', '--disable-content-trust', '--help', '--init', '--interactive', '--no-healthcheck'],
+  ...['--oom-kill-disable', '--privileged', '--publish-all', '--quiet', '--read-only', '--rm'],
+  ...['--sig-proxy', '--tty', '--use-api-socket', '--replace', '--tls-verify', '--rmi'],
+];
+
+/** The same in one letter; several may stand together (`-itd`). */
+const LETTERS = /^-[ditPq]+$/;
+
+/** Words in front of the image: more are no command line of a person. */
+const MAX_OPTIONS = 400;
+
+/** A container that a command line starts. */
+export interface ContainerRun {
+  /** Undefined where it is known only at run time. */
+  readonly image: Word | undefined;
+  /** Undefined where the image's own is used. */
+  readonly entrypoint: Word | undefined;
+  readonly command: readonly Word[];
+  readonly env: ReadonlyMap<string, Word>;
+  /** Whether it gets variables from a file or from options that are not seen. */
+  readonly hasUnseenEnv: boolean;
+}
+
+/** The container of `docker run …`, behind `sudo` and the like; undefined for every other command. */
+export function readContainerRun(words: readonly Word[]): ContainerRun | undefined {
+  const at = words.findIndex(({ value }) => ENGINES.includes(value?.split('/').at(-1) ?? ''));
+  if (at === -1 || at > 4) return undefined;
+  const isLong = words[at + 1]?.value === 'container';
+  const verb = at + (isLong ? 2 : 1);
+  if (!['run', 'create'].includes(words[verb]?.value ?? '')) return undefined;
+  const env = new Map<string, Word>();
+  let hasUnseenEnv = false;
+  let entrypoint: Word | undefined;
+  let index = verb + 1;
+  for (; index < words.length && index <= verb + MAX_OPTIONS; index += 1) {
+    const word = words[index];
+    if (word === undefined) break;
+    if (word.value === undefined) {
+      // Options in a variable are followed by further ones, an image is not.
+      if (!word.mayBeMore || !/^-/.test(words[index + 1]?.value ?? '')) break;
+      hasUnseenEnv = true;
+      continue;
+    }
+    if (word.value === '--') {
+      index += 1;
+      break;
+    }
+    if (!word.value.startsWith('-')) break;
+    const option = readOption(words, index);
+    index = option.last;
+    if (option.name === '--entrypoint') entrypoint = option.value;
+    if (option.name === '--env-file') hasUnseenEnv = true;
+    if (option.name === '--env' || option.name === '-e') hasUnseenEnv ||= !addVariable(env, option.value);
+  }
+  const image = words[index];
+  return image === undefined
+    ? undefined
+    : {
+        image: image.value === undefined ? undefined : image,
+        entrypoint,
+        command: words.slice(index + 1),
+        env,
+        hasUnseenEnv,
+      };
+}
+
+/** One option, with its value from the same word or from the next. */
+function readOption(
+  words: readonly Word[],
+  index: number,
+): { readonly name: string; readonly value: Word | undefined; readonly last: number } {
+  const word = words[index];
+  const text = word?.value ?? '';
+  const equals = text.indexOf('=');
+  if (text.startsWith('--') && equals !== -1)
+    return { name: text.slice(0, equals), value: cut(word, equals + 1), last: index };
+  // `-eNAME=value`, as `-p8000:8000`.
+  if (/^-[eplvwuhm]./.test(text)) return { name: text.slice(0, 2), value: cut(word, 2), last: index };
+  if (SWITCHES.includes(text) || LETTERS.test(text)) return { name: text, value: undefined, last: index };
+  return { name: text, value: words[index + 1], last: index + 1 };
+}
+
+function cut(word: Word | undefined, from: number): Word | undefined {
+  if (word?.value === undefined) return undefined;
+  const { span } = word;
+  return {
+    ...word,
+    value: word.value.slice(from),
+    span: span.isExact ? { ...span, start: span.start + from } : span,
+  };
+}
+
+/** False where the name alone is known: its value is the shell's. */
+function addVariable(env: Map<string, Word>, word: Word | undefined): boolean {
+  const equals = word?.value?.indexOf('=') ?? -1;
+  if (word === undefined || word.value === undefined) return false;
+  const name = equals === -1 ? word.value : word.value.slice(0, equals);
+  const value = equals === -1 ? { ...word, value: undefined } : cut(word, equals + 1);
+  if (value !== undefined) env.set(name, value);
+  return true;
+}

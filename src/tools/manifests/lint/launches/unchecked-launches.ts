@@ -1,0 +1,56 @@
+import type { ContainerSite, PodSite } from '../../pod-site.js';
+import type { SourceFile } from '../../source-file.js';
+import type { Word } from '../shell/shell-commands.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Span } from '../text/span.js';
+import type { Launch } from './launch.js';
+import { shellScript } from './shell-script.js';
+import { type UncheckedProgram, uncheckedImage } from './unchecked-programs.js';
+
+/** What a container serves, of which no command shows a known program. */
+export function uncheckedContainer(
+  file: SourceFile,
+  site: PodSite,
+  container: ContainerSite,
+): readonly Launch[] {
+  const texts = [...container.command, ...container.args];
+  const words = texts.map((text): Word => ({ ...locateScalar(file, text), mayBeMore: false }));
+  const isScript = shellScript(words) !== undefined;
+  const seen =
+    container.list === 'model'
+      ? { program: 'KServe runtime', reason: 'its runtime is chosen in the cluster' }
+      : site.kind === 'Job'
+        ? undefined
+        : uncheckedImage(container.image?.value, isScript ? undefined : words);
+  const at = container.image ?? texts[0] ?? site.at;
+  return seen === undefined
+    ? []
+    : [unchecked(seen, { source: file, ...at, isExact: false }, site, container)];
+}
+
+/** A program that is seen and compared with nothing. */
+export function unchecked(
+  { program, reason }: UncheckedProgram,
+  { source, start, end }: Span,
+  site?: PodSite,
+  container?: ContainerSite,
+): Launch {
+  return {
+    role: 'unchecked',
+    program,
+    backend: undefined,
+    isDynamo: false,
+    args: [],
+    env: new Map(),
+    hasUnseenArgs: true,
+    hasUnseenEnv: true,
+    at: { source, start, end, isExact: false },
+    source,
+    site,
+    container,
+    version: undefined,
+    isGated: false,
+    argsAre: 'items',
+    unchecked: reason,
+  };
+}

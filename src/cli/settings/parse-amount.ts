@@ -8,7 +8,7 @@ const MAX_DURATION = '24d';
 
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/;
 
-/** `500ms`, `30s`, `1m30s`, `0` to milliseconds; undefined when it is no duration. */
+/** `500ms`, `30s`, `1m30s`, `0` to milliseconds; undefined when it is no duration. @internal */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   if (!DURATION.test(text)) return undefined;
@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | undefined {
 
 const UNIT_BYTES: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** `64KiB`, `1.5GiB`, `0` to bytes; undefined when it is no size. */
+/** `64KiB`, `1.5GiB`, `0` to bytes; undefined when it is no size. @internal */
 export function parseSize(text: string): number | undefined {
   if (text === '0') return 0;
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(KiB|MiB|GiB)$/.exec(text) ?? [];

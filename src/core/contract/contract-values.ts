@@ -49,7 +49,7 @@ export type ContractField =
 /** Known values by field; what the engine cannot say is absent (R2). */
 export type ContractValues = Readonly<Partial<Record<ContractField, string | number>>>;
 
-/** One text for each set of known values: equal contracts have equal keys. */
+/** One text for each set of known values: equal contracts have equal keys. @internal */
 export function contractKey(values: ContractValues, fields: readonly ContractField[]): string {
   return JSON.stringify(fields.map((field) => values[field] ?? null));
 }

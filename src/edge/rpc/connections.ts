@@ -10,7 +10,7 @@ export interface Connection {
   readonly rate: RateLimit;
 }
 
-/** How long a connection may stay without having said anything that HTTP/2 begins with. */
+/** How long a connection may stay without having said anything that HTTP/2 begins with. @internal */
 export const FIRST_BYTES_TIMEOUT_MS = 10_000;
 
 /** HTTP/2's preface (24 bytes) and an empty SETTINGS frame (9 bytes): the least that a peer begins with. */

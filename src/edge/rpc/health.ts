@@ -43,11 +43,6 @@ export class Health {
     this.#report(service);
   }
 
-  /** Forgets `service`: it is unknown from now on. */
-  removeService(service: string): void {
-    if (service !== '' && this.#statuses.delete(service)) this.#report(service);
-  }
-
   /** Says NOT_SERVING of everything, for good. */
   shutDown(): void {
     for (const service of this.#statuses.keys()) this.setStatus(service, 'NOT_SERVING');

@@ -16,7 +16,7 @@ import { createFleetService } from './fleet-service.js';
 import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
 import { OfferReporter } from './offer-reporter.js';
 
-/** Name under which gRPC health follows the gate. */
+/** Name under which gRPC health follows the gate. @internal */
 export const FLEET_HEALTH = 'kvaccord.v1.Fleet';
 
 /** How long open streams and requests may take to end. */

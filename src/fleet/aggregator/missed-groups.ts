@@ -4,10 +4,14 @@ import type { Clock } from '../../edge/platform/clock.js';
 /**
  * How long the series of a model stay after its last worker has left. An operator who is paged needs them for longer than any
  * `for` of an alert and a night's work takes; a model that was taken away on purpose must not raise an alarm for days.
+ * @internal
  */
 export const MISSED_FOR_MS: number = 6 * 3_600_000;
 
-/** Models that have ended and still have series: a few in a real fleet, and no more than this in a hostile one. */
+/**
+ * Models that have ended and still have series: a few in a real fleet, and no more than this in a hostile one.
+ * @internal
+ */
 export const MAX_MISSED_GROUPS = 64;
 
 export interface MissedGroupsOptions {

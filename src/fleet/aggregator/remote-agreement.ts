@@ -18,7 +18,7 @@ import type { AgreementSource } from './agreement-source.js';
 import { explainConnect, explainStatus } from './explain-break.js';
 import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
 
-/** An aggregator that says nothing for so long is taken for dead: three heartbeats. */
+/** An aggregator that says nothing for so long is taken for dead: three heartbeats. @internal */
 export const SILENCE_LIMIT_MS: number = 3 * WATCH_HEARTBEAT_MS;
 
 export interface RemoteAgreementOptions {

@@ -21,7 +21,7 @@ import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
 import type { SessionListener } from './session-listener.js';
 
-/** Seconds without a word after which a sidecar is given up: three of its heartbeats. */
+/** Seconds without a word after which a sidecar is given up: three of its heartbeats. @internal */
 export const HEARTBEAT_DEADLINE_S = 15;
 
 /** A stream that lasted so long was a good one: the next failure is the first again. */
@@ -31,6 +31,7 @@ const LIVED_MS: number = MAX_BACKOFF_MS;
  * Largest report that is taken. A worker with 16 GPUs sends about 30 KB; the
  * bound keeps what a hostile one can make this process hold at 8 MB (grpc-js
  * reads up to 16 messages ahead of a stream that is paused).
+ * @internal
  */
 export const MAX_REPORT_BYTES: number = 512 * 1024;
 

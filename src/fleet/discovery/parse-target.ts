@@ -27,6 +27,7 @@ const TARGET_FORMS =
  * Reads one target. Names come out in lower case and IPv6 addresses in their
  * shortest form, so that one place has one spelling. Throws a `DiscoveryError`
  * (`invalid_target`) that names the value and the allowed forms.
+ * @internal
  */
 export function parseTarget(text: string): Target {
   const scheme = /^([a-z][a-z0-9-]*):\/\//i.exec(text)?.[1]?.toLowerCase();

@@ -63,7 +63,7 @@ function resultText({ prediction, reported, comparison }: Result): string {
   return `Result of ${worker}: ${reportedTokens} of ${reported.promptTokens} prompt tokens cached, ${predictedTokens} predicted${odd}`;
 }
 
-/** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. */
+/** `Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)`. @internal */
 export function formulaText(cost: CandidateCost): string {
   const { logit, overlapScoreWeight, potentialPrefillBlocks, potentialActiveBlocks, cachedBlocks } = cost;
   const parts = `${overlapScoreWeight.toFixed(1)} * ${potentialPrefillBlocks.toFixed(1)} + ${potentialActiveBlocks.toFixed(1)}`;

@@ -5,10 +5,14 @@ import { Fifo } from './fifo.js';
  * After a prompt was computed, by its first token or its end, until the events
  * of its blocks must be in the index: they take milliseconds, and seconds
  * where a machine is short of processors.
+ * @internal
  */
 export const SETTLE_MS = 2_000;
 
-/** Longest time that a prompt counts as cached where it goes and no token of it has come: it may wait there for ever. */
+/**
+ * Longest time that a prompt counts as cached where it goes and no token of it has come: it may wait there for ever.
+ * @internal
+ */
 export const MAX_FLIGHT_MS = 120_000;
 
 /** What is due some time after it was begun. */

@@ -35,7 +35,7 @@ export interface RouteStreamModules {
   send(request: AttachRequest, onWritten: () => void): void;
 }
 
-/** A decision takes less than a millisecond: after this time the router has a problem. */
+/** A decision takes less than a millisecond: after this time the router has a problem. @internal */
 export const ROUTE_TIMEOUT_MS = 10_000;
 
 /** How long an event that nobody waits for may wait for the next message: nothing to a request, which takes a hundred times that. */

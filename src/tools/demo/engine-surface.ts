@@ -89,7 +89,7 @@ export function gauge(name: string, help: string, labels: string, value: number)
   ];
 }
 
-/** A number as Prometheus' Python client writes it: `32.0`, `1.795224e+09`. */
+/** A number as Prometheus' Python client writes it: `32.0`, `1.795224e+09`. @internal */
 export function metricNumber(value: number): string {
   if (Math.abs(value) < 1_000_000) return Number.isInteger(value) ? value.toFixed(1) : String(value);
   const [digits = '', exponent = ''] = value.toExponential().split('e+');

@@ -12,7 +12,7 @@ const ANY_PORT = 'tcp://127.0.0.1:0';
 /** The topic that engines are usually set to put in front of each batch. */
 export const KV_EVENTS_TOPIC = 'kv-events';
 
-/** Eight bytes ff in place of a sequence number: a replay ends. */
+/** Eight bytes ff in place of a sequence number: a replay ends. @internal */
 export const REPLAY_END: Buffer = Buffer.alloc(8, 0xff);
 
 /** Where KV events are published. */
@@ -117,7 +117,7 @@ export class KvPublisher {
   }
 }
 
-/** A sequence number as it travels: eight bytes, the highest first. */
+/** A sequence number as it travels: eight bytes, the highest first. @internal */
 export function sequenceFrame(sequence: number): Buffer {
   const frame = Buffer.alloc(8);
   frame.writeBigUInt64BE(BigInt(sequence));

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, CacheGroupKind>> = {
 /** Kinds whose blocks no prompt finds again. */
 const UNCACHED_KINDS: ReadonlySet<string> = new Set(['encoder_only_attention', 'cross_attention']);
 
-/** Groups that are remembered; engines have up to about ten, and each costs a table of blocks. */
+/** Groups that are remembered; engines have up to about ten, and each costs a table of blocks. @internal */
 export const MAX_CACHE_GROUPS = 64;
 
 /** What the store of a group says of it. */

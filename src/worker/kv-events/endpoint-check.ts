@@ -97,7 +97,7 @@ export class EndpointCheck {
   }
 }
 
-/** What is wrong with a source's endpoints, and the cure; undefined where nothing is seen to be. */
+/** What is wrong with a source's endpoints, and the cure; undefined where nothing is seen to be. @internal */
 export function describeEndpoints(
   { endpoint, replayEndpoint }: ZmqSource,
   events: Listener | undefined,

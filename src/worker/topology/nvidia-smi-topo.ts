@@ -44,6 +44,7 @@ interface Matrix {
  * row whose cells do not line up with the header is left out whole, with a
  * note: a shifted row would be silently wrong. Links among NICs are left out,
  * they touch no GPU.
+ * @internal
  */
 export function parseNvidiaSmiTopo(text: string, listed: readonly ListedGpu[]): Topology {
   const matrix = matrixOf(text);

@@ -22,6 +22,7 @@ const RACK = 'rack';
 /**
  * Reads a downward-API file of labels: one `key="value"` a line, the value in
  * double quotes with backslash escapes. Other lines are passed over.
+ * @internal
  */
 export function parseLabels(text: string): Map<string, string> {
   const labels = new Map<string, string>();

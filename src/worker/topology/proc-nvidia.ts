@@ -12,6 +12,7 @@ const FOLDER = '/proc/driver/nvidia/gpus';
  * a colon, blanks and a value. Undefined when it names neither a GPU nor an
  * address. Until a GPU is first used the driver shows its UUID as
  * `GPU-????????-????-…`, which is none.
+ * @internal
  */
 export function parseNvidiaInformation(text: string): Gpu | undefined {
   const values = new Map<string, string>();

@@ -20,6 +20,7 @@ export type ReadText = (path: string, maxBytes: number) => Promise<string>;
  * as YAML; members in either spelling, `numa_nodes` or `numaNodes`. Throws a
  * `TopologyError` that names the member, its value, the file and what would be
  * right.
+ * @internal
  */
 export function parseTopologyFile(text: string, path: string): Topology {
   const excess = findYamlExcess(text, YAML_BOUNDS);

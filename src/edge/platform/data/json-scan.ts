@@ -7,7 +7,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Fields of the outermost object whose places are kept; requests and answers have some dozens. */
+/** Fields of the outermost object whose places are kept; requests and answers have some dozens. @internal */
 export const MAX_SCANNED_FIELDS = 1_024;
 
 /**

@@ -49,7 +49,7 @@ export interface Host {
 /** `unreadable`: not permitted, not a plain file, or outside the root. `failed`: could not be started. */
 export type HostErrorCode = 'unreadable' | 'too_large' | 'timeout' | 'aborted' | 'failed';
 
-/** Something on the host that is there but cannot be used. The message names it. */
+/** Something on the host that is there but cannot be used. The message names it. @internal */
 export class HostError extends Error {
   readonly code: HostErrorCode;
   /** The path or command line. */

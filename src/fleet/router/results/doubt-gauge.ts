@@ -6,7 +6,7 @@ const LEAST_CONTRADICTIONS = 5;
 /** Part of the window's tokens that must be wrong: what costs less than this is not worth routing otherwise. */
 const LEAST_WRONG_PART = 0.05;
 
-/** Requests in a row that agree, before a view is believed again for the first time. */
+/** Requests in a row that agree, before a view is believed again for the first time. @internal */
 export const FIRST_CLEAN_REQUESTS = 20;
 
 /** Each time that it is doubted again the row is twice as long, up to so many times, so that it cannot flap. */

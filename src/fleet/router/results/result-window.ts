@@ -1,9 +1,9 @@
 import type { Comparison } from './compare.js';
 
-/** Requests of one rank that are looked at together: enough that a few odd ones are no alarm. */
+/** Requests of one rank that are looked at together: enough that a few odd ones are no alarm. @internal */
 export const WINDOW_REQUESTS = 64;
 
-/** What is older proves nothing of today's cache. */
+/** What is older proves nothing of today's cache. @internal */
 export const WINDOW_MS: number = 15 * 60_000;
 
 /** Sums over requests. */

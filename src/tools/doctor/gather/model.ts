@@ -66,6 +66,7 @@ const MAX_NUMBER = 1_000_000;
 /**
  * Reads a `config.json` as Hugging Face's models have it; in models of several
  * parts what belongs to their text. A text says why it cannot be read.
+ * @internal
  */
 export function readModelShape(file: string, json: string): ModelShape | string {
   let whole: unknown;

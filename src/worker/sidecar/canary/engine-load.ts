@@ -33,7 +33,7 @@ export async function readLoad(
   return { ...NOTHING, isCachingOff };
 }
 
-/** Reads a metrics page; both running and waiting requests must be there. */
+/** Reads a metrics page; both running and waiting requests must be there. @internal */
 export function loadOf(page: string, metrics: LoadMetrics): EngineLoad {
   const { running: runningNames, waiting: waitingNames, cachedTokens, cachingLabel } = metrics;
   const wanted = [...runningNames, ...waitingNames, cachedTokens, cachingLabel?.family];

@@ -38,7 +38,10 @@ export interface CanaryVerdict {
   readonly fault: CanaryFault | undefined;
 }
 
-/** Prompt tokens that an engine finds in its cache when it is asked the same again: all but the last one, in whole blocks. */
+/**
+ * Prompt tokens that an engine finds in its cache when it is asked the same again: all but the last one, in whole blocks.
+ * @internal
+ */
 export function predictCached(
   promptTokens: number,
   tokensPerBlock: number,

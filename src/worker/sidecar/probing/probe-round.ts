@@ -17,6 +17,7 @@ import { boundRequests, MAX_REQUESTS_IN_FLIGHT } from './bounded-requests.js';
  * Milliseconds that one source has for its answer. A busy engine answers
  * `/metrics` in some hundred milliseconds; what takes longer than five
  * seconds has a problem, and the other sources of the round wait for it.
+ * @internal
  */
 export const PROBE_TIMEOUT_MS = 5_000;
 

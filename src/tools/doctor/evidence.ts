@@ -54,10 +54,28 @@ export interface EventSourceSighting {
   readonly origin: Origin;
 }
 
+/** Layers that keep the same of every token. */
+export interface LayerGroup {
+  readonly layers: number;
+  readonly kvHeads: number;
+  /** Values of one key. */
+  readonly headSize: number;
+  /** Values of what belongs to one key; mostly the same. */
+  readonly valueSize: number;
+  /** Multi-head latent attention: values that are cached for each token and layer in place of keys and values. */
+  readonly latentSize: number | undefined;
+  /** Bytes for each token and layer beside, for an indexer of sparse attention; 0 without one. */
+  readonly indexBytes: number;
+  /** Tokens that such a layer keeps of a sequence; undefined where it keeps all. */
+  readonly windowTokens: number | undefined;
+}
+
 /** The shape of a model, from its `config.json`. */
 export interface ModelShape {
   readonly name: string;
+  /** Layers that keep keys and values of tokens: those of all groups. */
   readonly layers: number;
+  /** Of the first group, as are the head size and the latent size. */
   readonly kvHeads: number;
   readonly headSize: number;
   /** Bytes of one value in the KV cache, unless the engine is configured with another dtype. */
@@ -66,8 +84,14 @@ export interface ModelShape {
   readonly latentSize: number | undefined;
   /** Tokens that a windowed layer keeps, and how many layers are windowed; undefined without a window. */
   readonly slidingWindow: { readonly tokens: number; readonly layers: number } | undefined;
+  /** The layers by what they keep of a token; at least one. */
+  readonly groups: readonly LayerGroup[];
+  /** Layers that keep a state of one size for each sequence (Mamba, linear attention), which is not counted. */
+  readonly stateLayers: number;
   /** Bytes of all weights, by an index of their files, or counted from the shape of a dense model that is not quantised. */
   readonly weightBytes: number | undefined;
+  /** Where the size of the weights is from. */
+  readonly weightOrigin: Origin | undefined;
   readonly origin: Origin;
 }
 

@@ -34,6 +34,8 @@ class Arithmetic {
   readonly #model: ModelShape;
   readonly #worker: WorkerInputs;
   readonly #traffic: Traffic;
+  /** Why there is no capacity. */
+  #unknown: string | undefined;
 
   constructor(model: ModelShape, worker: WorkerInputs, traffic: Traffic) {
     this.#model = model;
@@ -43,10 +45,11 @@ class Arithmetic {
 
   compute(who: string): MemoryArithmetic {
     const worker = this.#worker;
-    const tensor = worker.count('tensor_parallel_size')?.value ?? 1;
-    const pipeline = worker.count('pipeline_parallel_size')?.value ?? 1;
+    const given = worker.count('tensor_parallel_size');
+    const [tensor, pipeline] = [given?.value ?? 1, worker.count('pipeline_parallel_size')?.value ?? 1];
     const dtypeBytes = cacheDtypeBytes(worker.text('kv_cache_dtype')?.value, this.#model);
-    const token = bytesPerToken(this.#model, { tensor, pipeline, dtypeBytes });
+    const isKnown = given !== undefined;
+    const token = bytesPerToken(this.#model, { tensor, pipeline, dtypeBytes, isKnown });
     this.#steps.push(...token.steps);
     const perToken = token.everywhere + token.windowed;
     const block = worker.tokensPerBlock();
@@ -60,7 +63,7 @@ class Arithmetic {
         block,
       );
 
-    const budgetBytes = this.#budget(bytesPerBlock, perToken, tensor * pipeline);
+    const budgetBytes = this.#budget(bytesPerBlock, perToken, isKnown ? tensor * pipeline : undefined);
     const sequence = this.#sequenceTokens();
     const capacityTokens = this.#capacity(budgetBytes, token, block, sequence);
     const demandTokens = this.#demand(sequence);
@@ -84,12 +87,13 @@ class Arithmetic {
       demandTokens,
       retentionSeconds,
       largestBatch,
+      capacityUnknown: capacityTokens === undefined ? this.#unknown : undefined,
       steps: this.#steps,
     };
   }
 
   /** What the engine says of its own cache, else what is left of a GPU after the weights. */
-  #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number): number | undefined {
+  #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number | undefined): number | undefined {
     const worker = this.#worker;
     const given = worker.count('kv_cache_bytes');
     if (given !== undefined)
@@ -101,7 +105,7 @@ class Arithmetic {
         given,
       );
     const blocks = worker.count('total_kv_blocks');
-    if (blocks !== undefined && bytesPerBlock !== undefined) {
+    if (blocks !== undefined && bytesPerBlock !== undefined && gpus !== undefined && !this.#sharesBlocks()) {
       const value = blocks.value * bytesPerBlock;
       const expression = `${blocks.value} blocks x ${bytesPerBlock} bytes`;
       return this.#step(
@@ -113,7 +117,7 @@ class Arithmetic {
       );
     }
     const tokens = worker.count('kv_cache_tokens');
-    if (tokens !== undefined) {
+    if (tokens !== undefined && gpus !== undefined && !this.#sharesBlocks()) {
       const value = tokens.value * perToken;
       const expression = `${tokens.value} tokens x ${perToken} bytes`;
       return this.#step(
@@ -124,28 +128,56 @@ class Arithmetic {
         tokens,
       );
     }
-    return this.#leftOfGpu(gpus);
+    // What the engine reports is enough; nothing is counted where it says otherwise.
+    return blocks !== undefined || tokens !== undefined ? undefined : this.#leftOfGpu(gpus);
   }
 
-  #leftOfGpu(gpus: number): number | undefined {
+  /**
+   * Whether layers of several kinds draw on the same blocks, as in vLLM: then
+   * the number of blocks is shared by groups of layers, and is no number of tokens.
+   */
+  #sharesBlocks(): boolean {
+    const { groups, stateLayers } = this.#model;
+    const backend = this.#worker.text('backend')?.value ?? '';
+    return (groups.length > 1 || stateLayers > 0) && !/sglang|trtllm|tensorrt/i.test(backend);
+  }
+
+  #leftOfGpu(gpus: number | undefined): number | undefined {
     const gpu = this.#worker.gpuBytes();
-    const { weightBytes, origin } = this.#model;
-    if (gpu === undefined || weightBytes === undefined) return undefined;
+    const { weightBytes, weightOrigin, origin } = this.#model;
+    if (gpu === undefined) return undefined;
+    if (gpus === undefined) {
+      this.#unknown =
+        "over how many GPUs the model is divided was not seen (tensor_parallel_size): give the engine's log, its address (--engine) or its configuration (--engine-config)";
+      return undefined;
+    }
+    if (weightBytes === undefined) {
+      this.#unknown =
+        'the size of the weights is not known: give the folder of the model with model.safetensors.index.json';
+      return undefined;
+    }
     const weights = Math.ceil(weightBytes / gpus);
-    this.#step('Weights take, on each GPU', `${weightBytes} bytes / ${gpus} GPUs`, weights, 'bytes', {
-      origin,
-    });
+    const from = { origin: weightOrigin ?? origin };
+    this.#step('Weights take, on each GPU', `${weightBytes} bytes / ${gpus} GPUs`, weights, 'bytes', from);
     const free = this.#worker.fraction('free_gpu_memory_fraction');
     const all = this.#worker.fraction('gpu_memory_utilization');
     const says = 'For KV blocks is left on each GPU, before activations and graphs';
     if (free !== undefined) {
-      const value = Math.max(0, Math.floor((gpu.value - weights) * free.value));
+      const value = Math.floor((gpu.value - weights) * free.value);
+      if (value <= 0) return this.#tooLarge(gpus);
       const expression = `(${gpu.value} - ${weights} bytes) x ${free.value}`;
       return this.#step(says, expression, value, 'bytes', gpu, free);
     }
     if (all === undefined) return undefined;
-    const value = Math.max(0, Math.floor(gpu.value * all.value) - weights);
+    const value = Math.floor(gpu.value * all.value) - weights;
+    if (value <= 0) return this.#tooLarge(gpus);
     return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);
+  }
+
+  /** A worker that runs has room: one of the numbers belongs to another model or worker. */
+  #tooLarge(gpus: number): undefined {
+    this.#unknown = `these weights do not fit on ${gpus === 1 ? 'this GPU' : `${gpus} of these GPUs`}: the number of GPUs, their memory or the model is not that of this worker`;
+    return undefined;
   }
 
   #capacity(
@@ -164,6 +196,11 @@ class Arithmetic {
         tokens,
       );
     const blocks = this.#worker.count('total_kv_blocks');
+    if (blocks !== undefined && this.#sharesBlocks()) {
+      this.#unknown =
+        'layers of several kinds share the blocks of this model, so that their number is no number of tokens: the line "GPU KV cache size" of the engine\'s log has it';
+      return undefined;
+    }
     if (blocks !== undefined && block !== undefined) {
       const expression = `${blocks.value} blocks x ${block.value} tokens`;
       return this.#step('The cache holds', expression, blocks.value * block.value, 'tokens', blocks, block);
@@ -176,7 +213,11 @@ class Arithmetic {
     const mean = Math.max(1, Math.round(everywhere + windowed * share));
     const value = Math.floor(budget / mean);
     const window = share < 1 ? ` (${everywhere} + ${windowed} x ${windowTokens} / ${sequence?.value})` : '';
-    return this.#step('The cache holds', `${budget} bytes / ${mean} bytes${window}`, value, 'tokens');
+    const says =
+      this.#model.stateLayers > 0
+        ? 'The cache holds, less what the states of sequences take'
+        : 'The cache holds';
+    return this.#step(says, `${budget} bytes / ${mean} bytes${window}`, value, 'tokens');
   }
 
   /** At their longest, else as they were on the average. */

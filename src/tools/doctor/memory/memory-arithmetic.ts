@@ -13,6 +13,7 @@ export interface Step {
 /** What memory allows for one worker. */
 export interface MemoryArithmetic {
   readonly who: string;
+  /** On each GPU; over all GPUs of the worker where it is not known how many there are. */
   readonly bytesPerToken: number;
   readonly bytesPerBlock: number | undefined;
   /** Bytes for KV blocks on one GPU. */
@@ -24,5 +25,7 @@ export interface MemoryArithmetic {
   readonly retentionSeconds: number | undefined;
   /** Most sequences that leave half of the cache for prefixes. */
   readonly largestBatch: number | undefined;
+  /** Why the capacity is not known, and what would show it; undefined where it is. */
+  readonly capacityUnknown: string | undefined;
   readonly steps: readonly Step[];
 }

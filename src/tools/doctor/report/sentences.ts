@@ -24,6 +24,7 @@ export function memorySentence(memory: MemoryArithmetic): string {
       bytesPerBlock === undefined ? undefined : countText((capacityTokens * bytesPerToken) / bytesPerBlock);
     parts.push(blocks === undefined ? `room for ${tokens}` : `room for ${blocks} blocks (${tokens})`);
   }
+  if (memory.capacityUnknown !== undefined) parts.push(`room not known: ${memory.capacityUnknown}`);
   if (demandTokens !== undefined)
     parts.push(
       capacityTokens === undefined || capacityTokens <= 0

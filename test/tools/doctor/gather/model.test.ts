@@ -41,7 +41,10 @@ describe('a model', () => {
     mkdirSync(path);
     writeFileSync(join(path, 'config.json'), JSON.stringify(CONFIG));
     writeFileSync(join(path, 'model.safetensors.index.json'), '{"metadata":{"total_size":988097824}}');
-    expect((await gatherModel(path)).models).toMatchObject([{ weightBytes: 988_097_824 }]);
+    const index = join(path, 'model.safetensors.index.json');
+    const weightOrigin = { place: index, text: 'metadata.total_size: 988097824' };
+    for (const given of [path, join(path, 'config.json')])
+      expect((await gatherModel(given)).models).toMatchObject([{ weightBytes: 988_097_824, weightOrigin }]);
   });
 
   it('counts only layers that attend, of a hybrid one', () => {

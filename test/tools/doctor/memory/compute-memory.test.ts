@@ -150,10 +150,24 @@ describe('what a token takes', () => {
 
 describe('what a cache holds', () => {
   it('uses the number of blocks that the engine reports', () => {
-    const settings = { total_kv_blocks: 10_000, free_gpu_memory_fraction: 0.9 };
+    const settings = { tensor_parallel_size: 1, total_kv_blocks: 10_000, free_gpu_memory_fraction: 0.9 };
     const memory = memoryOf(LLAMA_8B, [{ settings }], 81_559);
     expect(memory.capacityTokens).toBe(320_000);
     expect(memory.budgetBytes).toBe(10_000 * 4 * MIB);
+  });
+
+  it('is what vLLM 0.32 reported of a model of two layers: 524,288 tokens in 256 MiB', () => {
+    const config = {
+      model_type: 'llama',
+      hidden_size: 64,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      num_key_value_heads: 2,
+      head_dim: 32,
+      dtype: 'float32',
+    };
+    const settings = { kv_cache_bytes: 256 * MIB };
+    expect(memoryOf(config, [{ settings }])).toMatchObject({ bytesPerToken: 512, capacityTokens: 524_288 });
   });
 
   it('uses the tokens that SGLang reports', () => {
@@ -170,23 +184,57 @@ describe('what a cache holds', () => {
   });
 
   it('is the fraction of the whole GPU less the weights, for vLLM', () => {
-    const memory = memoryOf(LLAMA_8B, [{ settings: { gpu_memory_utilization: 0.9 } }], 81_559);
+    const settings = { tensor_parallel_size: 1, gpu_memory_utilization: 0.9 };
+    const memory = memoryOf(LLAMA_8B, [{ settings }], 81_559);
     const weights = shapeOf(LLAMA_8B).weightBytes ?? 0;
     expect(weights).toBe(16_059_990_016);
     expect(memory.budgetBytes).toBe(Math.floor(81_559 * MIB * 0.9) - weights);
   });
 
   it('is not guessed where weights or GPUs are not known', () => {
-    const settings = { gpu_memory_utilization: 0.9 };
+    const settings = { tensor_parallel_size: 1, gpu_memory_utilization: 0.9 };
     expect(memoryOf(LLAMA_8B, [{ settings }]).capacityTokens).toBeUndefined();
     expect(memoryOf(DEEPSEEK_V3, [{ settings }], 81_559).budgetBytes).toBeUndefined();
     const quantised = { ...LLAMA_8B, quantization_config: { quant_method: 'awq' } };
     expect(memoryOf(quantised, [{ settings }], 81_559).capacityTokens).toBeUndefined();
   });
 
-  it('is nothing where the weights do not fit', () => {
+  it('is not claimed where nobody says how many GPUs a worker has', () => {
     const memory = memoryOf(LLAMA_70B, [{ settings: { gpu_memory_utilization: 0.9 } }], 81_559);
-    expect(memory.capacityTokens).toBe(0);
+    expect(memory).toMatchObject({
+      bytesPerToken: 320 * KIB,
+      budgetBytes: undefined,
+      capacityTokens: undefined,
+    });
+    expect(memory.steps[0]?.says).toBe('One token takes, on all GPUs of a worker together');
+    expect(memory.capacityUnknown).toMatch(
+      /^over how many GPUs the model is divided was not seen \(tensor_parallel_size\)/,
+    );
+    // What the engine itself reports needs no division.
+    const settings = { total_kv_blocks: 1_000, gpu_memory_utilization: 0.9 };
+    expect(memoryOf(LLAMA_70B, [{ settings }], 81_559)).toMatchObject({
+      budgetBytes: undefined,
+      capacityTokens: 32_000,
+    });
+  });
+
+  it('is not claimed where the weights do not fit, as then a number is of another worker', () => {
+    const settings = { tensor_parallel_size: 1, gpu_memory_utilization: 0.9 };
+    const memory = memoryOf(LLAMA_70B, [{ settings }], 81_559);
+    expect(memory).toMatchObject({ budgetBytes: undefined, capacityTokens: undefined });
+    expect(memory.capacityUnknown).toMatch(/^these weights do not fit on this GPU: /);
+  });
+
+  it('is not the number of blocks where layers of several kinds share them, unless the engine keeps them apart', () => {
+    const settings = { tensor_parallel_size: 1, total_kv_blocks: 1_000 };
+    const shared = memoryOf(GEMMA3_27B, [{ settings }]);
+    expect(shared).toMatchObject({ budgetBytes: undefined, capacityTokens: undefined });
+    expect(shared.capacityUnknown).toMatch(/"GPU KV cache size"/);
+    expect(memoryOf(GEMMA3_27B, [{ settings: { ...settings, backend: 'sglang' } }]).capacityTokens).toBe(
+      32_000,
+    );
+    const reported = memoryOf(GEMMA3_27B, [{ settings: { ...settings, kv_cache_tokens: 9_000 } }]);
+    expect(reported).toMatchObject({ capacityTokens: 9_000, capacityUnknown: undefined });
   });
 
   it('is more of long sequences where layers have a window', () => {

@@ -135,6 +135,7 @@ export function mismatch(): Diagnosis {
         demandTokens: 524_288,
         retentionSeconds: 41,
         largestBatch: 48,
+        capacityUnknown: undefined,
         steps: [
           {
             says: 'Bytes of one token on one GPU',

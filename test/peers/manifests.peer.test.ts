@@ -64,7 +64,7 @@ const values: Readonly<Record<string, Node>> = {
   },
   'the number of workers from their Deployment': { workers: { min: 'auto' } },
   'everything that a cluster may want beside it': {
-    workers: { min: 4, onMissing: 'proceed', collectTimeout: '2m' },
+    workers: { min: 4, onMissing: 'proceed', collectTimeout: '2m', blockSizePolicy: 'rehash' },
     expectedModels: ['meta-llama/Llama-3.1-8B-Instruct', 'qwen3'],
     extraVolumes: [{ name: 'scratch', emptyDir: {} }],
     extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
@@ -374,6 +374,11 @@ describe.skipIf(lacks('helm'))('the chart', () => {
       { monitoring: { alerts: { enabled: true, disabled: ['KvAccordNone'] } } },
       'there is no alert "KvAccordNone"; there are KvAccordNoWorkers',
     ],
+    [
+      'a policy that there is not',
+      { workers: { blockSizePolicy: 'lcm' } },
+      "at '/workers/blockSizePolicy': value must be one of 'refuse', 'rehash'",
+    ],
     ['a size in other units', { indexMemory: '2G' }, "at '/indexMemory'"],
     ['a text for a number', { replicas: '2' }, "at '/replicas': got string, want integer"],
     ['a digest that is none', { image: { digest: 'sha256:1' } }, "at '/image/digest'"],
@@ -409,6 +414,13 @@ describe.skipIf(lacks('helm'))('the chart', () => {
       runAsNonRoot: true,
       seccompProfile: { type: 'RuntimeDefault' },
     });
+  });
+
+  test('lets workers of different block sizes agree where it is asked to, and gives no flag where it is not', async () => {
+    const flag = '--block-size-policy';
+    expect(await render(chart, { workers: { blockSizePolicy: 'rehash' } })).toContain(`- ${flag}=rehash\n`);
+    for (const workers of [{}, { blockSizePolicy: 'refuse' }, { blockSizePolicy: null }])
+      expect(await render(chart, { workers })).not.toContain(flag);
   });
 
   test('leaves the number of pods to the autoscaler', async () => {

@@ -93,6 +93,9 @@ nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 {{- end }}
 - --min-workers={{ $workers.min }}
 - --on-missing={{ $workers.onMissing }}
+{{- if eq (default "refuse" $workers.blockSizePolicy) "rehash" }}
+- --block-size-policy=rehash
+{{- end }}
 {{- with $workers.collectTimeout }}
 - --collect-timeout={{ . }}
 {{- end }}

@@ -7,6 +7,7 @@ import type { Environment } from '../edge/platform/processes/environment.js';
 import type { ServedTls } from '../edge/security/served-tls.js';
 import { baseUrlOf, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';
 import type { Routing } from '../fleet/router/routing.js';
+import { EngineAsker } from '../frontend/engine-access/engine-asker.js';
 import { KeyHosts } from '../frontend/engine-access/key-hosts.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
@@ -75,6 +76,7 @@ export interface GatewayParts {
   readonly tokens: TokenSource;
   readonly tracer: RequestTracer | undefined;
   readonly proxy: WorkerProxy;
+  readonly engines: EngineAsker;
 }
 
 /** Opens it as the settings say; what is wrong is the fault of a setting. */
@@ -116,7 +118,9 @@ export async function openGatewayParts(
     modules,
   );
   closing.push(() => proxy.close(0));
-  return { keys, tokens, tracer, proxy };
+  const engines = new EngineAsker({ apiKey: engineApiKey, mayHaveKeys, ca: trust.ca }, modules);
+  closing.push(() => engines.close());
+  return { keys, tokens, tracer, proxy, engines };
 }
 
 /** Opens the fleet of a frontend: a worker without a known address gets no requests. */
@@ -156,7 +160,7 @@ export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage' 
 export function createGateway(
   settings: GatewaySettings,
   { clock, logger, version }: Pick<FrontendModules, 'clock' | 'logger'> & { readonly version?: string },
-  { keys, tokens, tracer, proxy }: GatewayParts,
+  { keys, tokens, tracer, proxy, engines }: GatewayParts,
   { tls, statusAddress, port = settings.httpPort, sharers = 1, ...surroundings }: GatewaySurroundings,
 ): Gateway {
   return new Gateway(
@@ -177,6 +181,7 @@ export function createGateway(
       logger,
       tokens,
       proxy,
+      engines,
       ...(keys === undefined ? {} : { apiKeys: () => keys.current() }),
       ...(tracer === undefined ? {} : { tracer }),
       ...(tls === undefined ? {} : { tls }),

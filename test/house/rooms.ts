@@ -100,7 +100,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 
   'frontend/errors': { mayImport: ['core', 'fleet/router'] },
   // The table of APIs: what they are asked, how their errors and streams look.
-  'frontend/apis': { mayImport: ['core', 'frontend/errors'] },
+  'frontend/apis': { mayImport: ['core', 'engines/descriptor', 'frontend/errors'] },
   'frontend/json': { mayImport: ['edge/platform'] },
   'frontend/engine-access': { mayImport: ['edge/platform', 'fleet/catalogue'] },
   'frontend/tokens': {
@@ -127,9 +127,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'core',
       'edge',
+      'engines/descriptor',
       'fleet/catalogue',
       'fleet/router',
       'frontend/apis',
+      'frontend/engine-access',
       'frontend/errors',
       'frontend/json',
       'frontend/proxy',

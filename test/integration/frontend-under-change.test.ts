@@ -126,6 +126,7 @@ class Frontend {
         routing: this.#routing,
         proxy: this.#proxy,
         probes: new ProbeBoard(),
+        engines: { get: () => Promise.resolve(undefined) },
         tokens: {
           // As an engine would be asked: not immediately.
           tokensOf: async ({ body }) => {

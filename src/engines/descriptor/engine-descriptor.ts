@@ -8,7 +8,7 @@ import type { EnginePages } from './engine-pages.js';
 import type { GrpcService } from './grpc-service.js';
 import type { LoadMetrics } from './load-metrics.js';
 import type { PromptPath } from './prompt-path.js';
-import type { TokenEndpoint } from './token-endpoint.js';
+import type { AgentRequest, ChatRequest, TokenEndpoint } from './token-endpoint.js';
 
 /** What asking an engine needs; apart from the rest, for it brings the code of its gRPC along. */
 export interface EngineProbing {
@@ -56,6 +56,11 @@ export interface EngineDescriptor {
   loadProbing(): Promise<EngineProbing>;
   /** Where it turns a prompt into tokens, the best first; empty where it cannot be asked. */
   readonly tokenEndpoints: readonly TokenEndpoint[];
+  /**
+   * The chat that the engine makes of a request of another API; undefined where
+   * that is not known for sure. Absent for an engine of which nothing is known.
+   */
+  readonly asChat?: (request: AgentRequest) => ChatRequest | undefined;
   /** Paths that answer prompts, for the canary, the one that reports most of its cache first; empty where none may be asked. */
   readonly promptPaths: readonly PromptPath[];
   /** Metrics that say how busy it is; absent where it has none that are known. */

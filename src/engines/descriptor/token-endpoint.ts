@@ -1,20 +1,39 @@
 type Body = Readonly<Record<string, unknown>>;
 
-/** A request of OpenAI's API whose tokens are wanted. */
+/** A chat of OpenAI's API. */
+export interface ChatRequest {
+  readonly kind: 'chat';
+  readonly messages: readonly Body[];
+  readonly body: Body;
+  /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
+  readonly isPlain: boolean;
+}
+
+/** A request of OpenAI's Responses or of Anthropic's Messages, which engines make a chat of, each in its own way. */
+export interface AgentRequest {
+  readonly kind: 'messages' | 'responses';
+  readonly body: Body;
+  readonly isPlain: boolean;
+}
+
+/** A request whose tokens are wanted. */
 export type PromptRequest =
   | { readonly kind: 'completion'; readonly text: string; readonly body: Body; readonly isPlain: boolean }
-  | {
-      readonly kind: 'chat';
-      readonly messages: readonly Body[];
-      readonly body: Body;
-      /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
-      readonly isPlain: boolean;
-    };
+  | ChatRequest
+  | AgentRequest;
+
+/** How a prompt stands in a body. */
+export type PromptKind = PromptRequest['kind'];
+
+/** What engines answer everywhere where they answer at all. */
+export const PLAIN_KINDS: readonly PromptKind[] = ['chat', 'completion'];
 
 /** An endpoint of an engine that turns a prompt into tokens. */
 export interface TokenEndpoint {
-  /** For which requests it is: the path of each kind. */
-  path(kind: PromptRequest['kind']): string;
+  /** The requests that it takes. */
+  readonly kinds: readonly PromptKind[];
+  /** Its path for one of its kinds. */
+  path(kind: PromptKind): string;
   /** The field of the answer, or of its only member, that holds the tokens. */
   readonly tokenField: 'tokens' | 'token_ids';
   /** True where it takes every request as it is; else only plain ones (`PromptRequest.isPlain`). */
@@ -41,6 +60,7 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'echo',
   'frequency_penalty',
   'ignore_eos',
+  'include',
   'logit_bias',
   'logprobs',
   'metadata',
@@ -49,15 +69,18 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'n',
   'presence_penalty',
   'priority',
+  'prompt_cache_key',
   'prompt_logprobs',
   'repetition_penalty',
   'request_id',
   'return_token_ids',
   'return_tokens_as_token_ids',
+  'safety_identifier',
   'seed',
   'service_tier',
   'session_id',
   'stop',
+  'stop_sequences',
   'stop_token_ids',
   'store',
   'stream',
@@ -71,13 +94,19 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Where a prompt is cut to what is left of the context, they say how much that is. */
-const LENGTH_FIELDS: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens']);
+const LENGTH_FIELDS: ReadonlySet<string> = new Set([
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+]);
 
 /** All of a request that its tokens can depend on. */
-export function whatMatters({ body, isPlain }: PromptRequest): Record<string, unknown> {
+export function whatMatters({ kind, body, isPlain }: PromptRequest): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
+  // Anthropic's API asks for a length always.
+  const hasFreeLength = isPlain && kind !== 'messages';
   for (const [name, value] of Object.entries(body)) {
-    if (value === null || ANSWER_FIELDS.has(name) || (isPlain && LENGTH_FIELDS.has(name))) continue;
+    if (value === null || ANSWER_FIELDS.has(name) || (hasFreeLength && LENGTH_FIELDS.has(name))) continue;
     kept[name] = value;
   }
   return kept;

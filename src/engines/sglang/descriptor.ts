@@ -2,6 +2,7 @@ import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.j
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
+import { sglangChat } from './as-chat.js';
 import { GENERATE } from './generate.js';
 import { SGLANG_LAUNCH } from './launch.js';
 import { SGLANG_PAGES } from './pages.js';
@@ -18,6 +19,7 @@ export const SGLANG: EngineDescriptor = {
   ports: { http: [30_000], grpc: [] },
   loadProbing: async () => (await import('./probes.js')).SGLANG_PROBING,
   tokenEndpoints: SGLANG_TOKEN_ENDPOINTS,
+  asChat: sglangChat,
   promptPaths: [GENERATE, COMPLETIONS, CHAT_COMPLETIONS],
   load: {
     pages: ['/v1/loads?format=prometheus', '/metrics'],

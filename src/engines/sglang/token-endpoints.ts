@@ -1,8 +1,14 @@
-import { type PromptRequest, type TokenEndpoint, whatMatters } from '../descriptor/token-endpoint.js';
+import {
+  PLAIN_KINDS,
+  type PromptRequest,
+  type TokenEndpoint,
+  whatMatters,
+} from '../descriptor/token-endpoint.js';
 
 /** Where SGLang (0.5.23) turns prompts into tokens. */
 export const SGLANG_TOKEN_ENDPOINTS: readonly TokenEndpoint[] = [
   {
+    kinds: PLAIN_KINDS,
     path: () => '/v1/tokenize',
     tokenField: 'tokens',
     takesAll: false,

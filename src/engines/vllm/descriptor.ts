@@ -2,6 +2,7 @@ import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.j
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
+import { vllmChat } from './as-chat.js';
 import { VLLM_LAUNCH } from './launch.js';
 import { VLLM_PAGES } from './pages.js';
 import { VLLM_RECOGNITION } from './recognition.js';
@@ -17,6 +18,7 @@ export const VLLM: EngineDescriptor = {
   ports: { http: [8000], grpc: [50_051] },
   loadProbing: async () => (await import('./probes.js')).VLLM_PROBING,
   tokenEndpoints: VLLM_TOKEN_ENDPOINTS,
+  asChat: vllmChat,
   promptPaths: [COMPLETIONS, CHAT_COMPLETIONS],
   load: {
     pages: ['/metrics'],

@@ -1,8 +1,15 @@
-import { given, type PromptRequest, type TokenEndpoint, whatMatters } from '../descriptor/token-endpoint.js';
+import {
+  given,
+  PLAIN_KINDS,
+  type PromptRequest,
+  type TokenEndpoint,
+  whatMatters,
+} from '../descriptor/token-endpoint.js';
 import { isJsonObject } from '../facts/json-object.js';
 
 /** With `--enable-scale-out` (0.32): it takes the request itself, so nothing can be forgotten. */
 const RENDER: TokenEndpoint = {
+  kinds: PLAIN_KINDS,
   path: (kind) => (kind === 'chat' ? '/v1/chat/completions/render' : '/v1/completions/render'),
   tokenField: 'token_ids',
   takesAll: true,
@@ -11,8 +18,19 @@ const RENDER: TokenEndpoint = {
   body: (request, model) => ({ ...whatMatters(request), model }),
 };
 
+/** The same for Anthropic's Messages. It renders `thinking` that is switched off otherwise than the server may. */
+const RENDER_MESSAGES: TokenEndpoint = { ...RENDER, kinds: ['messages'], path: () => '/v1/messages/render' };
+
+/** The same for OpenAI's Responses. */
+const RENDER_RESPONSES: TokenEndpoint = {
+  ...RENDER,
+  kinds: ['responses'],
+  path: () => '/v1/responses/render',
+};
+
 /** Its fields are some of the request's. */
 const TOKENIZE: TokenEndpoint = {
+  kinds: PLAIN_KINDS,
   path: () => '/tokenize',
   tokenField: 'tokens',
   takesAll: false,
@@ -22,7 +40,12 @@ const TOKENIZE: TokenEndpoint = {
 };
 
 /** Where vLLM turns prompts into tokens. */
-export const VLLM_TOKEN_ENDPOINTS: readonly TokenEndpoint[] = [RENDER, TOKENIZE];
+export const VLLM_TOKEN_ENDPOINTS: readonly TokenEndpoint[] = [
+  RENDER,
+  TOKENIZE,
+  RENDER_MESSAGES,
+  RENDER_RESPONSES,
+];
 
 /** Fields of a chat request that `/tokenize` has too. */
 const CHAT_FIELDS = [
@@ -42,6 +65,7 @@ function tokenizeBody(request: PromptRequest, model: string): Record<string, unk
   const { body } = request;
   if (request.kind === 'completion')
     return { model, prompt: request.text, ...given(body, ['add_special_tokens']) };
+  if (request.kind !== 'chat') throw new Error(`/tokenize takes no ${request.kind}`);
   const kwargs = templateKwargs(body);
   return {
     model,

@@ -1,7 +1,5 @@
+import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '../errors/api-shapes.js';
-
-/** How the prompt of a request stands in its body; each kind is read in its own way. */
-export type PromptKind = 'chat' | 'completion';
 
 /** One path on which engines compute something. */
 export interface Api {
@@ -11,6 +9,8 @@ export interface Api {
   readonly shape: ApiShape;
   /** How its prompt is read where a worker's cache can help with it; absent where load alone decides. */
   readonly prompt?: PromptKind;
+  /** Events that a stream begins with before anything was computed. Default 0. */
+  readonly eventsBeforeTokens?: number;
   /** For people. */
   readonly what: string;
 }
@@ -25,7 +25,16 @@ const openAi = (path: string, what: string, more: Partial<Api> = {}): Api => ({
 /** Chats: what most clients ask. */
 export const CHAT: Api = openAi('/v1/chat/completions', 'chat, streamed or not', { prompt: 'chat' });
 
-const RESPONSES: Api = openAi('/v1/responses', "OpenAI's responses, streamed or not", {
+/** OpenAI's Responses: some engines keep what they answered, for the requests that go on from it. */
+export const RESPONSES: Api = openAi('/v1/responses', "OpenAI's responses, streamed or not", {
+  shape: RESPONSES_SHAPE,
+  prompt: 'responses',
+  // `response.created` and `response.in_progress`.
+  eventsBeforeTokens: 2,
+});
+
+/** A response that an engine keeps, which is asked for by its id. */
+export const KEPT_RESPONSE: Api = openAi(`${RESPONSES.path}/{id}`, 'a response that a worker keeps', {
   shape: RESPONSES_SHAPE,
 });
 
@@ -34,7 +43,10 @@ export const APIS: readonly Api[] = [
   CHAT,
   openAi('/v1/completions', 'completions, also of token ids', { prompt: 'completion' }),
   RESPONSES,
-  openAi('/v1/messages', "Anthropic's messages, streamed or not", { shape: ANTHROPIC_SHAPE }),
+  openAi('/v1/messages', "Anthropic's messages, streamed or not", {
+    shape: ANTHROPIC_SHAPE,
+    prompt: 'messages',
+  }),
   openAi('/v1/messages/count_tokens', 'tokens of a message', { shape: ANTHROPIC_SHAPE }),
   openAi('/v1/embeddings', 'embeddings'),
   openAi('/v1/score', 'scores of pairs of texts'),

@@ -15,7 +15,8 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { ServedTls } from '../../edge/security/served-tls.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
-import { APIS, type Api, shapeOf } from '../apis/api.js';
+import { APIS, type Api, KEPT_RESPONSE, RESPONSES, shapeOf } from '../apis/api.js';
+import type { EngineAsker } from '../engine-access/engine-asker.js';
 import {
   apiKeyError,
   certificateError,
@@ -41,6 +42,7 @@ import { answerConnect, answerParserError } from './parser-error.js';
 import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyReader } from './request-body.js';
+import { ResponseHomes } from './response-homes.js';
 import { pathOf, Routes } from './routes.js';
 import { welcomePage } from './welcome-page.js';
 
@@ -76,6 +78,8 @@ export interface GatewayModules {
   readonly routing: Routing;
   readonly tokens: TokenSource;
   readonly proxy: Forwarding;
+  /** Asks single workers for what is not in their reports. */
+  readonly engines: Pick<EngineAsker, 'get'>;
   /** Why no request can be taken at present. Absent: there is no such reason. */
   readonly findProblem?: () => OpenAiError | undefined;
   /** Answers `/livez` and `/readyz`. */
@@ -149,6 +153,7 @@ export class Gateway {
         groups: () => modules.catalogue().groups.map(({ group }) => group),
       }),
       models: () => this.#currentModels(),
+      homes: new ResponseHomes((worker, path) => modules.engines.get(worker, path)),
     });
     this.#listener = new Listener(
       {
@@ -203,6 +208,11 @@ export class Gateway {
   #addRoutes(): void {
     for (const api of APIS)
       this.#routes.add('POST', api.path, (request, response) => this.#take(api, request, response));
+    const kept = (rest: string) => (request: IncomingMessage, response: ServerResponse, id: string) =>
+      this.#take(KEPT_RESPONSE, request, response, { id, rest });
+    this.#routes.add('GET', `${RESPONSES.path}/*`, kept(''));
+    this.#routes.add('DELETE', `${RESPONSES.path}/*`, kept(''));
+    this.#routes.add('POST', `${RESPONSES.path}/*/cancel`, kept('/cancel'));
     const { registry, metricsPage: metrics = MetricsPage.of(registry) } = this.#modules;
     const open = (
       path: string,
@@ -253,7 +263,12 @@ export class Gateway {
   }
 
   /** Takes a request for something to be computed, unless it is refused before its body is read. */
-  #take(api: Api, request: IncomingMessage, response: ServerResponse): void {
+  #take(
+    api: Api,
+    request: IncomingMessage,
+    response: ServerResponse,
+    kept?: { readonly id: string; readonly rest: string },
+  ): void {
     const open = new OpenRequest(api, response, this.#modules.clock.monotonicMs());
     const problem =
       this.#findStateProblem(response) ??
@@ -269,7 +284,8 @@ export class Gateway {
     response.on('close', () => this.#onOver(open));
     this.#bodies.read(request, open, (error, body) => {
       if (body === undefined) this.#inference.refuse(open, request, error);
-      else void this.#inference.answer(open, request, body);
+      else if (kept === undefined) void this.#inference.answer(open, request, body);
+      else void this.#inference.answerKept(open, request, { ...kept, body: body.bytes });
     });
   }
 
@@ -290,7 +306,10 @@ export class Gateway {
   #findCallerProblem(request: IncomingMessage): OpenAiError | undefined {
     const { tls, apiKeys } = this.#modules;
     if (tls?.clientAuth === 'require' && !hasVerifiedCertificate(request)) return certificateError();
-    const problem = apiKeys?.().findProblem(request.headers.authorization);
+    // Anthropic's clients show their key in a header of its own.
+    const { authorization, 'x-api-key': key } = request.headers;
+    const shown = authorization ?? (typeof key === 'string' ? `Bearer ${key}` : undefined);
+    const problem = apiKeys?.().findProblem(shown);
     return problem === undefined ? undefined : apiKeyError(problem);
   }
 

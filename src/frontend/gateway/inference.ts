@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
+import { RESPONSES } from '../apis/api.js';
 import { internalError } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
@@ -9,11 +10,13 @@ import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
 import { PickTrace } from '../tracing/trace-picks.js';
 import { cacheUseOf } from './cache-use.js';
+import { type Continued, continuedFrom } from './continued.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { FoundModel, Models } from './models.js';
 import type { OpenRequest } from './open-request.js';
 import { refuse } from './refusal.js';
 import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
+import { type Home, type ResponseHomes, ResponseIdWatch } from './response-homes.js';
 
 /** What sends requests to workers and the answers back. */
 export interface Forwarding {
@@ -37,6 +40,7 @@ export interface InferenceModules {
   readonly tokens: TokenSource;
   readonly routing: Routing;
   readonly proxy: Forwarding;
+  readonly homes: ResponseHomes;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
 }
@@ -59,23 +63,51 @@ export class Inference {
 
   /** Answers a request. Never rejects. */
   async answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
+    const path = open.api.path + queryOf(request.url);
+    await this.#send(open, request, { method: 'POST', path, body: body.bytes }, () =>
+      this.#prepare(open, body),
+    );
+  }
+
+  /** Answers a request for what a worker keeps, by its id; `rest` is what follows it in the path. Never rejects. */
+  async answerKept(
+    open: OpenRequest,
+    request: IncomingMessage,
+    { id, rest, body }: { readonly id: string; readonly rest: string; readonly body: Buffer },
+  ): Promise<void> {
+    const path = `${RESPONSES.path}/${encodeURIComponent(id)}${rest}${queryOf(request.url)}`;
+    await this.#send(open, request, { method: request.method ?? 'GET', path, body }, async () => {
+      const { homes, models } = this.#modules;
+      const home = await homes.find(id, models().groups, RESPONSES.path, 'response_id');
+      const found = models().find(home.group);
+      open.group = home.group;
+      const route = { group: home.group, tokens: undefined, loraName: '', cacheSalt: '' };
+      return { found: { ...found, excluded: othersOf(found, home) }, route };
+    });
+  }
+
+  async #send(
+    open: OpenRequest,
+    request: IncomingMessage,
+    sent: Pick<ProxiedRequest, 'method' | 'path' | 'body'>,
+    prepare: () => Prepared | Promise<Prepared>,
+  ): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
     const { api, response } = open;
     let span: RequestSpan | undefined;
     try {
       span = tracer?.start(request.headers, api.path);
-      const preparing = this.#prepare(open, body);
+      const preparing = prepare();
       // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
       const { found, route } = preparing instanceof Promise ? await preparing : preparing;
       const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
       const servedMs = clock.monotonicMs();
       const outcome = await proxy.serve(
         {
-          method: 'POST',
+          ...sent,
           api,
-          path: api.path + queryOf(request.url),
           headers: headersToForward(request.headers, span),
-          body: body.bytes,
+          ...(api === RESPONSES ? { onPiece: this.#rememberId() } : {}),
           group: open.group,
           pick: (failed) => {
             const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
@@ -91,6 +123,15 @@ export class Inference {
       const status = this.refuse(open, request, error);
       span?.end({ status, error: 'refused' });
     }
+  }
+
+  /** Looks for the id of an answer, and remembers who gave it. */
+  #rememberId(): NonNullable<ProxiedRequest['onPiece']> {
+    const watch = new ResponseIdWatch();
+    return (piece, { group, target }) => {
+      const id = watch.add(piece);
+      if (id !== undefined) this.#modules.homes.remember(id, { group, target });
+    };
   }
 
   /** Refuses a request and counts it. Why, unless it is an `OpenAiError`, is for the log alone. Returns the status. */
@@ -111,7 +152,7 @@ export class Inference {
    */
   #prepare(open: OpenRequest, body: ReadBody): Prepared | Promise<Prepared> {
     const kind = open.api.prompt;
-    const asked = parseBody(body);
+    const asked = parseBody(body, kind);
     const found = this.#modules.models().find(asked.model);
     const { group } = found.group;
     open.group = group;
@@ -124,12 +165,22 @@ export class Inference {
       cacheUse: cacheUseOf(asked.value),
     };
     const prepared = { found, route };
+    const continued = open.api === RESPONSES ? continuedFrom(asked.value) : undefined;
+    if (continued !== undefined) return this.#atHome(prepared, continued);
     if (kind === undefined || !this.#options.wantsTokens) return prepared;
     if (asked.isCut) {
       this.#modules.metrics.withoutTokens(group, 'too_long');
       return prepared;
     }
     return this.#addTokens(prepared, kind, asked, open.response);
+  }
+
+  /** A request that goes on from what a worker keeps goes to that worker, whatever the load. Its tokens are known to nobody else. */
+  async #atHome({ found, route }: Prepared, { id, collection, param }: Continued): Promise<Prepared> {
+    const { homes, metrics } = this.#modules;
+    const home = await homes.find(id, [found.group], collection, param);
+    if (this.#options.wantsTokens) metrics.withoutTokens(route.group, 'continued');
+    return { found: { ...found, excluded: othersOf(found, home) }, route };
   }
 
   async #addTokens(
@@ -175,6 +226,11 @@ export class Inference {
       firstByteMs: firstByteMs === undefined ? undefined : servedMs - open.startedMs + firstByteMs,
     });
   }
+}
+
+function othersOf({ group, excluded }: FoundModel, home: Home): readonly string[] {
+  const others = group.workers.map(({ target }) => target).filter((target) => target !== home.target);
+  return [...excluded, ...others];
 }
 
 function requireReady({ group }: FoundModel): void {

@@ -55,6 +55,11 @@ export class Models {
     );
   }
 
+  /** All groups, those included that serve nothing now. */
+  get groups(): readonly CatalogueGroup[] {
+    return this.#catalogue.groups;
+  }
+
   /** Who serves a name; throws an `OpenAiError` where no worker does. */
   find(name: string): FoundModel {
     const found = this.#byName.get(name);

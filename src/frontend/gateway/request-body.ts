@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
+import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { OpenAiError } from '../errors/openai-error.js';
 import { findJsonExcess, MAX_JSON_DEPTH } from '../json/json-bounds.js';
 import { keyOf, type LightJson, parseLightJson } from '../json/light-json.js';
@@ -128,12 +129,15 @@ export interface AskedBody {
 
 /** Outermost fields whose numbers a template may print. */
 const PRINTED_FIELDS: ReadonlySet<unknown> = new Set(['tools', 'documents', 'chat_template_kwargs']);
+/** Here what a tool was called with stands in a message as an object; in a chat it is a text. */
+const PRINTED_OF_MESSAGES: ReadonlySet<unknown> = new Set([...PRINTED_FIELDS, 'messages']);
 
 /** Longest name of a model, as in reports. */
 const MAX_MODEL_CHARS = 1_024;
 
 /** Reads what a router needs of a body; throws an `OpenAiError` with what is wrong. */
-export function parseBody(body: ReadBody): AskedBody {
+export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
+  const printed = kind === 'messages' ? PRINTED_OF_MESSAGES : PRINTED_FIELDS;
   if (body.bytes.length === 0)
     throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
   const { value, isCut } = parseBytes(body);
@@ -154,8 +158,7 @@ export function parseBody(body: ReadBody): AskedBody {
     isCut,
     losesNumbers: body.scan.fields.some(
       (field) =>
-        PRINTED_FIELDS.has(keyOf(body.bytes, field)) &&
-        losesNumber(body.bytes, field.valueStart, field.valueEnd),
+        printed.has(keyOf(body.bytes, field)) && losesNumber(body.bytes, field.valueStart, field.valueEnd),
     ),
   };
 }

@@ -23,7 +23,8 @@ const MAX_USAGE_BYTES = 4 * 1024;
  * vLLM and SGLang end a JSON answer with it, and a stream with an event of its
  * own when the client asked for `stream_options.include_usage`; both report
  * `prompt_tokens_details.cached_tokens` only when they were started so
- * (`--enable-prompt-tokens-details`, `--enable-cache-report`).
+ * (`--enable-prompt-tokens-details`, `--enable-cache-report`). Responses and
+ * Messages have it always, under the names of their own APIs.
  */
 export class AnswerWatch {
   /** Events of the stream so far: about one for each token, fewer where an engine packs several into one. */
@@ -160,17 +161,28 @@ function endOfObject(bytes: Buffer, start: number): number | undefined {
 }
 
 function usageOf(value: unknown): Usage | undefined {
-  const {
-    prompt_tokens: promptTokens,
-    prompt_tokens_details: details,
-    completion_tokens: outputTokens,
-  } = value as Record<string, unknown>;
-  if (!isCount(promptTokens)) return undefined;
-  const cachedTokens = (details as { cached_tokens?: unknown } | null | undefined)?.cached_tokens;
+  const usage = value as Record<string, unknown>;
+  const { prompt_tokens: prompt, input_tokens: input } = usage;
+  if (isCount(prompt))
+    return counts(prompt, cachedOf(usage['prompt_tokens_details']), usage['completion_tokens']);
+  if (!isCount(input)) return undefined;
+  const read = usage['cache_read_input_tokens'];
+  const created = usage['cache_creation_input_tokens'];
+  // Responses have details, and count what was cached with the rest; Anthropic counts apart what was read and what was written.
+  return isCount(read)
+    ? counts(input + read + (isCount(created) ? created : 0), read, usage['output_tokens'])
+    : counts(input, cachedOf(usage['input_tokens_details']), usage['output_tokens']);
+}
+
+function cachedOf(details: unknown): unknown {
+  return (details as { cached_tokens?: unknown } | null | undefined)?.cached_tokens;
+}
+
+function counts(promptTokens: number, cached: unknown, output: unknown): Usage {
   return {
     promptTokens,
-    cachedTokens: isCount(cachedTokens) ? cachedTokens : undefined,
-    outputTokens: isCount(outputTokens) ? outputTokens : undefined,
+    cachedTokens: isCount(cached) ? cached : undefined,
+    outputTokens: isCount(output) ? output : undefined,
   };
 }
 

@@ -235,6 +235,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     current.endpoint.worker.life.hear(this.#sinceMs);
     if (!answer.hasData) this.#firstByteMs = this.#sinceMs - this.#startedMs;
     answer.onData(piece, current.route);
+    this.#request.onPiece?.(piece, current.route.decision);
     if (!response.write(piece)) this.#pause(current.attempt);
   }
 
@@ -347,7 +348,8 @@ export class Exchange implements AttemptListener, UnorderedMember {
     // Asked only where there is a key: a refusal is logged.
     const hasKey =
       options.engineApiKey !== undefined ||
-      (options.passesAuthorization && headers.authorization !== undefined);
+      (options.passesAuthorization &&
+        (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
     const mayHaveKeys = hasKey && options.mayHaveKeys(decision.target, baseUrl);
     const attempt = new Attempt(worker, this);
     this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });
@@ -398,7 +400,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const { headers, ...head } = passedHeaders(rawHeaders);
     if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(decision));
     this.#status = status;
-    const answer = new PassedAnswer({ status, ...head }, decision.tokensPerBlock);
+    const answer = new PassedAnswer(
+      { status, ...head },
+      decision.tokensPerBlock,
+      this.#request.api.eventsBeforeTokens,
+    );
     this.#become({ type: 'passing', current, answer });
     writeHeadSafely(response, status, headers);
     // One packet where the body has come with the head; else the head goes alone.

@@ -46,6 +46,9 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   'x-kv-accord-worker',
 ]);
 
+/** Where clients show their keys: OpenAI's and Anthropic's. */
+const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key']);
+
 /** This proxy's name in `Via` (RFC 9110, 7.6.3). */
 const VIA = '1.1 kv-accord';
 
@@ -81,7 +84,7 @@ export function forwardedHeaders(
     const value = headers[name];
     if (value === undefined || NOT_FORWARDED.has(name) || named?.has(name) === true) continue;
     if (name === 'via' || name === 'x-forwarded-for') continue;
-    if (name === 'authorization' && !(passesAuthorization && engineApiKey === undefined && mayHaveKeys))
+    if (KEY_HEADERS.has(name) && !(passesAuthorization && engineApiKey === undefined && mayHaveKeys))
       continue;
     if (typeof value === 'string') forwarded.push(name, value);
     else for (const one of value) forwarded.push(name, one);

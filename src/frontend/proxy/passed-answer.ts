@@ -22,11 +22,18 @@ export class PassedAnswer {
   readonly #isStream: boolean;
   readonly #watch: AnswerWatch | undefined;
   readonly #eventsPerProgress: number;
+  readonly #eventsBeforeTokens: number;
   #nextProgress: number;
   #hasData = false;
   #isPrefillDone = false;
 
-  constructor({ status, isEventStream, hasLength, isPlain }: AnswerHead, tokensPerBlock: number) {
+  /** `eventsBeforeTokens`: events of a stream that come before anything was computed. */
+  constructor(
+    { status, isEventStream, hasLength, isPlain }: AnswerHead,
+    tokensPerBlock: number,
+    eventsBeforeTokens = 0,
+  ) {
+    this.#eventsBeforeTokens = eventsBeforeTokens;
     this.hasLength = hasLength;
     this.#isSuccess = status >= 200 && status < 300;
     this.#isStream = isEventStream;
@@ -47,13 +54,13 @@ export class PassedAnswer {
 
   /** The next piece of the body. */
   onData(piece: Buffer, route: Route): void {
-    if (!this.#hasData) {
-      this.#hasData = true;
-      if (this.#isStream && this.#isSuccess) this.#prefillDone(route);
-    }
+    this.#hasData = true;
     const watch = this.#watch;
+    watch?.add(piece);
+    const isPastHead = watch === undefined || watch.events > this.#eventsBeforeTokens;
+    if (this.#isStream && this.#isSuccess && (this.#eventsBeforeTokens === 0 || isPastHead))
+      this.#prefillDone(route);
     if (watch === undefined) return;
-    watch.add(piece);
     if (watch.events < this.#nextProgress) return;
     this.#nextProgress = watch.events + this.#eventsPerProgress;
     route.progress(watch.events);

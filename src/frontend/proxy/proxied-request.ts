@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Route } from '../../fleet/router/routing.js';
+import type { Decision, Route } from '../../fleet/router/routing.js';
 import type { Api } from '../apis/api.js';
 
 /** A request that a worker shall answer. */
@@ -20,6 +20,8 @@ export interface ProxiedRequest {
    * `RoutingError` when there is none.
    */
   pick(excluded: readonly string[]): Promise<Picked>;
+  /** Sees each piece of the answer that is passed on, and who gave it. Must not throw. Absent: nobody looks. */
+  readonly onPiece?: (piece: Buffer, decision: Decision) => void;
 }
 
 /** A worker that was chosen. */

@@ -8,14 +8,19 @@ import { withDeadline } from '../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
 import { readTokenAnswer } from '../../engines/descriptor/token-answer.js';
-import { type TokenEndpoint, whatMatters } from '../../engines/descriptor/token-endpoint.js';
+import {
+  type AgentRequest,
+  type ChatRequest,
+  type TokenEndpoint,
+  whatMatters,
+} from '../../engines/descriptor/token-endpoint.js';
 import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
+import { EngineHttp } from '../engine-access/engine-http.js';
 import type { MayHaveKeys } from '../engine-access/key-hosts.js';
 import { MAX_JSON_DEPTH } from '../json/json-bounds.js';
 import { parseLightJson } from '../json/light-json.js';
 import { EngineHealth } from './engine-health.js';
-import { EngineHttp } from './engine-http.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import { isRecord, type TextPrompt } from './read-prompt.js';
 
@@ -121,6 +126,15 @@ export class EngineTokenizer {
     return answer;
   }
 
+  /** The chat that a group's engines make of a request of another API; undefined where that is not known, or not yet. */
+  chatOf(prompt: AgentRequest, { workers }: CatalogueGroup): ChatRequest | undefined {
+    for (const { instanceId } of workers) {
+      const engine = this.#healths.get(instanceId)?.engine;
+      if (engine !== undefined) return engine.asChat?.(prompt);
+    }
+    return undefined;
+  }
+
   /** Asks this one worker, and remembers nothing of the answer. Never rejects. */
   askWorker(
     worker: CatalogueWorker,
@@ -180,11 +194,11 @@ export class EngineTokenizer {
     this.#healths.set(worker.instanceId, health);
     try {
       health.engine ??= await this.#engineOf(worker, signal);
-      for (const endpoint of health.endpoints) {
-        const answer = await this.#askIn(endpoint, worker, health, prompt, model, signal);
-        if (answer !== undefined) return answer;
-      }
-      return none('no_tokenizer');
+      const own = await this.#askAll(worker, health, prompt, model, signal);
+      if (own !== undefined) return own;
+      const chat = isAgents(prompt) ? health.engine.asChat?.(prompt) : undefined;
+      const asked = chat && (await this.#askAll(worker, health, chat, model, signal));
+      return asked ?? none('no_tokenizer');
     } catch (error) {
       const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
@@ -193,6 +207,22 @@ export class EngineTokenizer {
       this.#logger.debug({ worker: worker.target, error: describeError(error) }, 'A worker gave no tokens.');
       return none(signal.aborted ? 'timeout' : 'failed');
     }
+  }
+
+  /** Asks in turn where the engine takes such a prompt; undefined where nothing is had of any. */
+  async #askAll(
+    worker: CatalogueWorker,
+    health: EngineHealth,
+    prompt: TextPrompt,
+    model: string,
+    signal: AbortSignal,
+  ): Promise<PromptTokens | undefined> {
+    for (const endpoint of health.endpoints) {
+      if (!endpoint.kinds.includes(prompt.kind)) continue;
+      const answer = await this.#askIn(endpoint, worker, health, prompt, model, signal);
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
   }
 
   /** Tokens or a reason; undefined when the engine has no such endpoint, or it cannot be asked this there. */
@@ -241,6 +271,11 @@ export class EngineTokenizer {
     const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
     return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;
   }
+}
+
+/** Whether a prompt is one of an API that engines make a chat of. */
+export function isAgents(prompt: TextPrompt): prompt is AgentRequest {
+  return prompt.kind === 'messages' || prompt.kind === 'responses';
 }
 
 /** Digest of all that a prompt's tokens depend on; undefined for what JSON cannot carry. */

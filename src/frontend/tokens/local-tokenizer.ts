@@ -231,6 +231,7 @@ export class LocalTokenizer {
 function jobOf(prompt: TextPrompt): TokenizingJob | undefined {
   if (!prompt.isPlain) return undefined;
   if (prompt.kind === 'chat') return { kind: 'chat', body: whatMatters(prompt) };
+  if (prompt.kind !== 'completion') return undefined;
   const special = prompt.body['add_special_tokens'] ?? true;
   return typeof special === 'boolean'
     ? { kind: 'completion', text: prompt.text, addSpecialTokens: special }

@@ -1,16 +1,15 @@
+import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
 /** What a request asks to be computed, as it stands in its body. */
-export type Prompt =
-  /** `/v1/chat/completions`: the whole body, since more than the messages goes into the template. */
-  | {
-      readonly kind: 'chat';
-      readonly body: Readonly<Record<string, unknown>>;
-      /** Whether a number stands in it that was not kept when it was parsed: a template would print another text. */
-      readonly losesNumbers?: boolean;
-    }
-  /** `/v1/completions`: the body, of which `prompt` is text, token ids (a long list of them as `Uint32Array`), or several of either. */
-  | { readonly kind: 'completion'; readonly body: Readonly<Record<string, unknown>> };
+export interface Prompt {
+  /** Which API's body it is. */
+  readonly kind: PromptKind;
+  /** All of it, since more than the messages goes into a template. A long list of token ids in `prompt` is a `Uint32Array`. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Whether a number stands in it that was not kept when it was parsed: a template would print another text. */
+  readonly losesNumbers?: boolean;
+}
 
 /** Closed list of why a prompt's tokens cannot be had; also metric labels. */
 export const NO_TOKENS_REASONS = [
@@ -20,6 +19,8 @@ export const NO_TOKENS_REASONS = [
   'several_prompts',
   /** No prompt that an engine would take: the engine says so itself. */
   'bad_prompt',
+  /** It goes on from what an engine keeps, which nobody else knows. */
+  'continued',
   /** Longer than is looked at. */
   'too_long',
   /** No tokenizer files, and no worker has `/tokenize`. */
@@ -36,7 +37,7 @@ export type PromptTokens =
   | { readonly tokens: Uint32Array; readonly reason?: undefined }
   | { readonly tokens: undefined; readonly reason: NoTokensReason };
 
-/** EventLoop prompts into tokens for routing. */
+/** Turns prompts into tokens for routing. */
 export interface TokenSource {
   /** Never rejects; comes back at the latest when `signal` aborts. */
   tokensOf(prompt: Prompt, model: string, group: CatalogueGroup, signal: AbortSignal): Promise<PromptTokens>;

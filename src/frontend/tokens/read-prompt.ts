@@ -1,3 +1,4 @@
+import type { AgentRequest } from '../../engines/descriptor/token-endpoint.js';
 import type { NoTokensReason, Prompt } from './prompt-tokens.js';
 
 /** Bounds of a prompt that is looked at. */
@@ -45,15 +46,53 @@ export type ReadPrompt =
       readonly body: Body;
       /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
       readonly isPlain: boolean;
-    };
+    }
+  | AgentRequest;
 
 /** A prompt that a tokenizer has to turn into tokens. */
-export type TextPrompt = Extract<ReadPrompt, { readonly kind: 'completion' | 'chat' }>;
+export type TextPrompt = Exclude<ReadPrompt, { readonly kind: 'none' | 'tokens' }>;
 
 /** Looks at a prompt from outside. Never throws, whatever it is. */
 export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
-  if (prompt.kind === 'chat' && prompt.losesNumbers === true) return none('no_tokenizer');
-  return prompt.kind === 'chat' ? readChat(prompt.body, limits) : readCompletion(prompt.body, limits);
+  const { kind, body } = prompt;
+  if (kind === 'completion') return readCompletion(body, limits);
+  if (prompt.losesNumbers === true) return none('no_tokenizer');
+  return kind === 'chat' ? readChat(body, limits) : readAgentPrompt(kind, body, limits);
+}
+
+/** Types of parts and blocks that are no text, of OpenAI's Responses and Anthropic's Messages. */
+const MEDIA_TYPES: ReadonlySet<unknown> = new Set([
+  'document',
+  'image',
+  'image_url',
+  'input_audio',
+  'input_file',
+  'input_image',
+  'input_video',
+]);
+
+/** Fields by which a request goes on from what an engine keeps. */
+const CONTINUING = ['conversation', 'previous_response_id'];
+
+function readAgentPrompt(kind: AgentRequest['kind'], body: Body, { maxChars }: PromptLimits): ReadPrompt {
+  if (CONTINUING.some((name) => isGiven(body[name]))) return none('continued');
+  const turns = kind === 'messages' ? body['messages'] : body['input'];
+  if (!isWithin(body, maxChars)) return none('too_long');
+  if (kind === 'responses' && typeof turns === 'string') return { kind, body, isPlain: isPlain(body) };
+  if (!Array.isArray(turns) || turns.length === 0 || !turns.every(isRecord)) return none('bad_prompt');
+  return hasMedia(turns) ? none('media') : { kind, body, isPlain: isPlain(body) };
+}
+
+/** Whether an image, a file or a sound stands in turns, in the content of one or in what a tool gave. */
+function hasMedia(turns: readonly unknown[]): boolean {
+  return turns.some((turn) => {
+    if (!isRecord(turn)) return false;
+    if (MEDIA_TYPES.has(turn['type'])) return true;
+    return ['content', 'output'].some((field) => {
+      const parts = turn[field];
+      return Array.isArray(parts) && hasMedia(parts);
+    });
+  });
 }
 
 /** Token ids as they came; undefined when one is none. */

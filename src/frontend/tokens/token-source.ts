@@ -3,7 +3,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 import { isOnSidecarsHost, type MayHaveKeys } from '../engine-access/key-hosts.js';
 import { CheckedGroups } from './checked-groups.js';
-import { DEFAULT_ENGINE_TOKENIZER_OPTIONS, EngineTokenizer } from './engine-tokenizer.js';
+import { DEFAULT_ENGINE_TOKENIZER_OPTIONS, EngineTokenizer, isAgents } from './engine-tokenizer.js';
 import {
   DEFAULT_LOCAL_TOKENIZER_OPTIONS,
   LocalTokenizer,
@@ -117,8 +117,9 @@ class CheckedLocalTokens implements TokenSource {
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
     if (read.kind === 'tokens') return read;
     const choice = this.#groups.choiceFor(group, model);
-    if (choice === 'local') {
-      const made = await this.#local.tokensOf(read, signal);
+    const own = isAgents(read) ? this.#engine.chatOf(read, group) : read;
+    if (choice === 'local' && own !== undefined) {
+      const made = await this.#local.tokensOf(own, signal);
       if (!ENGINES_TURN.has(made.reason)) return made;
       const asked = await this.#engine.tokensOf(read, model, group, signal);
       // What was wrong here says more than that no other engine can be asked.

@@ -3,6 +3,8 @@ import { createGateway, type GatewaySettings } from '../../app/open-gateway.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
+import { EngineAsker } from '../../frontend/engine-access/engine-asker.js';
+import { isOnSidecarsHost } from '../../frontend/engine-access/key-hosts.js';
 import type { Gateway } from '../../frontend/gateway/gateway.js';
 import { WorkerProxy } from '../../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../../frontend/tokens/prompt-tokens.js';
@@ -31,6 +33,7 @@ export class DemoFrontend {
   readonly #modules: DemoFrontendModules;
   readonly #proxy: WorkerProxy;
   #tokens: TokenSource | undefined;
+  #engines: EngineAsker | undefined;
   #gateway: Gateway | undefined;
   #stopFollowing: (() => void) | undefined;
   #url = '';
@@ -61,10 +64,12 @@ export class DemoFrontend {
       { clock, logger },
     );
     this.#tokens = tokens;
+    const engines = new EngineAsker({ mayHaveKeys: isOnSidecarsHost }, { clock });
+    this.#engines = engines;
     this.#gateway = createGateway(
       { ...SETTINGS, routerMode: aggregator.routerMode },
       { clock, logger },
-      { keys: undefined, tracer: undefined, tokens, proxy: this.#proxy },
+      { keys: undefined, tracer: undefined, tokens, proxy: this.#proxy, engines },
       { registry, routing, probes, tls: undefined, catalogue: () => catalogue },
     );
     this.#url = `http://${(await this.#gateway.start()).text}`;
@@ -76,5 +81,6 @@ export class DemoFrontend {
     await this.#gateway?.drain(0);
     await this.#proxy.close(0);
     await this.#tokens?.close();
+    await this.#engines?.close();
   }
 }

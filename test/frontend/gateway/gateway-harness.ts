@@ -6,6 +6,7 @@ import { type Address, parseAddress } from '../../../src/edge/platform/address.j
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import type { Catalogue, CatalogueGroup } from '../../../src/fleet/catalogue/catalogue.js';
 import type { Decision, Route, RouteRequest } from '../../../src/fleet/router/routing.js';
+import type { EngineAnswer } from '../../../src/frontend/engine-access/engine-http.js';
 import { Gateway, type GatewayModules, type GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { Prompt, PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';
@@ -62,6 +63,13 @@ export class GatewayHarness {
   readonly served: ProxiedRequest[] = [];
   readonly picked: Picked[] = [];
   released = 0;
+  /** What single workers were asked for. */
+  readonly asked: string[] = [];
+  /** What they answer; undefined for nothing. */
+  engineAnswers: (target: string, path: string) => EngineAnswer | undefined = () => ({
+    status: 404,
+    body: Buffer.alloc(0),
+  });
   tokens: PromptTokens = { tokens: new Uint32Array([1, 2, 3]) };
   /** The target that the router chooses next; the last one stays. */
   targets: string[] = ['w-1:50061'];
@@ -100,6 +108,12 @@ export class GatewayHarness {
             return this.serve(request, response);
           },
           close: () => Promise.resolve(),
+        },
+        engines: {
+          get: (worker, path) => {
+            this.asked.push(`${worker.target}${path}`);
+            return Promise.resolve(this.engineAnswers(worker.target, path));
+          },
         },
         ...modules,
       },

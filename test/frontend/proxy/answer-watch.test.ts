@@ -37,6 +37,26 @@ describe('usage', () => {
       { promptTokens: 36, cachedTokens: 32, outputTokens: 4 },
     ],
     [
+      'of a response',
+      {
+        input_tokens: 36,
+        input_tokens_details: { cached_tokens: 32, cache_write_tokens: 0, cached_tokens_per_turn: [32] },
+        output_tokens: 4,
+        total_tokens: 40,
+      },
+      { promptTokens: 36, cachedTokens: 32, outputTokens: 4 },
+    ],
+    [
+      'of a message, which counts apart what was read and written',
+      { input_tokens: 5, output_tokens: 1, cache_creation_input_tokens: 96, cache_read_input_tokens: 160 },
+      { promptTokens: 261, cachedTokens: 160, outputTokens: 1 },
+    ],
+    [
+      'of a message without a word of the cache',
+      { input_tokens: 16, output_tokens: 0 },
+      { promptTokens: 16, cachedTokens: undefined, outputTokens: 0 },
+    ],
+    [
       'of SGLang with its cache report',
       {
         prompt_tokens: 36,

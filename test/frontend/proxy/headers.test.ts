@@ -45,6 +45,18 @@ describe('what a worker gets', () => {
     expect(got.get('x-kept')).toBe('y');
   });
 
+  it('has no key of a client where it may have none, whichever header it stands in', () => {
+    const keys = { authorization: 'Bearer secret', 'x-api-key': 'secret' };
+    for (const [passesAuthorization, mayHaveKeys] of [
+      [false, true],
+      [true, false],
+    ] as const) {
+      const flat = forwardedHeaders(keys, CALLER, { passesAuthorization }, decision, mayHaveKeys);
+      expect(flat.join(' ')).not.toContain('secret');
+    }
+    expect(forwarded(keys).get('x-api-key')).toBe('secret');
+  });
+
   it('has none of what Connection names, however that is spelled', () => {
     const got = forwarded({ connection: 'close, X-One ,x-two', 'x-one': '1', 'x-two': '2', 'x-three': '3' });
     expect([got.has('x-one'), got.has('x-two'), got.has('x-three')]).toEqual([false, false, true]);

@@ -32,11 +32,14 @@ interface Rendering {
 export function renderAsks(engineKind: EngineKind, text: string, model: string): readonly Rendering[] {
   const messages = [{ role: 'user', content: text }];
   const request = { kind: 'chat', messages, body: { messages }, isPlain: true } as const;
-  return (engineOfKind(engineKind)?.tokenEndpoints ?? []).map((endpoint) => ({
-    path: endpoint.path('chat'),
-    body: endpoint.body(request, model),
-    tokenField: endpoint.tokenField,
-  }));
+  const endpoints = engineOfKind(engineKind)?.tokenEndpoints ?? [];
+  return endpoints
+    .filter(({ kinds }) => kinds.includes('chat'))
+    .map((endpoint) => ({
+      path: endpoint.path('chat'),
+      body: endpoint.body(request, model),
+      tokenField: endpoint.tokenField,
+    }));
 }
 
 /** What an engine counted of one request. */

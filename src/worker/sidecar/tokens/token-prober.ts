@@ -10,7 +10,7 @@ import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
 import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import { readAnswerField, readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
-import type { PromptRequest, TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
+import type { TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
 import {
   type EngineKind,
   EvidenceSource,
@@ -48,11 +48,11 @@ export interface LearnedTokens {
 
 const NOTHING: LearnedTokens = { facts: [], probes: [] };
 
-const kindOf = ({ body }: ProbePrompt): PromptRequest['kind'] => ('messages' in body ? 'chat' : 'completion');
+const kindOf = ({ body }: ProbePrompt): 'chat' | 'completion' => ('messages' in body ? 'chat' : 'completion');
 
 /** How an engine is asked; where its tokens can be turned back into text first, for that shows a template's date. */
 function endpointsOf(kind: EngineKind): readonly TokenEndpoint[] {
-  const all = engineOfKind(kind)?.tokenEndpoints ?? [];
+  const all = (engineOfKind(kind)?.tokenEndpoints ?? []).filter(({ kinds }) => kinds.includes('chat'));
   const isFirst = ({ detokenize }: TokenEndpoint): boolean => detokenize !== undefined;
   return [...all.filter(isFirst), ...all.filter((endpoint) => !isFirst(endpoint))];
 }

@@ -1,5 +1,5 @@
 import { Agent } from 'undici';
-import { engineConnector } from '../engine-access/engine-connector.js';
+import { engineConnector } from './engine-connector.js';
 
 /** What an engine answered. */
 export interface EngineAnswer {

@@ -39,7 +39,6 @@ export function readSourceFile(file: string, text: string): SourceFile {
     // Its own look for duplicates compares every key with every other.
     uniqueKeys: false,
     stringKeys: true,
-    keepSourceTokens: true,
   });
   const all = Array.isArray(parsed) ? parsed : [];
   const read = all.slice(0, MAX_DOCUMENTS).map((document) => ({ document, fault: faultOf(document) }));

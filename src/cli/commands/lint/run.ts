@@ -1,10 +1,12 @@
 import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
-import type { NotChecked } from '../../../tools/manifests/lint/facts/not-checked.js';
-import type { Finding, Severity } from '../../../tools/manifests/lint/findings/finding.js';
+import type { Severity } from '../../../tools/manifests/lint/findings/finding.js';
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
-import { lintTexts, startsNothingKnown } from '../../../tools/manifests/lint/lint-texts.js';
+import type { Inspection } from '../../../tools/manifests/lint/lint-files.js';
+import { inspectTexts } from '../../../tools/manifests/lint/lint-texts.js';
+import type { LeftOut } from '../../../tools/manifests/lint/rules/unreadable.js';
+import { textKindOf } from '../../../tools/manifests/lint/text/text-kinds.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -41,23 +43,19 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   const markdown = settings.docs
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
-  let notChecked: readonly NotChecked[] = [];
-  const lint = (of: readonly NamedText[]): readonly Finding[] =>
-    lintTexts(of, {
-      lintMarkdown: markdown?.lintMarkdown,
-      onNotChecked: (programs) => {
-        notChecked = programs;
-      },
-    });
-  let findings: readonly Finding[];
+  const inspect = (of: readonly NamedText[]): Inspection =>
+    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown });
+  let inspection = inspect(texts);
   if (settings.fix) {
-    const fixed = fixAll(texts, lint);
+    const fixed = fixAll(texts, (of) => {
+      inspection = of === texts ? inspection : inspect(of);
+      return inspection.findings;
+    });
     await writeChanged(texts, fixed.texts);
     stderr.write(fixed.applied === 1 ? 'Wrote 1 change.\n' : `Wrote ${fixed.applied} changes.\n`);
-    ({ texts, findings } = fixed);
-  } else {
-    findings = lint(texts);
+    texts = fixed.texts;
   }
+  const { findings, fleets, leftOut, notChecked } = inspection;
   stdout.write(
     renderFindings(findings, texts, {
       format: settings.json ? 'json' : settings.format,
@@ -66,13 +64,30 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       notChecked,
     }),
   );
-  if (findings.length === 0 && startsNothingKnown(texts))
+  for (const line of leftOutLines(leftOut)) stderr.write(`kv-accord lint: ${line}\n`);
+  const startsNothing = fleets.every(({ launches }) => launches.length === 0);
+  if (findings.length === 0 && startsNothing && texts.some((one) => textKindOf(one) !== 'markdown'))
     stderr.write(
       'kv-accord lint: no engine, router or frontend was recognised here, so nothing was compared\n',
     );
   const threshold = SEVERITIES.indexOf(settings.failOn);
   return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;
 };
+
+/** Documents that are named one by one; of more only the number is of use. */
+const MAX_NAMED = 3;
+
+/** What was not looked at because it cannot be read, and is no workload. */
+function leftOutLines(leftOut: readonly LeftOut[]): readonly string[] {
+  const named = leftOut
+    .slice(0, MAX_NAMED)
+    .map(
+      ({ file, line, why }) =>
+        `left out: ${withoutControls(file)}:${line}: no workload, and no YAML that can be read (${withoutControls(why)})`,
+    );
+  const more = leftOut.length - named.length;
+  return more > 0 ? [...named, `left out: ${more} more documents of that kind`] : named;
+}
 
 async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<readonly NamedText[]> {
   if (operands.length === 0)

@@ -1,5 +1,4 @@
 import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
-import type { ConfigMaps } from '../../manifests/lint/config/config-maps.js';
 import { readEngineConfig } from '../../manifests/lint/config/engine-config.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import { eventsOff, type FrontendFacts } from '../../manifests/lint/facts/router-facts.js';
@@ -42,11 +41,6 @@ const SWITCHES: ReadonlySet<string> = new Set([
 export class FleetReader {
   readonly sizes: SizeSighting[] = [];
   readonly settings: SettingSighting[] = [];
-  readonly #configMaps: ConfigMaps;
-
-  constructor(configMaps: ConfigMaps) {
-    this.#configMaps = configMaps;
-  }
 
   read({ workers, frontends, routers, indexers, launches }: Fleet): void {
     for (const launch of launches.filter(({ version }) => version !== undefined)) {
@@ -90,7 +84,7 @@ export class FleetReader {
     const seed = variableOf(launch, 'PYTHONHASHSEED');
     if (seed?.value !== undefined) this.#setting(launch, 'hash_seed', seed.value, this.#given(seed));
     if (backend !== 'trtllm' || launch.hasUnseenArgs) return;
-    if (readEngineConfig(launch, this.#configMaps).isUnseen) return;
+    if (readEngineConfig(launch).isUnseen) return;
     for (const [name, value] of TRTLLM_DEFAULTS) {
       if (this.#has(launch, name)) continue;
       const text = `${name} is not set: ${value} is TensorRT-LLM's default`;
@@ -117,7 +111,7 @@ export class FleetReader {
   }
 
   #readConfig(launch: Launch): void {
-    for (const { value, span } of readEngineConfig(launch, this.#configMaps).texts) {
+    for (const { value, span } of readEngineConfig(launch).texts) {
       let config: unknown;
       try {
         config = parseConfig(value);

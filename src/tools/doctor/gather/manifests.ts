@@ -1,9 +1,8 @@
 import { countOf } from '../../../core/text/lists.js';
-import { ConfigMaps } from '../../manifests/lint/config/config-maps.js';
-import { type Fleet, readFleets } from '../../manifests/lint/facts/fleet.js';
+import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
-import { lintTexts, textKindOf } from '../../manifests/lint/lint-texts.js';
-import { placesIn, readSourceFile } from '../../manifests/source-file.js';
+import { inspectTexts } from '../../manifests/lint/lint-texts.js';
+import { unreadable } from '../../manifests/lint/rules/unreadable.js';
 import type { EvidencePart } from '../evidence.js';
 import { FleetReader } from './manifest-facts.js';
 import { notRead, outcome } from './outcomes.js';
@@ -15,19 +14,13 @@ import { notRead, outcome } from './outcomes.js';
  */
 export function manifestsPart(name: string, texts: readonly NamedText[]): EvidencePart {
   try {
-    const files = texts
-      .filter((one) => textKindOf(one) === 'manifest')
-      .map(({ file, text }) => readSourceFile(file, text));
-    const scripts = texts
-      .filter((one) => textKindOf(one) === 'shell')
-      .map(({ file, text }) => ({ file, text, placeOf: placesIn(text) }));
-    const findings = lintTexts(texts);
-    const fleets = readFleets(files, scripts);
-    const reader = new FleetReader(new ConfigMaps(files));
+    const { findings, fleets, leftOut } = inspectTexts(texts);
+    const reader = new FleetReader();
     for (const fleet of fleets) reader.read(fleet);
     const { sizes, settings } = reader;
     const programs = fleets.reduce((sum, { launches }) => sum + launches.length, 0);
-    const broken = files.filter(({ problems }) => problems.length > 0).map(({ file }) => file);
+    const unread = findings.filter(({ ruleId }) => ruleId === unreadable.id);
+    const broken = [...new Set([...unread, ...leftOut].map(({ file }) => file))];
     if (programs === 0 && findings.length === 0)
       return notRead('manifests', name, 'starts no frontend, router, indexer or engine that is known here');
     const detail = [

@@ -1,6 +1,5 @@
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
-import type { ConfigMaps } from '../lint/config/config-maps.js';
 import { readWorkerFacts } from '../lint/facts/worker-facts.js';
 import type { Launch } from '../lint/launches/launch.js';
 import { flagOf, variableOf } from '../lint/launches/settings.js';
@@ -27,7 +26,7 @@ const OPERATOR_SYSTEM_PORT = '9090';
 const ELSEWHERE = ['--config', '--uds', '--ssl-certfile', '--ssl-keyfile'];
 
 /** Where the engine of a worker answers. `launch` is undefined where only the type of a component is known. */
-export function engineOf(launch: Launch | undefined, isGraph: boolean, configMaps: ConfigMaps): Engine {
+export function engineOf(launch: Launch | undefined, isGraph: boolean): Engine {
   const program = launch?.program ?? 'its engine';
   if (launch === undefined) {
     return isGraph ? { url: local(OPERATOR_SYSTEM_PORT), kind: 'dynamo', program } : { url: 'auto', program };
@@ -36,7 +35,7 @@ export function engineOf(launch: Launch | undefined, isGraph: boolean, configMap
     const given = variableOf(launch, 'DYN_SYSTEM_PORT');
     const fallback = isGraph ? OPERATOR_SYSTEM_PORT : undefined;
     const port = given === undefined ? fallback : portOf(given.value);
-    return { ...at(port), kind: 'dynamo', program, ...eventsOf(launch), ...declaredBy(launch, configMaps) };
+    return { ...at(port), kind: 'dynamo', program, ...eventsOf(launch), ...declaredBy(launch) };
   }
   if (flagOf(launch, ...ELSEWHERE) !== undefined) return { url: 'auto', program };
   const given = flagOf(launch, '--port');
@@ -44,8 +43,9 @@ export function engineOf(launch: Launch | undefined, isGraph: boolean, configMap
   return { ...at(portOf(isDefault ? defaultPortOf(launch) : given?.value)), program };
 }
 
-function declaredBy(launch: Launch, configMaps: ConfigMaps): Pick<Engine, 'tokensPerBlock' | 'model'> {
-  const { size, model } = readWorkerFacts(launch, configMaps);
+function declaredBy(launch: Launch): Pick<Engine, 'tokensPerBlock' | 'model'> {
+  const { size: known, card, model } = readWorkerFacts(launch);
+  const size = known ?? card;
   return {
     ...(size === undefined ? {} : { tokensPerBlock: size.tokens }),
     ...(model === undefined || model === '' ? {} : { model }),

@@ -1,4 +1,4 @@
-import { ConfigMaps } from '../lint/config/config-maps.js';
+import { readMaterial } from '../lint/facts/material.js';
 import type { PodSite } from '../pod-site.js';
 import { readObjects, readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
@@ -35,7 +35,7 @@ interface Placed {
 
 /** Finds the workers and the frontends of manifests, and what each of them is to be given. */
 export function planInject(files: readonly SourceFile[], options: InjectOptions): Plan {
-  const configMaps = new ConfigMaps(files);
+  const library = readMaterial(files);
   const draft = new Draft();
   const sites: readonly Placed[] = files.flatMap((file) =>
     readPodSites(file).map((site) => ({ file, site })),
@@ -45,7 +45,7 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
   const workers: Found[] = [];
   const frontends: Found[] = [];
   for (const { file, site } of sites) {
-    const roles = rolesOf(file, site, configMaps, options);
+    const roles = rolesOf(file, site, library, options);
     const { worker, frontend } = roles;
     if (worker === undefined && frontend === undefined) continue;
     if (worker !== undefined && site.kind === 'DynamoGraphDeployment') graphs.add(graphKey(site));
@@ -63,7 +63,7 @@ export function planInject(files: readonly SourceFile[], options: InjectOptions)
     if (frontend !== undefined) frontends.push({ file, site, role: frontend });
   }
   // Workers first: frontends wait for them.
-  const sidecars = new Sidecars(options, configMaps, draft);
+  const sidecars = new Sidecars(options, draft);
   for (const found of workers) sidecars.add(found);
   const gates = new Gates(options, { served: sidecars.served, graphs, sizeless: sidecars.sizeless }, draft);
   if (options.gate !== 'none') for (const found of frontends) gates.add(found);

@@ -1,6 +1,6 @@
-import type { ConfigMaps } from '../lint/config/config-maps.js';
 import type { Launch } from '../lint/launches/launch.js';
 import { readLaunches } from '../lint/launches/read-launches.js';
+import type { Library } from '../lint/launches/surroundings.js';
 import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';
@@ -25,10 +25,10 @@ const WORKER_TYPES: readonly (string | undefined)[] = ['worker', 'prefill', 'dec
 export function rolesOf(
   file: SourceFile,
   site: PodSite,
-  configMaps: ConfigMaps,
+  library: Library,
   { workerNames, frontendNames }: InjectOptions,
 ): SiteRoles {
-  const launches = readLaunches(file, site, configMaps);
+  const launches = readLaunches(file, site, library);
   const own = launches.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??

@@ -1,4 +1,3 @@
-import type { ConfigMaps } from '../lint/config/config-maps.js';
 import type { PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import { GRPC_PORT, sidecarContainer, volumesOf } from './containers.js';
@@ -20,14 +19,12 @@ export interface ServedWorkers {
 /** Adds sidecars to workers. */
 export class Sidecars {
   readonly #options: InjectOptions;
-  readonly #configMaps: ConfigMaps;
   readonly #draft: Draft;
   readonly #served: ServedWorkers[] = [];
   readonly #sizeless: PodSite[] = [];
 
-  constructor(options: InjectOptions, configMaps: ConfigMaps, draft: Draft) {
+  constructor(options: InjectOptions, draft: Draft) {
     this.#options = options;
-    this.#configMaps = configMaps;
     this.#draft = draft;
   }
 
@@ -45,7 +42,7 @@ export class Sidecars {
     const { site, role } = found;
     const isGraph = site.kind === 'DynamoGraphDeployment';
     if (!isGraph && !this.#serve(found)) return;
-    const engine = engineOf(role.launch, isGraph, this.#configMaps);
+    const engine = engineOf(role.launch, isGraph);
     if (isSizeless(engine)) this.#sizeless.push(site);
     const isNative = this.#options.sidecarKind === 'native';
     const changes = podChanges(site, [

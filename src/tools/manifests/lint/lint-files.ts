@@ -1,39 +1,59 @@
 import { placesIn, type SourceFile } from '../source-file.js';
-import { readFleets } from './facts/fleet.js';
+import { type Fleet, readFleets } from './facts/fleet.js';
+import { Material } from './facts/material.js';
 import { findNotChecked, type NotChecked } from './facts/not-checked.js';
 import type { Finding } from './findings/finding.js';
-import { findUnreadable } from './rules/unreadable.js';
+import type { NamedText } from './fixes/apply-fixes.js';
+import { findUnreadable, type LeftOut } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
-import type { TextSource } from './text/span.js';
+
+/** What was found, and what was looked at for it. */
+export interface Inspection {
+  /** Rule by rule. */
+  readonly findings: readonly Finding[];
+  /** What the files start, as far as it is known here: with nothing in it, nothing was compared. */
+  readonly fleets: readonly Fleet[];
+  /** Programs that were seen and compared with nothing. */
+  readonly notChecked: readonly NotChecked[];
+  /** Documents that cannot be read and do not look like workloads. */
+  readonly leftOut: readonly LeftOut[];
+}
 
 /**
- * Everything that is wrong with a set of manifests and shell scripts, which are
- * one view of a deployment: programs of different files are compared where they
- * serve together. Pure; findings come rule by rule. `onNotChecked` is called once, with
- * the programs that were seen and compared with nothing.
+ * Everything that is wrong with a set of manifests and shell scripts. Programs
+ * of different files are compared where they serve together. The manifests are read one by one: what an
+ * iterable gives is free again before it gives the next. Pure.
  */
-export function lintFiles(
-  files: readonly SourceFile[],
-  shellFiles: readonly { readonly file: string; readonly text: string }[],
-  onNotChecked: (programs: readonly NotChecked[]) => void = () => undefined,
-): readonly Finding[] {
-  const fleets = readFleets(files, shellFiles.map(toTextSource));
-  onNotChecked(findNotChecked(fleets));
-  return [
-    ...files.flatMap((file) => findUnreadable(file)),
-    ...FLEET_RULES.flatMap(({ check }) => fleets.flatMap((fleet) => check(fleet, fleets))),
-  ];
+export function inspectFiles(files: Iterable<SourceFile>, shellFiles: readonly NamedText[]): Inspection {
+  const material = new Material();
+  const findings: Finding[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const file of files) {
+    material.add(file);
+    const unreadable = findUnreadable(file);
+    findings.push(...unreadable.findings);
+    leftOut.push(...unreadable.leftOut);
+  }
+  const fleets = readFleets(
+    material,
+    shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
+  );
+  for (const { check } of FLEET_RULES) findings.push(...fleets.flatMap((fleet) => check(fleet, fleets)));
+  return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 
-/** Programs that the files start and that are known here: with none, nothing is compared. */
-export function countPrograms(
-  files: readonly SourceFile[],
-  shellFiles: readonly { readonly file: string; readonly text: string }[],
-): number {
-  const fleets = readFleets(files, shellFiles.map(toTextSource));
-  return fleets.reduce((count, { launches }) => count + launches.length, 0);
+/** A file that several kustomizations have is looked at with each of them. */
+function withoutRepeats(findings: readonly Finding[]): readonly Finding[] {
+  const seen = new Set<string>();
+  return findings.filter(({ ruleId, file, line, column, message }) => {
+    const key = `${ruleId}\n${file}\n${line}:${column}\n${message}`;
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
 }
 
-function toTextSource({ file, text }: { readonly file: string; readonly text: string }): TextSource {
-  return { file, text, placeOf: placesIn(text) };
+/** The findings alone. */
+export function lintFiles(files: Iterable<SourceFile>, shellFiles: readonly NamedText[]): readonly Finding[] {
+  return inspectFiles(files, shellFiles).findings;
 }

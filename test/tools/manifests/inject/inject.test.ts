@@ -9,7 +9,7 @@ import {
   removeFromManifests,
 } from '../../../../src/tools/manifests/inject/inject.js';
 import type { InjectOptions } from '../../../../src/tools/manifests/inject/options.js';
-import { ConfigMaps } from '../../../../src/tools/manifests/lint/config/config-maps.js';
+import { readMaterial } from '../../../../src/tools/manifests/lint/facts/material.js';
 import { readLaunches } from '../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { readPodSites } from '../../../../src/tools/manifests/read-pod-sites.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
@@ -344,7 +344,7 @@ describe('the gate', () => {
       'graph-v1beta1-native-engine.yaml',
     ]) {
       const file = readSourceFile(name, injected(fixture(name), { gate: 'exec' }));
-      const launches = readPodSites(file).flatMap((site) => readLaunches(file, site, new ConfigMaps([file])));
+      const launches = readPodSites(file).flatMap((site) => readLaunches(file, site, readMaterial([file])));
       const gated = launches.filter(({ isGated }) => isGated).map(({ role }) => role);
       expect(gated).toEqual([name === 'sets.yaml' ? 'router' : 'frontend']);
     }

@@ -58,9 +58,9 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     'sidecar-deadlock 22:14 error',
     'sidecar-deadlock 33:32 error',
   ],
-  'unreadable-helm.yaml': ['unreadable 4:10 error'],
+  'unreadable-helm.yaml': ['unreadable 4:10 note'],
   'unreadable.yaml': ['unreadable 8:9 error'],
-  'worker-card-differs.yaml': ['block-size-mismatch 24:19 warning', 'worker-card-differs 9:25 error'],
+  'worker-card-differs.yaml': ['block-size-mismatch 24:19 note', 'worker-card-differs 9:25 error'],
 };
 
 describe('manifests without a fault', () => {

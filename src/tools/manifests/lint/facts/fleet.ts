@@ -1,12 +1,12 @@
 import type { YAMLMap } from 'yaml';
-import { readPodSites } from '../../read-pod-sites.js';
-import type { SourceFile } from '../../source-file.js';
-import { ConfigMaps } from '../config/config-maps.js';
+import type { PodSite } from '../../pod-site.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
 import { variableOf } from '../launches/settings.js';
 import type { TextSource } from '../text/span.js';
+import type { Material } from './material.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
+import { readViews } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
@@ -26,51 +26,55 @@ export interface Fleet {
 }
 
 /**
- * The fleets of a set of files. A graph of Dynamo is one fleet, or one for each
- * of its Dynamo namespaces; other workloads are together by their Kubernetes and Dynamo
- * namespace; a script is one fleet. Nothing is ever compared across two.
+ * The fleets of what was read. A graph of Dynamo is one fleet, or one for each
+ * of its Dynamo namespaces; other workloads of one deployment are together by their Kubernetes and Dynamo
+ * namespace (see `readViews`); a script is one fleet. Nothing is ever compared across two.
  */
-export function readFleets(files: readonly SourceFile[], scripts: readonly TextSource[]): readonly Fleet[] {
-  const configMaps = new ConfigMaps(files);
+export function readFleets(material: Material, scripts: readonly TextSource[]): readonly Fleet[] {
   const groups = new Map<string, Launch[]>();
+  const outside = new Map<string, Launch[]>();
   const graphs = new Map<YAMLMap, number>();
-  const add = (key: string, launches: readonly Launch[]): void => {
-    const group = groups.get(key) ?? [];
+  const add = (to: Map<string, Launch[]>, key: string, launches: readonly Launch[]): void => {
+    const group = to.get(key) ?? [];
     group.push(...launches);
-    groups.set(key, group);
+    to.set(key, group);
   };
-  for (const file of files) {
-    for (const site of readPodSites(file)) {
-      for (const launch of readLaunches(file, site, configMaps)) {
-        add(groupOf(launch, graphs), [launch]);
-      }
-    }
+  for (const { source, site } of material.sites) {
+    const launches = readLaunches(source, site, material);
+    if (launches.length === 0) continue;
+    if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
+    else add(outside, source.file, launches);
   }
-  scripts.forEach((script, index) => {
-    add(`script ${index}`, readScriptLaunches(script));
+  const files = [...outside].map(([file, launches]) => ({ file, launches }));
+  readViews(files, material.kustomizations).forEach((view, index) => {
+    for (const launch of view.flatMap(({ launches }) => launches))
+      add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
   });
-  return [...groups.values()].map((launches) => toFleet(launches, configMaps));
+  scripts.forEach((script, index) => {
+    add(groups, `script ${index}`, readScriptLaunches(script, material));
+  });
+  return [...groups.values()].map((launches) => toFleet(launches));
 }
 
-function groupOf(launch: Launch, graphs: Map<YAMLMap, number>): string {
+/** By the object and not by its name: examples in one folder are often called the same. */
+function graphOf(site: PodSite, graphs: Map<YAMLMap, number>): string {
+  const graph = graphs.get(site.object) ?? graphs.size;
+  graphs.set(site.object, graph);
+  return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
+}
+
+function namespaceOf(launch: Launch): string {
   const { site } = launch;
-  const kubernetes = site?.namespace ?? '';
-  if (site?.kind === 'DynamoGraphDeployment') {
-    // By the object and not by its name: examples in one folder are often called the same.
-    const graph = graphs.get(site.object) ?? graphs.size;
-    graphs.set(site.object, graph);
-    return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
-  }
   const dynamo = site?.dynamoNamespace ?? variableOf(launch, 'DYN_NAMESPACE')?.value ?? '';
   const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
-  return `workloads ${kubernetes}/${graph}/${dynamo}`;
+  return `${site?.namespace ?? ''}/${graph}/${dynamo}`;
 }
 
-function toFleet(launches: readonly Launch[], configMaps: ConfigMaps): Fleet {
+function toFleet(launches: readonly Launch[]): Fleet {
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   const workers = of('worker')
     .filter(hasCache)
-    .map((one) => readWorkerFacts(one, configMaps));
+    .map((one) => readWorkerFacts(one));
   return {
     launches: launches.filter(({ role }) => role !== 'unchecked'),
     workers,

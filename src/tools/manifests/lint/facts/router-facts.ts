@@ -12,6 +12,8 @@ export interface FrontendFacts {
   readonly variable: SettingValue | undefined;
   /** Which number its router uses. */
   readonly decides: 'card' | 'variable' | 'unknown';
+  /** Whether a Python chat processor is configured, the one part of Dynamo whose router has the frontend's own number. */
+  readonly hasPythonProcessor: boolean;
   /** Where events are switched off, if they are. */
   readonly noEvents: { readonly name: string; readonly span: Span } | undefined;
 }
@@ -26,6 +28,8 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
     flag: flagOf(launch, '--kv-cache-block-size'),
     variable: variableOf(launch, 'DYN_KV_CACHE_BLOCK_SIZE'),
     decides: decidingNumber(launch.version, chat?.value),
+    hasPythonProcessor:
+      chat !== undefined && (chat.value === undefined || ['vllm', 'sglang'].includes(chat.value)),
     noEvents: eventsOff(launch),
   };
 }

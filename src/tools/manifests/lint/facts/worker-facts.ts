@@ -3,7 +3,6 @@ import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import type { KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import { VLLM } from '../../../../engines/vllm/descriptor.js';
-import type { ConfigMaps } from '../config/config-maps.js';
 import { readEngineConfig } from '../config/engine-config.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import type { Launch } from '../launches/launch.js';
@@ -49,14 +48,14 @@ export interface WorkerFacts {
 const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock ?? 32;
 
 /** Reads what is known of a worker before it runs. */
-export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerFacts {
-  const { engine, card, noPrefixCaching } = readSizes(launch, configMaps);
+export function readWorkerFacts(launch: Launch): WorkerFacts {
+  const { engine, card, noPrefixCaching } = readSizes(launch);
   return {
     launch,
     engine,
     card,
-    // The engine's number counts: a card that differs is a fault of its own.
-    size: engine ?? card,
+    // The engine's number counts: a card that differs is a fault of its own. A default proves nothing of an engine that was not seen.
+    size: engine ?? (card?.setting === undefined && launch.backend === TRTLLM.word ? undefined : card),
     noPrefixCaching,
     publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
     phase: phaseOf(launch),
@@ -64,11 +63,8 @@ export function readWorkerFacts(launch: Launch, configMaps: ConfigMaps): WorkerF
   };
 }
 
-function readSizes(
-  launch: Launch,
-  configMaps: ConfigMaps,
-): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
-  if (launch.backend === TRTLLM.word) return readTrtllm(launch, configMaps);
+function readSizes(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  if (launch.backend === TRTLLM.word) return readTrtllm(launch);
   const { sizeFlags, contextParallelFlags, prefixCaching } =
     engineOfWord(launch.backend)?.launch ?? UNKNOWN_LAUNCH;
   return {
@@ -88,11 +84,8 @@ const UNKNOWN_LAUNCH = {
   prefixCaching: { on: [], off: [] },
 } as const;
 
-function readTrtllm(
-  launch: Launch,
-  configMaps: ConfigMaps,
-): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
-  const config = readEngineConfig(launch, configMaps);
+function readTrtllm(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  const config = readEngineConfig(launch);
   const { tokensPerBlock, enableBlockReuse } = config;
   const isKnown = !config.isUnseen && !launch.hasUnseenArgs;
   const engine =
@@ -151,9 +144,8 @@ function publishesEvents(launch: Launch): boolean | undefined {
   if (config !== undefined) {
     return config.value === undefined ? undefined : configPublishes(events, config.value);
   }
-  const hasConfigFile = flagOf(launch, '--config') !== undefined;
   const hasDotted = launch.args.some(({ value }) => value?.startsWith(`${events.flag}.`) === true);
-  if (launch.hasUnseenArgs || hasConfigFile || hasDotted) {
+  if (launch.hasUnseenArgs || hasDotted) {
     return undefined;
   }
   if (backend === VLLM.word && isDynamo) {

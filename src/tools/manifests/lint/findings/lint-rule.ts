@@ -2,6 +2,7 @@ import { inPlainText } from '../../../../core/text/printable.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { Span } from '../text/span.js';
 import type { Finding, Fix, Place, Rule } from './finding.js';
+import { isLeftToReader } from './reader-notes.js';
 
 /** A rule with the look for it in one fleet; the others are there for what reaches over. */
 export interface LintRule {
@@ -18,6 +19,9 @@ export interface Said extends Pick<Finding, 'message' | 'advice'> {
   readonly related?: readonly { readonly span: Span; readonly says: string }[];
 }
 
+/** Rules about a number that an example may leave to its reader. */
+const ABOUT_SIZES = /block-size|card-differs/;
+
 /** A finding at a span. */
 export function findingAt(rule: Rule, span: Span, said: Said): Finding {
   const {
@@ -30,7 +34,7 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
   } = said;
   return {
     ruleId: rule.id,
-    severity,
+    severity: ABOUT_SIZES.test(rule.id) && isLeftToReader(span) ? 'note' : severity,
     ...placeAt(span),
     message: printable(message),
     consequence: printable(consequence),

@@ -1,4 +1,4 @@
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
 
 /** Programs that start a container from a command line with the options of `docker run`. */
 const ENGINES: readonly string[] = ['docker', 'podman', 'nerdctl', 'finch'];

@@ -1,6 +1,7 @@
 import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
+import type { InnerText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
 import type { DynamoVersion } from './dynamo-version.js';
 
@@ -55,6 +56,17 @@ export interface Launch {
   readonly argsAre: 'items' | 'script';
   /** Why nothing is compared with it, of a program with the role `unchecked`. */
   readonly unchecked?: string;
+  /**
+   * The text of a file that the process reads at a path: of a ConfigMap, of a
+   * document that the script wrote before, or of a file beside it. Undefined when it is not in these files.
+   */
+  readonly fileAt: (path: PathSetting) => InnerText | undefined;
+}
+
+/** A path as an argument has it: all of it, or what is known of it. */
+export interface PathSetting {
+  readonly value: string | undefined;
+  readonly known?: Word['known'] | undefined;
 }
 
 /** How a process is called in messages: with its place in the deployment. */

@@ -1,6 +1,6 @@
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../../../engines/descriptor/engine-descriptor.js';
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
 import type { Backend, Launch } from './launch.js';
 
 /** What a program is, before its arguments are looked at. */

@@ -1,16 +1,18 @@
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
-import type { SourceFile } from '../../source-file.js';
 import { YamlAccess } from '../../yaml-access.js';
-import type { ConfigMaps } from '../config/config-maps.js';
-import { readShellCommands, type Word } from '../shell/shell-commands.js';
-import { type InnerText, locateScalar, scalarText } from '../text/scalar-text.js';
+import { readConfigArgs } from '../config/config-args.js';
+import { readShellCommands } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
+import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
 import type { Located, TextSource } from '../text/span.js';
 import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import type { Launch } from './launch.js';
 import { findProgram, type Program } from './programs.js';
+import { flagOf } from './settings.js';
 import { shellScript } from './shell-script.js';
+import { type Library, type Surroundings, treeFileAt, withWritten } from './surroundings.js';
 import { unchecked, uncheckedContainer } from './unchecked-launches.js';
 import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
 
@@ -18,10 +20,10 @@ import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
 const MAX_SHELL_DEPTH = 3;
 
 /** The programs that a pod's containers start. */
-export function readLaunches(file: SourceFile, site: PodSite, configMaps: ConfigMaps): readonly Launch[] {
+export function readLaunches(file: TextSource, site: PodSite, library: Library): readonly Launch[] {
   const containers = [...site.initContainers, ...site.containers];
   const found = containers.flatMap((container) => {
-    const launches = containerLaunches(file, site, container, configMaps);
+    const launches = containerLaunches(file, site, container, library);
     return launches.length === 0 && container.list !== 'initContainers'
       ? uncheckedContainer(file, site, container)
       : launches;
@@ -33,11 +35,7 @@ export function readLaunches(file: SourceFile, site: PodSite, configMaps: Config
 }
 
 /** The programs of a shell script. */
-export function readScriptLaunches(source: TextSource): readonly Launch[] {
-  const text: InnerText = {
-    value: source.text,
-    spanOf: (start, end) => ({ source, start, end, isExact: true }),
-  };
+export function readScriptLaunches(source: TextSource, { tree }: Library): readonly Launch[] {
   const surroundings: Surroundings = {
     source,
     site: undefined,
@@ -45,37 +43,30 @@ export function readScriptLaunches(source: TextSource): readonly Launch[] {
     env: new Map(),
     hasUnseenEnv: false,
     image: undefined,
+    fileAt: treeFileAt(tree, source.file, true),
   };
-  return scriptLaunches(text, surroundings, 0);
-}
-
-/** All that the programs of one container have in common. */
-interface Surroundings {
-  readonly source: TextSource;
-  readonly site: PodSite | undefined;
-  readonly container: ContainerSite | undefined;
-  readonly env: ReadonlyMap<string, Word>;
-  readonly hasUnseenEnv: boolean;
-  readonly image: string | undefined;
+  return scriptLaunches(wholeText(source), surroundings, 0);
 }
 
 function containerLaunches(
-  file: SourceFile,
+  file: TextSource,
   site: PodSite,
   container: ContainerSite,
-  configMaps: ConfigMaps,
+  { configMaps, tree }: Library,
 ): readonly Launch[] {
+  const asking = { file: file.file, namespace: site.namespace };
   const env = new Map<string, Word>();
   const known = new Map<string, Located | undefined>();
   const access = new YamlAccess(site.document);
-  const given = configMaps.environmentOf(access, container.node, site.namespace);
+  const given = configMaps.environmentOf(access, container.node, asking);
   for (const [name, located] of given.entries) {
     env.set(name, { ...located, mayBeMore: false });
     known.set(name, located);
   }
   // The container's own come first in the list and win; those of its component follow.
   for (const { name, value, node } of [...container.env].reverse()) {
-    const located = value === undefined ? undefined : locateScalar(file, value);
+    const located =
+      value === undefined ? configMaps.valueOf(access, node, asking) : locateScalar(file, value);
     known.set(name, located);
     const [start = 0, end = 0] = node.range ?? [];
     env.set(
@@ -94,6 +85,11 @@ function containerLaunches(
     env,
     hasUnseenEnv: given.hasUnseen || isPatch,
     image: container.image?.value,
+    fileAt: (path) =>
+      (path.value === undefined
+        ? undefined
+        : configMaps.fileOf(access, site.spec, container.node, asking, path.value)) ??
+      treeFileAt(tree, file.file, false)(path),
   };
   const texts = [...container.command, ...container.args];
   const words = texts.map((text) => wordOf(file, text, known));
@@ -189,6 +185,7 @@ function componentDefault(
       version: dynamoVersionOf(container?.image?.value),
       isGated: false,
       argsAre: 'items',
+      fileAt: () => undefined,
     },
   ];
 }
@@ -197,7 +194,11 @@ function componentDefault(
 function wordOf(source: TextSource, text: PlacedText, env: ReadonlyMap<string, Located | undefined>): Word {
   const { value, span } = locateScalar(source, text);
   const expanded = expand(value, env);
-  return { value: expanded, span: expanded === value ? span : { ...span, isExact: false }, mayBeMore: false };
+  if (expanded === value) return { value, span, mayBeMore: false };
+  if (expanded !== undefined) return { value: expanded, span: { ...span, isExact: false }, mayBeMore: false };
+  const unknown = value.indexOf('$(');
+  const known = { prefix: value.slice(0, unknown), suffix: value.slice(value.lastIndexOf(')') + 1) };
+  return { value: undefined, span: { ...span, isExact: false }, mayBeMore: false, known };
 }
 
 /** Longest text that variables are put into: arguments of a process end at 128 KiB each. */
@@ -232,13 +233,10 @@ function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: nu
       return [];
     }
     const all = new Map([...surroundings.env, ...command.env]);
-    return commandLaunches(command.words, { ...surroundings, env: all }, 'script', depth, (word) => ({
-      value: word.value ?? '',
-      spanOf: (start, end) =>
-        word.span.isExact
-          ? { ...word.span, start: word.span.start + start, end: word.span.start + end }
-          : word.span,
-    }));
+    const around = withWritten({ ...surroundings, env: all }, command.files);
+    return commandLaunches(command.words, around, 'script', depth, ({ value, span }) =>
+      value === undefined ? undefined : textOf({ value, span }),
+    );
   });
 }
 
@@ -304,7 +302,7 @@ function commandLaunches(
     ...program,
     args,
     env: new Map([...surroundings.env, ...env]),
-    hasUnseenArgs: args.some(({ mayBeMore }) => mayBeMore),
+    hasUnseenArgs: args.some((word, at) => mayHideArgs(word, args[at - 1], argsAre)),
     hasUnseenEnv: surroundings.hasUnseenEnv,
     at: argsAre === 'items' || last.end < first.start ? last : { ...first, end: last.end },
     source: surroundings.source,
@@ -313,10 +311,29 @@ function commandLaunches(
     version: dynamoVersionOf(surroundings.image),
     isGated,
     argsAre,
+    fileAt: surroundings.fileAt,
   };
   if (found.child === undefined) {
-    return [launch];
+    return [withConfigFile(launch)];
   }
   const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
   return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
+}
+
+/** Whether a word may be arguments that are not seen: also an item of a list that is nothing but an unknown variable. */
+function mayHideArgs(word: Word, before: Word | undefined, argsAre: Launch['argsAre']): boolean {
+  const isWholeItem = argsAre === 'items' && word.value === undefined && (word.known?.prefix ?? '') === '';
+  return word.mayBeMore || (isWholeItem && before !== undefined && before.value?.startsWith('-') !== true);
+}
+
+/** vLLM and SGLang read their flags from a file too; those on the command line win. */
+function withConfigFile(launch: Launch): Launch {
+  const file = ['vllm', 'sglang'].includes(launch.backend ?? '') ? flagOf(launch, '--config') : undefined;
+  if (file === undefined) return launch;
+  const text = launch.fileAt(file);
+  const args = text === undefined ? undefined : readConfigArgs(text);
+  if (args === undefined) return { ...launch, hasUnseenArgs: true };
+  // The model of `vllm serve MODEL` stays in front.
+  const own = launch.args[0]?.value?.startsWith('-') === false ? 1 : 0;
+  return { ...launch, args: [...launch.args.slice(0, own), ...args, ...launch.args.slice(own)] };
 }

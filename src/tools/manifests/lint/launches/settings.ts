@@ -1,4 +1,4 @@
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 import type { Launch } from './launch.js';
 
@@ -6,6 +6,8 @@ import type { Launch } from './launch.js';
 export interface SettingValue {
   /** Undefined when the manifest does not have it. */
   readonly value: string | undefined;
+  /** What is known of a value that is not known as a whole. */
+  readonly known?: NonNullable<Word['known']>;
   readonly span: Span;
   readonly how: 'flag' | 'variable' | 'engine-yaml';
   /** As it is written: `--block-size`, `DYN_KV_CACHE_BLOCK_SIZE`, `tokens_per_block`. */
@@ -22,11 +24,17 @@ export function flagOf(launch: Launch, ...names: readonly string[]): SettingValu
       return;
     }
     if (rest !== undefined) {
-      found = { value: rest.value, span: rest.span, how: 'flag', name };
+      found = { ...rest, how: 'flag', name };
       return;
     }
     const next = args[index + 1];
-    found = { value: next?.value, span: next?.span ?? word.span, how: 'flag', name };
+    found = {
+      value: next?.value,
+      ...(next?.known === undefined ? {} : { known: next.known }),
+      span: next?.span ?? word.span,
+      how: 'flag',
+      name,
+    };
   });
   return found;
 }
@@ -39,9 +47,10 @@ export function switchOf(
 ): { readonly isOn: boolean; readonly name: string; readonly span: Span } | undefined {
   let found: { isOn: boolean; name: string; span: Span } | undefined;
   for (const word of launch.args) {
-    const { name } = splitFlag(word);
+    const { name, rest } = splitFlag(word);
     if (name !== undefined && (on.includes(name) || off.includes(name))) {
-      found = { isOn: on.includes(name), name, span: word.span };
+      const isOn = on.includes(name) !== (rest !== undefined && isFalse(rest.value));
+      found = { isOn, name, span: word.span };
     }
   }
   return found;
@@ -83,14 +92,15 @@ export function isFalse(text: string | undefined): boolean {
   return ['false', '0', 'no', 'off'].includes(text?.trim().toLowerCase() ?? '');
 }
 
-/** The positional and optional arguments in front of a value: `--flag=value` in two. Engines take `_` for `-`. */
-function splitFlag(word: Word): {
+/** The name of a flag, and its value where both are in one word: `--flag=value`. Engines take `_` for `-`. */
+function splitFlag({ value: text, known, span }: Word): {
   readonly name?: string;
-  readonly rest?: { readonly value: string; readonly span: Span };
+  readonly rest?: Pick<SettingValue, 'value' | 'known' | 'span'>;
 } {
-  const match = /^(--?[A-Za-z][\w.-]*)(?:=(.*))?$/s.exec(word.value ?? '');
+  const match = /^(--?[A-Za-z][\w.-]*)(?:=(.*))?$/s.exec(text ?? known?.prefix ?? '');
   const flag = match?.[1];
-  if (flag === undefined) {
+  // Of a word that goes on with something unknown, only a whole name says which flag it is.
+  if (flag === undefined || (text === undefined && match?.[2] === undefined)) {
     return {};
   }
   const name = flag.replace(/_/g, '-');
@@ -98,7 +108,9 @@ function splitFlag(word: Word): {
   if (value === undefined) {
     return { name };
   }
-  const { span } = word;
+  if (text === undefined) {
+    return { name, rest: { value: undefined, known: { prefix: value, suffix: known?.suffix ?? '' }, span } };
+  }
   return {
     name,
     rest: { value, span: span.isExact ? { ...span, start: span.start + flag.length + 1 } : span },

@@ -1,15 +1,14 @@
 import type { ContainerSite, PodSite } from '../../pod-site.js';
-import type { SourceFile } from '../../source-file.js';
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
-import type { Span } from '../text/span.js';
+import type { Span, TextSource } from '../text/span.js';
 import type { Launch } from './launch.js';
 import { shellScript } from './shell-script.js';
 import { type UncheckedProgram, uncheckedImage } from './unchecked-programs.js';
 
 /** What a container serves, of which no command shows a known program. */
 export function uncheckedContainer(
-  file: SourceFile,
+  file: TextSource,
   site: PodSite,
   container: ContainerSite,
 ): readonly Launch[] {
@@ -51,6 +50,7 @@ export function unchecked(
     version: undefined,
     isGated: false,
     argsAre: 'items',
+    fileAt: () => undefined,
     unchecked: reason,
   };
 }

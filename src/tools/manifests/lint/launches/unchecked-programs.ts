@@ -1,4 +1,4 @@
-import type { Word } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
 
 /** Commands of inference servers and routers that no rule knows, by the name of their file. */
 const COMMANDS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { EngineKind } from '../../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../../core/contract/size-rule.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
-import type { FrontendFacts } from '../facts/router-facts.js';
+import { eventsOff, type FrontendFacts } from '../facts/router-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
@@ -37,10 +37,18 @@ export const blockSizeMismatch: LintRule = {
   },
 };
 
-function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): readonly Finding[] {
+function flagAndVariable({ launch, kvMode, noEvents, flag, variable }: FrontendFacts): readonly Finding[] {
   const byFlag = numberOf(flag);
   const byVariable = numberOf(variable);
-  if (kvMode === undefined || !flag || !variable || !byFlag || !byVariable || byFlag === byVariable) {
+  if (
+    kvMode === undefined ||
+    noEvents !== undefined ||
+    !flag ||
+    !variable ||
+    !byFlag ||
+    !byVariable ||
+    byFlag === byVariable
+  ) {
     return [];
   }
   return [
@@ -56,15 +64,16 @@ function flagAndVariable({ launch, kvMode, flag, variable }: FrontendFacts): rea
 }
 
 function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
-  const { launch, kvMode, flag, variable, decides } = frontend;
+  const { launch, kvMode, noEvents, flag, variable, decides } = frontend;
   // exec sets the variable itself; a flag stays what it is.
   const setting = flag ?? (launch.isGated ? undefined : variable);
-  if (kvMode === undefined || setting === undefined) {
+  // Without events its blocks are its own: they meet those of no worker.
+  if (kvMode === undefined || noEvents !== undefined || setting === undefined) {
     return [];
   }
   const inert = decides === 'card';
   return compare(launch, setting, dynamoWorkers, {
-    severity: inert ? 'warning' : 'error',
+    severity: inert ? 'note' : 'error',
     consequence: inert
       ? `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
       : decides === 'unknown'
@@ -76,13 +85,17 @@ function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): 
 function routerAndWorkers(router: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
   const flag = flagOf(router, '--router-block-size', '--block-size');
   const setting = flag ?? (router.isGated ? undefined : variableOf(router, 'DYN_ROUTER_BLOCK_SIZE'));
-  return setting === undefined ? [] : compare(router, setting, dynamoWorkers, {});
+  return setting === undefined || eventsOff(router) !== undefined
+    ? []
+    : compare(router, setting, dynamoWorkers, {});
 }
 
 /** The endpoint picker has no number but its variable's. */
 function pickerAndWorkers(picker: Launch, { dynamoWorkers }: Fleet): readonly Finding[] {
   const setting = variableOf(picker, 'DYN_KV_CACHE_BLOCK_SIZE');
-  return setting === undefined ? [] : compare(picker, setting, dynamoWorkers, {});
+  return setting === undefined || eventsOff(picker) !== undefined
+    ? []
+    : compare(picker, setting, dynamoWorkers, {});
 }
 
 /** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */

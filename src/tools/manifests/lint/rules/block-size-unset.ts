@@ -28,19 +28,23 @@ export const blockSizeUnset: LintRule = {
 };
 
 function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
-  const { launch, kvMode, flag, variable, decides } = frontend;
+  const { launch, kvMode, noEvents, flag, variable, decides, hasPythonProcessor } = frontend;
   const isSet = flag !== undefined || variable !== undefined || launch.isGated || mayBeUnseen(launch);
-  if (kvMode === undefined || isSet) {
+  if (kvMode === undefined || noEvents !== undefined || isSet) {
     return [];
   }
-  const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
+  // What a worker declares counts here, also while its engine's own file is not seen.
+  const sized = dynamoWorkers
+    .map((worker) => ({ ...worker, size: worker.size ?? worker.card }))
+    .filter(({ size }) => size !== undefined);
   const sizes = [...new Set(sized.map(({ size }) => size?.tokens ?? 0))];
   const [tokens] = sizes;
   // Several sizes are a fault of their own: no number would be right.
   if (tokens === undefined || sizes.length > 1 || tokens === FRONTEND_DEFAULT_TOKENS) {
     return [];
   }
-  if (decides === 'card' && !restsOnDefaults(sized)) {
+  // Without a Python chat processor the card decides in all versions that are known.
+  if ((decides === 'card' || (decides === 'unknown' && !hasPythonProcessor)) && !restsOnDefaults(sized)) {
     return [];
   }
   const { backend } = sized[0]?.launch ?? {};
@@ -51,7 +55,8 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
       message: `${nameOf(launch)} routes by KV cache and has no block size; the block size of ${namesOf(sized)} is ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT_TOKENS} by default`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
-      fix: fixOf(frontend, sized, tokens),
+      // Where the card decides, the frontend's number would change nothing.
+      fix: decides === 'card' ? undefined : fixOf(frontend, sized, tokens),
       related: sizesOf(sized),
     }),
   ];

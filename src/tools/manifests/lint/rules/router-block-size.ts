@@ -1,4 +1,5 @@
 import { type Fleet, namesOf } from '../facts/fleet.js';
+import { eventsOff } from '../facts/router-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
@@ -26,7 +27,7 @@ function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding
   const setting =
     flagOf(router, '--router-block-size', '--block-size') ?? variableOf(router, 'DYN_ROUTER_BLOCK_SIZE');
   const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
-  if (setting !== undefined || router.isGated || mayBeUnseen(router)) {
+  if (setting !== undefined || router.isGated || mayBeUnseen(router) || eventsOff(router) !== undefined) {
     return [];
   }
   if (sized.length === 0) {

@@ -1,5 +1,6 @@
 import type { SourceFile } from '../../source-file.js';
-import type { Finding, Rule } from '../findings/finding.js';
+import type { Finding, Rule, Severity } from '../findings/finding.js';
+import { namesProgram } from '../text/text-kinds.js';
 
 /** Problems of one file that are reported; the rest mostly follow from the first. */
 const MAX_PROBLEMS = 10;
@@ -8,28 +9,89 @@ const MAX_PROBLEMS = 10;
 export const unreadable: Rule = {
   id: 'unreadable',
   severity: 'error',
-  summary: 'The file, or a document in it, is no YAML that can be read.',
+  summary: 'A workload in the file is no YAML that can be read.',
   explanation:
     'What it says was not looked at; nothing is known of its faults. Its other documents were read.',
 };
 
-/** Marks of a template of Helm: what a chart holds before `helm template`. */
-const TEMPLATE =
-  /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|toYaml|tpl|fail|required)/;
+/** A document that was not looked at, and is no fault: it is no workload. */
+export interface LeftOut {
+  readonly file: string;
+  readonly line: number;
+  readonly why: string;
+}
 
-/** What cannot be read of a file. */
-export function findUnreadable({ file, text, problems }: SourceFile): readonly Finding[] {
+/** Marks of templates: Helm and Go, Jinja, ERB, Terraform, and names in capitals that something fills in. */
+const TEMPLATE = /\{\{|\{%|<%|%\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b/;
+
+/** Marks of Helm alone, and of Go's own templates. */
+const HELM = /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|toYaml|tpl|fail|required)/;
+
+/** The kinds of objects that start containers, wherever their line stands. */
+const WORKLOAD =
+  /^[\s{]*["']?kind["']?\s*:\s*["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|(?:Cron)?Job|LeaderWorkerSet|Dynamo\w*Deployment\w*|InferenceService|LLMInferenceService|Ray(?:Cluster|Service|Job)|RoleBasedGroup(?:Set)?|StormService|ModelServing|ClusterServingRuntime|ServingRuntime)\b/m;
+
+/** What cannot be read of a file: faults of workloads, and what is left out. */
+export function findUnreadable(file: SourceFile): {
+  readonly findings: readonly Finding[];
+  readonly leftOut: readonly LeftOut[];
+} {
+  const findings: Finding[] = [];
+  const leftOut: LeftOut[] = [];
+  const documents = new Set<string>();
+  for (const problem of file.problems.slice(0, MAX_PROBLEMS)) {
+    const text = documentAround(file.text, problem.line);
+    const isTemplate = TEMPLATE.test(text);
+    // One word about a template is enough: what follows is the same.
+    if (isTemplate && documents.has(text)) continue;
+    documents.add(text);
+    const severity = severityOf(text, isTemplate);
+    if (severity !== undefined) findings.push(findingOf(file.file, problem, text, severity));
+    else
+      leftOut.push({
+        file: file.file,
+        line: problem.line,
+        why: isTemplate ? 'a template' : problem.message,
+      });
+  }
+  return { findings, leftOut };
+}
+
+/** A template is whole as it is; it is only not what runs. Undefined for what has nothing to do with workloads. */
+function severityOf(text: string, isTemplate: boolean): Severity | undefined {
+  if (WORKLOAD.test(text)) return isTemplate ? 'note' : unreadable.severity;
+  return namesProgram(text) && !isTemplate ? 'note' : undefined;
+}
+
+function findingOf(
+  file: string,
+  { line, column, message }: SourceFile['problems'][number],
+  text: string,
+  severity: Severity,
+): Finding {
   const isTemplate = TEMPLATE.test(text);
-  return problems.slice(0, isTemplate ? 1 : MAX_PROBLEMS).map(({ line, column, message }) => ({
+  const isHelm = HELM.test(text);
+  return {
     ruleId: unreadable.id,
-    severity: unreadable.severity,
+    severity,
     file,
     line,
     column,
-    message: isTemplate ? 'this is a template of Helm, not YAML' : message,
+    message: isTemplate ? `this is a template${isHelm ? ' of Helm' : ''}, not YAML` : message,
     consequence: unreadable.explanation,
     advice: isTemplate
-      ? 'Render it first: helm template CHART | kv-accord lint -'
+      ? `Render it first${isHelm ? ': helm template CHART | kv-accord lint -' : ', and give kv-accord lint the result.'}`
       : 'Write the document so that kubectl apply --dry-run=client reads it.',
-  }));
+  };
+}
+
+/** The document that a line is in: a line `---` never stands inside of one. */
+function documentAround(text: string, line: number): string {
+  const lines = text.split('\n');
+  const isBoundary = (at: number): boolean => /^---(?:\s|$)/.test(lines[at] ?? '');
+  let first = Math.min(line, lines.length) - 1;
+  while (first > 0 && !isBoundary(first)) first -= 1;
+  let last = Math.min(line, lines.length);
+  while (last < lines.length && !isBoundary(last)) last += 1;
+  return lines.slice(first, last).join('\n');
 }

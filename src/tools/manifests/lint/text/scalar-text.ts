@@ -31,6 +31,28 @@ export function scalarText(source: TextSource, placed: PlacedText): InnerText {
   };
 }
 
+/** All of a text. */
+export function wholeText(source: TextSource): InnerText {
+  return { value: source.text, spanOf: (start, end) => ({ source, start, end, isExact: true }) };
+}
+
+/** A part of a text as a text of its own. */
+export function partOf(text: InnerText, from: number, to: number): InnerText {
+  return {
+    value: text.value.slice(from, to),
+    spanOf: (start, end) => text.spanOf(from + start, from + end),
+  };
+}
+
+/** A value that is a text of its own: the words of a script, or a file in one argument. */
+export function textOf({ value, span }: Located): InnerText {
+  return {
+    value,
+    spanOf: (start, end) =>
+      span.isExact ? { ...span, start: span.start + start, end: span.start + end } : span,
+  };
+}
+
 /** A YAML scalar as one value. */
 export function locateScalar(source: TextSource, placed: PlacedText): Located {
   return { value: placed.value, span: scalarText(source, placed).spanOf(0, placed.value.length) };

@@ -4,7 +4,7 @@ import { formatGithub } from '../../../../../src/tools/manifests/lint/formats/gi
 import { formatJson } from '../../../../../src/tools/manifests/lint/formats/json.js';
 import { formatSarif } from '../../../../../src/tools/manifests/lint/formats/sarif.js';
 import { formatText } from '../../../../../src/tools/manifests/lint/formats/text.js';
-import { lintTexts } from '../../../../../src/tools/manifests/lint/lint-texts.js';
+import { inspectTexts } from '../../../../../src/tools/manifests/lint/lint-texts.js';
 
 const PLACES = [12, 20, 31, 40].map((line) => ({ file: 'a.yaml', line, column: 3 }));
 const SEEN: readonly NotChecked[] = [
@@ -47,13 +47,9 @@ describe('programs that were seen and not checked', () => {
 });
 
 function seen(...texts: readonly { readonly file: string; readonly text: string }[]): readonly string[] {
-  let found: readonly NotChecked[] = [];
-  lintTexts(texts, {
-    onNotChecked: (programs) => {
-      found = programs;
-    },
-  });
-  return found.map(({ program, reason, count }) => `${count} × ${program}, ${reason}`);
+  return inspectTexts(texts).notChecked.map(
+    ({ program, reason, count }) => `${count} × ${program}, ${reason}`,
+  );
 }
 
 function pod(kind: string, container: string): { readonly file: string; readonly text: string } {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { Material } from '../../../../../src/tools/manifests/lint/facts/material.js';
 import type { Launch } from '../../../../../src/tools/manifests/lint/launches/launch.js';
 import { readScriptLaunches } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { flagOf, variableOf } from '../../../../../src/tools/manifests/lint/launches/settings.js';
 import { placesIn } from '../../../../../src/tools/manifests/source-file.js';
 
 function launches(text: string): readonly Launch[] {
-  return readScriptLaunches({ file: 'x.sh', text, placeOf: placesIn(text) });
+  return readScriptLaunches({ file: 'x.sh', text, placeOf: placesIn(text) }, new Material());
 }
 
 /** Program, its block size and its variables. */

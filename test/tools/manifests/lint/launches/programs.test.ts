@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findProgram } from '../../../../../src/tools/manifests/lint/launches/programs.js';
-import type { Word } from '../../../../../src/tools/manifests/lint/shell/shell-commands.js';
+import type { Word } from '../../../../../src/tools/manifests/lint/shell/words.js';
 
 function words(line: string): readonly Word[] {
   const source = { file: 'x', text: line, placeOf: () => ({ line: 1, column: 1 }) };

@@ -1,0 +1,44 @@
+import { isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
+import { readSourceFile } from '../../source-file.js';
+import { keyOf, placedText } from '../../yaml-access.js';
+import type { Word } from '../shell/words.js';
+import type { InnerText } from '../text/scalar-text.js';
+
+/** Entries of a configuration that are read: engines have some two hundred flags. */
+const MAX_ENTRIES = 2_000;
+
+/**
+ * A configuration file of vLLM or SGLang (`--config FILE`) as the arguments that
+ * it stands for: `block-size: 64` is `--block-size 64`. Undefined for what is no mapping.
+ */
+export function readConfigArgs(text: InnerText): readonly Word[] | undefined {
+  const [document, ...others] = readSourceFile('', text.value).documents;
+  if (document === undefined || others.length > 0 || !isMap(document.contents)) return undefined;
+  const { items } = document.contents as YAMLMap;
+  return items.slice(0, MAX_ENTRIES).flatMap((pair) => {
+    const key = keyOf(pair);
+    const name = placedText(pair.key);
+    if (key === undefined || name === undefined) return [];
+    const flag = wordAt(`--${key}`, text, name.start, name.end);
+    const value = pair.value as Node | null;
+    if (isScalar(value) && typeof value.value === 'boolean') return value.value ? [flag] : [];
+    return [flag, ...valuesOf(value, text)];
+  });
+}
+
+function valuesOf(value: Node | null, text: InnerText): readonly Word[] {
+  const [start = 0, end = start] = value?.range ?? [];
+  const placed = placedText(value);
+  if (placed !== undefined) return [wordAt(placed.value, text, placed.start, placed.end)];
+  if (isSeq(value)) return value.items.flatMap((item) => valuesOf(item as Node, text));
+  return isMap(value) ? [wordAt(JSON.stringify(value.toJSON()), text, start, end)] : [];
+}
+
+function wordAt(value: string, text: InnerText, start: number, end: number): Word {
+  const span = text.spanOf(start, end);
+  return {
+    value,
+    span: { ...span, isExact: span.isExact && text.value.slice(start, end) === value },
+    mayBeMore: false,
+  };
+}

@@ -1,0 +1,63 @@
+import { posix } from 'node:path';
+import { placesIn } from '../../source-file.js';
+import type { NamedText } from '../fixes/apply-fixes.js';
+import { type InnerText, wholeText } from '../text/scalar-text.js';
+
+/** Files of one name that are looked at for a path: more say nothing any more. */
+const MAX_NAMESAKES = 1_000;
+
+/** The files of a set by their paths: engines' configurations that stand beside the scripts that use them. */
+export class TreeFiles {
+  readonly #texts = new Map<string, NamedText>();
+  readonly #byName = new Map<string, string[]>();
+
+  /** Keeps a file. */
+  add({ file, text }: NamedText): void {
+    const path = posix.normalize(file);
+    if (this.#texts.has(path)) return;
+    this.#texts.set(path, { file, text });
+    const name = posix.basename(path);
+    const namesakes = this.#byName.get(name) ?? [];
+    namesakes.push(path);
+    this.#byName.set(name, namesakes);
+  }
+
+  /** A file by its own path. */
+  textAt(path: string): InnerText | undefined {
+    const named = this.#texts.get(posix.normalize(path));
+    return named === undefined ? undefined : wholeText({ ...named, placeOf: placesIn(named.text) });
+  }
+
+  /**
+   * The file that another one means by a path: the one beside it, else the one
+   * whose path ends as this one does, in at least `minCommon` names. Undefined where there is none,
+   * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit.
+   */
+  find(from: string, path: string, minCommon: number, isKnown: 'whole' | 'tail'): InnerText | undefined {
+    const isRelative = isKnown === 'whole' && !path.startsWith('/');
+    const beside = isRelative ? this.textAt(posix.join(posix.dirname(from), path)) : undefined;
+    if (beside !== undefined) return beside;
+    const wanted = namesIn(path);
+    const least = isKnown === 'tail' ? Math.max(wanted.length, minCommon) : minCommon;
+    const fitting = (this.#byName.get(wanted.at(-1) ?? '') ?? [])
+      .slice(0, MAX_NAMESAKES)
+      .map((file) => ({ file, common: commonTail(namesIn(file), wanted) }))
+      .filter(({ common }) => common >= least);
+    const most = Math.max(0, ...fitting.map(({ common }) => common));
+    const best = fitting.filter(({ common }) => common === most);
+    return best.length === 1 && best[0] !== undefined ? this.textAt(best[0].file) : undefined;
+  }
+}
+
+function namesIn(path: string): readonly string[] {
+  return posix
+    .normalize(path)
+    .split('/')
+    .filter((name) => name !== '' && name !== '.' && name !== '..');
+}
+
+function commonTail(a: readonly string[], b: readonly string[]): number {
+  let count = 0;
+  while (count < a.length && count < b.length && a.at(-1 - count) === b.at(-1 - count)) count += 1;
+  return count;
+}

@@ -1,0 +1,54 @@
+import type { PodSite } from '../../pod-site.js';
+import { readObjects, readPodSites } from '../../read-pod-sites.js';
+import type { SourceFile } from '../../source-file.js';
+import { ConfigMaps } from '../config/config-maps.js';
+import { Kustomizations } from '../config/kustomizations.js';
+import { TreeFiles } from '../config/tree-files.js';
+import { readLaunches } from '../launches/read-launches.js';
+import type { Library } from '../launches/surroundings.js';
+import type { TextSource } from '../text/span.js';
+import { namesProgram } from '../text/text-kinds.js';
+
+/** A pod template with the file that it is in. */
+export interface PlacedSite {
+  readonly source: TextSource;
+  readonly site: PodSite;
+}
+
+/**
+ * What is kept of manifests while they are read one after the other: pod
+ * templates that start a program, ConfigMaps and kustomizations. The parsed YAML of all
+ * others is free again when the next one is read: a repository has gigabytes of it.
+ */
+export class Material implements Library {
+  readonly tree: TreeFiles = new TreeFiles();
+  readonly kustomizations: Kustomizations = new Kustomizations(this.tree);
+  readonly configMaps: ConfigMaps = new ConfigMaps(this.kustomizations);
+  readonly #sites: PlacedSite[] = [];
+
+  get sites(): readonly PlacedSite[] {
+    return this.#sites;
+  }
+
+  /** Keeps what a manifest has. */
+  add(file: SourceFile): void {
+    const { text, placeOf } = file;
+    this.tree.add(file);
+    // Without the documents, which would all stay as long as one place of the file is known.
+    const source: TextSource = { file: file.file, text, placeOf };
+    for (const { access, object } of readObjects(file)) {
+      this.configMaps.add(source, access, object);
+      this.kustomizations.add(source, access, object);
+    }
+    const isNamed = namesProgram(text);
+    for (const site of readPodSites(file))
+      if (isNamed || readLaunches(source, site, this).length > 0) this.#sites.push({ source, site });
+  }
+}
+
+/** Reads manifests, and keeps of them what is needed. */
+export function readMaterial(files: Iterable<SourceFile>): Material {
+  const material = new Material();
+  for (const file of files) material.add(file);
+  return material;
+}

@@ -1,0 +1,43 @@
+import type { Span } from '../text/span.js';
+
+/** A word of a command as its program gets it. */
+export interface Word {
+  /** Undefined when it depends on something that is known only at run time. */
+  readonly value: string | undefined;
+  readonly span: Span;
+  /** Whether it may stand for any number of further arguments: `$EXTRA_ARGS`, `"$@"`. */
+  readonly mayBeMore: boolean;
+  /** What is known of a word without a value: `--block-size=` of `--block-size=$SIZE`, `/agg.yaml` of `$DIR/agg.yaml`. */
+  readonly known?: { readonly prefix: string; readonly suffix: string };
+}
+
+/** Stands in texts for what is known only at run time. No manifest has it: it is for private use. */
+export const UNKNOWN = '\uE000';
+
+/** Longest word that expansions may produce: the limit of Linux for one argument. */
+const MAX_WORD_LENGTH = 128 * 1024;
+
+/** A word of a text that may have unknown parts. */
+export function wordOfText(text: string, span: Span, mayBeMore: boolean): Word {
+  const first = text.indexOf(UNKNOWN);
+  if (first === -1) return { value: text, span, mayBeMore: false };
+  const known = { prefix: text.slice(0, first), suffix: text.slice(text.lastIndexOf(UNKNOWN) + 1) };
+  return { value: undefined, span: { ...span, isExact: false }, mayBeMore, known };
+}
+
+/** The text of a word, with `UNKNOWN` for what is not known of it. */
+export function textOfWord({
+  value,
+  known,
+}: {
+  readonly value: string | undefined;
+  readonly known?: Word['known'] | undefined;
+}): string {
+  return value ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
+}
+
+/** `UNKNOWN` for what no program could be given: variables in variables grow beyond any measure. */
+export function joinTexts(parts: readonly string[]): string {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  return length <= MAX_WORD_LENGTH ? parts.join('') : UNKNOWN;
+}

@@ -1,0 +1,35 @@
+import { readSourceFile } from '../../source-file.js';
+import type { NamedText } from '../fixes/apply-fixes.js';
+
+/** What a text is read as. */
+export type TextKind = 'manifest' | 'shell' | 'markdown';
+
+/** What a text is: by the name, and for standard input and names that say nothing by what is in it. */
+export function textKindOf({ file, text }: NamedText): TextKind {
+  if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
+  if (/\.(?:sh|bash)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
+  if (/\.(?:ya?ml|json)$/i.test(file)) return 'manifest';
+  // Commands are one plain text to YAML, and no object.
+  const { documents, problems } = readSourceFile(file, text);
+  return documents.length === 0 && problems.length === 0 ? 'shell' : 'manifest';
+}
+
+/** Names of the programs that are known here, as they stand in commands and images. */
+const PROGRAM_SIGN = /vllm|sglang|trtllm|tensorrt|dynamo|kv-accord|lmcache|\bsmg\b|\bepp\b|EndpointPicker/i;
+
+/** A Kubernetes object, in YAML or JSON. */
+const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;
+
+/** Objects that describe other objects: the longest of all manifests, and nothing in them runs. */
+const SCHEMA = /^\s*["']?kind["']?\s*:\s*["']?CustomResourceDefinition\b/m;
+
+/** Whether a text names a program that is known here. In one that does not, nothing is found. */
+export function namesProgram(text: string): boolean {
+  return PROGRAM_SIGN.test(text);
+}
+
+/** Whether a manifest is worth its parsing: most of the YAML and JSON in a repository is neither an object nor about engines. */
+export function isWorthReading(file: string, text: string): boolean {
+  if (SCHEMA.test(text) && !/^---/m.test(text)) return false;
+  return namesProgram(text) || OBJECT_SIGN.test(text) || /kustomization[^/]*$/i.test(file);
+}

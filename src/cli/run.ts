@@ -27,7 +27,7 @@ export interface CliModules {
   readonly environment: Environment;
   readonly stdout: TextOutput;
   readonly stderr: TextOutput;
-  /** Reads keys where a person is at the terminal; default: nobody is. */
+  /** Reads keys where a person is at the terminal; default: no person is. */
   readonly openKeys?: OpenKeys;
   readonly signal: AbortSignal;
   readonly takeOverSignals: () => void;

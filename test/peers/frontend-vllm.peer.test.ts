@@ -59,8 +59,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         await completeReport(sidecar);
       }
       // 100 concurrent conversations ask an engine on half a core more than it tells in the usual time.
-      const patience = ['--tokenize-timeout', '30s'];
-      frontend = await startFrontend('frontend', sidecars, '--decision-headers', ...patience);
+      const slowEngine = ['--tokenize-timeout', '30s'];
+      frontend = await startFrontend('frontend', sidecars, '--decision-headers', ...slowEngine);
       client = clientOf(frontend.url);
       await until('the frontend to be ready', async () => (await probe(frontend, '/readyz')).status === 200, {
         needs: [frontend.program],

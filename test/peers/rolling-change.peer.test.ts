@@ -15,7 +15,7 @@ const REPLICAS = 6;
 const OFFERED = /^kv_accord_group_workers\{group="tiny",state="offered"\} (\d+)$/m;
 
 /** How long a fleet of twelve sidecars may take on a machine that is busy. */
-const PATIENCE = { timeoutMs: 150_000 };
+const WAIT = { timeoutMs: 150_000 };
 
 /** Looks at an aggregator all the time, and keeps the fewest workers that it offered. */
 class OfferedWatch {
@@ -135,7 +135,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       const needs = [served.program];
       const isWhole = async (): Promise<boolean> =>
         (await offeredBy(served)) === REPLICAS && kubelet.ready === REPLICAS;
-      await until('six workers of 32 to be offered and Ready', isWhole, { ...PATIENCE, needs });
+      await until('six workers of 32 to be offered and Ready', isWhole, { ...WAIT, needs });
 
       const watch = new OfferedWatch(served);
       await apply(app, 64, path);
@@ -145,7 +145,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
           const sizes = await sizesOf(app);
           return sizes['32'] === undefined && sizes['64'] === REPLICAS && isWhole();
         },
-        { ...PATIENCE, needs },
+        { ...WAIT, needs },
       );
       const fewest = await watch.stop();
       console.log(`${path}: at least ${fewest} of ${REPLICAS} workers were offered during the change`);

@@ -28,7 +28,7 @@ export class LiveLine {
 
   /** Shows a text, which is on one line, cut to the terminal's width. */
   showText(line: string): void {
-    // A terminal that nobody has given a size yet says 0.
+    // A terminal without a size yet says 0.
     const columns = this.#output.columns || DEFAULT_COLUMNS;
     const text = cutToWidth(line, columns - 1);
     if (text === this.#shown) return;

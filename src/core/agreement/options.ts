@@ -42,7 +42,7 @@ export interface AgreementOptions {
   /**
    * G7: what the index uses: the workers' live events, or guesses from what
    * was sent where. A process that holds no index has no cache views, and its
-   * mode is `load_only` under `exact`. `unused`: nobody routes by this process,
+   * mode is `load_only` under `exact`. `unused`: no router runs in this process,
    * so its mode is worth no line of the log. Default `exact`.
    */
   readonly kvEvents: 'exact' | 'approximate' | 'unused';

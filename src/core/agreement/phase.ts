@@ -44,7 +44,7 @@ export function reportsAsked(
 ): { readonly reported: number; readonly asked: number } {
   const { minWorkers, onMissing } = state.options;
   if (minWorkers !== 'auto') return { reported: group.tallies.deciding, asked: minWorkers };
-  // Until discovery has answered, nobody knows how many are enough; that none are expected agrees on nothing.
+  // Until discovery has answered, it is not known how many are enough; that none are expected agrees on nothing.
   const expected = state.expected?.count ?? Number.POSITIVE_INFINITY;
   const isHalfEnough = onMissing === 'quorum' && nowMs >= quorumAtMs(state, group);
   const asked = Math.max(1, isHalfEnough ? Math.ceil((expected - state.unscheduled) / 2) : expected);

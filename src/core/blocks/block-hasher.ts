@@ -1,5 +1,5 @@
 import { HASH_KERNEL_BASE64 } from './kernels/hash-kernel.js';
-import { type HashWords, packedCount } from './packed-hashes.js';
+import { type HashHalves, packedCount } from './packed-hashes.js';
 import { type KernelFunction, KernelModule, WasmKernel } from './wasm-kernel.js';
 
 /** What a block's hash covers: its own tokens, or these and the first token of the next block. */
@@ -11,11 +11,11 @@ export interface HashOptions {
   readonly tokensPerBlock: number;
   readonly unit: HashUnitName;
   /** From `seedOf`. */
-  readonly seed: HashWords;
+  readonly seed: HashHalves;
   /** Sequence hash of the block before the first; absent: the tokens begin a sequence. */
-  readonly parent?: HashWords | undefined;
+  readonly parent?: HashHalves | undefined;
   /** For each block the hashes of the media in it, in any order; absent or empty: none. At most 65,536 a block. */
-  readonly media?: readonly (readonly HashWords[])[] | undefined;
+  readonly media?: readonly (readonly HashHalves[])[] | undefined;
 }
 
 /**
@@ -35,11 +35,11 @@ interface HashFunctions {
 }
 
 /** The seed of everything but names: `XXH3_SEED` of Dynamo's KV router. */
-const SEED: HashWords = { lo: 1337, hi: 0 };
-const NAME_SEED: HashWords = { lo: 0, hi: 0 };
-const SALT_SEED: HashWords = { lo: 1, hi: 0 };
+const SEED: HashHalves = { lo: 1337, hi: 0 };
+const NAME_SEED: HashHalves = { lo: 0, hi: 0 };
+const SALT_SEED: HashHalves = { lo: 1, hi: 0 };
 
-const NO_PARENT: HashWords = { lo: 0, hi: 0 };
+const NO_PARENT: HashHalves = { lo: 0, hi: 0 };
 
 const MAX_TOKENS_PER_BLOCK = 1_048_576;
 const MAX_CALL_TOKENS = 16 * 1_048_576;
@@ -76,7 +76,7 @@ export class BlockHasher {
   }
 
   /** The seed of the blocks of a LoRA adapter and a cache salt; an empty string is none. */
-  seedOf(loraName: string, cacheSalt: string): HashWords {
+  seedOf(loraName: string, cacheSalt: string): HashHalves {
     let seed = SEED;
     if (loraName !== '') seed = sum(seed, this.hashBytes(ENCODER.encode(loraName), NAME_SEED));
     if (cacheSalt !== '') seed = sum(seed, this.hashBytes(ENCODER.encode(cacheSalt), SALT_SEED));
@@ -124,7 +124,7 @@ export class BlockHasher {
   }
 
   /** Chains block hashes, packed little-endian u64, to sequence hashes; a view like those of `hashTokens`. */
-  chain(blockHashes: Uint8Array, parent?: HashWords): Uint8Array {
+  chain(blockHashes: Uint8Array, parent?: HashHalves): Uint8Array {
     const count = packedCount(blockHashes);
     if (count > MAX_CALL_TOKENS)
       throw new RangeError(`at most ${MAX_CALL_TOKENS} blocks can be chained in one call, not ${count}`);
@@ -138,7 +138,7 @@ export class BlockHasher {
   }
 
   /** XXH3-64 of at most 64 MiB. */
-  hashBytes(bytes: Uint8Array, seed: HashWords): HashWords {
+  hashBytes(bytes: Uint8Array, seed: HashHalves): HashHalves {
     if (bytes.length > MAX_CALL_BYTES)
       throw new RangeError(`at most ${MAX_CALL_BYTES} bytes can be hashed in one call, not ${bytes.length}`);
     const hash = aligned(this.#input + bytes.length);
@@ -152,8 +152,8 @@ export class BlockHasher {
   #hashWithMedia(
     tokens: number,
     tokenBytes: number,
-    media: readonly HashWords[],
-    seed: HashWords,
+    media: readonly HashHalves[],
+    seed: HashHalves,
     message: number,
     hash: number,
   ): void {
@@ -169,7 +169,7 @@ export class BlockHasher {
   }
 
   /** One block that begins a sequence: its sequence hash is its block hash. */
-  #hashOne(message: number, bytes: number, seed: HashWords, hash: number): void {
+  #hashOne(message: number, bytes: number, seed: HashHalves, hash: number): void {
     this.#kernel.functions.hashBlocks(message, bytes, 0, 1, seed.lo, seed.hi, 0, 0, 0, hash, hash);
   }
 
@@ -193,7 +193,7 @@ export class BlockHasher {
 
 /** Bytes of the longest block with its media; 0 when no block has any. */
 function longestMessage(
-  media: readonly (readonly HashWords[])[] | undefined,
+  media: readonly (readonly HashHalves[])[] | undefined,
   count: number,
   tokenBytes: number,
 ): number {
@@ -209,11 +209,11 @@ function aligned(offset: number): number {
   return Math.ceil(offset / HASH_BYTES) * HASH_BYTES;
 }
 
-function compare(a: HashWords, b: HashWords): number {
+function compare(a: HashHalves, b: HashHalves): number {
   return a.hi - b.hi || a.lo - b.lo;
 }
 
-function sum(a: HashWords, b: HashWords): HashWords {
+function sum(a: HashHalves, b: HashHalves): HashHalves {
   const lo = a.lo + b.lo;
   return { lo: lo >>> 0, hi: (a.hi + b.hi + (lo > 0xffff_ffff ? 1 : 0)) >>> 0 };
 }

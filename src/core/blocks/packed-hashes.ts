@@ -3,7 +3,7 @@
 const HASH_BYTES = 8;
 
 /** A u64 as two unsigned 32-bit words. */
-export interface HashWords {
+export interface HashHalves {
   readonly lo: number;
   readonly hi: number;
 }

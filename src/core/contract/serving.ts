@@ -88,7 +88,7 @@ function isName(name: string): boolean {
   return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
 
-/** Whether it is a base URL: what `/v1/…` is appended to has no query, and nobody's password. */
+/** Whether it is a base URL: what `/v1/…` is appended to has no query, and no password. */
 function isHttpUrl(address: string): boolean {
   if (!isName(address) || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
   const { username, password, port } = new URL(address);

@@ -95,7 +95,7 @@ export function whereAnswersDiffer(
   const shared = Math.min(a.length, b.length);
   for (let position = 0; position < shared; position += 1)
     if (a[position] !== b[position]) return { position, one: a[position], other: b[position] };
-  // Where ids were left out on both sides, nobody knows.
+  // Where ids were left out on both sides, it is not known.
   const isWhole = a.length === one.tokenCount || b.length === other.tokenCount;
   return isWhole && one.tokenCount !== other.tokenCount
     ? { position: shared, one: a[shared], other: b[shared] }

@@ -44,7 +44,7 @@ export interface ListenerHandlers {
   readonly onRequest: RequestListener;
   /** A request whose head alone is refused. */
   onRefused(problem: HeadProblem, request: IncomingMessage, response: ServerResponse): void;
-  /** A client that wants a tunnel, which is open to nobody: the connection is to be ended. */
+  /** A client that wants a tunnel, which is never opened: the connection is to be ended. */
   onConnect(socket: Socket): void;
 }
 

@@ -1,4 +1,4 @@
-/** A JSON object whose fields nobody has looked at yet. */
+/** A JSON object whose fields were not checked yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** `value` when it is an object, else undefined. */

@@ -63,7 +63,7 @@ const CLEAR_TO_END_OF_LINE = '\u001b[K';
 
 /**
  * Makes the process's logger. JSON lines have `time` (ISO 8601), `level` (its
- * name), the fields, and `msg`. A log that nobody reads, or that cannot be
+ * name), the fields, and `msg`. A log that is not read, or that cannot be
  * written, costs its lines and never the process: what was lost is logged once
  * the log is read again, and counted (`droppedLogLines`).
  */

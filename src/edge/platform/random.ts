@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 export interface Random {
   /** Evenly from 0 up to but not including 1: for jitter, never for secrets. */
   fraction(): number;
-  /** 32 hexadecimal digits that nobody else draws. */
+  /** 32 hexadecimal digits, different each time. */
   uniqueId(): string;
 }
 

@@ -50,7 +50,7 @@ export class RpcDialer {
   /**
    * A channel to `address`; it connects when it is first waited for or used.
    * Throws a `ConnectError` `plaintext_refused` where plaintext would leave
-   * this machine and nobody said that it may.
+   * this machine and no setting allows it.
    */
   dial(address: Address): RpcChannel {
     const { security } = this.#modules;

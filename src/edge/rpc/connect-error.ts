@@ -32,8 +32,8 @@ export class ConnectError extends Error {
 /** Codes of attempts that nothing accepted: looking whether TCP is accepted again is enough. */
 const NOBODY_THERE: ReadonlySet<ConnectErrorCode> = new Set(['refused', 'unreachable', 'no_answer']);
 
-/** Whether an attempt failed because nobody accepted TCP. */
-export function isNobodyThere(error: unknown): boolean {
+/** Whether an attempt failed because no process accepted TCP. */
+export function isUnreached(error: unknown): boolean {
   return error instanceof ConnectError && NOBODY_THERE.has(error.code);
 }
 
@@ -47,7 +47,7 @@ export interface FailedAttempt {
   readonly details: string;
 }
 
-/** EventLoop grpc-js's words about a failed attempt into an error that says what to look at. */
+/** Turns grpc-js's words about a failed attempt into an error that says what to look at. */
 export function explainFailure(attempt: FailedAttempt): ConnectError {
   const { address, transport } = attempt;
   const cause = innermost(attempt.details);

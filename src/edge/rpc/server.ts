@@ -127,7 +127,7 @@ export class RpcServer {
   /**
    * Listens. Resolves with the address that was taken; rejects with a
    * `ListenError`, or with a `SecurityError` where plaintext would be open to
-   * other machines and nobody said that it may.
+   * other machines and no setting allows it.
    */
   async start(): Promise<Address> {
     const field = this.#options.listenField ?? '--listen';

@@ -5,7 +5,7 @@ import { type ServedTls, withTlsVersion } from '../security/served-tls.js';
 
 /**
  * The TLS of a gRPC server, in front of grpc-js: grpc-js would hide its TLS
- * sockets, so that nobody could close one that says nothing after the
+ * sockets, so that none could be closed that says nothing after the
  * handshake. Certificates rotate under it: connections that stand keep what
  * they were made with, new ones get the new.
  */

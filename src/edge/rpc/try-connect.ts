@@ -6,7 +6,7 @@ import { type ConnectError, explainFailure, explainSilence } from './connect-err
 /** How long an attempt waits: a healthy peer accepts within milliseconds, and the next attempt comes soon. */
 const TRY_CONNECT_TIMEOUT_MS = 1_000;
 
-/** Nobody accepted. */
+/** No process accepted the connection. */
 export interface TryConnectFailure {
   /** Node's code of the error, or `silence`: with the same code it says the same. */
   readonly code: string;
@@ -39,7 +39,7 @@ export function tryConnect(
     timer.clear();
     socket.removeListener('connect', onConnect);
     socket.removeListener('error', onError);
-    // What comes after the end is for nobody, and unheard it would end the process.
+    // Errors after the end have no reader, and without a listener they would end the process.
     socket.on('error', () => undefined).destroy();
   };
   const onConnect = (): void => {

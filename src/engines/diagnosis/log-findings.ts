@@ -26,7 +26,7 @@ export interface SettingDetails {
   readonly side: Side;
   readonly who?: string | undefined;
   readonly value: string | number | undefined;
-  /** True when the line says that nobody set it. */
+  /** True when the line says that it was not set. */
   readonly isDefault?: boolean;
   readonly about: string;
 }

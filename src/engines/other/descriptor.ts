@@ -16,7 +16,7 @@ export const OTHER: EngineDescriptor = {
   ports: { http: [], grpc: [] },
   loadProbing: async () => ({ probes: [], grpcServices: [] }),
   tokenEndpoints: VLLM_TOKEN_ENDPOINTS,
-  // Without metrics nobody knows when it is idle, and a prompt beside others' proves nothing.
+  // Without metrics it is not known when it is idle, and a prompt beside others' proves nothing.
   promptPaths: [],
   kvEvents: {
     howToPublish: 'name its sources with --kv-event-sources',

@@ -144,7 +144,7 @@ const TOKENS_PER_BLOCK: ReadonlySet<string> = new Set(['contract.tokens_per_bloc
 const SECTIONS: ReadonlySet<string> = new Set(['engine', 'model', 'contract', 'parallelism', 'capacity']);
 
 /**
- * EventLoop what the operator declared into facts, which every other source
+ * Turns what the operator declared into facts, which every other source
  * outranks except in one thing: by which address others reach the engine. Rejects with a `ProbeError` that names the field, the value, where
  * it stands and what would be right.
  */

@@ -22,7 +22,7 @@ interface Posted {
 }
 
 /** The same for every model that no report has named, but for the name. */
-interface PostedNobody extends Posted {
+interface PostedUnserved extends Posted {
   /** By the name that was asked for, so that a watcher does not get the same twice. */
   readonly byName: Map<string, Agreement>;
 }
@@ -36,7 +36,7 @@ export class AgreementBoard {
   readonly #runner: FleetRunner;
   readonly #posted = new Map<string, Posted>();
   /** What is said of models that no report has named, once a client has asked for one. */
-  #nobody: PostedNobody | undefined;
+  #postedUnserved: PostedUnserved | undefined;
   readonly #watchers = new Set<() => void>();
   readonly #stop: () => void;
   #view: FleetView;
@@ -52,7 +52,7 @@ export class AgreementBoard {
   /** Every group's agreement; while there is no group, one that says why. */
   all(): readonly Agreement[] {
     const agreements = [...this.#posted.values()].map(({ agreement }) => agreement);
-    return agreements.length > 0 ? agreements : [this.#nobodyYet('')];
+    return agreements.length > 0 ? agreements : [this.#unserved('')];
   }
 
   /** One group's agreement; an empty name is the only group there is. */
@@ -63,7 +63,7 @@ export class AgreementBoard {
     if (posted !== undefined) return { type: 'agreement', agreement: posted.agreement };
     if (name === '' && groups.length > 1) return { type: 'several_groups', groups };
     if (groups.length === 0 || this.#view.unassigned.length > 0) {
-      return { type: 'agreement', agreement: this.#nobodyYet(name) };
+      return { type: 'agreement', agreement: this.#unserved(name) };
     }
     return { type: 'unknown_group', groups };
   }
@@ -90,7 +90,7 @@ export class AgreementBoard {
       if (!names.has(name)) this.#posted.delete(name);
     }
     for (const group of view.groups) isNews = this.#postGroup(group) || isNews;
-    if (this.#nobody !== undefined) isNews = this.#postNobody(this.#nobody) || isNews;
+    if (this.#postedUnserved !== undefined) isNews = this.#postUnserved(this.#postedUnserved) || isNews;
     if (isNews) for (const watcher of [...this.#watchers]) watcher();
   }
 
@@ -102,9 +102,9 @@ export class AgreementBoard {
   }
 
   /** What there is to say of a model that no report has named yet. */
-  #nobodyYet(group: string): Agreement {
-    this.#nobody ??= this.#describeNobody();
-    const { agreement, byName } = this.#nobody;
+  #unserved(group: string): Agreement {
+    this.#postedUnserved ??= this.#describeUnserved();
+    const { agreement, byName } = this.#postedUnserved;
     const kept = byName.get(group);
     if (kept !== undefined) return kept;
     const text = `no worker has reported the model "${group}" yet`;
@@ -115,14 +115,14 @@ export class AgreementBoard {
     return made;
   }
 
-  #postNobody(before: PostedNobody): boolean {
+  #postUnserved(before: PostedUnserved): boolean {
     const isAskable = this.#posted.size === 0 || this.#view.unassigned.length > 0;
-    this.#nobody = isAskable ? this.#describeNobody() : undefined;
-    if (this.#nobody?.content.equals(before.content) === true) this.#nobody = before;
-    return this.#nobody !== before;
+    this.#postedUnserved = isAskable ? this.#describeUnserved() : undefined;
+    if (this.#postedUnserved?.content.equals(before.content) === true) this.#postedUnserved = before;
+    return this.#postedUnserved !== before;
   }
 
-  #describeNobody(): PostedNobody {
+  #describeUnserved(): PostedUnserved {
     const { unassigned, reasons } = this.#view;
     const agreement = Agreement.fromPartial({
       state: AgreementState.COLLECTING,

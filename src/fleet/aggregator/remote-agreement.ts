@@ -102,7 +102,7 @@ export class RemoteAgreement implements AgreementSource {
       const { why, isFinal, isAnswer } = await this.#follow();
       if (signal.aborted) return;
       const text = `${this.#options.address.text}: ${why}`;
-      if (isAnswer === true) this.#tryTake(nobodyServes(asked, text));
+      if (isAnswer === true) this.#tryTake(unserved(asked, text));
       else if (!isFinal) this.#fail(text);
       else if (asked === this.#group) return this.#refuse(text);
       else logger.info({}, `The fleet has come to serve several models: "${this.#group}" is followed`);
@@ -251,7 +251,7 @@ function findProblem({ state, contract, changedAt }: Agreement): string | undefi
 }
 
 /** What stands for a model that the aggregator does not know, or not any more. */
-function nobodyServes(group: string, text: string): Agreement {
+function unserved(group: string, text: string): Agreement {
   return Agreement.fromPartial({
     group,
     state: AgreementState.COLLECTING,

@@ -40,7 +40,7 @@ function reasonsText(agreement: Agreement): string {
   return agreement.reasons.map(({ text }) => text).join('\n');
 }
 
-function nobodyServes(group: string | undefined, agreements: readonly Agreement[]): string {
+function unservedMessage(group: string | undefined, agreements: readonly Agreement[]): string {
   if (group === undefined) return 'no worker has reported a model yet';
   const others = agreements.map(({ group: name }) => name).filter((name) => name !== '');
   const served = others.length === 0 ? '' : `; the fleet serves ${nameSome(others, MAX_NAMED)}`;
@@ -73,7 +73,7 @@ export function judgeAgreements(agreements: readonly Agreement[], question: Ques
     const texts = open.map(reasonsText).filter((text) => text !== '');
     return { type: 'pending', text: texts.join('\n') || 'the workers have not agreed yet' };
   }
-  if (agreed.length === 0) return { type: 'pending', text: nobodyServes(group, agreements) };
+  if (agreed.length === 0) return { type: 'pending', text: unservedMessage(group, agreements) };
   if (frontendUses === 'declared') {
     // An aggregator that goes by what it observes agrees all the same.
     const misleading = agreed.flatMap((agreement) =>

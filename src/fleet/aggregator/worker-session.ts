@@ -9,7 +9,7 @@ import type { SilenceWatch } from '../../edge/platform/streams/silence-watch.js'
 import { FAULT_REASON, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import { backoffMs, MAX_BACKOFF_MS, returnWaitMs } from '../../edge/platform/time/backoff.js';
 import type { RpcChannel, RpcDialer } from '../../edge/rpc/channel.js';
-import { isNobodyThere } from '../../edge/rpc/connect-error.js';
+import { isUnreached } from '../../edge/rpc/connect-error.js';
 import { canTryConnect } from '../../edge/rpc/try-connect.js';
 import {
   CapabilitiesService,
@@ -180,7 +180,7 @@ export class WorkerSession {
     stream.on('data', (bytes: Buffer) => {
       if (this.#isOn(stream)) this.#guard(() => this.#receive(stream, bytes));
     });
-    // Stays for the stream's whole life: what fails after we left it is for nobody.
+    // Stays for the stream's whole life: what fails after we left it has no reader.
     stream.on('error', (error: ServiceError) => {
       if (this.#isOn(stream)) this.#fail(explainStatus(error));
     });
@@ -266,7 +266,7 @@ export class WorkerSession {
   #miss(error: unknown): void {
     const { unreachable } = this.#modules;
     if (this.#state.type === 'closed') return;
-    this.#knocks = isNobodyThere(error) && canTryConnect(this.address);
+    this.#knocks = isUnreached(error) && canTryConnect(this.address);
     unreachable[this.#knocks ? 'connect' : 'knock'].delete(this);
     unreachable[this.#knocks ? 'knock' : 'connect'].add(this);
     this.#waitToReturn(explainConnect(error));

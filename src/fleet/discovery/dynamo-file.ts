@@ -67,7 +67,7 @@ interface Look {
  * with what its model card says of it. No sidecar is looked for: what is known
  * of a worker is its card.
  *
- * While the folder cannot be read the last list stays. A card that nobody has
+ * While the folder cannot be read the last list stays. A card that no worker has
  * renewed for `LEASE_MS` is that of a worker that is gone.
  */
 export class DynamoFileSource implements DiscoverySource {

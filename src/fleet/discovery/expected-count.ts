@@ -17,7 +17,7 @@ export interface PodClue {
   /** The pod's name; undefined for a member that is no pod. */
   readonly name: string | undefined;
   readonly draining: boolean;
-  /** Its controller; undefined where it has none, and where nobody has looked at the pod yet. */
+  /** Its controller; undefined where it has none, and where the pod was not looked up yet. */
   readonly owner?: OwnerReference | undefined;
   /** Whether the pod was looked at: without this a missing `owner` means nothing. */
   readonly isKnown: boolean;
@@ -45,7 +45,7 @@ export interface ExpectedCountOptions {
 
 /** What is expected, and what stood in the way of knowing it better. */
 export interface CountOutcome {
-  /** Undefined as long as the cluster has not answered once: then nobody knows. */
+  /** Undefined as long as the cluster has not answered once: then it is not known. */
   readonly expected: ExpectedWorkers | undefined;
   readonly problems: readonly string[];
 }

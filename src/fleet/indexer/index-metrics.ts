@@ -14,7 +14,7 @@ const FOLLOWER_STATES: readonly FollowerStateName[] = [
   'waiting',
 ];
 
-/** From what a good network takes to what nobody would call an event any more. */
+/** From what a good network takes to what is no live event any more. */
 const LAG_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
 /**

@@ -36,7 +36,7 @@ export function tooLongMessage({ tokens, loraName, cacheSalt }: TokenPrompt): st
   return undefined;
 }
 
-/** EventLoop prompts into what the index is asked with. */
+/** Turns prompts into what the index is asked with. */
 export class PromptHashes {
   /** Made when a caller asks with tokens or block hashes: the kernel has to be compiled. */
   #hasher: BlockHasher | undefined;

@@ -67,7 +67,7 @@ class SidecarStream implements RelayReader {
     stream.on('readable', () => {
       if (this.#isOpen) listener.onReadable();
     });
-    // Stays for the stream's whole life: what fails after we left it is for nobody. It may be no answer of a
+    // Stays for the stream's whole life: what fails after we left it has no reader. It may be no answer of a
     // sidecar at all: grpc-js says an error of its own when a message comes for a stream that was cancelled.
     stream.on('error', (error: ServiceError) => {
       if (this.#isOpen) this.#break(explain(error));

@@ -39,7 +39,7 @@ export class WorkQueue {
     this.#refusals = modules.refusals;
   }
 
-  /** `worked` has something to do. May be called again. */
+  /** `task` has something to do. May be called again. */
   add(task: QueuedTask): void {
     this.#ready.add(task);
     this.#next ??= this.#turns.soon(this.#run);

@@ -67,7 +67,7 @@ export class RankTable {
     return this.#byKey.get(keyOf(target, rank));
   }
 
-  /** Other active blocks, in which nothing is active yet. EventLoop go on. */
+  /** Other active blocks, in which nothing is active yet. Turns go on. */
   begin(active: ActiveBlocks, inFlight: ActiveBlocks): void {
     this.#inFlight = inFlight;
     const before = this.#byKey;

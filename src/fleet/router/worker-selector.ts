@@ -266,7 +266,7 @@ export class WorkerSelector {
   /** Looks at all, draws one, and takes note of its turn; its place among those that are left. */
   #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[]): number {
     this.#look(prompt, excluded);
-    if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNobody(excluded));
+    if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNoWorker(excluded));
     const at = draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction());
     this.#decisions += 1;
     this.#ranks.at(this.#left[at] as number).lastTurn = this.#decisions;
@@ -393,7 +393,7 @@ export class WorkerSelector {
     };
   }
 
-  #whyNobody(excluded: readonly string[]): string {
+  #whyNoWorker(excluded: readonly string[]): string {
     const { length } = this.#ranks.all;
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';

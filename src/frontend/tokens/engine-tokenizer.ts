@@ -113,7 +113,7 @@ export class EngineTokenizer {
     signal: AbortSignal,
   ): Promise<PromptTokens> {
     const [first, second] = this.#workersOf(group);
-    if (first === undefined) return none(this.#whyNobody(group));
+    if (first === undefined) return none(this.#whyNoWorker(group));
     const key = this.#remembered && keyOf(prompt, model, group.group, first);
     const known = key === undefined ? undefined : this.#remembered?.get(key);
     if (known !== undefined) return { tokens: known };
@@ -178,7 +178,7 @@ export class EngineTokenizer {
     return found;
   }
 
-  #whyNobody({ workers }: CatalogueGroup): NoTokensReason {
+  #whyNoWorker({ workers }: CatalogueGroup): NoTokensReason {
     const canAnswer = ({ isOffered, baseUrl, instanceId }: CatalogueWorker): boolean =>
       isOffered && baseUrl !== undefined && this.#healths.get(instanceId)?.endpoints.length !== 0;
     return workers.some(canAnswer) ? 'failed' : 'no_tokenizer';

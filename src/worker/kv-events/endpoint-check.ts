@@ -26,7 +26,7 @@ export interface EndpointCheckModules {
 /**
  * Finds out why the events of a rank do not come: the event endpoint and the
  * replay endpoint swapped, one named as the other, a port where something else
- * listens, or nobody. ZeroMQ itself tries for ever and says nothing.
+ * listens, or no process. ZeroMQ itself tries for ever and says nothing.
  */
 export class EndpointCheck {
   readonly #modules: EndpointCheckModules;
@@ -77,7 +77,7 @@ export class EndpointCheck {
   async #look(source: ZmqSource, signal: AbortSignal): Promise<void> {
     const { clock, probe = probeEndpoint } = this.#modules;
     const { endpoint, replayEndpoint, rank } = source;
-    // One that binds waits for its publisher; there is nobody to ask.
+    // One that binds waits for its publisher; there is no peer to ask.
     const events = endpoint.startsWith('@') ? undefined : await probe(endpoint, { clock }, signal);
     const replay = replayEndpoint === undefined ? undefined : await probe(replayEndpoint, { clock }, signal);
     if (!signal.aborted) this.#settle(rank, describeEndpoints(source, events, replay));
@@ -140,7 +140,7 @@ function explainListener(
   switch (listener?.type) {
     case undefined:
       return undefined;
-    case 'nobody':
+    case 'none':
       return `nothing listens at ${endpoint} (${listener.reason}), where ${what} should come from; ${cure}`;
     case 'http':
       return `${endpoint} is the port of an HTTP server and not of ${what}; ${cure}`;

@@ -1,6 +1,6 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
 import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../../core/blocks/block-mirror.js';
-import type { HashWords } from '../../core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
 import type { BlockWriter } from './change-writer.js';
@@ -41,9 +41,9 @@ interface StorePlan {
   readonly tier: Tier;
   readonly tokensPerBlock: number;
   readonly namespace: number;
-  readonly seed: HashWords;
+  readonly seed: HashHalves;
   /** Hashes of media by block; undefined when there are none. */
-  readonly media: readonly (readonly HashWords[])[] | undefined;
+  readonly media: readonly (readonly HashHalves[])[] | undefined;
   /** Blocks from this one on are kept out, for `hiddenWhy`. */
   readonly hiddenFrom: number;
   readonly hiddenWhy: EventResult;
@@ -133,7 +133,7 @@ export class GroupBlocks {
     const isDense = positions === hashCount;
     if (found === undefined && !isDense && hashCount > 0) this.#shared.onGuess();
     const hashed = this.#hash(event, plan, 0, positions, before);
-    const sequenceAt = (place: number): HashWords => ({
+    const sequenceAt = (place: number): HashHalves => ({
       lo: hashed.getUint32(8 * place, true),
       hi: hashed.getUint32(8 * place + 4, true),
     });
@@ -206,7 +206,7 @@ export class GroupBlocks {
     if (results.size === 0) results.add('duplicate');
   }
 
-  /** Nobody knows the first block of the store yet, so that `main` cannot say which it is. */
+  /** The first block of the store is not known yet, so that `main` cannot say which it is. */
   #isFirstHere({ hashes, tokensPerBlock }: EngineEvent, main: GroupBlocks): boolean {
     const lo = hashes[0] ?? 0;
     const hi = hashes[1] ?? 0;
@@ -292,7 +292,7 @@ export class GroupBlocks {
    * Stores the blocks of an event in order. Those at its start that are held
    * already are not hashed again; the first that is not, and all after it, are.
    */
-  #storeBlocks(event: EngineEvent, plan: StorePlan, parent: HashWords | undefined): void {
+  #storeBlocks(event: EngineEvent, plan: StorePlan, parent: HashHalves | undefined): void {
     const { hashes } = event;
     const { tier, tokensPerBlock, namespace } = plan;
     const tiers = tierBit(tier);
@@ -358,7 +358,7 @@ export class GroupBlocks {
     plan: StorePlan,
     start: number,
     end: number,
-    parent: HashWords | undefined,
+    parent: HashHalves | undefined,
   ): DataView {
     const { tokensPerBlock } = plan;
     const last = end * tokensPerBlock + (event.bigram ? 1 : 0);
@@ -479,7 +479,7 @@ export class GroupBlocks {
     }
   }
 
-  #sequenceAt(at: number): HashWords {
+  #sequenceAt(at: number): HashHalves {
     return { lo: this.#mirror.sequenceLo(at), hi: this.#mirror.sequenceHi(at) };
   }
 }
@@ -499,7 +499,7 @@ const EVERY_TIER = (1 << TIERS.length) - 1;
 /**
  * Whether the tokens are those of the hashes: all of each block, and at most
  * the start of one more. vLLM's sparse groups name the tokens of blocks that
- * they leave out as well, so that nobody knows which hash is whose.
+ * they leave out as well, so that it is not known which hash is whose.
  */
 function tokensMatch(event: EngineEvent): boolean {
   const positions = event.bigram ? event.tokenCount - 1 : event.tokenCount;

@@ -1,5 +1,5 @@
 import { MAX_NAME_BYTES } from '../../core/blocks/name-limits.js';
-import type { HashWords } from '../../core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 import type { EngineEvent } from './engine-event.js';
 import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
 
@@ -17,7 +17,7 @@ export interface BlockExtras {
   /** Cache salt that only the extra keys have; undefined when they have none. */
   readonly cacheSalt: string | undefined;
   /** Per block the hashes of its media; undefined when no block has any. */
-  readonly media: readonly (readonly HashWords[])[] | undefined;
+  readonly media: readonly (readonly HashHalves[])[] | undefined;
   /** First block with something that cannot be attributed; Infinity when there is none. */
   readonly unknownFrom: number;
 }
@@ -31,7 +31,7 @@ const NO_EXTRAS: BlockExtras = {
 /** Keys of one block that are neither its LoRA nor its salt. */
 interface BlockKeys {
   readonly words: readonly string[];
-  readonly media: readonly HashWords[];
+  readonly media: readonly HashHalves[];
   /** Keys of kinds that no scheme here covers: numbers, bytes, vLLM's own media identifiers. */
   readonly others: number;
 }
@@ -95,7 +95,7 @@ function withoutPrefix(word: string): string {
 /** The keys of the next block; undefined when they are no list. */
 function readKeys(reader: MsgpackReader, loraName: string): BlockKeys | undefined {
   const words: string[] = [];
-  const media: HashWords[] = [];
+  const media: HashHalves[] = [];
   let others = 0;
   if (reader.readNil()) return { words, media, others };
   if (reader.kind !== 'array') return undefined;
@@ -132,7 +132,7 @@ function readWord(reader: MsgpackReader): string | undefined {
   return reader.readString(MAX_KEY_BYTES);
 }
 
-function hashOfMarker(word: string): HashWords {
+function hashOfMarker(word: string): HashHalves {
   return { hi: Number.parseInt(word.slice(0, 8), 16), lo: Number.parseInt(word.slice(8, 16), 16) };
 }
 
@@ -144,11 +144,11 @@ function hashOfMarker(word: string): HashWords {
 function readMediaInfos(
   reader: MsgpackReader,
   event: EngineEvent,
-): (readonly HashWords[] | undefined)[] | undefined {
+): (readonly HashHalves[] | undefined)[] | undefined {
   reader.offset = event.mediaInfosAt;
   const blocks = reader.readArrayHeader();
   if (blocks !== event.hashCount) return undefined;
-  const infos: (readonly HashWords[] | undefined)[] = [];
+  const infos: (readonly HashHalves[] | undefined)[] = [];
   try {
     for (let block = 0; block < blocks; block++) {
       infos.push(reader.readNil() ? [] : readMediaObjects(reader));
@@ -160,8 +160,8 @@ function readMediaInfos(
   return infos;
 }
 
-function readMediaObjects(reader: MsgpackReader): HashWords[] {
-  const hashes: HashWords[] = [];
+function readMediaObjects(reader: MsgpackReader): HashHalves[] {
+  const hashes: HashHalves[] = [];
   const keys = reader.readMapHeader();
   for (let i = 0; i < keys; i++) {
     if (reader.readString(MAX_KEY_BYTES) !== 'mm_objects') reader.skip();
@@ -174,8 +174,8 @@ function readMediaObjects(reader: MsgpackReader): HashWords[] {
   return hashes;
 }
 
-function readMediaHash(reader: MsgpackReader): HashWords {
-  let hash: HashWords | undefined;
+function readMediaHash(reader: MsgpackReader): HashHalves {
+  let hash: HashHalves | undefined;
   const keys = reader.readMapHeader();
   for (let i = 0; i < keys; i++) {
     if (reader.readString(MAX_KEY_BYTES) === 'mm_hash') {

@@ -1,5 +1,5 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
-import type { HashWords } from '../../core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 
 /** Namespaces at a time by default. A salt may be new with every request. */
 const MAX_NAMESPACES = 65_536;
@@ -12,7 +12,7 @@ const FIRST_SWEEP = 1_024;
 export interface Namespace {
   readonly loraName: string;
   readonly cacheSalt: string;
-  readonly seed: HashWords;
+  readonly seed: HashHalves;
 }
 
 /** Gives small numbers to the namespaces that are in use. */

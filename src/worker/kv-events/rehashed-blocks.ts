@@ -1,6 +1,6 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
 import { tierBit } from '../../core/blocks/block-mirror.js';
-import type { HashWords } from '../../core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { isRehashable } from '../../core/contract/rehash.js';
 import type { BlockWriter } from './change-writer.js';
@@ -17,7 +17,7 @@ export interface LearnedStore {
   /** Tokens of all blocks of the event, in order. */
   readonly tokens: Uint32Array;
   readonly tokensPerBlock: number;
-  readonly seed: HashWords;
+  readonly seed: HashHalves;
   /** The tokens came as pairs (EAGLE). */
   readonly isBigram: boolean;
   /** Whether a block is before it in its prompt, and the sequence hash of that one. */
@@ -202,7 +202,7 @@ export class RehashedBlocks implements BlockWriter {
   }
 
   /** Works out the canonical sequence hash of the block that ends with `node`. */
-  #hash(nodes: RehashNodes, node: number, seed: HashWords): void {
+  #hash(nodes: RehashNodes, node: number, seed: HashHalves): void {
     const { canonicalTokens } = this.#options;
     const width = this.#ownTokens;
     let first = node;
@@ -269,7 +269,7 @@ export class RehashedBlocks implements BlockWriter {
     }
   }
 
-  /** Frees a node that nobody holds and no other needs, and each before it that was kept for it alone. */
+  /** Frees a node that no rank holds and no other needs, and each before it that was kept for it alone. */
   #release(nodes: RehashNodes, from: number): void {
     let node = from;
     while (node !== NO_NODE && nodes.tiers(node) === 0 && nodes.firstChild(node) === NO_NODE) {

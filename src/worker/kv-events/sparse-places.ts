@@ -1,4 +1,4 @@
-import type { HashWords } from '../../core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 import type { EngineEvent } from './engine-event.js';
 import { eventHashOf, HASH_SCHEMES, type HashScheme, isHashable } from './vllm-block-hash.js';
 
@@ -9,7 +9,7 @@ const MAX_LINKS = 65_536;
 interface Link {
   readonly scheme: HashScheme;
   readonly digest: Buffer;
-  readonly sequence: HashWords;
+  readonly sequence: HashHalves;
 }
 
 /** The digests of all blocks of an event's tokens. */
@@ -35,7 +35,7 @@ export class SparsePlaces {
   }
 
   /** The sequence hash of the block before the event's first; undefined when it is not known here. */
-  sequenceBefore(event: EngineEvent): HashWords | undefined {
+  sequenceBefore(event: EngineEvent): HashHalves | undefined {
     return this.#linkBefore(event)?.sequence;
   }
 
@@ -62,7 +62,7 @@ export class SparsePlaces {
   }
 
   /** Remembers the blocks of the last `placesOf`, as the parents of others; `sequenceAt` gives their sequence hashes. */
-  remember(places: readonly number[], sequenceAt: (place: number) => HashWords): void {
+  remember(places: readonly number[], sequenceAt: (place: number) => HashHalves): void {
     const chain = this.#chain;
     if (chain === undefined) return;
     for (const place of new Set([...places, chain.digests.length - 1])) {

@@ -349,7 +349,7 @@ export class ZmqRankReader implements RankReader {
     if (result.outcome === 'failed') {
       // Live batches come first; one that does not follow asks for what is missing by itself.
       this.#schedule.beginCheck();
-      // A look that finds nobody proves nothing; after an interruption it leaves the question open.
+      // A check that finds no publisher proves nothing; after an interruption it leaves the question open.
       if (this.#trust.suspicion !== undefined) this.#suspect(result.reason);
       return false;
     }

@@ -11,7 +11,7 @@ export type Listener =
   /** It took the connection and said nothing, or nothing that is known here. */
   | { readonly type: 'other' }
   /** There was no connection. */
-  | { readonly type: 'nobody'; readonly reason: string };
+  | { readonly type: 'none'; readonly reason: string };
 
 /** Milliseconds for one look: the engine is on this host or in this rack. */
 const TIMEOUT_MS = 3_000;
@@ -45,8 +45,8 @@ export function probeEndpoint(
   signal: AbortSignal,
 ): Promise<Listener> {
   const place = placeOf(endpoint);
-  if (place === undefined) return Promise.resolve({ type: 'nobody', reason: 'not an address' });
-  if (signal.aborted) return Promise.resolve({ type: 'nobody', reason: 'given up' });
+  if (place === undefined) return Promise.resolve({ type: 'none', reason: 'not an address' });
+  if (signal.aborted) return Promise.resolve({ type: 'none', reason: 'given up' });
   return new Promise((resolve) => {
     const socket: Socket = connect(place);
     let heard = Buffer.alloc(0);
@@ -61,14 +61,14 @@ export function probeEndpoint(
     };
     const giveUp = (): void => {
       if (isConnected) finish(listenerOf(heard) ?? { type: 'other' });
-      else finish({ type: 'nobody', reason: `no connection within ${TIMEOUT_MS} ms` });
+      else finish({ type: 'none', reason: `no connection within ${TIMEOUT_MS} ms` });
     };
     const prod = modules.clock.setTimer(PROD_AFTER_MS, () => {
       if (isConnected && heard.length === 0) socket.write('\r\n\r\n');
     });
     const stopWatching = watchDeadline({ timeoutMs: TIMEOUT_MS, signal }, modules, (why) => {
       if (why === 'timeout') giveUp();
-      else finish({ type: 'nobody', reason: 'given up' });
+      else finish({ type: 'none', reason: 'given up' });
     });
     socket.on('connect', () => {
       isConnected = true;
@@ -82,7 +82,7 @@ export function probeEndpoint(
     socket.on('close', giveUp);
     socket.on('error', (error) => {
       if (isConnected) giveUp();
-      else finish({ type: 'nobody', reason: describeError(error) });
+      else finish({ type: 'none', reason: describeError(error) });
     });
   });
 }

@@ -212,7 +212,7 @@ export class Sidecar {
     // Streams that are ended still send what waits, so every reader that keeps up sees this report.
     this.#store.drain();
     const graceMs = Math.max(0, timeoutMs - DRAIN_MARGIN_MS);
-    // It may wait a minute for an answer that nobody needs any more.
+    // It may wait a minute for an answer that is not needed any more.
     await this.#canary?.close();
     await this.#server.stop(graceMs);
     // After its readers, so that none is sent that nothing is read any more.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../src/core/blocks/block-hasher.js';
-import { type HashWords, packedCount } from '../../../src/core/blocks/packed-hashes.js';
+import { type HashHalves, packedCount } from '../../../src/core/blocks/packed-hashes.js';
 import { bigintAt, packedFrom } from '../../support/packed-hashes.js';
 import { referenceBlocks, referenceHash } from './support/reference-hash.js';
 
@@ -22,11 +22,11 @@ const recorded = JSON.parse(
   readFileSync(new URL('../../fixtures/hashes/dynamo-1.6.1.json', import.meta.url), 'utf8'),
 ) as { readonly vectors: readonly Vector[]; readonly multimodal: readonly Vector[] };
 
-function wordsOf(hash: bigint): HashWords {
+function wordsOf(hash: bigint): HashHalves {
   return { lo: Number(hash & 0xffff_ffffn), hi: Number(hash >> 32n) };
 }
 
-function bigintOf({ lo, hi }: HashWords): bigint {
+function bigintOf({ lo, hi }: HashHalves): bigint {
   return (BigInt(hi) << 32n) | BigInt(lo);
 }
 

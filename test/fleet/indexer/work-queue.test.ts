@@ -19,7 +19,7 @@ function failing(failed?: (error: unknown) => void): QueuedTask {
   return failed === undefined ? { step } : { step, failed };
 }
 
-describe('the intake', () => {
+describe('the work queue', () => {
   it('ends the work of one whose step fails, and goes on with the others', async () => {
     const { queue, clock } = make();
     const errors: unknown[] = [];

@@ -316,7 +316,7 @@ describe('who follows a worker', () => {
   });
 });
 
-describe('the intake', () => {
+describe('the work queue', () => {
   it('gives everybody a turn, and the process its own between two slices', async () => {
     const clock = new FakeClock();
     let slices = 0;

@@ -6,6 +6,7 @@ import type {
   Sockets,
   Subscription,
 } from '../../../src/worker/kv-events/zmq-sockets.js';
+import { Line } from '../../support/message-line.js';
 
 /** How an engine's replay socket behaves. */
 export const REPLAY_MODES = ['answers', 'hangs', 'stops_halfway', 'drops_some', 'talks_nonsense'] as const;
@@ -16,35 +17,6 @@ export type ReplayMode = (typeof REPLAY_MODES)[number];
 export const FATES = ['arrives', 'is_lost', 'is_late', 'comes_twice'] as const;
 
 export type Fate = (typeof FATES)[number];
-
-/** A queue that is read message by message until it is closed. */
-class Line implements Subscription {
-  readonly #waiting: Frames[] = [];
-  #onFrames: ((frames: Frames | undefined) => void) | undefined;
-  isClosed = false;
-
-  push(frames: Frames): void {
-    if (this.isClosed) return;
-    const give = this.#onFrames;
-    this.#onFrames = undefined;
-    if (give === undefined) this.#waiting.push(frames);
-    else give(frames);
-  }
-
-  receive(): Promise<Frames | undefined> {
-    const next = this.#waiting.shift();
-    if (next !== undefined || this.isClosed) return Promise.resolve(next);
-    return new Promise((resolve) => {
-      this.#onFrames = resolve;
-    });
-  }
-
-  close(): void {
-    this.isClosed = true;
-    this.#onFrames?.(undefined);
-    this.#onFrames = undefined;
-  }
-}
 
 /** The publisher of one rank, and what lies between it and its subscriber. */
 export class RankPort {

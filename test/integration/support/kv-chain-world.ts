@@ -102,7 +102,7 @@ function countingRandom(): Random {
   };
 }
 
-/** EventLoop that come when a test takes them. */
+/** Turns of the event loop that come when a test takes them. */
 class ManualEventLoop implements EventLoop {
   readonly #due = new Set<() => void>();
 

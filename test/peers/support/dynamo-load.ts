@@ -22,7 +22,7 @@ export interface LoadFigures {
   /** Tokens that engines had in their caches. */
   readonly cachedTokens: number;
   readonly promptTokens: number;
-  /** EventLoop that another worker got than the turn before. */
+  /** Turns that another worker got than the turn before. */
   readonly moves: number;
   readonly repeats: number;
   readonly workers: number;

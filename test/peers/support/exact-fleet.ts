@@ -42,11 +42,11 @@ export async function startExactFleet(
     engines.map(({ url }, i) => startSidecar(`worker-${i}`, '--engine', url, ...(sidecarFlags[i] ?? []))),
   );
   // An engine on half a core takes its time.
-  const patience = ['--tokenize-timeout', '30s'];
+  const slowEngine = ['--tokenize-timeout', '30s'];
   const frontend = await startFrontend(
     'frontend',
     sidecars,
-    ...['--decision-headers', ...patience, ...frontendFlags],
+    ...['--decision-headers', ...slowEngine, ...frontendFlags],
   );
   const needs = [frontend.program, ...engines.map(({ program }) => program)];
   const settled = async (): Promise<void> => {

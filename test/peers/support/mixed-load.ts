@@ -11,7 +11,7 @@ export interface LoadRequest {
   readonly answered: (text: string) => void;
 }
 
-/** EventLoop of conversations, questions on documents, prompts that are cut, sent again, or never seen before. */
+/** Turns of conversations, questions on documents, prompts that are cut, sent again, or never seen before. */
 export type LoadKind = 'chat' | 'rag' | 'cut' | 'again' | 'fresh';
 
 /** What is drawn. */

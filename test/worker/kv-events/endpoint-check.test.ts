@@ -5,7 +5,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 const SOURCE = { rank: 0, endpoint: 'tcp://e:5557', topic: '' };
-const REFUSED: Listener = { type: 'nobody', reason: 'connect ECONNREFUSED' };
+const REFUSED: Listener = { type: 'none', reason: 'connect ECONNREFUSED' };
 
 function check(listener: () => Listener, isWell: () => boolean = () => false) {
   const clock = new FakeClock();

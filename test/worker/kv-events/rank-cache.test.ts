@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MAX_NAME_BYTES, MAX_NAME_CHARS } from '../../../src/core/blocks/name-limits.js';
-import type { HashWords } from '../../../src/core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../../src/core/blocks/packed-hashes.js';
 import { batchOf, encode, makeCache, unpack } from './support/engine-payloads.js';
 
 /** Fields of a store as vLLM sends it; blocks of two tokens. */
@@ -31,7 +31,7 @@ interface Prompt {
   readonly tokens: readonly number[];
   readonly lora?: string;
   readonly salt?: string;
-  readonly media?: HashWords[][];
+  readonly media?: HashHalves[][];
   readonly bigram?: boolean;
 }
 

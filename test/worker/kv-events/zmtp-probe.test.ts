@@ -59,11 +59,11 @@ describe('a look at an endpoint', () => {
 
   it('says that nobody listens, and of what is no address', async () => {
     expect(await probe('tcp://127.0.0.1:1')).toMatchObject({
-      type: 'nobody',
+      type: 'none',
       reason: expect.stringContaining('ECONNREFUSED'),
     });
-    expect(await probe('tcp://127.0.0.1:99999')).toMatchObject({ type: 'nobody' });
-    expect(await probe('ipc:///nowhere/at/all')).toMatchObject({ type: 'nobody' });
+    expect(await probe('tcp://127.0.0.1:99999')).toMatchObject({ type: 'none' });
+    expect(await probe('ipc:///nowhere/at/all')).toMatchObject({ type: 'none' });
   });
 });
 
@@ -100,7 +100,7 @@ describe('the endpoints of a rank', () => {
     [{ type: 'http' }, router, /^tcp:\/\/e:5557 is the port of an HTTP server and not of KV events/],
     [pub, { type: 'other' }, /^what listens at tcp:\/\/e:5558 does not speak ZeroMQ/],
     [
-      { type: 'nobody', reason: 'connect ECONNREFUSED' },
+      { type: 'none', reason: 'connect ECONNREFUSED' },
       router,
       /^nothing listens at tcp:\/\/e:5557 \(connect ECONNREFUSED\)/,
     ],

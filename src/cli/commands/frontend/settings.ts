@@ -160,7 +160,7 @@ export const frontendSettings: typeof aggregatorSettings & typeof ownSettings = 
 
 type Check = NonNullable<CommandDescription<typeof frontendSettings>['check']>;
 
-/** What makes no sense beside `--router`, and plaintext to another machine that nobody asked for. */
+/** What makes no sense beside `--router`, and plaintext to another machine that was not asked for. */
 const checkRouter: Check = (settings, reject) => {
   const allowed = 'left out when --router is given: it is a setting of that process';
   if (settings.workers.length > 0) throw reject('workers', allowed);

@@ -125,7 +125,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       }
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
-      // A terminal that nobody has given a size yet says 0.
+      // A terminal without a size yet says 0.
       const columns = watch && stdout.isTerminal ? stdout.columns || undefined : undefined;
       const fit = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS);
       return { answer: withoutControls(renderSnapshot(snapshot, fit)) };
@@ -143,7 +143,7 @@ function isConnectionProblem(error: unknown): error is SnapshotError | ConnectEr
   return error instanceof SnapshotError || error instanceof ConnectError;
 }
 
-/** A terminal that nobody has given a size yet says 0. */
+/** A terminal without a size yet says 0. */
 function screenOf({ columns, rows }: TextOutput): Screen {
   return { columns: columns || DEFAULT_COLUMNS, rows: rows || Number.POSITIVE_INFINITY };
 }

@@ -7,7 +7,7 @@ const MAX_DEPTH = 32;
 /** Names that are looked at in all. A path such as `/` must end. */
 const MAX_ENTRIES = 100_000;
 
-/** Not searched: what package managers and version control keep is nobody's own file. */
+/** Not searched: what package managers and version control keep is not written by a person. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', 'vendor']);
 
 /** Whether something is at `path`, and of which kind. Rejects with the system's error. */

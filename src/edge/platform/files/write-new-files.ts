@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { jsonText } from '../../../core/text/printable.js';
 import { replaceTextFile } from './write-file.js';
 
-/** Why a folder cannot take files that nobody has written before; undefined when it is empty, or not there yet. */
+/** Why a folder cannot take files that do not exist yet; undefined when it is empty, or not there yet. */
 export async function newFolderProblem(folder: string): Promise<string | undefined> {
   try {
     return (await readdir(folder)).length === 0 ? undefined : 'has something in it';

@@ -1,4 +1,4 @@
-/** Codes of OpenSSL's verification that say: signed by nobody who is trusted here. */
+/** Codes of OpenSSL's verification that say: signed by no authority that is trusted here. */
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

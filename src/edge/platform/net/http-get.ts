@@ -249,7 +249,7 @@ function exchange(
     const finish = (outcome: Exchange | ProbeError): void => {
       connectTimer.clear();
       stopWatching();
-      // After the outcome the socket is of no use; late errors of a destroyed request concern nobody.
+      // After the outcome the socket is of no use; late errors of a destroyed request have no reader.
       request.removeListener('error', onError);
       request.on('error', () => {});
       request.destroy();

@@ -18,7 +18,7 @@ export class ListenError extends Error {
  * Starts `server` on `address`; resolves with the address that was really
  * taken (port 0 picks a free one). Rejects with a `ListenError`. A Unix
  * socket that a killed process left behind is replaced; one that answers is not.
- * With `isShared` the processes of a crew (`startSecondaryProcess`) listen together.
+ * With `isShared` the processes that `startSecondaryProcess` starts listen together.
  */
 export async function listen(
   server: Server,
@@ -55,7 +55,7 @@ function listenOnce(server: Server, address: Address, isShared: boolean): Promis
   });
 }
 
-/** Removes a socket file on which nobody listens any more; false when there is none such. */
+/** Removes a socket file on which no process listens any more; false when there is none such. */
 async function removeStaleSocket(path: string, error: unknown): Promise<boolean> {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return false;
   const isRefused = await new Promise<boolean>((resolve) => {

@@ -1,7 +1,7 @@
 import { exitSoon } from '../streams/standard-streams.js';
 
 /**
- * Calls `onFault` with what nobody caught, whether thrown or rejected, in
+ * Calls `onFault` with every error that was not caught, whether thrown or rejected, in
  * place of the platform's own end with a stack trace, and ends the process
  * with `code` once the log has been written, within its bound.
  */

@@ -7,7 +7,7 @@ export interface RunProgramOptions {
   readonly timeoutMs: number;
   /** What writes more, on either stream, is ended hard. */
   readonly maxOutputBytes: number;
-  /** Ends it hard when nobody wants its answer any longer. */
+  /** Ends it hard when its answer is not wanted any longer. */
   readonly signal?: AbortSignal;
 }
 

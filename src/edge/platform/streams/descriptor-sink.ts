@@ -16,7 +16,7 @@ export interface DescriptorSink {
 /**
  * Opens a sink for a descriptor that this process was started with.
  *
- * A write to a pipe or terminal that nobody reads waits for ever, and Node
+ * A write to a pipe or terminal that is not read waits for ever, and Node
  * cannot end a process while one of its threads waits (seen on 20.20:
  * `process.exit` hangs). So pipes and terminals are opened once more through
  * `/proc`, which makes a file description of our own: it alone is set not to

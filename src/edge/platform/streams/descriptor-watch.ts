@@ -13,7 +13,7 @@ export type TryDescriptor = () => string | undefined;
 
 /**
  * Says in the log when the process can open no more files: its listeners then
- * go on, but each new connection is closed, and nobody says so. Node hears
+ * go on, but each new connection is closed, and no error is reported. Node hears
  * nothing of it, because libuv accepts with a descriptor that it keeps for that
  * and closes what it accepted. The function that comes back ends the watch.
  */

@@ -63,7 +63,7 @@ export const standardError: TextOutput = {
   },
 };
 
-/** Lines of the log that nobody will read, because nobody took them in time or they could not be written. */
+/** Lines of the log that were lost, because they were not read in time or they could not be written. */
 export function droppedLogLines(): number {
   return errorOutput.droppedLines;
 }

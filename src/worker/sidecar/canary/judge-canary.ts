@@ -1,6 +1,6 @@
 import type { PromptPath } from '../../../engines/descriptor/prompt-path.js';
 import { Canary_State, type CanaryResult } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { CanaryCounts } from './canary-doors.js';
+import type { CanaryCounts } from './canary-requests.js';
 
 /** What was sent on one path, twice, and what came of it. */
 export interface CanaryTrial {
@@ -170,7 +170,7 @@ function findCached(trial: CanaryTrial, predicted: number, promptBlocks: number)
   }
   if (cachedTokens !== predicted) {
     const reason = `${predicted} of ${promptTokens} tokens were predicted to be cached, and the engine found ${cachedTokens}`;
-    // An engine that reuses parts of a block finds more than whole ones: that misleads nobody.
+    // An engine that reuses parts of a block finds more than whole ones: that misleads no router.
     return cachedTokens < predicted ? failed('cached_less', reason) : inconclusive(reason);
   }
   return {

@@ -16,7 +16,7 @@ import {
   readCounts,
   readTokens,
   renderAsks,
-} from './canary-doors.js';
+} from './canary-requests.js';
 import { canaryLengths, MAX_CANARY_TOKENS } from './canary-size.js';
 import { type EngineLoad, readLoad } from './engine-load.js';
 import { type CanaryFault, judgeCanary } from './judge-canary.js';

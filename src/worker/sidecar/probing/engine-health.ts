@@ -9,7 +9,7 @@ import type { SourceResult } from './probe-round.js';
  */
 const MAX_SILENT_ROUNDS = 3;
 /**
- * Refused rounds after which a ready engine counts as down. Nobody listens any
+ * Refused rounds after which a ready engine counts as down. No process listens any
  * more, which a busy engine never shows; the second round rules out a restart
  * of only the network in between.
  */

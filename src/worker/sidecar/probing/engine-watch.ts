@@ -207,7 +207,7 @@ export class EngineWatch {
     };
   }
 
-  /** Nobody looks at the engine, so nothing is said of its state. */
+  /** The engine is not watched, so nothing is said of its state. */
   #unasked(): EngineView {
     const state = EngineState.UNSPECIFIED;
     // No marker can say otherwise.

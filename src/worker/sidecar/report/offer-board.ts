@@ -134,7 +134,7 @@ export class OfferBoard {
     return nowMs;
   }
 
-  /** Forgets decisions that nobody repeats, and frontends that have gone. */
+  /** Forgets decisions that are not repeated, and frontends that have gone. */
   #prune(): void {
     const oldestMs = this.#clock.monotonicMs() - WORD_HOLDS_MS;
     for (const [id, frontend] of this.#frontends) {

@@ -219,7 +219,7 @@ describe('status --watch', () => {
     }
   });
 
-  it('keeps standard output data: troubles go to standard error, and it goes on', async () => {
+  it('keeps standard output data: problems go to standard error, and it goes on', async () => {
     const sidecar = await open.sidecar('a');
     const aggregator = await open.aggregator([sidecar]);
     await aggregator.untilGate(true);

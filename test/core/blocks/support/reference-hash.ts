@@ -1,17 +1,17 @@
 import { createXXHash3 } from 'hash-wasm';
-import type { HashWords } from '../../../../src/core/blocks/packed-hashes.js';
+import type { HashHalves } from '../../../../src/core/blocks/packed-hashes.js';
 
 /** What a block hasher is asked for, written in the plainest way. */
 export interface ReferenceOptions {
   readonly tokensPerBlock: number;
   readonly isBigram: boolean;
-  readonly seed: HashWords;
+  readonly seed: HashHalves;
   readonly parent?: bigint | undefined;
   readonly media?: readonly (readonly bigint[])[] | undefined;
 }
 
 /** XXH3-64 of `bytes` by an implementation that has nothing in common with ours. */
-export async function referenceHash(bytes: Uint8Array, { lo, hi }: HashWords): Promise<bigint> {
+export async function referenceHash(bytes: Uint8Array, { lo, hi }: HashHalves): Promise<bigint> {
   const hasher = await createXXHash3(lo, hi);
   return BigInt(`0x${hasher.init().update(bytes).digest('hex')}`);
 }

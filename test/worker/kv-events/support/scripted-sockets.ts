@@ -1,39 +1,7 @@
 import type { ZmqSource } from '../../../../src/core/relay/rank-source.js';
 import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
-import type {
-  Frames,
-  ReplaySocket,
-  Sockets,
-  Subscription,
-} from '../../../../src/worker/kv-events/zmq-sockets.js';
-
-/** A queue that is read message by message until it is closed. */
-class Line implements Subscription {
-  readonly #waiting: Frames[] = [];
-  #onFrames: ((frames: Frames | undefined) => void) | undefined;
-  isClosed = false;
-
-  push(frames: Frames): void {
-    if (this.isClosed) return;
-    const give = this.#onFrames;
-    this.#onFrames = undefined;
-    if (give === undefined) this.#waiting.push(frames);
-    else give(frames);
-  }
-
-  receive(): Promise<Frames | undefined> {
-    const next = this.#waiting.shift();
-    if (next !== undefined || this.isClosed) return Promise.resolve(next);
-    return new Promise((resolve) => {
-      this.#onFrames = resolve;
-    });
-  }
-
-  close(): void {
-    this.isClosed = true;
-    this.#onFrames?.(undefined);
-  }
-}
+import type { ReplaySocket, Sockets, Subscription } from '../../../../src/worker/kv-events/zmq-sockets.js';
+import { Line } from '../../../support/message-line.js';
 
 /** A publisher without sockets: what is lost, when, and who is connected is for the test to say. */
 export class ScriptedPublisher implements Sockets {

@@ -105,7 +105,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
     }
 
     /** What it has warned of. */
-    function troubles(served: Served): string[] {
+    function problems(served: Served): string[] {
       return logLines(served.program).flatMap(({ level, msg }) => (level === 'info' ? [] : [msg]));
     }
 
@@ -142,7 +142,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       await follows(served, 1, 2);
       expect(await isOpen(served)).toBe(true);
       // A missing server is a problem; a watch that has ended is none.
-      expect(troubles(served)[0]).toContain('ECONNREFUSED');
+      expect(problems(served)[0]).toContain('ECONNREFUSED');
     });
 
     it('keeps the fleet while the server is gone, says so, and goes on when it is back', async () => {
@@ -184,7 +184,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
       await list(2);
       await follows(served, 2);
       expect(await requests('LIST')).toBeGreaterThan(0);
-      expect(troubles(served).filter((words) => words.includes('too old'))).toEqual([]);
+      expect(problems(served).filter((words) => words.includes('too old'))).toEqual([]);
     });
 
     it('notices a server that says nothing any more, keeps the fleet, and goes on when it speaks again', async () => {

@@ -60,6 +60,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     allowedBuiltins: ['node:crypto#createHash'],
   },
   'core/agreement': { mayImport: ['core/contract', 'core/text'], isPure: true },
+  'core/health': { mayImport: ['core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
   'core/relay': { mayImport: ['core/blocks', 'core/contract'], isPure: true },
 

@@ -1,0 +1,8 @@
+/**
+ * The one name of a worker for people: `worker-a (10.0.0.1:50061)`, its `worker_id` and then its address in discovery; the
+ * address alone where no worker id is known, or where both are the same.
+ */
+export function workerName(worker: { readonly workerId: string; readonly target: string }): string {
+  const { workerId, target } = worker;
+  return workerId === '' || workerId === target ? target : `${workerId} (${target})`;
+}

@@ -1,4 +1,5 @@
 import { decides } from './judgement.js';
+import { memberName } from './member-name.js';
 import type { Group, Member } from './state.js';
 
 /** The worker whose engine publishes where the events of `member` are read; undefined where none is known. */
@@ -23,6 +24,6 @@ export function misreadMessage(group: Group, member: Member): string {
   const whose =
     owner === undefined
       ? 'unless a port is mapped between them, these are the events of another engine'
-      : `these are the events of another engine, that of worker ${owner.target}`;
+      : `these are the events of another engine, that of worker ${memberName(owner)}`;
   return `its KV events are read at ${readAt}, but its engine publishes them at ${saidAt} (${origin}): ${whose}. Correct --kv-event-sources, or leave it out`;
 }

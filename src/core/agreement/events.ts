@@ -66,6 +66,16 @@ export type AgreementEvent =
       readonly reason: string;
     }
   /**
+   * A router gives a member no requests at present, or does so again. It changes nothing that is agreed: it is shown with
+   * the member.
+   */
+  | {
+      readonly type: 'ejection';
+      readonly target: string;
+      /** What its requests met, for an operator; empty when it gets requests again. */
+      readonly reason: string;
+    }
+  /**
    * V3: store events of another width than the epoch's came and were not
    * applied. Reported immediately for the first of an instance, then in sums.
    */

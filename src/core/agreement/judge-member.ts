@@ -5,6 +5,7 @@ import type { WorkerReport } from '../contract/worker-report.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, conforms, isLateDissent, rehashedSize } from './judgement.js';
+import { memberName } from './member-name.js';
 import { forget } from './members.js';
 import { contradictionMessage, dissentMessage, evidenceText, mismatchMessage } from './messages.js';
 import { isObserved } from './observed.js';
@@ -72,7 +73,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     log(
       'warn',
       'override_differs',
-      `Worker ${target} reports ${report.values.tokens_per_block} tokens per block (${evidenceText(report)}), ` +
+      `Worker ${memberName(member)} reports ${report.values.tokens_per_block} tokens per block (${evidenceText(report)}), ` +
         `the explicit override is ${agreed}: the override is used, ` +
         `the worker's KV events are not applied, and it is ${fate}.`,
     );
@@ -93,7 +94,7 @@ export function remarkRehash(group: Group, members: Iterable<Member>, effects: A
     member.rehashLoggedFor = loggedKey;
     canonical = size;
     const own = member.report.values.tokens_per_block ?? '?';
-    bySize.set(own, [...(bySize.get(own) ?? []), member.target]);
+    bySize.set(own, [...(bySize.get(own) ?? []), memberName(member)]);
   }
   if (canonical === undefined) return;
   for (const [own, targets] of [...bySize].sort(([a], [b]) => Number(a) - Number(b))) {
@@ -154,7 +155,7 @@ function remark(
   if (field === undefined) return;
   warn(
     'topology_differs',
-    `Worker ${member.target} has ${field} ${report.values[field]}, others of "${group.name}" have ${agreed[field]}: ` +
+    `Worker ${memberName(member)} has ${field} ${report.values[field]}, others of "${group.name}" have ${agreed[field]}: ` +
       'they take different times for the same work. --topology=require would keep it out.',
   );
 }
@@ -178,7 +179,7 @@ function remarkTokens(
     group: group.name,
     worker: member.target,
     message:
-      `Worker ${member.target} ${tokenDifferenceMessage(group, member, field)}: what is predicted for it is not exact. ` +
+      `Worker ${memberName(member)} ${tokenDifferenceMessage(group, member, field)}: what is predicted for it is not exact. ` +
       `Use ${tokenCure(field)}.`,
   });
 }
@@ -193,6 +194,6 @@ function remarkEvents(group: Group, member: Member, report: WorkerReport, effect
     code: 'event_sources_differ',
     group: group.name,
     worker: member.target,
-    message: `Worker ${member.target}: ${misreadMessage(group, member)}.`,
+    message: `Worker ${memberName(member)}: ${misreadMessage(group, member)}.`,
   });
 }

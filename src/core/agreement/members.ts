@@ -2,6 +2,7 @@ import type { WorkerReport } from '../contract/worker-report.js';
 import { CacheKnowledgeCounts } from './cache-knowledge-counts.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
+import { memberName } from './member-name.js';
 import { MAX_GROUPS, MAX_MODEL_CHANGES, MODEL_CHANGE_WINDOW_MS } from './options.js';
 import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -73,7 +74,7 @@ export function assign(
     const seconds = MODEL_CHANGE_WINDOW_MS / 1_000;
     const why = `it has named another model more than ${MAX_MODEL_CHANGES} times within ${seconds} s: it is left out until it keeps one for ${seconds} s`;
     turnAway(state, member, why, nowMs + MODEL_CHANGE_WINDOW_MS);
-    const message = `Worker ${member.target}: ${why}.`;
+    const message = `Worker ${memberName(member)}: ${why}.`;
     // Once, and not for each of the names that follow.
     if (member.modelChanges.count === MAX_MODEL_CHANGES + 1)
       effects.push({

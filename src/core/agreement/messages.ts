@@ -8,6 +8,7 @@ import { isTokenField, probeOf } from '../contract/token-answers.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';
 import { decides } from './judgement.js';
+import { memberName } from './member-name.js';
 import { isMereDeclaration, isObserved } from './observed.js';
 import { rehashAdvice, rehashRefusal } from './rehash-advice.js';
 import type { Group, Member, Phase } from './state.js';
@@ -73,7 +74,7 @@ function valueGroupLine(
   field: ContractField,
   largest: ValueGroup | undefined,
 ): string {
-  const names = nameSome(members.map(({ target }) => target));
+  const names = nameSome(members.map(memberName));
   const [first] = members;
   if (isTokenField(field) && first !== undefined) {
     const than = largest?.members[0] === first ? undefined : largest?.members[0];
@@ -95,9 +96,9 @@ function stepsByKind(
   step: (kind: EngineKind, names: string) => string,
 ): readonly string[] {
   const kinds = new Map<EngineKind, string[]>();
-  for (const { target, report } of members) {
-    const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
-    kinds.set(kind, [...(kinds.get(kind) ?? []), target]);
+  for (const member of members) {
+    const kind = member.report?.engineKind ?? EngineKind.UNSPECIFIED;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), memberName(member)]);
   }
   return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
 }
@@ -150,7 +151,7 @@ function restartSteps(members: readonly Member[], tokensPerBlock: number): reado
   const settings = new Map<string, string[]>();
   for (const member of members) {
     const setting = settingText(member.report, tokensPerBlock);
-    settings.set(setting, [...(settings.get(setting) ?? []), member.target]);
+    settings.set(setting, [...(settings.get(setting) ?? []), memberName(member)]);
   }
   return [...settings].map(([setting, names]) => `restart ${nameSome(names)} with ${setting}`);
 }
@@ -208,12 +209,12 @@ function rehashLines(
 
 /** V4, V5: one worker whose declaration is not what its engine runs. */
 export function contradictionMessage(member: Member): string {
-  const { report, target } = member;
+  const { report } = member;
   const declared = report?.declared;
   if (report === undefined || declared === undefined) return '';
   const real = report.values.tokens_per_block ?? '?';
   return (
-    `Worker ${target} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine uses ${real} ` +
+    `Worker ${memberName(member)} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine uses ${real} ` +
     `(${evidenceText(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
   );
 }
@@ -244,7 +245,7 @@ type Agreed = Phase & { readonly state: 'agreed' };
  * for them; the one between names the place that decides here.
  */
 export function mismatchMessage(member: Member, { values, isOverride }: Agreed): string {
-  const { report, target } = member;
+  const { report } = member;
   const ours = values.tokens_per_block ?? '?';
   const theirs = report?.values.tokens_per_block ?? '?';
   const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
@@ -252,8 +253,8 @@ export function mismatchMessage(member: Member, { values, isOverride }: Agreed):
   const cure = isOverride
     ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
     : report?.declared?.tokensPerBlock === ours
-      ? `Worker ${target} declares ${ours} but its engine uses ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
-      : `Worker ${target} uses ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
+      ? `Worker ${memberName(member)} declares ${ours} but its engine uses ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
+      : `Worker ${memberName(member)} uses ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
   return [
     `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
     cure,
@@ -268,7 +269,7 @@ export function dissentMessage(
   fields: readonly ContractField[],
   loadOnly: boolean,
 ): string {
-  const { report, target, group } = member;
+  const { report, group } = member;
   if (report === undefined || group === undefined) return '';
   const { tallies } = group;
   const compared = tallies.compared(report.values);
@@ -278,7 +279,7 @@ export function dissentMessage(
     const consequence = loadOnly
       ? 'It is offered without cache knowledge.'
       : 'It is quarantined: it gets no requests.';
-    return `Worker ${target} ${tokenDifferenceMessage(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
+    return `Worker ${memberName(member)} ${tokenDifferenceMessage(group, member, field)}. ${consequence} Fix: ${tokenCure(field)}.`;
   }
   if (isCacheGroupField(field)) {
     const most = group.tallies.reference[field] ?? '?';
@@ -286,7 +287,7 @@ export function dissentMessage(
       ? 'It is offered without cache knowledge.'
       : 'It is quarantined: it gets no requests.';
     const shown = `its KV events show ${field} ${report.values[field]}, those of most workers ${most}`;
-    return `Worker ${target} runs another model or configuration than the others: ${shown}. ${consequence} To fix it, run it with the same model and settings, or give it a served model name of its own.`;
+    return `Worker ${memberName(member)} runs another model or configuration than the others: ${shown}. ${consequence} To fix it, run it with the same model and settings, or give it a served model name of its own.`;
   }
   const agreed = values[field] ?? '?';
   const fate = loadOnly
@@ -296,7 +297,7 @@ export function dissentMessage(
   const decider = isOverride ? `the explicit override is ${agreed}` : `the fleet agreed on ${agreed}`;
   const refusal =
     field === 'tokens_per_block' ? rehashRefusal(report, Number(agreed), tallies.isRehashing) : '';
-  return `Worker ${target} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate}${refusal} To fix it, ${cureFor(member, report, field, agreed)}.`;
+  return `Worker ${memberName(member)} has ${fieldText(field)} ${theirs}, ${decider} (${evidenceText(report)}). ${fate}${refusal} To fix it, ${cureFor(member, report, field, agreed)}.`;
 }
 
 /** What would make a worker that differs fit. */

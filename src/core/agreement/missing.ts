@@ -1,6 +1,7 @@
 import { countOf, nameSome } from '../text/lists.js';
 import type { AgreementEffect } from './events.js';
 import { drains } from './judgement.js';
+import { memberName } from './member-name.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
 
@@ -88,7 +89,7 @@ export function warnOfMissing(state: AgreementState, nowMs: number, effects: Agr
       member.turnedAway === '' &&
       (member.group === undefined || holdsUp(member.group)),
   );
-  const named = missing.map(({ target, problem }) => `${target} (${problem})`);
+  const named = missing.map((member) => `${memberName(member)} (${member.problem})`);
   effects.push({
     type: 'log',
     level: 'warn',
@@ -141,6 +142,6 @@ export function forgetReported(state: AgreementState, group: Group, effects: Agr
 /** Who is missing from a partial epoch. By name, so that the order of the list does not show. */
 export function partialMessage(group: Group): string {
   const missing = [...group.awaited].sort((a, b) => (a.target < b.target ? -1 : 1));
-  const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
+  const named = nameSome(missing.map((member) => `${memberName(member)} (${member.problem})`));
   return `"${group.name}" is open without ${countOf(missing.length, 'worker')} that had not reported: ${named}`;
 }

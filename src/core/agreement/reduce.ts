@@ -6,6 +6,7 @@ import { earliestDeadlineMs } from './deadlines.js';
 import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms, drains } from './judgement.js';
+import { memberName } from './member-name.js';
 import {
   admit,
   assign,
@@ -70,6 +71,9 @@ function apply(
     case 'doubt':
       doubt(state, event, effects);
       break;
+    case 'ejection':
+      ejection(state, event);
+      break;
     case 'mismatched_events':
       mismatchedEvents(state, event, nowMs, effects);
       break;
@@ -119,6 +123,7 @@ function list(
         group: undefined,
         cacheView: undefined,
         doubt: undefined,
+        ejection: '',
         held: '',
         dissentLoggedFor: '',
         mismatchLoggedFor: '',
@@ -216,7 +221,7 @@ function takeInstance(member: Member, { instanceId }: WorkerReport, effects: Agr
     code: 'instance_replaced',
     group: group?.name ?? '',
     worker: target,
-    message: `The engine of worker ${target} was restarted (instance ${usableInstance} is now ${instanceId}).`,
+    message: `The engine of worker ${memberName(member)} was restarted (instance ${usableInstance} is now ${instanceId}).`,
   });
 }
 
@@ -231,6 +236,7 @@ function refuse(
   if (member === undefined) return;
   const problem = `its report is refused: ${joinSome(problems, MAX_MEMBER_CHARS)}`;
   if (member.problem === problem) return;
+  const name = memberName(member);
   change(state, member, () => {
     forget(member, effects);
     state.lost.delete(member);
@@ -246,7 +252,7 @@ function refuse(
     code: 'report_refused',
     group: member.group?.name ?? '',
     worker: target,
-    message: `Worker ${target}: ${problem}.`,
+    message: `Worker ${name}: ${problem}.`,
   });
   settleGroups(state, member.group, member.group, nowMs, effects);
 }
@@ -310,6 +316,18 @@ function doubt(
   if (member.group !== undefined) updateMode(state, member.group, effects);
 }
 
+function ejection(
+  state: AgreementState,
+  { target, reason: fullReason }: AgreementEvent & { type: 'ejection' },
+): void {
+  const member = state.members.get(target);
+  const reason = clip(fullReason, MAX_MEMBER_CHARS);
+  if (member === undefined || member.ejection === reason) return;
+  change(state, member, () => {
+    member.ejection = reason;
+  });
+}
+
 function mismatchedEvents(
   state: AgreementState,
   { target, instanceId, tokensPerBlock, count }: AgreementEvent & { type: 'mismatched_events' },
@@ -351,7 +369,7 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
     code: 'worker_back',
     group: member.group?.name ?? '',
     worker: member.target,
-    message: `The sidecar of worker ${member.target} is back.`,
+    message: `The sidecar of worker ${memberName(member)} is back.`,
   });
 }
 
@@ -384,7 +402,7 @@ function broken(
     code: 'worker_lost',
     group: member.group?.name ?? '',
     worker: target,
-    message: `The sidecar of worker ${target} is lost: ${reason}. Its last report stands for ${graceSeconds} s.`,
+    message: `The sidecar of worker ${memberName(member)} is lost: ${reason}. Its last report stands for ${graceSeconds} s.`,
   });
   if (member.group !== undefined) updateMode(state, member.group, effects);
 }

@@ -1,6 +1,7 @@
 import { canonicalSize, isRehashable, MAX_REHASHED_TOKENS } from '../contract/rehash.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { nameSome } from '../text/lists.js';
+import { memberName } from './member-name.js';
 
 /** Workers that are named in one sentence; a conflict names all sizes elsewhere. */
 const MAX_NAMED = 3;
@@ -30,7 +31,7 @@ export function rehashAdvice(members: readonly Sized[], isRehashing: boolean): s
       ? ''
       : `Or let the sidecars re-hash smaller blocks into blocks of ${canonical} tokens with --block-size-policy=rehash.`;
   if (!isRehashing) return '';
-  const workers = unable.map(({ target, report }) => `${target} (${report?.rehash.reason})`);
+  const workers = unable.map((member) => `${memberName(member)} (${member.report?.rehash.reason})`);
   return `Blocks of these workers cannot be re-hashed into blocks of ${canonical} tokens: ${nameSome(workers, MAX_NAMED)}.`;
 }
 

@@ -4,6 +4,7 @@ import type { CacheKnowledge, RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage, ownerOfEvents } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
+import { memberName } from './member-name.js';
 import type { AgreementState, Group, Member } from './state.js';
 import { remarkedDifference, tokenDifferenceMessage } from './token-messages.js';
 
@@ -122,7 +123,7 @@ function firstOf(members: Iterable<Member>, count: number): Member[] {
 
 function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Member>): string {
   const named = firstOf(inexact, MAX_NAMED).map(
-    (member) => `${member.target} (${whyInexact(state, member)})`,
+    (member) => `${memberName(member)} (${whyInexact(state, member)})`,
   );
   const rest = group.cacheKnowledge.inexact.size - named.length;
   return `${named.join(', ')}${andMore(rest)}`;

@@ -5,6 +5,7 @@ import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
 import { clip, countOf, nameSome } from '../text/lists.js';
+import { workerName } from '../text/worker-name.js';
 import type { RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { MemberOffer } from './judgement.js';
@@ -16,6 +17,7 @@ import {
   offerOf,
   rehashedSize,
 } from './judgement.js';
+import { memberName } from './member-name.js';
 import {
   conflictMessage,
   contradictionMessage,
@@ -75,6 +77,8 @@ export interface MemberView {
   readonly picture: CacheView | undefined;
   /** Why the cache view is not exact; empty when it is. */
   readonly pictureReason: string;
+  /** Why the router gives it no requests at present although it is offered; empty while it is not ejected. */
+  readonly ejectedReason: string;
   /** Where and under which names it serves: the same object until its report changes. Undefined before its first report. */
   readonly serving: Serving | undefined;
 }
@@ -149,7 +153,7 @@ function expectationText({ expected }: AgreementState): string {
 }
 
 function waitingFor(missing: readonly Member[], total: number): Reason {
-  const named = nameSome(missing.map(({ target, problem }) => `${target} (${problem})`));
+  const named = nameSome(missing.map((member) => `${memberName(member)} (${member.problem})`));
   return {
     code: 'waiting_for_workers',
     text: `waiting for ${missing.length} of ${countOf(total, 'worker')}: ${named}`,
@@ -195,7 +199,7 @@ function whyNot(
     if (offered > 0) return [];
     const named = nameSome(
       members.map(
-        ({ target, state: at, reason }) => `${target} (${at}${reason === '' ? '' : `: ${reason}`})`,
+        (view) => `${workerName(view)} (${view.state}${view.reason === '' ? '' : `: ${view.reason}`})`,
       ),
     );
     const who =
@@ -280,6 +284,7 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     ),
     picture: cacheView?.level,
     pictureReason: cacheView?.reason ?? '',
+    ejectedReason: member.ejection,
     serving: report?.serving,
     unverifiedFields:
       epoch === undefined || group === undefined || report === undefined

@@ -47,6 +47,8 @@ export interface Member {
   cacheView: { readonly instanceId: string; readonly level: CacheView; readonly reason: string } | undefined;
   /** Why the results of one instance of it contradict its cache view in the running epoch; undefined while they do not. */
   doubt: { readonly instanceId: string; readonly reason: string } | undefined;
+  /** Why a router gives it no requests at present; empty while it does. */
+  ejection: string;
   /** The instance that an index may hold entries of; empty once they were to be dropped. */
   held: string;
   /** The instance about which dissent was already said (A7: one ERROR per instance). */

@@ -63,6 +63,7 @@ export function toMember(view: MemberView): Member {
     unverifiedFields: [...view.unverifiedFields],
     picture: view.picture === undefined ? WirePicture.UNSPECIFIED : WIRE_CACHE_VIEWS[view.picture],
     pictureReason: view.pictureReason,
+    ejectedReason: view.ejectedReason,
     ...(view.rehashedTokensPerBlock === undefined
       ? {}
       : { rehashedTokensPerBlock: view.rehashedTokensPerBlock }),
@@ -82,14 +83,19 @@ export function toMembers(views: readonly MemberView[]): Member[] {
   };
   return namedMembers(views).map((view) => {
     const member = toMember(view);
-    return { ...member, reason: clipTo(member.reason), pictureReason: clipTo(member.pictureReason) };
+    return {
+      ...member,
+      reason: clipTo(member.reason),
+      ejectedReason: clipTo(member.ejectedReason),
+      pictureReason: clipTo(member.pictureReason),
+    };
   });
 }
 
 function namedMembers(views: readonly MemberView[]): readonly MemberView[] {
   if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views;
-  const isPlain = ({ reason, pictureReason, declaredTokensPerBlock }: MemberView): boolean =>
-    reason === '' && pictureReason === '' && declaredTokensPerBlock === undefined;
+  const isPlain = ({ reason, pictureReason, ejectedReason, declaredTokensPerBlock }: MemberView): boolean =>
+    reason === '' && pictureReason === '' && ejectedReason === '' && declaredTokensPerBlock === undefined;
   const special = views.filter((view) => !isPlain(view));
   return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT);
 }

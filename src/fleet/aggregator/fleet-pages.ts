@@ -1,6 +1,7 @@
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
 import { sourceText } from '../../core/agreement/snapshot.js';
 import { clip } from '../../core/text/lists.js';
+import { workerName } from '../../core/text/worker-name.js';
 import type { ApiRoute } from '../../edge/http/api.js';
 import { ApiError } from '../../edge/http/api.js';
 import type { StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';
@@ -90,7 +91,7 @@ function byUrgency(a: MemberView, b: MemberView): number {
   const rank = (RANKS.get(a.state) ?? 0) - (RANKS.get(b.state) ?? 0);
   if (rank !== 0) return rank;
   if (a.offer !== b.offer) return OFFER_RANKS[a.offer] - OFFER_RANKS[b.offer];
-  return a.target < b.target ? -1 : 1;
+  return workerName(a) < workerName(b) ? -1 : 1;
 }
 
 const OFFER_RANKS: Readonly<Record<MemberView['offer'], number>> = { none: 0, load_only: 1, full: 2 };
@@ -103,13 +104,21 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
     rows: [...members]
       .sort(byUrgency)
       .map((member) => [
-        member.target,
-        { text: member.state, tone: TONES.get(member.state) ?? 'plain' },
+        workerName(member),
+        member.ejectedReason === ''
+          ? { text: member.state, tone: TONES.get(member.state) ?? 'plain' }
+          : { text: 'ejected', tone: 'bad' },
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
         sourceText(member),
-        member.offer === 'full' ? 'yes' : member.offer === 'load_only' ? 'load only' : 'no',
+        member.ejectedReason !== ''
+          ? 'tries'
+          : member.offer === 'full'
+            ? 'yes'
+            : member.offer === 'load_only'
+              ? 'load only'
+              : 'no',
         member.picture ?? '',
-        member.reason || member.pictureReason,
+        member.ejectedReason || member.reason || member.pictureReason,
       ]),
   };
 }

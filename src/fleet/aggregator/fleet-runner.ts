@@ -161,6 +161,11 @@ export class FleetRunner {
     this.#dispatch({ type: 'doubt', target, instanceId, reason });
   }
 
+  /** A router gives a member no requests at present, for this reason; empty: it does so again. */
+  ejected(target: string, reason: string): void {
+    this.#dispatch({ type: 'ejection', target, reason });
+  }
+
   /** V3: the index met store events of another width and did not apply them. */
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void {
     this.#dispatch({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });

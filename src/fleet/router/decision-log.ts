@@ -1,8 +1,9 @@
+import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Candidate, CandidateCost } from './candidates.js';
 import type { Prediction } from './results/prediction.js';
 import type { Result } from './results/result-books.js';
-import type { RouterMode } from './routing.js';
+import type { Decision, RouterMode } from './routing.js';
 
 /** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
 export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
@@ -52,8 +53,7 @@ export class DecisionLog {
 /** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */
 function resultText({ prediction, reported, comparison }: Result): string {
   const { predictedTokens, reportedTokens, overTokens, underTokens } = comparison;
-  const { target, rank, rankCount } = prediction.decision;
-  const worker = rankCount > 1 ? `${target}/${rank}` : target;
+  const worker = nameOf(prediction.decision);
   const odd =
     overTokens > 0
       ? `: ${overTokens} predicted that it had not`
@@ -70,7 +70,8 @@ export function formulaText(cost: CandidateCost): string {
   return `Formula for ${nameOf(cost.candidate)}: ${logit.toFixed(1)} = ${parts} (cached_blocks: ${cachedBlocks.at(-1) ?? 0})`;
 }
 
-/** The worker's name, with its rank where it has several. */
-function nameOf({ target, rank, rankCount }: Candidate): string {
-  return rankCount > 1 ? `${target}/${rank}` : target;
+/** The worker's name, with its rank where it has several: `worker-a/1 (10.0.0.1:50061)`. */
+function nameOf({ target, workerId, rank, rankCount }: Candidate | Decision): string {
+  if (rankCount === 1) return workerName({ workerId, target });
+  return workerId === '' || workerId === target ? `${target}/${rank}` : `${workerId}/${rank} (${target})`;
 }

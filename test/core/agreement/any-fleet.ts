@@ -136,6 +136,9 @@ export const anyEvent = (
         reason,
       })),
     fc
+      .record({ name: target, reason: fc.constantFrom('', 'it could not be reached') })
+      .map(({ name, reason }) => ({ type: 'ejection' as const, target: name, reason })),
+    fc
       .record({
         name: target,
         instance: fc.integer({ min: 1, max: 3 }),

@@ -2,6 +2,7 @@ import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
 import { evidenceSourceName } from '../../../core/contract/names.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { cutToWidth, textWidth } from '../../../core/text/text-width.js';
+import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import {
@@ -117,7 +118,7 @@ function byUrgency({ member: a }: Worker, { member: b }: Worker): number {
   if (rank !== 0) return rank;
   const offer = (a?.offer ?? 0) - (b?.offer ?? 0);
   if (offer !== 0) return offer;
-  return (a?.target ?? '') < (b?.target ?? '') ? -1 : 1;
+  return nameOf(a) < nameOf(b) ? -1 : 1;
 }
 
 function tableOf(workers: readonly Worker[], columns: number | undefined): string {
@@ -156,21 +157,41 @@ type Column = readonly [title: string, cellOf: (worker: Worker) => string];
 
 /** WHY is the last one, which is never cut. */
 const COLUMNS: readonly Column[] = [
-  ['WORKER', ({ member }) => member?.target ?? ''],
-  ['STATE', ({ member }) => STATES[member?.state ?? 0] ?? 'unknown'],
+  ['WORKER', ({ member }) => nameOf(member)],
+  ['STATE', ({ member }) => stateOf(member)],
   ['TOKENS/BLOCK', ({ member }) => sizeOf(member)],
   ['FROM', ({ member }) => sourceOf(member?.source)],
   ['ENGINE', ({ report }) => engineOf(report)],
   ['ROLE', ({ report }) => roleOf(report)],
   ['GPUS', ({ report }) => gpusOf(report?.topology)],
-  ['REQUESTS', ({ member }) => OFFERS[member?.offer ?? 0] ?? 'unknown'],
+  ['REQUESTS', ({ member }) => requestsOf(member)],
   [CACHE_VIEW_TITLE, ({ member }) => cacheViewText(member?.picture ?? 0)],
   ['WHY', (worker) => reasonOf(worker)],
 ];
 
 /** What keeps it from requests matters more than what is known of its cache. */
 function reasonOf(worker: Worker | undefined): string {
-  return worker?.member?.reason || worker?.member?.pictureReason || '';
+  const { member } = worker ?? {};
+  return member?.ejectedReason || member?.reason || member?.pictureReason || '';
+}
+
+function nameOf(member: Member | undefined): string {
+  return member === undefined ? '' : workerName(member);
+}
+
+/** What the router does with it matters more than what it reports. */
+function stateOf(member: Member | undefined): string {
+  if (isEjected(member)) return 'ejected';
+  return STATES[member?.state ?? 0] ?? 'unknown';
+}
+
+function requestsOf(member: Member | undefined): string {
+  if (isEjected(member)) return 'tries';
+  return OFFERS[member?.offer ?? 0] ?? 'unknown';
+}
+
+function isEjected(member: Member | undefined): boolean {
+  return (member?.ejectedReason ?? '') !== '';
 }
 
 function sourceOf(source: EvidenceSource | undefined): string {

@@ -9,6 +9,13 @@ const MAX_WORKER_SERIES = 500;
 /** What the rest is counted under. */
 const OTHERS = 'others';
 
+/** One group, as its series are read. */
+export interface BookedGroup {
+  readonly books: ResultBooks;
+  /** The worker id of a target; empty where none is known. */
+  workerIdOf(target: string): string;
+}
+
 /** What one worker's series say. */
 interface WorkerSums {
   readonly total: ResultCounts;
@@ -19,11 +26,8 @@ interface WorkerSums {
  * The books of results as metrics, by worker: read at each scrape, so that the
  * series of a worker end with it.
  */
-export function registerResultMetrics(
-  registry: Registry,
-  groups: ReadonlyMap<string, { readonly books: ResultBooks }>,
-): void {
-  const labelNames = ['group', 'worker'];
+export function registerResultMetrics(registry: Registry, groups: ReadonlyMap<string, BookedGroup>): void {
+  const labelNames = ['group', 'worker_id', 'worker'];
   const counter = (name: string, help: string, read: (total: ResultCounts) => number): void => {
     new Counter({
       name,
@@ -32,7 +36,7 @@ export function registerResultMetrics(
       registers: [registry],
       collect() {
         this.reset();
-        for (const [group, worker, { total }] of sumsOf(groups)) this.inc({ group, worker }, read(total));
+        for (const { labels, sums } of sumsOf(groups)) this.inc(labels, read(sums.total));
       },
     });
   };
@@ -68,18 +72,17 @@ export function registerResultMetrics(
     registers: [registry],
     collect() {
       this.reset();
-      for (const [group, worker, { isDoubted }] of sumsOf(groups))
-        this.set({ group, worker }, isDoubted ? 1 : 0);
+      for (const { labels, sums } of sumsOf(groups)) this.set(labels, sums.isDoubted ? 1 : 0);
     },
   });
 }
 
 /** The sums of each worker, the first of them by themselves. */
 function sumsOf(
-  groups: ReadonlyMap<string, { readonly books: ResultBooks }>,
-): (readonly [group: string, worker: string, sums: WorkerSums])[] {
+  groups: ReadonlyMap<string, BookedGroup>,
+): readonly { readonly labels: Readonly<Record<string, string>>; readonly sums: WorkerSums }[] {
   let left = MAX_WORKER_SERIES;
-  return [...groups].flatMap(([group, { books }]) => {
+  return [...groups].flatMap(([group, { books, workerIdOf }]) => {
     const byWorker = new Map<string, RankResults[]>();
     for (const rank of books.results()) {
       const isKnown = byWorker.has(rank.target);
@@ -94,7 +97,8 @@ function sumsOf(
         total: sumCounts(ranks.map(({ total }) => total)),
         isDoubted: ranks.some(({ isDoubted }) => isDoubted),
       };
-      return [group, worker, sums] as const;
+      const workerId = worker === OTHERS ? OTHERS : workerIdOf(worker);
+      return { labels: { group, worker_id: workerId, worker }, sums };
     });
   });
 }

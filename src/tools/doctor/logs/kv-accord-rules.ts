@@ -5,9 +5,12 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 
 /** Lines of this product's own processes, as JSON and as text. Their sentences are those of the agreement's rules. */
 export const KV_ACCORD_RULES: readonly LogRule[] = [
-  // "Selected worker: worker-0 (cached_blocks: 3 of 40, mode: kv, exact, logit: 37.0)".
+  // "Selected worker: worker-0 (10.0.0.1:50061) (cached_blocks: 3 of 40, mode: kv, exact, logit: 37.0)", or the address alone.
   rule(' (cached_blocks: ', (line, tally) => {
-    const found = /Selected worker: (\S{1,253}) \(cached_blocks: (\d{1,12}) of \d{1,12}, /.exec(line.text);
+    const found =
+      /Selected worker: (\S{1,253})(?: \(\S{1,253}\))? \(cached_blocks: (\d{1,12}) of \d{1,12}, /.exec(
+        line.text,
+      );
     if (found === null) return;
     const [, worker = '', cached] = found;
     tally.addDecision('selected', line, { worker, cachedBlocks: numberOf(cached), treeSize: undefined });

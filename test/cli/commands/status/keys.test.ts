@@ -74,8 +74,8 @@ describe.skipIf(!hasScript)('status --watch on a terminal', () => {
     }
     for (const line of seen) expect(line.length).toBeLessThanOrEqual(80);
     const { members = [] } = aggregator.aggregator.fleet.runner.view.groups[0] ?? {};
-    for (const { target } of members)
-      expect([...seen].filter((line) => line.startsWith(`${target} `))).toHaveLength(1);
+    for (const { target, workerId } of members)
+      expect([...seen].filter((line) => line.startsWith(`${workerId} (${target}) `))).toHaveLength(1);
     for (const [keys, first] of [
       ['\u001b[5~', Math.max(1, count - 10 - 11)],
       ['\u001b[1~', 1],

@@ -66,11 +66,10 @@ describe('status of an aggregator', () => {
     const [head, titles, ...rows] = stdout.trimEnd().split('\n');
     expect(head).toBe('tiny: gate open, 32 tokens per block (agreed), epoch 1, ready, routing load_only');
     expect(titles).toMatch(/^WORKER +STATE +TOKENS\/BLOCK +FROM +ENGINE +GPUS +REQUESTS +CACHE VIEW +WHY$/);
-    const sorted = [a, b].map(({ address }) => address).sort();
     expect(rows).toHaveLength(2);
-    for (const [index, address] of sorted.entries()) {
+    for (const [index, name] of [`a (${a.address})`, `b (${b.address})`].entries()) {
       expect(rows[index]).toMatch(/ conforming +32 +engine_metrics +vLLM 0\.32\.0 +- +yes +(-|none)( |$)/);
-      expect(rows[index]?.startsWith(`${address} `)).toBe(true);
+      expect(rows[index]?.startsWith(`${name} `)).toBe(true);
     }
   });
 
@@ -85,7 +84,8 @@ describe('status of an aggregator', () => {
     const { code, stdout } = await run([aggregator.grpc]);
     expect(code).toBe(0);
     expect(stdout).toContain('tiny: gate shut, conflict');
-    for (const { address } of sidecars) expect(stdout).toContain(`\n${address} `);
+    const [a, b, c] = sidecars.map(({ address }) => address);
+    for (const name of [`a (${a})`, `b (${b})`, c]) expect(stdout).toContain(`\n${name} `);
   });
 
   it('says why there is no model yet', async () => {

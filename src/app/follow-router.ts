@@ -12,6 +12,7 @@ import { routerUnavailableError } from '../frontend/errors/gateway-errors.js';
 import type { OpenAiError } from '../frontend/errors/openai-error.js';
 import { conflictLogger } from '../frontend/gateway/conflict-log.js';
 import { frontendChecks } from '../frontend/gateway/readiness.js';
+import { ejectionLogger } from '../frontend/router-client/ejection-log.js';
 import { reachedCatalogue } from '../frontend/router-client/reached-catalogue.js';
 import { RemoteRouter } from '../frontend/router-client/remote-router.js';
 
@@ -19,7 +20,7 @@ export interface FollowRouterOptions {
   readonly address: Address;
   /** Routes at a time whose answer is not there. */
   readonly maxWaiting: number;
-  /** Whether conflicts over names are logged here. */
+  /** Whether conflicts over names, and workers that the router ejects, are logged here. */
   readonly logsConflicts: boolean;
   /** The URLs of `--worker-urls`. */
   readonly given: GivenUrls;
@@ -51,6 +52,7 @@ export function followRouter(options: FollowRouterOptions, modules: FollowRouter
   const { clock, logger, security } = modules;
   const { address, maxWaiting, given, logsConflicts } = options;
   const logConflicts = conflictLogger(logger);
+  const logEjections = ejectionLogger(logger);
   const router = new RemoteRouter(
     { address, maxWaiting },
     {
@@ -76,7 +78,10 @@ export function followRouter(options: FollowRouterOptions, modules: FollowRouter
         ? frontendChecks(served.checks, catalogue)
         : [{ name: 'router', ok: false, text: problem }],
     );
-    if (logsConflicts) logConflicts(catalogue);
+    if (logsConflicts) {
+      logConflicts(catalogue);
+      logEjections(catalogue);
+    }
     modules.onCatalogue?.(catalogue);
     if (problem === undefined) onAnswer();
   };

@@ -43,6 +43,10 @@ export interface RouterSettings {
   readonly routerDiskCacheHitWeight: number;
   readonly routerPredictOnRoute: boolean;
   readonly routerSeed: number | undefined;
+  /** Failed requests after which a worker is ejected; 0: never. */
+  readonly ejectAfter: number;
+  readonly ejectTimeMs: number;
+  readonly maxEjectTimeMs: number;
   /** What of decisions is logged follows from it: every candidate, the chosen one, or nothing. */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
@@ -174,6 +178,11 @@ function routingOptionsOf(settings: RouterSettings): FleetRouterOptions {
     },
     predictsOnRoute: settings.routerPredictOnRoute,
     seed: settings.routerSeed,
+    ejection: {
+      afterFailures: settings.ejectAfter,
+      baseMs: settings.ejectTimeMs,
+      maxMs: settings.maxEjectTimeMs,
+    },
     decisionLog: logLevel === 'debug' ? 'candidates' : logLevel === 'info' ? 'chosen' : 'none',
   };
 }

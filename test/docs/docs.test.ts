@@ -7,6 +7,7 @@ import { createRegistry } from '../../src/edge/platform/metrics/metrics.js';
 import { countRefusals } from '../../src/edge/platform/streams/stream-refusals.js';
 import { FleetMetrics } from '../../src/fleet/aggregator/fleet-metrics.js';
 import { IndexMetrics } from '../../src/fleet/indexer/index-metrics.js';
+import { EjectionReports } from '../../src/fleet/router/ejection-reports.js';
 import { RouterMetrics } from '../../src/fleet/router/router-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway/gateway-metrics.js';
 import { ProcessCountMetrics, registerProcessMetrics } from '../../src/frontend/threads/process-metrics.js';
@@ -70,6 +71,7 @@ describe('metrics.md', () => {
     new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
     countRefusals(aggregator, 'capabilities', none);
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
+    new EjectionReports({ registry: aggregator, logger: none, fleet: none });
     new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
     new ProcessCountMetrics(aggregator, () => 0);
     registerProcessMetrics(aggregator, 1);

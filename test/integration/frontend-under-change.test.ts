@@ -105,7 +105,7 @@ class Frontend {
           get view() {
             return fleet.view();
           },
-          doubted: () => undefined,
+          doubted: () => undefined, ejected: () => undefined,
         },
         isReachable: (member) => baseUrlOf(member, new Map()) !== undefined,
       },

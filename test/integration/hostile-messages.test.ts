@@ -168,6 +168,9 @@ describe('the servers of an aggregator', () => {
               { routeId: 1, event: { $case: 'outputTokens', value: 7 } },
               { routeId: 1, event: { $case: 'release', value: { promptTokens: 7, cachedTokens: 3 } } },
             ],
+            failures: [
+              { group: 'tiny', target: 'x', instanceId: 'i', fault: { kind: 'cut', detail: 'reset' } },
+            ],
           }).finish(),
         ],
       },

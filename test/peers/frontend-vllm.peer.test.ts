@@ -326,7 +326,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
           try {
             for await (const chunk of data) if (chunk.choices.length > 0) tokens += 1;
             return { worker, tokens, failed: false };
-          } catch {
+          } catch (error) {
+            expect(String(error)).toContain('The worker ended the answer before its end.');
             return { worker, tokens, failed: true };
           }
         }),

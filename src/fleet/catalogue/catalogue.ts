@@ -13,6 +13,8 @@ export interface CatalogueWorker {
   readonly baseUrl: string | undefined;
   /** Whether the agreement lets it have requests. */
   readonly isOffered: boolean;
+  /** Why the router gives it no requests at present; absent while it is not ejected. */
+  readonly ejectedReason?: string;
   readonly tokenizerFingerprint: string | undefined;
 }
 
@@ -192,6 +194,7 @@ function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {
       instanceId: member.instanceId,
       baseUrl: baseUrlOf(member, given),
       isOffered: member.offer !== 'none',
+      ...(member.ejectedReason === '' ? {} : { ejectedReason: member.ejectedReason }),
       tokenizerFingerprint: member.serving?.tokenizerFingerprint,
     })),
   };

@@ -1,3 +1,4 @@
+import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
@@ -25,6 +26,10 @@ export interface RouteListener {
   onEnded(route: ActiveRoute): void;
   /** It was released; called once, also where it had ended before. */
   onReleased(end: RouteEnd, route: ActiveRoute): void;
+  /** Its worker answered, at least with a first piece; called at most once. */
+  onAnswered(route: ActiveRoute): void;
+  /** Its worker failed the request. */
+  onFailed(fault: WorkerFault, route: ActiveRoute): void;
 }
 
 /** A request on its way. */
@@ -57,6 +62,7 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   prefillDone(): void {
     if (this.#hadFirstToken) return;
     this.#hadFirstToken = true;
+    this.#listener.onAnswered(this);
     if (this.#isActive) this.#reservation.prefillDone();
     this.#computed();
   }
@@ -75,6 +81,10 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
       { prediction: this.#prediction, hadFirstToken: this.#hadFirstToken, usage },
       this,
     );
+  }
+
+  failed(fault: WorkerFault): void {
+    this.#listener.onFailed(fault, this);
   }
 
   /** Counts it as active no more. Its result may still be given with `release`. */

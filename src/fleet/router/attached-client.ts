@@ -9,6 +9,7 @@ import type {
   ReserveRequest,
   RouteAnswer,
   RouteUsage,
+  WorkerFailure,
 } from '../../gen/kvaccord/v1/router.js';
 import type { ActiveRoute } from './active-route.js';
 import type { Reservations } from './reservations.js';
@@ -31,6 +32,8 @@ export interface AttachedClientModules {
   readonly reservations: Reservations;
   /** Decides. Throws a `RoutingError`, or an `RpcError` for a request that is no request. */
   reserve(request: ReserveRequest): ActiveRoute;
+  /** A worker failed a request. */
+  failed(failure: WorkerFailure): void;
   /** Logs what is neither. Returns the error that the client gets. */
   explainFault(error: unknown): string;
 }
@@ -56,9 +59,13 @@ export class AttachedClient implements MessageReader<AttachRequest> {
     void this.#send();
   }
 
-  take({ events }: AttachRequest): void {
+  take({ events, failures }: AttachRequest): void {
     if (events.length > MAX_EVENTS)
       throw invalid(`a message has ${events.length} events, at most ${MAX_EVENTS} are taken`);
+    if (failures.length > MAX_EVENTS)
+      throw invalid(`a message has ${failures.length} failures, at most ${MAX_EVENTS} are taken`);
+    // First: what a message reserves goes by them.
+    for (const failure of failures) this.#modules.failed(failure);
     for (const { routeId, event } of events) {
       if (event?.$case === 'reserve') this.#reserve(routeId, event.value);
       else {

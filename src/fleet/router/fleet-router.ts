@@ -1,7 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import { faultKindOf } from '../../core/health/worker-fault.js';
 import { nameSome } from '../../core/text/lists.js';
+import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Random, seededRandom } from '../../edge/platform/random.js';
@@ -12,7 +14,8 @@ import { PromptHashes, tooLongMessage } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute, RouteEnd } from './active-route.js';
 import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
-import { type GroupRequest, GroupRouter, type Selected } from './group-router.js';
+import { EjectionReports } from './ejection-reports.js';
+import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected } from './group-router.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
 import {
   type Amendment,
@@ -36,9 +39,8 @@ import {
   type Usage,
 } from './routing.js';
 import { ServedBoard } from './served-board.js';
-import type { WorkerSelectorOptions } from './worker-selector.js';
 
-export interface FleetRouterOptions extends WorkerSelectorOptions {
+export interface FleetRouterOptions extends GroupRouterOptions {
   /** Makes each group's choices repeatable; by default they are not. */
   readonly seed?: number | undefined;
   /** What of decisions is logged. */
@@ -60,6 +62,8 @@ export interface FleetRouterModules extends CandidateListModules {
     readonly view: FleetView;
     /** The results of a worker contradict its cache view, for this reason; empty: they agree again. */
     doubted(target: string, instanceId: string, reason: string): void;
+    /** A worker gets no requests at present, for this reason; empty: it gets requests again. */
+    ejected(target: string, reason: string): void;
   };
 }
 
@@ -104,6 +108,7 @@ export class FleetRouter implements Routing {
   #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
   readonly #board: ServedBoard;
+  readonly #ejections: EjectionReports;
   readonly #groups = new Map<string, GroupRouter>();
   /** The workers that were logged as left out, by group and target. */
   readonly #loggedLeftOut = new Map<string, Set<string>>();
@@ -118,6 +123,7 @@ export class FleetRouter implements Routing {
       groups: this.#groups,
       expired: () => this.#reservations.expired,
     });
+    this.#ejections = new EjectionReports(modules);
     this.services = [
       {
         definition: RouterService,
@@ -130,6 +136,11 @@ export class FleetRouter implements Routing {
           select: (group, request) => this.#select(group, request),
           reserve: (group, request) => this.#reserve(group, request),
           results: (group) => this.#results(group),
+          failed: ({ group, target, instanceId, fault }) => {
+            const kind = faultKindOf(fault?.kind ?? '');
+            if (kind === undefined) return;
+            this.#groups.get(group)?.failed(target, instanceId, { kind, detail: fault?.detail ?? '' });
+          },
         }),
       },
     ];
@@ -178,6 +189,7 @@ export class FleetRouter implements Routing {
         this.#groups.get(effect.group)?.shut();
         this.#groups.delete(effect.group);
         this.#loggedLeftOut.delete(effect.group);
+        this.#ejections.end(effect.group);
         this.#metrics.remove(effect.group);
         return;
       default:
@@ -193,6 +205,7 @@ export class FleetRouter implements Routing {
         continue;
       }
       if (!this.#groupOf(group.group).show(group, index)) continue;
+      this.#ejections.keepOnly(group.group, new Set(group.members.map(({ target }) => target)));
       this.#tellLeftOut(group.group);
     }
     this.#board.refresh();
@@ -220,6 +233,7 @@ export class FleetRouter implements Routing {
       log: new DecisionLog({ group: name, detail }, { logger }),
       onReleased: (end, route) => this.#released(end, route),
       onSettled: (route) => this.#settled(route),
+      onEjection: (change) => this.#ejections.report(name, change),
       ...(isReachable === undefined ? {} : { isReachable }),
     });
     this.#groups.set(name, group);
@@ -318,17 +332,25 @@ export class FleetRouter implements Routing {
   }
 
   /** Says that a worker's results contradict its view, or do so no longer. */
-  #tellDoubt({ books }: GroupRouter, { group, target, instanceId }: Decision): void {
+  #tellDoubt({ books }: GroupRouter, { group, target, workerId, instanceId }: Decision): void {
+    const worker = workerName({ workerId, target });
+    const fields = { group, worker_id: workerId, worker: target };
     const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
     const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
     const { logger, fleet } = this.#modules;
     fleet.doubted(target, instanceId, reason);
     if (reason === '')
       logger.info(
-        { group, worker: target },
-        `Worker ${target} is no longer doubted: its results agree with its cache view again.`,
+        fields,
+        `Worker ${worker} is no longer doubted: its results agree with its cache view again.`,
       );
-    else logger.warn({ group, worker: target }, `Worker ${target} is doubted: ${reason}.`);
+    else logger.warn(fields, `Worker ${worker} is doubted: ${reason}.`);
+  }
+
+  #nameOf(group: string, target: string): string {
+    const { groups } = this.#modules.fleet.view;
+    const members = groups.find((each) => each.group === group)?.members ?? [];
+    return workerName(members.find((member) => member.target === target) ?? { workerId: '', target });
   }
 
   /** Logs once each worker that the agreement offers and that gets nothing all the same. */
@@ -342,7 +364,10 @@ export class FleetRouter implements Routing {
       );
       if (news.length === 0) continue;
       for (const target of news) logged.add(target);
-      const named = nameSome(news, MAX_NAMED);
+      const named = nameSome(
+        news.map((target) => this.#nameOf(group, target)),
+        MAX_NAMED,
+      );
       this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
     }
     this.#loggedLeftOut.set(group, logged);

@@ -1,4 +1,11 @@
 import type { GroupView } from '../../core/agreement/snapshot.js';
+import {
+  DEFAULT_EJECTION_OPTIONS,
+  type EjectionChange,
+  type EjectionOptions,
+  Ejections,
+} from '../../core/health/ejections.js';
+import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
@@ -44,13 +51,31 @@ export interface Selected {
   readonly costs: readonly CandidateCost[];
 }
 
+export interface GroupRouterOptions extends WorkerSelectorOptions {
+  /** When workers are ejected. Default `DEFAULT_EJECTION_OPTIONS`. */
+  readonly ejection?: EjectionOptions;
+}
+
 export interface GroupRouterModules extends WorkerSelectorModules, CandidateListModules {
   readonly clock: Clock;
   readonly log: DecisionLog;
+  /** A worker is ejected, or gets requests again. */
+  onEjection(change: EjectionChange): void;
   onReleased(end: RouteEnd, route: ActiveRoute): void;
   /** The index must have heard of a request whose result it did not explain. */
   onSettled(route: ActiveRoute): void;
 }
+
+/** Who is not to be chosen for a request, by target. */
+interface Excluded {
+  readonly excluded: readonly string[];
+  /** Those of them that do not have its adapter. */
+  readonly lacking: readonly string[];
+  /** Those of them that are ejected, or wait for the try of an ejected one. */
+  readonly barred: readonly string[];
+}
+
+const NOBODY: readonly string[] = [];
 
 /** An epoch that requests are routed in. */
 interface OpenEpoch {
@@ -65,9 +90,10 @@ interface OpenEpoch {
 export class GroupRouter {
   readonly tally: RouterTally = new RouterTally();
   readonly books: ResultBooks;
+  readonly ejections: Ejections;
   readonly list: CandidateList;
   readonly #name: string;
-  readonly #options: WorkerSelectorOptions;
+  readonly #options: GroupRouterOptions;
   readonly #modules: GroupRouterModules;
   readonly #router: WorkerSelector;
   readonly #listener: RouteListener;
@@ -75,21 +101,32 @@ export class GroupRouter {
   readonly #settling: Settling;
   #open: OpenEpoch | undefined;
 
-  constructor(name: string, options: WorkerSelectorOptions, modules: GroupRouterModules) {
+  constructor(name: string, options: GroupRouterOptions, modules: GroupRouterModules) {
     this.#name = name;
     this.#options = options;
     this.#modules = modules;
     this.#router = new WorkerSelector(options, modules);
     this.list = new CandidateList(modules);
     this.books = new ResultBooks(modules);
+    this.ejections = new Ejections(options.ejection ?? DEFAULT_EJECTION_OPTIONS, {
+      draw: () => modules.random.fraction(),
+    });
     this.#settling = new Settling(modules);
     this.#listener = {
       onReleased: modules.onReleased,
+      onAnswered: ({ decision }) => {
+        const change = this.ejections.answered(decision.target, modules.clock.monotonicMs());
+        if (change !== undefined) modules.onEjection(change);
+      },
+      onFailed: (fault, { decision }) => this.failed(decision.target, decision.instanceId, fault),
       onComputed: (route) => {
         if (route.isFollowed) this.#settling.computed(route);
       },
       onSettled: modules.onSettled,
-      onEnded: (route) => this.#routes.delete(route),
+      onEnded: (route) => {
+        this.#routes.delete(route);
+        if (route.decision.isTrial === true) this.ejections.tried(route.decision.target);
+      },
     };
   }
 
@@ -113,6 +150,10 @@ export class GroupRouter {
     return this.#open === undefined ? 0 : this.#router.inFlightBlocks;
   }
 
+  /** The worker id of a target; empty where none is known. */
+  readonly workerIdOf = (target: string): string =>
+    this.#open?.view.members.find((member) => member.target === target)?.workerId ?? '';
+
   /** What is active on each rank. */
   loads(): readonly RankLoad[] {
     return this.#open === undefined ? [] : this.#router.loads();
@@ -130,12 +171,36 @@ export class GroupRouter {
     this.books.keepOnly(new Map(view.members.map(({ target, instanceId }) => [target, instanceId])));
     const { candidates } = this.list;
     this.#router.setCandidates(candidates);
+    this.#watch(view);
     const instances = new Map(candidates.map(({ target, instanceId }) => [target, instanceId]));
     for (const route of this.#routes.snapshot()) {
       const { target, instanceId } = route.decision;
       if (instances.get(target) !== instanceId) route.end();
     }
     return true;
+  }
+
+  /** Its workers are those of the list: of ejected ones it is known when they are another start, or have another address. */
+  #watch({ members }: GroupView): void {
+    const { clock, onEjection } = this.#modules;
+    const candidates = new Set(this.list.candidates.map(({ target }) => target));
+    const watched = members.filter(({ target }) => candidates.has(target));
+    const changes = this.ejections.setMembers(
+      watched.map(({ target, instanceId, serving }) => ({
+        target,
+        instanceId,
+        address: serving?.httpUrls.join(' ') ?? '',
+      })),
+      clock.monotonicMs(),
+    );
+    for (const change of changes) onEjection(change);
+  }
+
+  /** A worker failed a request. */
+  failed(target: string, instanceId: string, fault: WorkerFault): void {
+    const { clock, onEjection } = this.#modules;
+    const change = this.ejections.failed(target, instanceId, fault, clock.monotonicMs());
+    if (change !== undefined) onEjection(change);
   }
 
   /** Ends all that is active; nothing is routed until the next `show`. */
@@ -149,10 +214,10 @@ export class GroupRouter {
   /** Chooses, and says what each candidate would cost. Throws a `RoutingError`. */
   select(request: GroupRequest): Selected {
     const open = this.#ready();
-    const { excluded, lacking } = this.#excludedFor(request);
+    const { excluded, lacking, barred } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     const costs = this.#router.explain(prompt, excluded);
-    const decided = this.#router.decide(prompt, excluded, lacking);
+    const decided = this.#router.decide(prompt, excluded, lacking, barred);
     if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
     return { decision: this.#predict(open, request, decided).decision, costs };
   }
@@ -161,11 +226,13 @@ export class GroupRouter {
   reserve(request: GroupRequest): ActiveRoute {
     const open = this.#ready();
     const { log } = this.#modules;
-    const { excluded, lacking } = this.#excludedFor(request);
+    const { excluded, lacking, barred } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
-    const reservation = this.#router.reserve(prompt, excluded, lacking);
-    const prediction = this.#predict(open, request, reservation.decided);
+    const reservation = this.#router.reserve(prompt, excluded, lacking, barred);
+    const { target } = reservation.decided.candidate;
+    const isTrial = this.ejections.hasAny && this.ejections.chosen(target);
+    const prediction = this.#predict(open, request, reservation.decided, isTrial);
     const route = new ActiveRoute(prediction, reservation, this.#listener);
     this.#routes.add(route);
     if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
@@ -207,12 +274,29 @@ export class GroupRouter {
     );
   }
 
-  #excludedFor({ loraName, excluded }: GroupRequest): {
-    readonly excluded: readonly string[];
-    readonly lacking: readonly string[];
-  } {
+  #excludedFor({ loraName, excluded: asked }: GroupRequest): Excluded {
     const lacking = this.list.lackingAdapter(loraName);
-    return { excluded: lacking.length === 0 ? excluded : [...excluded, ...lacking], lacking };
+    const excluded = lacking.length === 0 ? asked : [...asked, ...lacking];
+    if (!this.ejections.hasAny) return { excluded, lacking, barred: NOBODY };
+    const nowMs = this.#modules.clock.monotonicMs();
+    const overdue = this.ejections.overdue(nowMs);
+    const barred =
+      overdue === undefined || excluded.includes(overdue)
+        ? this.ejections.barred(nowMs)
+        : this.#othersThan(overdue);
+    // Never all, while nobody else is excluded.
+    if (excluded.length === 0) return { excluded: barred, lacking, barred };
+    const out = new Set([...excluded, ...barred]);
+    // Where an ejected worker alone can serve it, as one that alone has an adapter, it is asked.
+    return this.list.candidates.every(({ target }) => out.has(target))
+      ? { excluded, lacking, barred: NOBODY }
+      : { excluded: [...out], lacking, barred };
+  }
+
+  #othersThan(worker: string): readonly string[] {
+    const others = new Set(this.list.candidates.map(({ target }) => target));
+    others.delete(worker);
+    return [...others];
   }
 
   /** The prompt as the router takes it: where cost does not count nothing is hashed. */
@@ -226,6 +310,7 @@ export class GroupRouter {
     { view, index }: OpenEpoch,
     { tokenCount, cacheUse = 'plain' }: GroupRequest,
     decided: Decided,
+    isTrial = false,
   ): Prediction {
     const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
     const { tokensPerBlock } = index;
@@ -250,6 +335,7 @@ export class GroupRouter {
       isExact: rankView === 'exact' && !isDoubted,
       // What is known of caches says nothing of a prompt that is not.
       routingMode: isPromptKnown ? view.routingMode : 'load_only',
+      ...(isTrial ? { isTrial } : {}),
     };
     this.tally.countDecision(decision.routingMode);
     const prediction: Prediction = {

@@ -21,6 +21,8 @@ const DECISION_BUCKETS_SECONDS = [
 export interface MeasuredGroup {
   readonly tally: RouterTally;
   readonly books: ResultBooks;
+  /** The worker id of a target; empty where none is known. */
+  readonly workerIdOf: (target: string) => string;
   /** See `WorkerSelector`. */
   readonly untrackedBlocks: number;
   /** See `WorkerSelector`. */

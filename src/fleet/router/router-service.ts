@@ -21,6 +21,7 @@ import type {
   RouterServer,
   SelectWorkerRequest,
   SelectWorkerResponse,
+  WorkerFailure,
 } from '../../gen/kvaccord/v1/router.js';
 import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from '../indexer/asked-group.js';
 import { type PromptHashes, tokenCountOf } from '../indexer/prompt-hashes.js';
@@ -56,6 +57,8 @@ export interface RouterServiceModules {
   reserve(group: string, request: GroupRequest): ActiveRoute;
   /** The results of one group, or of all where the name is empty. */
   results(group: string): GroupResults[];
+  /** A worker failed a request. */
+  failed(failure: WorkerFailure): void;
 }
 
 /** How often a silent stream says that the router lives. */
@@ -147,11 +150,12 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       return {};
     }),
     release: wrapUnary(edge, (request: ReleaseRequest): ReleaseResponse => {
-      const { reservationId, cachedTokens } = request;
+      const { reservationId, cachedTokens, fault } = request;
       const route = reservations.find(reservationId);
       const promptTokens = request.promptTokens ?? route?.decision.promptTokens;
       if (cachedTokens !== undefined && cachedTokens > (promptTokens ?? cachedTokens))
         throw invalid(`cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`);
+      if (route !== undefined && fault !== undefined) modules.failed({ ...route.decision, fault });
       route?.release(promptTokens === undefined ? undefined : { promptTokens, cachedTokens });
       return { wasActive: route !== undefined };
     }),
@@ -187,6 +191,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
               isLoadOnly ? { ...groupRequest, hash: undefined } : groupRequest,
             );
           },
+          failed: modules.failed,
           explainFault: (error) => toRpcError(error, 'Attach', edge).message,
         });
       },

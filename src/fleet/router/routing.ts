@@ -1,5 +1,6 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
+import type { WorkerFault } from '../../core/health/worker-fault.js';
 
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
 export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
@@ -49,6 +50,8 @@ export interface Decision {
   /** Whether the index could know: false for a worker whose cache view is not exact, and without tokens. */
   readonly isExact: boolean;
   readonly routingMode: RoutingMode;
+  /** Whether the worker is ejected, and this request its try. Absent: it is not. */
+  readonly isTrial?: boolean;
 }
 
 /** What an engine says of a request that it has computed. */
@@ -69,6 +72,8 @@ export interface Route {
   progress(outputTokens: number): void;
   /** It is over, however it ended; may be called again. */
   release(usage?: Usage): void;
+  /** Its worker failed the request; also when it was released before, once it is known that the request is not to blame. */
+  failed(fault: WorkerFault): void;
 }
 
 /** What decides: the router of this process. */

@@ -18,6 +18,7 @@ export function toSelection(decision: Decision): Selection {
     rankCount: decision.rankCount,
     promptTokens: decision.promptTokens,
     isExact: decision.isExact,
+    isTrial: decision.isTrial === true,
   };
 }
 
@@ -38,6 +39,7 @@ export function toDecision(selection: Selection): Decision {
     promptBlocks: selection.promptBlocks,
     cachedBlocks: selection.cachedBlocks,
     isExact: selection.isExact,
+    ...(selection.isTrial ? { isTrial: true } : {}),
     routingMode: ROUTING_MODES.find((mode) => mode === selection.routingMode) ?? 'load_only',
   };
 }

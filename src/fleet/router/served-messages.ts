@@ -108,6 +108,7 @@ function toGroup(group: CatalogueGroup): ServedGroup {
       instanceId,
       baseUrl,
       isOffered,
+      ejectedReason: worker.ejectedReason ?? '',
       tokenizerFingerprint: worker.tokenizerFingerprint,
     })),
   };
@@ -126,6 +127,7 @@ function fromGroup(group: ServedGroup): CatalogueGroup {
       instanceId,
       baseUrl: baseUrl === '' ? undefined : baseUrl,
       isOffered,
+      ...(worker.ejectedReason === '' ? {} : { ejectedReason: worker.ejectedReason }),
       tokenizerFingerprint: worker.tokenizerFingerprint,
     })),
   };

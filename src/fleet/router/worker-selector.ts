@@ -184,14 +184,15 @@ export class WorkerSelector {
 
   /**
    * Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets, and
-   * `lacking` those of them that do not have the request's LoRA adapter.
+   * `lacking` those of them that do not have the request's LoRA adapter, `barred` those that are ejected.
    */
   decide(
     prompt: RoutedPrompt | undefined,
     excluded: readonly string[],
     lacking: readonly string[] = [],
+    barred: readonly string[] = [],
   ): Decided {
-    return this.#decided(this.#choose(prompt, excluded), prompt, lacking);
+    return this.#decided(this.#choose(prompt, excluded), prompt, lacking, barred);
   }
 
   /**
@@ -202,9 +203,10 @@ export class WorkerSelector {
     prompt: RoutedPrompt | undefined,
     excluded: readonly string[],
     lacking: readonly string[] = [],
+    barred: readonly string[] = [],
   ): Reservation {
     const at = this.#choose(prompt, excluded);
-    const decided = this.#decided(at, prompt, lacking);
+    const decided = this.#decided(at, prompt, lacking, barred);
     const epoch = this.#epoch as Epoch;
     const { index, active, tokensPerBlock } = epoch;
     const place = this.#left[at] as number;
@@ -215,7 +217,6 @@ export class WorkerSelector {
     const request = active.add(rank.active, {
       sequenceHashes,
       tokenCount,
-      ...this.#lost(at, lacking),
       sharedBlocks: this.#survey.sharedBlocks(place),
       prefillTokens: Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
     });
@@ -335,7 +336,11 @@ export class WorkerSelector {
   }
 
   /** What the best of all workers held, and why it was not chosen. */
-  #lost(at: number, lacking: readonly string[]): Pick<Decided, 'bestBlocks' | 'lostReason'> {
+  #lost(
+    at: number,
+    lacking: readonly string[],
+    barred: readonly string[],
+  ): Pick<Decided, 'bestBlocks' | 'lostReason'> {
     const survey = this.#survey;
     const chosen = this.#left[at] as number;
     let best = chosen;
@@ -344,12 +349,13 @@ export class WorkerSelector {
     const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
     if (survey.heldBlocks(chosen) >= bestBlocks) return { bestBlocks, lostReason: undefined };
     if (survey.outsideBlocks > survey.heldBlocks(best)) return { bestBlocks, lostReason: 'draining' };
-    return { bestBlocks, lostReason: this.#whyNot(best, chosen, lacking) };
+    return { bestBlocks, lostReason: this.#whyNot(best, chosen, lacking, barred) };
   }
 
-  #whyNot(best: number, chosen: number, lacking: readonly string[]): LostReason {
+  #whyNot(best: number, chosen: number, lacking: readonly string[], barred: readonly string[]): LostReason {
     const { candidate, trust } = this.#ranks.at(best);
     if (lacking.includes(candidate.target)) return 'lora';
+    if (barred.includes(candidate.target)) return 'ejected';
     const { logits } = this.#survey;
     let least = Number.POSITIVE_INFINITY;
     let isLeft = false;
@@ -363,7 +369,12 @@ export class WorkerSelector {
     return (logits[chosen] as number) > least ? 'temperature' : 'load';
   }
 
-  #decided(at: number, prompt: RoutedPrompt | undefined, lacking: readonly string[]): Decided {
+  #decided(
+    at: number,
+    prompt: RoutedPrompt | undefined,
+    lacking: readonly string[],
+    barred: readonly string[],
+  ): Decided {
     const cost = this.#costOf(at);
     const place = this.#left[at] as number;
     return {
@@ -372,7 +383,7 @@ export class WorkerSelector {
       promptTokens: prompt?.tokenCount,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
-      ...this.#lost(at, lacking),
+      ...this.#lost(at, lacking, barred),
       sharedBlocks: this.#survey.sharedBlocks(place),
       flyingBlocks: this.#survey.flyingBlocks(place),
       isDoubted: this.#ranks.at(place).trust !== undefined,

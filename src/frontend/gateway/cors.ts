@@ -10,6 +10,7 @@ const EXPOSED_HEADERS = [
   'x-kv-accord-cached-blocks',
   'x-kv-accord-routing-mode',
   'x-kv-accord-worker',
+  'x-kv-accord-worker-address',
 ].join(', ');
 
 /** Says to browsers which pages may ask (https://fetch.spec.whatwg.org/#http-cors-protocol). */

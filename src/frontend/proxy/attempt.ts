@@ -15,6 +15,8 @@ export type AttemptFailure =
   | 'silent'
   /** It answered 503. */
   | 'unavailable'
+  /** It answered with another error of its own, or refused what another worker may take. */
+  | 'error'
   /** The request itself cannot be sent to any worker. */
   | 'bad_request';
 

@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import type { FaultKind, WorkerFault } from '../../core/health/worker-fault.js';
+import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -9,12 +11,14 @@ import { OpenAiError } from '../errors/openai-error.js';
 import type { AccessProblems } from './access-problems.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
 import { breakOff } from './break-off.js';
+import type { FailureLog } from './failure-log.js';
 import { decisionHeaders, forwardedHeaders, passedHeaders } from './headers.js';
 import { HeldAnswer } from './held-answer.js';
-import { PassedAnswer } from './passed-answer.js';
+import { type AnswerHead, PassedAnswer } from './passed-answer.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
-import { notAnsweredError, notPickedError, tooLateError } from './refusals.js';
+import { cutError, notAnsweredError, notPickedError, tooLateError } from './refusals.js';
+import { Suspects, suspicionOf } from './suspicion.js';
 import type { WorkerEndpoint, WorkerPools } from './worker-pools.js';
 import { writeHeadSafely } from './write-head.js';
 
@@ -24,6 +28,7 @@ export interface ExchangeModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly access: AccessProblems;
+  readonly failures: FailureLog;
 }
 
 /** One try of the request at one worker. */
@@ -44,8 +49,13 @@ type State =
   | { readonly type: 'chosen'; readonly route: Route }
   /** It waits for a connection, then for the first byte of an answer. */
   | { readonly type: 'connecting' | 'waiting'; readonly current: Try }
-  /** A 503 comes in, which is passed on only if no other worker answers. */
-  | { readonly type: 'holding'; readonly current: Try; readonly coming: HeldAnswer }
+  /** An error of the worker comes in, which is passed on only if no other worker answers. */
+  | {
+      readonly type: 'holding';
+      readonly current: Try;
+      readonly coming: HeldAnswer;
+      readonly fault: WorkerFault;
+    }
   /** The answer goes to the client as it comes. */
   | { readonly type: 'passing'; readonly current: Try; readonly answer: PassedAnswer }
   /** The worker is done, and the client reads the rest. */
@@ -66,8 +76,21 @@ const CLIENT_CLOSED_REQUEST = 499;
 
 const NO_TARGETS: readonly string[] = [];
 
-/** How long a 503 may take to come in whole. */
+/** How long an error may take to come in whole. */
 const HOLDING_MS = 2_000;
+
+/** The longest silence of an ejected worker that a request tries. */
+const TRIAL_SILENCE_MS = 2_000;
+
+/** An answer ends when its worker has said nothing at all for so many times `firstByteTimeoutMs`. */
+const SILENT_TIMES = 4;
+
+/** What is seen of a worker in a failure before its answer; the others are no fault of it, or seen elsewhere. */
+const FAULTS: Readonly<Partial<Record<AttemptFailure, FaultKind>>> = {
+  unreachable: 'unreachable',
+  closed: 'closed',
+  bad_answer: 'bad_answer',
+};
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
 export class Exchange implements AttemptListener, UnorderedMember {
@@ -90,7 +113,10 @@ export class Exchange implements AttemptListener, UnorderedMember {
   #lookElsewhereMs = Number.NEGATIVE_INFINITY;
   /** Workers that closed the connection after the request was sent. */
   #endings = 0;
-  /** The last 503 that came in whole. */
+  readonly #suspects = new Suspects();
+  /** The worker that was asked last. */
+  #lastRoute: Route | undefined;
+  /** The last error that came in whole. */
   #held: HeldAnswer | undefined;
   /** 0 while none was sent. */
   #status = 0;
@@ -134,19 +160,24 @@ export class Exchange implements AttemptListener, UnorderedMember {
         if (isTooOld) this.#refuse(tooLateError());
         break;
       case 'waiting':
-        if (isTooOld || elapsedMs >= options.headersTimeoutMs) this.#refuse(tooLateError());
-        else this.#watchSilence(state.current, nowMs);
+        if (isTooOld || elapsedMs >= options.headersTimeoutMs) {
+          if (elapsedMs >= options.headersTimeoutMs) this.#blameForSilence(state.current, elapsedMs);
+          this.#refuse(tooLateError());
+        } else this.#watchSilence(state.current, nowMs);
         break;
       case 'holding':
         if (isTooOld) this.#refuse(tooLateError());
-        else if (elapsedMs >= HOLDING_MS) this.#retry('unavailable', state.current);
+        else if (elapsedMs >= HOLDING_MS) this.#retryHeld(state.current, state.coming, state.fault);
         break;
       case 'passing':
-        if (isTooOld) this.#breakOff('upstream_broke', state.answer);
+        if (isTooOld) this.#breakOff('upstream_broke', state.answer, tooLateError());
         else if (this.#pausedMs !== undefined) {
           if (nowMs - this.#pausedMs >= options.slowClientTimeoutMs)
             this.#breakOff('client_gone', state.answer);
-        } else if (elapsedMs >= options.idleTimeoutMs) this.#breakOff('upstream_broke', state.answer);
+        } else if (elapsedMs >= options.idleTimeoutMs) {
+          this.#blameForSilence(state.current, elapsedMs);
+          this.#cut(state.current, state.answer, `nothing came for ${seconds(elapsedMs)} s`);
+        } else this.#watchStandstill(state.current, state.answer, nowMs);
         break;
       case 'flushing':
         if (isTooOld || elapsedMs >= options.slowClientTimeoutMs) this.#breakOff('client_gone', state.answer);
@@ -160,13 +191,47 @@ export class Exchange implements AttemptListener, UnorderedMember {
   #watchSilence(current: Try, nowMs: number): void {
     const { options, clock } = this.#modules;
     const { worker, pathPrefix } = current.endpoint;
+    const { isTrial = false } = current.route.decision;
+    const limitMs = isTrial
+      ? Math.min(TRIAL_SILENCE_MS, options.firstByteTimeoutMs)
+      : options.firstByteTimeoutMs;
     const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
-    const halfMs = options.firstByteTimeoutMs / 2;
+    const halfMs = limitMs / 2;
     if (silentMs < halfMs) return;
     worker.life.ask(worker.pool, pathPrefix, halfMs, clock);
-    if (silentMs < options.firstByteTimeoutMs || !this.#mayRetry || nowMs < this.#lookElsewhereMs) return;
-    this.#lookElsewhereMs = nowMs + options.firstByteTimeoutMs;
-    this.#lookElsewhere(current);
+    if (silentMs < limitMs || nowMs < this.#lookElsewhereMs) return;
+    this.#lookElsewhereMs = nowMs + limitMs;
+    current.route.failed({ kind: 'silent', detail: `nothing for ${seconds(silentMs)} s` });
+    if (this.#mayRetry) this.#lookElsewhere(current);
+  }
+
+  /** A worker that says nothing at all within an answer, and not to who asks for its models, is gone. */
+  #watchStandstill(current: Try, answer: PassedAnswer, nowMs: number): void {
+    const { options, clock } = this.#modules;
+    const { worker, pathPrefix } = current.endpoint;
+    const { firstByteTimeoutMs } = options;
+    const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
+    if (silentMs < firstByteTimeoutMs / 2) return;
+    worker.life.ask(worker.pool, pathPrefix, firstByteTimeoutMs / 2, clock);
+    if (silentMs < firstByteTimeoutMs) return;
+    const detail = `nothing for ${seconds(silentMs)} s`;
+    if (nowMs >= this.#lookElsewhereMs) {
+      this.#lookElsewhereMs = nowMs + firstByteTimeoutMs;
+      current.route.failed({ kind: 'silent', detail });
+    }
+    if (silentMs >= SILENT_TIMES * firstByteTimeoutMs) this.#cut(current, answer, detail);
+  }
+
+  /** It waited as long as a request may; a full engine is no fault as long as it answers others. */
+  #blameForSilence({ route, endpoint }: Try, elapsedMs: number): void {
+    if (endpoint.worker.life.hasAnsweredSince(this.#sinceMs)) return;
+    route.failed({ kind: 'timeout', detail: `nothing for ${seconds(elapsedMs)} s` });
+  }
+
+  /** The answer of a worker ended before its end. */
+  #cut({ route }: Try, answer: PassedAnswer, detail: string): void {
+    this.#modules.failures.cut(route.decision, detail);
+    this.#breakOff('upstream_broke', answer, cutError());
   }
 
   /** Goes to another worker, if there is one: until it is known, the silent one may still answer. */
@@ -175,12 +240,17 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#request.pick([...this.#excluded, target]).then(
       (picked) => {
         const state = this.#state;
-        if (state.type !== 'waiting' || state.current !== silent) {
+        // What is ejected is no better place.
+        const isBetter = picked.route.decision.isTrial !== true;
+        if (state.type !== 'waiting' || state.current !== silent || !isBetter) {
           picked.route.release();
           return;
         }
         if (silent.endpoint.worker.life.isNewSilence())
-          this.#modules.logger.warn({ target }, 'A worker says nothing, and its requests go to others');
+          this.#modules.logger.warn(
+            { target, worker: workerName(silent.route.decision) },
+            'A worker says nothing, and its requests go to others',
+          );
         this.#failure = 'silent';
         this.#excluded.push(target);
         this.#become({ type: 'picking' });
@@ -198,7 +268,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
   cut(): void {
     const state = this.#state;
     if (state.type === 'flushing') this.#breakOff('client_gone', state.answer);
-    else if (state.type === 'passing') this.#breakOff('upstream_broke', state.answer);
+    else if (state.type === 'passing') this.#breakOff('upstream_broke', state.answer, drainingError());
     else this.#refuse(drainingError());
   }
 
@@ -212,19 +282,23 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (state.type !== 'waiting') return;
     const { route, endpoint } = state.current;
     this.#modules.access.answered(route.decision.target, status);
-    endpoint.worker.life.hear(this.#modules.clock.monotonicMs());
-    if (status === 503 && this.#mayRetry) {
-      const coming = new HeldAnswer(status, passedHeaders(rawHeaders).headers);
-      this.#become({ type: 'holding', current: state.current, coming });
+    endpoint.worker.life.answer(this.#modules.clock.monotonicMs());
+    const { headers, isHtml, ...head } = passedHeaders(rawHeaders);
+    if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(route.decision));
+    const fault = suspicionOf({ status, isHtml });
+    if (fault !== undefined && this.#mayRetry) {
+      const coming = new HeldAnswer(status, headers);
+      this.#become({ type: 'holding', current: state.current, coming, fault });
       return;
     }
-    this.#passHead(state.current, status, rawHeaders);
+    if (fault === undefined && status < 300) this.#suspects.blame();
+    this.#passHead(state.current, { status, ...head }, headers);
   }
 
   onData(piece: Buffer): void {
     const state = this.#state;
     if (state.type === 'holding') {
-      if (!state.coming.add(piece)) this.#retry('unavailable', state.current);
+      if (!state.coming.add(piece)) this.#retryHeld(state.current, state.coming, state.fault);
       return;
     }
     const response = this.#response;
@@ -232,24 +306,24 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (state.type !== 'passing' || response.destroyed) return;
     const { current, answer } = state;
     this.#sinceMs = this.#modules.clock.monotonicMs();
-    current.endpoint.worker.life.hear(this.#sinceMs);
+    current.endpoint.worker.life.answer(this.#sinceMs);
     if (!answer.hasData) this.#firstByteMs = this.#sinceMs - this.#startedMs;
-    answer.onData(piece, current.route);
+    const passed = answer.onData(piece, current.route);
     this.#request.onPiece?.(piece, current.route.decision);
-    if (!response.write(piece)) this.#pause(current.attempt);
+    if (passed !== undefined && !response.write(passed)) this.#pause(current.attempt);
   }
 
   onEnd(): void {
     const state = this.#state;
     if (state.type === 'holding') {
       this.#held = state.coming;
-      this.#retry('unavailable', state.current);
+      this.#retryHeld(state.current, state.coming, state.fault);
       return;
     }
     if (state.type !== 'passing') return;
-    state.answer.onEnd(state.current.route);
+    const rest = state.answer.onEnd(state.current.route);
     this.#become({ type: 'flushing', answer: state.answer });
-    this.#response.end();
+    this.#response.end(rest);
   }
 
   onFailure(failure: AttemptFailure, error: Error): void {
@@ -260,11 +334,13 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const { target } = current.route.decision;
     access.failed(target, error);
     logger.debug({ target, failure, error, phase: state.type }, 'A request failed at its worker');
-    if (state.type === 'passing') this.#breakOff('upstream_broke', state.answer);
-    else if (state.type === 'holding') this.#retry('unavailable', current);
+    if (state.type === 'passing') {
+      current.route.failed({ kind: 'cut', detail: error.message });
+      this.#cut(current, state.answer, error.message);
+    } else if (state.type === 'holding') this.#retryHeld(current, state.coming, state.fault);
     else if (failure === 'closed' && state.type === 'waiting' && this.#isStale(current, clock.monotonicMs()))
       this.#dispatch(current.route, current.endpoint, true);
-    else this.#retry(failure, current);
+    else this.#retry(failure, current, faultOf(failure, error));
   }
 
   /** Engines close idle connections without notice; the worker itself may be well, and is tried once more. */
@@ -365,10 +441,24 @@ export class Exchange implements AttemptListener, UnorderedMember {
     );
   }
 
+  /** The worker answered with an error; whether it or the request is to blame shows when another one is asked. */
+  #retryHeld(current: Try, { status }: HeldAnswer, fault: WorkerFault): void {
+    this.#retry(status === 503 ? 'unavailable' : 'error', current, fault);
+  }
+
   /** This worker is out; another one is asked for while that makes sense. */
-  #retry(failure: AttemptFailure, { route, isSecond }: Pick<Try, 'route' | 'isSecond'>): void {
+  #retry(
+    failure: AttemptFailure,
+    { route, isSecond }: Pick<Try, 'route' | 'isSecond'>,
+    fault?: WorkerFault,
+  ): void {
+    // That no connection can be made is no fault of any request.
+    if (fault?.kind === 'unreachable') route.failed(fault);
+    else if (fault !== undefined) this.#suspects.add(route, fault);
     // One that closed the connection and cannot be reached any more has ended, too.
-    if (failure === 'closed' || (failure === 'unreachable' && isSecond)) this.#endings += 1;
+    if (failure === 'closed' || failure === 'error' || (failure === 'unreachable' && isSecond))
+      this.#endings += 1;
+    this.#lastRoute = route;
     const mayRetry = this.#mayRetry && failure !== 'bad_request';
     this.#failure = failure;
     this.#excluded.push(route.decision.target);
@@ -378,10 +468,20 @@ export class Exchange implements AttemptListener, UnorderedMember {
 
   #giveUp(failure: AttemptFailure): void {
     const held = this.#held;
+    const { group } = this.#request;
     if (held === undefined) {
-      this.#refuse(notAnsweredError(failure, this.#excluded.length));
+      const error = notAnsweredError(failure, this.#excluded.length);
+      if (failure !== 'bad_request')
+        this.#modules.failures.refused(group, error.message, this.#lastRoute?.decision);
+      this.#refuse(error);
       return;
     }
+    if (held.status >= 500)
+      this.#modules.failures.refused(
+        group,
+        `a worker answered with status ${held.status}.`,
+        this.#lastRoute?.decision,
+      );
     this.#status = held.status;
     this.#finish('complete');
     if (!this.#response.destroyed) held.send(this.#response);
@@ -393,18 +493,13 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (!this.#response.destroyed) sendError(this.#response, error, this.#request.api.shape);
   }
 
-  #passHead(current: Try, status: number, rawHeaders: readonly (Buffer | string)[]): void {
+  #passHead(current: Try, head: AnswerHead, headers: readonly string[]): void {
     const response = this.#response;
     if (response.destroyed) return;
-    const { decision } = current.route;
-    const { headers, ...head } = passedHeaders(rawHeaders);
-    if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(decision));
+    const { status } = head;
     this.#status = status;
-    const answer = new PassedAnswer(
-      { status, ...head },
-      decision.tokensPerBlock,
-      this.#request.api.eventsBeforeTokens,
-    );
+    const { tokensPerBlock } = current.route.decision;
+    const answer = new PassedAnswer(head, tokensPerBlock, this.#request.api.eventsBeforeTokens);
     this.#become({ type: 'passing', current, answer });
     writeHeadSafely(response, status, headers);
     // One packet where the body has come with the head; else the head goes alone.
@@ -434,9 +529,14 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#finish(isWhole ? 'complete' : 'client_gone');
   }
 
-  #breakOff(ended: ProxyOutcome['ended'], { hasLength }: PassedAnswer): void {
+  /** `error` is what the client of a stream reads as its last event, where it still reads. */
+  #breakOff(ended: ProxyOutcome['ended'], answer: PassedAnswer, error?: OpenAiError): void {
+    const response = this.#response;
     this.#finish(ended);
-    breakOff(this.#response, hasLength);
+    const event = error && answer.lastEvent(this.#request.api.shape.streamEvent(error));
+    if (event === undefined || response.writableNeedDrain || response.destroyed)
+      breakOff(response, answer.hasLength);
+    else response.end(event);
   }
 
   #finish(ended: ProxyOutcome['ended']): void {
@@ -460,6 +560,16 @@ export class Exchange implements AttemptListener, UnorderedMember {
 function routeOf(state: State): Route | undefined {
   if ('current' in state) return state.current.route;
   return state.type === 'chosen' ? state.route : undefined;
+}
+
+/** What a failure shows of the worker; undefined where that is nothing. */
+function faultOf(failure: AttemptFailure, error: Error): WorkerFault | undefined {
+  const kind = FAULTS[failure];
+  return kind === undefined ? undefined : { kind, detail: error.message };
+}
+
+function seconds(durationMs: number): number {
+  return Math.round(durationMs / 1_000);
 }
 
 /** What is written to a client that has just gone fails; its `close` says so. */

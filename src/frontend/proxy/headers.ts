@@ -44,6 +44,7 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   'x-kv-accord-cached-blocks',
   'x-kv-accord-routing-mode',
   'x-kv-accord-worker',
+  'x-kv-accord-worker-address',
 ]);
 
 /** Where clients show their keys: OpenAI's and Anthropic's. */
@@ -108,6 +109,8 @@ export interface PassedHeaders {
   /** Names and values in turn, for `ServerResponse.writeHead`. */
   readonly headers: string[];
   readonly isEventStream: boolean;
+  /** Whether it is a page for a browser, which no engine answers. */
+  readonly isHtml: boolean;
   /** Whether they say the body's length. */
   readonly hasLength: boolean;
   /** Whether the body is as its `Content-Type` says, without a compression over it. */
@@ -120,6 +123,7 @@ export function passedHeaders(raw: readonly (Buffer | string)[]): PassedHeaders 
   let named: ReadonlySet<string> | undefined;
   let isChunked = false;
   let isEventStream = false;
+  let isHtml = false;
   let isPlain = true;
   let hasLength = false;
   for (let at = 0; at + 1 < raw.length; at += 2) {
@@ -130,20 +134,25 @@ export function passedHeaders(raw: readonly (Buffer | string)[]): PassedHeaders 
     else if (key === 'transfer-encoding') isChunked = true;
     else if (key === 'content-length') hasLength = true;
     else if (key === 'content-encoding') isPlain = false;
-    else if (key === 'content-type') isEventStream = /^\s*text\/event-stream\b/i.test(value);
+    else if (key === 'content-type') {
+      isEventStream = /^\s*text\/event-stream\b/i.test(value);
+      isHtml = /^\s*text\/html\b/i.test(value);
+    }
     if (!NOT_PASSED.has(key)) headers.push(name, value);
   }
   if (named !== undefined || isChunked) {
     dropNamed(headers, (key) => named?.has(key) === true || (isChunked && key === 'content-length'));
   }
-  return { headers, isEventStream, hasLength: hasLength && !isChunked, isPlain };
+  return { headers, isEventStream, isHtml, hasLength: hasLength && !isChunked, isPlain };
 }
 
 /** Headers that show a client how its request was routed. */
-export function decisionHeaders({ workerId, cachedBlocks, routingMode }: Decision): string[] {
+export function decisionHeaders({ workerId, target, cachedBlocks, routingMode }: Decision): string[] {
   return [
     'x-kv-accord-worker',
-    workerId,
+    workerId === '' ? target : workerId,
+    'x-kv-accord-worker-address',
+    target,
     'x-kv-accord-cached-blocks',
     String(cachedBlocks),
     'x-kv-accord-routing-mode',

@@ -1,5 +1,6 @@
 import type { Route, Usage } from '../../fleet/router/routing.js';
 import { AnswerWatch } from './answer-watch.js';
+import { WholeEvents } from './whole-events.js';
 
 /** How often progress is reported, in events of a stream, where blocks are smaller. */
 const MIN_EVENTS_PER_PROGRESS = 16;
@@ -21,6 +22,7 @@ export class PassedAnswer {
   readonly #isSuccess: boolean;
   readonly #isStream: boolean;
   readonly #watch: AnswerWatch | undefined;
+  readonly #events: WholeEvents | undefined;
   readonly #eventsPerProgress: number;
   readonly #eventsBeforeTokens: number;
   #nextProgress: number;
@@ -38,6 +40,8 @@ export class PassedAnswer {
     this.#isSuccess = status >= 200 && status < 300;
     this.#isStream = isEventStream;
     this.#watch = this.#isSuccess && isPlain ? new AnswerWatch(isEventStream) : undefined;
+    // Where the length is given, or the body is compressed, no event of another sender can follow.
+    this.#events = this.#isSuccess && isPlain && isEventStream && !hasLength ? new WholeEvents() : undefined;
     this.#eventsPerProgress = Math.max(MIN_EVENTS_PER_PROGRESS, tokensPerBlock);
     this.#nextProgress = this.#eventsPerProgress;
   }
@@ -52,8 +56,22 @@ export class PassedAnswer {
     return this.#watch?.usage;
   }
 
-  /** The next piece of the body. */
-  onData(piece: Buffer, route: Route): void {
+  /**
+   * The next piece of the body. Comes back with what may be passed on now; undefined for nothing yet. Of a stream of events
+   * only whole ones are.
+   */
+  onData(piece: Buffer, route: Route): Buffer | undefined {
+    this.#look(piece, route);
+    return this.#events === undefined ? piece : this.#events.take(piece);
+  }
+
+  /** What ends the stream in place of its worker, with this as its last event; undefined where the connection alone can show it. */
+  lastEvent(event: string): string | undefined {
+    if (this.#events === undefined) return undefined;
+    return this.#events.isWithin ? `\n\n${event}` : event;
+  }
+
+  #look(piece: Buffer, route: Route): void {
     this.#hasData = true;
     const watch = this.#watch;
     watch?.add(piece);
@@ -66,9 +84,10 @@ export class PassedAnswer {
     route.progress(watch.events);
   }
 
-  /** The body has ended as it should. */
-  onEnd(route: Route): void {
+  /** The body has ended as it should. Comes back with what was not passed on yet. */
+  onEnd(route: Route): Buffer | undefined {
     if (this.#isSuccess) this.#prefillDone(route);
+    return this.#events?.flush();
   }
 
   #prefillDone(route: Route): void {

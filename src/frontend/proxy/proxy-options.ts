@@ -33,7 +33,7 @@ export interface ProxyOptions {
   readonly mayHaveKeys: MayHaveKeys;
   /** PEM certificates of the authorities of workers, asked for at each connection; absent: Node's own list. */
   readonly engineCa?: () => string | undefined;
-  /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
+  /** Whether answers carry `x-kv-accord-worker`, `x-kv-accord-worker-address`, `x-kv-accord-cached-blocks` and `x-kv-accord-routing-mode`. */
   readonly decisionHeaders: boolean;
 }
 

@@ -14,6 +14,7 @@ const FAILED: Readonly<Record<AttemptFailure, readonly [status: number, text: st
   silent: [504, 'did not answer'],
   busy: [503, 'has as many requests as it may'],
   unavailable: [503, 'cannot take requests now'],
+  error: [502, 'answered with an error of its own'],
   bad_request: [400, ''],
 };
 
@@ -28,6 +29,11 @@ export function notAnsweredError(failure: AttemptFailure, tried: number): OpenAi
     code: `worker_${failure}`,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
+}
+
+/** What ends a stream whose worker ended it, or said nothing any more. */
+export function cutError(): OpenAiError {
+  return new OpenAiError(502, 'The worker ended the answer before its end.', { code: 'worker_cut' });
 }
 
 /** The answer when the time of a request ran out before a worker's answer began. */

@@ -9,6 +9,7 @@ import { withDeadline } from '../../edge/platform/time/deadline.js';
  */
 export class WorkerLife {
   #heardMs = Number.NEGATIVE_INFINITY;
+  #answeredMs = Number.NEGATIVE_INFINITY;
   #isAsked = false;
   #isLogged = false;
 
@@ -16,6 +17,17 @@ export class WorkerLife {
   hear(nowMs: number): void {
     this.#heardMs = nowMs;
     this.#isLogged = false;
+  }
+
+  /** A part of an answer to a request came, at this time of the monotonic clock. */
+  answer(nowMs: number): void {
+    this.hear(nowMs);
+    this.#answeredMs = nowMs;
+  }
+
+  /** Whether it has answered any request since then, at least in part. */
+  hasAnsweredSince(sinceMs: number): boolean {
+    return this.#answeredMs >= sinceMs;
   }
 
   /** Milliseconds in which the worker has said nothing at all since `sinceMs`. */

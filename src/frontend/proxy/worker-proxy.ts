@@ -4,6 +4,7 @@ import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { AccessProblems } from './access-problems.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
+import { FailureLog } from './failure-log.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
 import { WorkerPools } from './worker-pools.js';
@@ -30,7 +31,8 @@ export class WorkerProxy {
   constructor(options: Partial<ProxyOptions>, { clock, logger }: WorkerProxyModules) {
     const all = { ...DEFAULT_PROXY_OPTIONS, ...options };
     const access = new AccessProblems(all, { clock, logger });
-    this.#modules = { options: all, pools: new WorkerPools(all), access, clock, logger };
+    const failures = new FailureLog({ clock, logger });
+    this.#modules = { options: all, pools: new WorkerPools(all), access, failures, clock, logger };
   }
 
   /** Requests that are on their way now. */

@@ -1,3 +1,4 @@
+import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import { packTokenIds } from '../../fleet/indexer/prompt-hashes.js';
@@ -20,6 +21,7 @@ import type {
   RouteAnswer,
   RouteEvent,
   RouteUsage,
+  WorkerFailure,
 } from '../../gen/kvaccord/v1/router.js';
 import { internalError, overloadedError, routerUnavailableError } from '../errors/gateway-errors.js';
 
@@ -74,6 +76,7 @@ export class RouteStream implements Routing {
   readonly #open = new Set<number>();
   #lastId = 0;
   #queue: RouteEvent[] = [];
+  #failures: WorkerFailure[] = [];
   #isSending = false;
   /** Runs while only events that nobody waits for are in the queue. */
   #delay: Timer | undefined;
@@ -113,7 +116,9 @@ export class RouteStream implements Routing {
     }
     this.#waiting.delete(routeId);
     if (isReserved) {
-      waiting.resolve(new StreamRoute(toDecision(answer.value), (event) => this.#report(routeId, event)));
+      waiting.resolve(
+        new StreamRoute(toDecision(answer.value), (event) => this.#report(routeId, event), this.#fail),
+      );
       return;
     }
     this.#open.delete(routeId);
@@ -129,7 +134,15 @@ export class RouteStream implements Routing {
     this.#waiting.clear();
     this.#abandoned.clear();
     this.#queue = [];
+    this.#failures = [];
   }
+
+  /** Goes with the next message: what is decided after it is to know it. */
+  readonly #fail = ({ group, target, instanceId }: Decision, fault: WorkerFault): void => {
+    if (this.#isClosed || this.#failures.length >= MAX_EVENTS) return;
+    this.#failures.push({ group, target, instanceId, fault });
+    this.#sendSoon();
+  };
 
   #freeId(): number {
     do this.#lastId = (this.#lastId + 1) >>> 0;
@@ -175,8 +188,10 @@ export class RouteStream implements Routing {
     const count = countThatFit(this.#queue);
     const events = count === this.#queue.length ? this.#queue : this.#queue.slice(0, count);
     this.#queue = count === this.#queue.length ? [] : this.#queue.slice(count);
-    this.#modules.send({ events }, () => {
-      if (this.#queue.length > 0) this.#send();
+    const failures = this.#failures;
+    this.#failures = [];
+    this.#modules.send({ events, failures }, () => {
+      if (this.#queue.length > 0 || this.#failures.length > 0) this.#send();
       else this.#isSending = false;
     });
   }
@@ -203,12 +218,18 @@ type ReportedEvent = Exclude<NonNullable<RouteEvent['event']>, { readonly $case:
 class StreamRoute implements Route {
   readonly decision: Decision;
   readonly #report: (event: ReportedEvent) => void;
+  readonly #fail: (decision: Decision, fault: WorkerFault) => void;
   #isPrefillDone = false;
   #isReleased = false;
 
-  constructor(decision: Decision, report: (event: ReportedEvent) => void) {
+  constructor(
+    decision: Decision,
+    report: (event: ReportedEvent) => void,
+    fail: (decision: Decision, fault: WorkerFault) => void,
+  ) {
     this.decision = decision;
     this.#report = report;
+    this.#fail = fail;
   }
 
   prefillDone(): void {
@@ -226,6 +247,10 @@ class StreamRoute implements Route {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#report({ $case: 'release', value: toUsage(usage) });
+  }
+
+  failed(fault: WorkerFault): void {
+    this.#fail(this.decision, fault);
   }
 }
 

@@ -27,6 +27,7 @@ export class PickTrace {
           this.#usage = usage ?? this.#usage;
           route.release(usage);
         },
+        failed: (fault) => route.failed(fault),
       },
     };
   }

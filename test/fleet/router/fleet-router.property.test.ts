@@ -99,6 +99,7 @@ class Story {
         return view();
       },
       doubted: () => undefined,
+      ejected: () => undefined,
     };
     this.#indexing = new FleetIndexing(
       { approximate: { ttlMs: 120_000, maxBlocks: 40, pruneTargetRatio: 0.5 } },

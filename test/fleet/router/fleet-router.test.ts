@@ -78,6 +78,7 @@ class RoutedFleet {
             return fleet.view();
           },
           doubted: () => undefined,
+          ejected: (target, reason) => this.do({ type: 'ejection', target, reason }),
         },
         ...(isReachable === undefined ? {} : { isReachable }),
       },
@@ -522,5 +523,112 @@ describe('the log of a router', () => {
         /^Selected worker: w-[12] \(cached_blocks: 0 of 3, mode: kv, approximate, logit: 5\.3\)$/,
       ),
     ]);
+  });
+});
+
+describe('a worker whose requests fail', () => {
+  const unreachable = { kind: 'unreachable', detail: 'connect ECONNREFUSED 10.0.0.1:8000' } as const;
+  const targetOf = ({ decision }: Route): string => decision.target;
+
+  /** Sends requests until one goes to `target`; the others are over immediately. */
+  async function routeTo(fleet: RoutedFleet, target: string): Promise<Route> {
+    for (let tries = 0; tries < 50; tries += 1) {
+      const route = await fleet.routing.route(request(undefined));
+      if (targetOf(route) === target) return route;
+      route.release();
+    }
+    throw new Error(`no request went to ${target}`);
+  }
+
+  async function eject(fleet: RoutedFleet, target: string): Promise<void> {
+    const excluded = ['a', 'b'].filter((other) => other !== target);
+    for (let at = 0; at < 3; at += 1) {
+      const route = await fleet.routing.route(request(undefined, { excluded }));
+      route.failed(unreachable);
+      route.release();
+    }
+  }
+
+  const round = { routing: { mode: 'round-robin' } } as const;
+
+  it('is ejected: one WARN names it, its series and its member show it, and others get its requests', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    expect(fleet.logger.messages('warn')).toEqual([
+      'Worker a is ejected: 3 failed requests, the last time it could not be reached (connect ECONNREFUSED 10.0.0.1:8000); ejected for 5 s.',
+    ]);
+    for (let at = 0; at < 6; at += 1)
+      expect(targetOf(await fleet.routing.route(request(undefined)))).toBe('b');
+    expect(fleet.fleet.member('a')).toMatchObject({
+      state: 'conforming',
+      offer: 'full',
+      ejectedReason: expect.stringContaining('could not be reached'),
+    });
+    const metrics = await fleet.metrics();
+    expect(metrics).toMatch(
+      /kv_accord_router_worker_ejections_total\{group="tiny",worker_id="[^"]*",worker="a",seen="unreachable"\} 1/,
+    );
+    expect(metrics).toMatch(/kv_accord_router_worker_ejected\{group="tiny",worker_id="[^"]*",worker="a"\} 1/);
+  });
+
+  it('gets one try when its time is over, and its requests again when that is answered', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    await fleet.clock.advanceMs(5_000);
+    const tried = await routeTo(fleet, 'a');
+    expect(tried.decision.isTrial).toBe(true);
+    expect(targetOf(await fleet.routing.route(request(undefined)))).toBe('b');
+    tried.prefillDone();
+    expect(fleet.logger.messages('info')).toContain('Worker a gets requests again: its try was answered.');
+    expect(fleet.fleet.member('a')).toMatchObject({ ejectedReason: '' });
+    expect(await fleet.metrics()).toMatch(/worker_ejected\{[^}]*worker="a"\} 0/);
+  });
+
+  it('gets a request although its cache makes others cheaper, when its try is long due', async () => {
+    const fleet = make().agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    const asked = request(640);
+    (await fleet.routing.route(asked)).release();
+    await fleet.clock.advanceMs(14_000);
+    expect(targetOf(await fleet.routing.route(asked))).toBe('b');
+    await fleet.clock.advanceMs(1_000);
+    expect(targetOf(await fleet.routing.route(asked))).toBe('a');
+  });
+
+  it('is tried again by the next request where the first was cancelled', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    await fleet.clock.advanceMs(5_000);
+    (await routeTo(fleet, 'a')).release();
+    expect((await routeTo(fleet, 'a')).decision.isTrial).toBe(true);
+  });
+
+  it('is asked all the same where nobody else can serve a request', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    expect(targetOf(await fleet.routing.route(request(undefined, { excluded: ['b'] })))).toBe('a');
+  });
+
+  it('is never the last of its model, and gets its requests back when it is left alone', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    for (let at = 0; at < 9; at += 1) {
+      const route = await routeTo(fleet, 'b');
+      route.failed(unreachable);
+      route.release();
+    }
+    expect(fleet.logger.messages('warn')).toHaveLength(1);
+    fleet.list('a');
+    expect(fleet.logger.messages('info')).toContain(
+      'Worker a gets requests again: no other worker of its model gets requests.',
+    );
+    expect(targetOf(await fleet.routing.route(request(undefined)))).toBe('a');
+  });
+
+  it('is forgotten with its group, and its series with it', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    fleet.list();
+    expect(await fleet.metrics()).not.toContain('worker="a"');
   });
 });

@@ -58,6 +58,8 @@ class Flights {
       onEnded: () => undefined,
       onReleased: () => undefined,
       onSettled: () => undefined,
+      onAnswered: () => undefined,
+      onFailed: () => undefined,
       onComputed: (computed) => this.#settling.computed(computed),
     });
     if (route.isFollowed) route.due = this.#settling.sent(route);

@@ -43,6 +43,8 @@ function make(limits: ReservationLimits = {}): Made {
       onReleased: (end) => ends.push(end),
       onComputed: () => undefined,
       onSettled: () => undefined,
+      onAnswered: () => undefined,
+      onFailed: () => undefined,
     });
     active.add(made);
     return made;

@@ -209,6 +209,7 @@ export class GatewayHarness {
       decision,
       prefillDone: () => {},
       progress: () => {},
+      failed: () => {},
       release: () => {
         this.released += 1;
       },

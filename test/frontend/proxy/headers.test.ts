@@ -170,6 +170,8 @@ describe('what a client gets', () => {
     expect(decisionHeaders(decision)).toEqual([
       'x-kv-accord-worker',
       'worker-of-a:1',
+      'x-kv-accord-worker-address',
+      decision.target,
       'x-kv-accord-cached-blocks',
       '1',
       'x-kv-accord-routing-mode',

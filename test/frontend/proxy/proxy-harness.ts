@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import type { WorkerFault } from '../../../src/core/health/worker-fault.js';
 import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
 import { type Decision, type Route, RoutingError, type Usage } from '../../../src/fleet/router/routing.js';
 import { CHAT } from '../../../src/frontend/apis/api.js';
@@ -42,6 +43,13 @@ export class RecordedRoute implements Route {
 
   progress(outputTokens: number): void {
     this.reported.push(outputTokens);
+  }
+
+  /** What was seen of its worker, by kind. */
+  readonly faults: string[] = [];
+
+  failed({ kind }: WorkerFault): void {
+    this.faults.push(kind);
   }
 
   release(usage?: Usage): void {

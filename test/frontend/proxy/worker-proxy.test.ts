@@ -42,6 +42,9 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 const UNAVAILABLE =
   'HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 7\r\nContent-Length: 14\r\n\r\n{"error":"no"}';
 const EVENTS = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
+const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+const CUT_EVENT =
+  'data: {"error":{"message":"The worker ended the answer before its end.","type":"server_error","param":null,"code":"worker_cut"}}\n\n';
 
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
@@ -270,12 +273,52 @@ describe('a worker that fails before the first byte', () => {
     expect(gateway.routes.map(({ releases }) => releases)).toEqual([1, 1]);
   });
 
-  it('has its 429 and its 500 passed on, which speak of the request and not of the worker', async () => {
+  it('has its 429 passed on, and its 500 once another worker has answered it, too: the request is to blame', async () => {
     let status = 429;
     const worker = await httpWorker((_, response) => response.writeHead(status).end('{}'));
-    const gateway = await harness({ workers: [worker.url, worker.url] });
+    const gateway = await harness({ workers: [worker.url, worker.url, worker.url] });
     for (status of [429, 500]) expect((await fetch(gateway.url)).status).toBe(status);
-    expect(gateway.excluded).toEqual([[], []]);
+    expect(gateway.excluded).toEqual([[], [], ['0']]);
+    expect(gateway.routes.flatMap(({ faults }) => faults)).toEqual([]);
+  });
+
+  it.each([
+    ['500', 'server_error', (response: ServerResponse) => response.writeHead(500).end('oops')],
+    ['502 with a page', 'server_error', (response: ServerResponse) => response.writeHead(502).end('<html>')],
+    ['503', 'server_error', (response: ServerResponse) => response.writeHead(503).end('full')],
+    ['404', 'refused', (response: ServerResponse) => response.writeHead(404).end('{"detail":"Not Found"}')],
+    ['405', 'refused', (response: ServerResponse) => response.writeHead(405).end()],
+    ['401', 'refused', (response: ServerResponse) => response.writeHead(401).end('{}')],
+    ['307', 'refused', (response: ServerResponse) => response.writeHead(307, { location: '/x' }).end()],
+    [
+      'an HTML page with 200',
+      'bad_answer',
+      (response: ServerResponse) =>
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<h1>It works!</h1>'),
+    ],
+  ])('is blamed when it answers %s and another worker the same request: %s', async (_, kind, answer) => {
+    const bad = await httpWorker((_request, response) => answer(response));
+    const good = await httpWorker((_request, response) => response.end('{"ok":true}'));
+    const gateway = await harness({ workers: [bad.url, good.url] });
+    const got = await fetch(gateway.url, { method: 'POST', body: '{}' });
+    expect([got.status, await got.text()]).toEqual([200, '{"ok":true}']);
+    expect(gateway.routes.map(({ faults }) => faults)).toEqual([[kind], []]);
+  });
+
+  it('is not blamed for a request that ends two workers, nor for one that another one refuses, too', async () => {
+    const ends = await rawWorker((socket) => socket.destroy());
+    const gateway = await harness({ workers: [ends.url, ends.url, ends.url] });
+    expect((await fetch(gateway.url, { method: 'POST', body: '{}' })).status).toBe(502);
+    expect(gateway.routes.flatMap(({ faults }) => faults)).toEqual([]);
+  });
+
+  it('is blamed when it cannot be reached, whatever others answer', async () => {
+    const gateway = await harness({ workers: [CLOSED_URL] });
+    await fetch(gateway.url, { method: 'POST', body: '{}' });
+    expect(gateway.routes.map(({ faults }) => faults)).toEqual([['unreachable']]);
+    expect(gateway.logger.messages('warn')).toEqual([
+      'A request failed: The worker could not be reached. The last one was worker-of-0 (0).',
+    ]);
   });
 
   it('gets an error in the shape of OpenAI, without an address, when none is left', async () => {
@@ -360,6 +403,28 @@ describe('a worker that fails before the first byte', () => {
 describe('a worker that fails within its answer', () => {
   it.each([
     ['with chunks', EVENTS + chunk('data: 1\n\n')],
+    ['with chunks, within an event', EVENTS + chunk('data: 1\n\ndata: {"choices')],
+    [
+      'with chunks, on its last request',
+      `${EVENTS.slice(0, -2)}Connection: close\r\n\r\n${chunk('data: 1\n\n')}`,
+    ],
+  ])('has its stream ended with an error event after the last whole event: %s', async (_, bytes) => {
+    const worker = await rawWorker((socket) => socket.end(bytes));
+    const gateway = await harness({ workers: [worker.url, worker.url] });
+    const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
+    expect(await answer.text()).toBe(`data: 1\n\n${CUT_EVENT}`);
+    await gateway.settled();
+    expect(gateway.outcomes).toMatchObject([{ status: 200, ended: 'upstream_broke' }]);
+    expect(gateway.routes.map(({ releases, faults }) => [releases, faults])).toEqual([[1, ['cut']]]);
+    expect(gateway.logger.messages('warn')).toMatchObject([
+      expect.stringMatching(
+        /^Worker worker-of-0 \(0\) ended an answer before its end \(.+\), and its client gets an error$/,
+      ),
+    ]);
+  });
+
+  it.each([
+    ['with chunks', ANSWER + chunk('{"choices":')],
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\ndata: 1\n\n'],
     [
       'with a length, on its last request',
@@ -367,7 +432,7 @@ describe('a worker that fails within its answer', () => {
     ],
     [
       'with chunks, on its last request',
-      `${EVENTS.slice(0, -2)}Connection: close\r\n\r\n${chunk('data: 1\n\n')}`,
+      `${ANSWER.slice(0, -2)}Connection: close\r\n\r\n${chunk('{"choices":')}`,
     ],
   ])('makes a broken answer, never a whole one: %s', async (_, bytes) => {
     const worker = await rawWorker((socket) => socket.end(bytes));
@@ -380,7 +445,7 @@ describe('a worker that fails within its answer', () => {
   });
 
   it('resets the connection of a client of HTTP/1.0, which could not tell otherwise', async () => {
-    const worker = await rawWorker((socket) => socket.end(EVENTS + chunk('data: 1\n\n')));
+    const worker = await rawWorker((socket) => socket.end(ANSWER + chunk('{"choices":')));
     const gateway = await harness({ workers: [worker.url] });
     const answer = await exchangeRaw(gateway.port, 'POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}');
     expect(answer.wasReset).toBe(true);
@@ -586,7 +651,7 @@ describe('time-outs', () => {
     const gateway = await harness({ workers: [worker.url], clock, proxy });
     const answer = await fetch(gateway.url, { method: 'POST', body: '{}' });
     await clock.advanceMs(1_500);
-    await expect(answer.text()).rejects.toThrow();
+    expect(await answer.text()).toMatch(/^data: 1\n\ndata: \{"error":\{.+\}\}\n\n$/);
     await until(() => worker.closed === 1);
     expect(gateway.outcomes).toMatchObject([{ ended: 'upstream_broke' }]);
     expect(gateway.routes.map(({ releases }) => releases)).toEqual([1]);
@@ -741,7 +806,7 @@ describe('closing', () => {
     const waiting = fetch(gateway.url, { method: 'POST', body: '{}' });
     await until(() => worker.sockets.size === 2);
     await gateway.proxy.close(0);
-    await expect(streaming.text()).rejects.toThrow();
+    expect(await streaming.text()).toMatch(/"code":"shutting_down"\}\}\n\n$/);
     expect((await waiting).status).toBe(503);
     await gateway.settled();
     expect(gateway.outcomes.map(({ ended }) => ended).sort()).toEqual(['refused', 'upstream_broke']);

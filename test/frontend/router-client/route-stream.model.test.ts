@@ -134,6 +134,7 @@ class Life {
       board: NOTHING_SERVED,
       reservations: router.reservations,
       reserve: (request) => router.reserve(request),
+      failed: () => undefined,
       explainFault: () => 'internal error',
     });
   }
@@ -365,7 +366,7 @@ describe('routes that another process decides', () => {
     const router = new FakeRouter(clock);
     const life = new Life(router, clock);
     const reserve = { $case: 'reserve' as const, value: { group: 'tiny', excludedTargets: [] } } as never;
-    const take = (...events: AttachRequest['events']) => life.host.take({ events });
+    const take = (...events: AttachRequest['events']) => life.host.take({ events, failures: [] });
     take({ routeId: 1, event: reserve });
     const broken: readonly AttachRequest['events'][] = [
       [{ routeId: 1, event: reserve }],

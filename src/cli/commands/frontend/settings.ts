@@ -148,7 +148,7 @@ const ownSettings = {
   'decision-headers': {
     kind: 'boolean',
     group: 'Requests',
-    help: 'Tell clients how their requests were routed: x-kv-accord-worker, x-kv-accord-cached-blocks and x-kv-accord-routing-mode.',
+    help: 'Tell clients how their requests were routed: x-kv-accord-worker, x-kv-accord-worker-address, x-kv-accord-cached-blocks and x-kv-accord-routing-mode.',
   },
 } as const;
 

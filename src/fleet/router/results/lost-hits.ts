@@ -4,6 +4,7 @@
  * - `temperature`: the draw fell on another one than the cheapest;
  * - `draining`: who held the most gets nothing new;
  * - `lora`: who held the most does not have the adapter;
+ * - `ejected`: who held the most is ejected, because its requests failed, or the request was the try of an ejected one;
  * - `retried`: who held the most had failed with the request, or was excluded by the caller;
  * - `doubted`: the results of who held the most contradict its view;
  * - `evicted`: the blocks were evicted before the engine admitted the request;
@@ -16,6 +17,7 @@ export const LOST_REASONS = [
   'temperature',
   'draining',
   'lora',
+  'ejected',
   'retried',
   'doubted',
   'evicted',

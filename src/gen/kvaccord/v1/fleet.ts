@@ -260,7 +260,14 @@ export interface Member {
    * Size of the blocks that its sidecar re-hashes its own into, which are of
    * `tokens_per_block`; absent where its own are used.
    */
-  rehashedTokensPerBlock?: number | undefined;
+  rehashedTokensPerBlock?:
+    | number
+    | undefined;
+  /**
+   * Why the router gives it no requests at present although the agreement
+   * lets it: what its last requests met. Empty while it is not ejected.
+   */
+  ejectedReason: string;
 }
 
 export interface Worker {
@@ -1226,6 +1233,7 @@ function createBaseMember(): Member {
     picture: 0,
     pictureReason: "",
     rehashedTokensPerBlock: undefined,
+    ejectedReason: "",
   };
 }
 
@@ -1269,6 +1277,9 @@ export const Member: MessageFns<Member> = {
     }
     if (message.rehashedTokensPerBlock !== undefined) {
       writer.uint32(104).uint32(message.rehashedTokensPerBlock);
+    }
+    if (message.ejectedReason !== "") {
+      writer.uint32(114).string(message.ejectedReason);
     }
     return writer;
   },
@@ -1390,6 +1401,14 @@ export const Member: MessageFns<Member> = {
             message.rehashedTokensPerBlock = reader.uint32();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.ejectedReason = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1443,6 +1462,9 @@ export const Member: MessageFns<Member> = {
     if (message.rehashedTokensPerBlock !== undefined) {
       obj.rehashedTokensPerBlock = Math.round(message.rehashedTokensPerBlock);
     }
+    if (message.ejectedReason !== "") {
+      obj.ejectedReason = message.ejectedReason;
+    }
     return obj;
   },
 
@@ -1464,6 +1486,7 @@ export const Member: MessageFns<Member> = {
     message.picture = object.picture ?? 0;
     message.pictureReason = object.pictureReason ?? "";
     message.rehashedTokensPerBlock = object.rehashedTokensPerBlock ?? undefined;
+    message.ejectedReason = object.ejectedReason ?? "";
     return message;
   },
 };

@@ -103,6 +103,11 @@ export interface Selection {
     | undefined;
   /** True where the cache of the worker is known exactly, and the tokens too. */
   isExact: boolean;
+  /**
+   * True where the worker is ejected, and this request is its try: it is to be
+   * given up sooner where nothing comes.
+   */
+  isTrial: boolean;
 }
 
 /** logit = overlap_score_weight * potential_prefill_blocks + potential_active_blocks */
@@ -179,7 +184,11 @@ export interface ReleaseRequest {
   reservationId: string;
   /** What the engine said of the request, where it did. */
   promptTokens?: number | undefined;
-  cachedTokens?: number | undefined;
+  cachedTokens?:
+    | number
+    | undefined;
+  /** What was seen of a worker that failed the request; absent where it did not. */
+  fault?: SeenFault | undefined;
 }
 
 export interface ReleaseResponse {
@@ -267,6 +276,36 @@ export interface LostHits {
 export interface AttachRequest {
   /** Handled in this order; at most 256. */
   events: RouteEvent[];
+  /**
+   * Workers that failed requests, also requests that were released before; at
+   * most 256.
+   */
+  failures: WorkerFailure[];
+}
+
+/** What was seen of a worker that failed a request. */
+export interface SeenFault {
+  /**
+   * One of `unreachable`, `closed`, `cut`, `bad_answer`, `server_error`,
+   * `refused`, `silent`, `timeout`; another word counts as nothing.
+   */
+  kind: string;
+  /**
+   * For an operator, such as `connect ECONNREFUSED 10.0.0.1:8000`; 200
+   * characters of it count.
+   */
+  detail: string;
+}
+
+/**
+ * A worker failed a request. What is said of another instance than the one
+ * that runs now counts as nothing.
+ */
+export interface WorkerFailure {
+  group: string;
+  target: string;
+  instanceId: string;
+  fault: SeenFault | undefined;
 }
 
 /** One event in the life of a route. */
@@ -372,7 +411,14 @@ export interface ServedWorker {
   baseUrl: string;
   /** True while the agreement lets it have requests. */
   isOffered: boolean;
-  tokenizerFingerprint?: string | undefined;
+  tokenizerFingerprint?:
+    | string
+    | undefined;
+  /**
+   * Why the router gives it no requests at present; empty while it is not
+   * ejected.
+   */
+  ejectedReason: string;
 }
 
 /** A name that a request may ask for. */
@@ -594,6 +640,7 @@ function createBaseSelection(): Selection {
     rankCount: 0,
     promptTokens: undefined,
     isExact: false,
+    isTrial: false,
   };
 }
 
@@ -640,6 +687,9 @@ export const Selection: MessageFns<Selection> = {
     }
     if (message.isExact !== false) {
       writer.uint32(104).bool(message.isExact);
+    }
+    if (message.isTrial !== false) {
+      writer.uint32(112).bool(message.isTrial);
     }
     return writer;
   },
@@ -761,6 +811,14 @@ export const Selection: MessageFns<Selection> = {
             message.isExact = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.isTrial = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -814,6 +872,9 @@ export const Selection: MessageFns<Selection> = {
     if (message.isExact !== false) {
       obj.isExact = message.isExact;
     }
+    if (message.isTrial !== false) {
+      obj.isTrial = message.isTrial;
+    }
     return obj;
   },
 
@@ -835,6 +896,7 @@ export const Selection: MessageFns<Selection> = {
     message.rankCount = object.rankCount ?? 0;
     message.promptTokens = object.promptTokens ?? undefined;
     message.isExact = object.isExact ?? false;
+    message.isTrial = object.isTrial ?? false;
     return message;
   },
 };
@@ -1529,7 +1591,7 @@ export const ProgressResponse: MessageFns<ProgressResponse> = {
 };
 
 function createBaseReleaseRequest(): ReleaseRequest {
-  return { reservationId: "", promptTokens: undefined, cachedTokens: undefined };
+  return { reservationId: "", promptTokens: undefined, cachedTokens: undefined, fault: undefined };
 }
 
 export const ReleaseRequest: MessageFns<ReleaseRequest> = {
@@ -1542,6 +1604,9 @@ export const ReleaseRequest: MessageFns<ReleaseRequest> = {
     }
     if (message.cachedTokens !== undefined) {
       writer.uint32(24).uint32(message.cachedTokens);
+    }
+    if (message.fault !== undefined) {
+      SeenFault.encode(message.fault, writer.uint32(34).fork()).join();
     }
     return writer;
   },
@@ -1583,6 +1648,14 @@ export const ReleaseRequest: MessageFns<ReleaseRequest> = {
             message.cachedTokens = reader.uint32();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fault = SeenFault.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1606,6 +1679,9 @@ export const ReleaseRequest: MessageFns<ReleaseRequest> = {
     if (message.cachedTokens !== undefined) {
       obj.cachedTokens = Math.round(message.cachedTokens);
     }
+    if (message.fault !== undefined) {
+      obj.fault = SeenFault.toJSON(message.fault);
+    }
     return obj;
   },
 
@@ -1617,6 +1693,9 @@ export const ReleaseRequest: MessageFns<ReleaseRequest> = {
     message.reservationId = object.reservationId ?? "";
     message.promptTokens = object.promptTokens ?? undefined;
     message.cachedTokens = object.cachedTokens ?? undefined;
+    message.fault = (object.fault !== undefined && object.fault !== null)
+      ? SeenFault.fromPartial(object.fault)
+      : undefined;
     return message;
   },
 };
@@ -2504,13 +2583,16 @@ export const LostHits: MessageFns<LostHits> = {
 };
 
 function createBaseAttachRequest(): AttachRequest {
-  return { events: [] };
+  return { events: [], failures: [] };
 }
 
 export const AttachRequest: MessageFns<AttachRequest> = {
   encode(message: AttachRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.events) {
       RouteEvent.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.failures) {
+      WorkerFailure.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -2536,6 +2618,14 @@ export const AttachRequest: MessageFns<AttachRequest> = {
             message.events.push(RouteEvent.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.failures.push(WorkerFailure.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2553,6 +2643,9 @@ export const AttachRequest: MessageFns<AttachRequest> = {
     if (message.events?.length) {
       obj.events = message.events.map((e) => RouteEvent.toJSON(e));
     }
+    if (message.failures?.length) {
+      obj.failures = message.failures.map((e) => WorkerFailure.toJSON(e));
+    }
     return obj;
   },
 
@@ -2562,6 +2655,195 @@ export const AttachRequest: MessageFns<AttachRequest> = {
   fromPartial(object: DeepPartial<AttachRequest>): AttachRequest {
     const message = createBaseAttachRequest();
     message.events = object.events?.map((e) => RouteEvent.fromPartial(e)) || [];
+    message.failures = object.failures?.map((e) => WorkerFailure.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseSeenFault(): SeenFault {
+  return { kind: "", detail: "" };
+}
+
+export const SeenFault: MessageFns<SeenFault> = {
+  encode(message: SeenFault, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.kind !== "") {
+      writer.uint32(10).string(message.kind);
+    }
+    if (message.detail !== "") {
+      writer.uint32(18).string(message.detail);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SeenFault {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSeenFault();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.detail = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: SeenFault): unknown {
+    const obj: any = {};
+    if (message.kind !== "") {
+      obj.kind = message.kind;
+    }
+    if (message.detail !== "") {
+      obj.detail = message.detail;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<SeenFault>): SeenFault {
+    return SeenFault.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SeenFault>): SeenFault {
+    const message = createBaseSeenFault();
+    message.kind = object.kind ?? "";
+    message.detail = object.detail ?? "";
+    return message;
+  },
+};
+
+function createBaseWorkerFailure(): WorkerFailure {
+  return { group: "", target: "", instanceId: "", fault: undefined };
+}
+
+export const WorkerFailure: MessageFns<WorkerFailure> = {
+  encode(message: WorkerFailure, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.target !== "") {
+      writer.uint32(18).string(message.target);
+    }
+    if (message.instanceId !== "") {
+      writer.uint32(26).string(message.instanceId);
+    }
+    if (message.fault !== undefined) {
+      SeenFault.encode(message.fault, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WorkerFailure {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWorkerFailure();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fault = SeenFault.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: WorkerFailure): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.target !== "") {
+      obj.target = message.target;
+    }
+    if (message.instanceId !== "") {
+      obj.instanceId = message.instanceId;
+    }
+    if (message.fault !== undefined) {
+      obj.fault = SeenFault.toJSON(message.fault);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<WorkerFailure>): WorkerFailure {
+    return WorkerFailure.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WorkerFailure>): WorkerFailure {
+    const message = createBaseWorkerFailure();
+    message.group = object.group ?? "";
+    message.target = object.target ?? "";
+    message.instanceId = object.instanceId ?? "";
+    message.fault = (object.fault !== undefined && object.fault !== null)
+      ? SeenFault.fromPartial(object.fault)
+      : undefined;
     return message;
   },
 };
@@ -3410,7 +3692,15 @@ export const ServedGroup: MessageFns<ServedGroup> = {
 };
 
 function createBaseServedWorker(): ServedWorker {
-  return { target: "", workerId: "", instanceId: "", baseUrl: "", isOffered: false, tokenizerFingerprint: undefined };
+  return {
+    target: "",
+    workerId: "",
+    instanceId: "",
+    baseUrl: "",
+    isOffered: false,
+    tokenizerFingerprint: undefined,
+    ejectedReason: "",
+  };
 }
 
 export const ServedWorker: MessageFns<ServedWorker> = {
@@ -3432,6 +3722,9 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     }
     if (message.tokenizerFingerprint !== undefined) {
       writer.uint32(50).string(message.tokenizerFingerprint);
+    }
+    if (message.ejectedReason !== "") {
+      writer.uint32(58).string(message.ejectedReason);
     }
     return writer;
   },
@@ -3497,6 +3790,14 @@ export const ServedWorker: MessageFns<ServedWorker> = {
             message.tokenizerFingerprint = reader.string();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.ejectedReason = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3529,6 +3830,9 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     if (message.tokenizerFingerprint !== undefined) {
       obj.tokenizerFingerprint = message.tokenizerFingerprint;
     }
+    if (message.ejectedReason !== "") {
+      obj.ejectedReason = message.ejectedReason;
+    }
     return obj;
   },
 
@@ -3543,6 +3847,7 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     message.baseUrl = object.baseUrl ?? "";
     message.isOffered = object.isOffered ?? false;
     message.tokenizerFingerprint = object.tokenizerFingerprint ?? undefined;
+    message.ejectedReason = object.ejectedReason ?? "";
     return message;
   },
 };

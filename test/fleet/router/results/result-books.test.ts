@@ -124,15 +124,15 @@ it('the metrics name a bounded number of workers, and end with them', async () =
   const instances = Object.fromEntries(Array.from({ length: 510 }, (_, n) => [`w-${n}`, 'i']));
   const { books } = make(instances);
   const registry = new Registry();
-  registerResultMetrics(registry, new Map([['tiny', { books }]]));
+  registerResultMetrics(registry, new Map([['tiny', { books, workerIdOf: (target) => `id of ${target}` }]]));
   for (const target of Object.keys(instances))
     finish(books, makePrediction({ decision: { target, instanceId: 'i' } }), 32);
   const text = await registry.metrics();
   expect(text).toContain(
-    'kv_accord_router_worker_over_predicted_tokens_total{group="tiny",worker="w-499"} 32',
+    'kv_accord_router_worker_over_predicted_tokens_total{group="tiny",worker_id="id of w-499",worker="w-499"} 32',
   );
   expect(text).toContain(
-    'kv_accord_router_worker_over_predicted_tokens_total{group="tiny",worker="others"} 320',
+    'kv_accord_router_worker_over_predicted_tokens_total{group="tiny",worker_id="others",worker="others"} 320',
   );
   expect(text).not.toContain('worker="w-500"');
   books.keepOnly(new Map());

@@ -1,0 +1,140 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import type { EjectionChange } from '../../core/health/ejections.js';
+import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
+import { workerName } from '../../core/text/worker-name.js';
+import type { Logger } from '../../edge/platform/logger.js';
+
+export interface EjectionReportsModules {
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly fleet: {
+    readonly view: FleetView;
+    /** A worker gets no requests at present, for this reason; empty: it gets requests again. */
+    ejected(target: string, reason: string): void;
+  };
+}
+
+/** Workers with series of their own, in all groups together; the rest is `others`. */
+const MAX_WORKER_SERIES = 500;
+const OTHERS = { worker_id: 'others', worker: 'others' };
+
+/** What is counted of one worker. */
+interface Counted {
+  workerId: string;
+  isEjected: boolean;
+  readonly times: Map<FaultKind, number>;
+}
+
+/** Logs, counts and shows which workers the router ejects. Series begin with the first ejection of a worker and end with it. */
+export class EjectionReports {
+  readonly #modules: EjectionReportsModules;
+  /** By group and target. */
+  readonly #groups = new Map<string, Map<string, Counted>>();
+
+  constructor(modules: EjectionReportsModules) {
+    this.#modules = modules;
+    const registers = [modules.registry];
+    const series = (): readonly Series[] => this.#series();
+    new Counter({
+      name: 'kv_accord_router_worker_ejections_total',
+      help: 'Times that this worker was ejected because its requests failed, by what was seen last.',
+      labelNames: ['group', 'worker_id', 'worker', 'seen'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { labels, counted } of series())
+          for (const [seen, times] of counted.times) this.inc({ ...labels, seen }, times);
+      },
+    });
+    new Gauge({
+      name: 'kv_accord_router_worker_ejected',
+      help: '1 while this worker is ejected: it gets no requests but a try from time to time.',
+      labelNames: ['group', 'worker_id', 'worker'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { labels, counted } of series()) this.inc(labels, counted.isEjected ? 1 : 0);
+      },
+    });
+  }
+
+  /** A worker is ejected, or gets requests again. */
+  report(group: string, change: EjectionChange): void {
+    const { logger, fleet } = this.#modules;
+    const { target } = change;
+    const workerId = memberOf(fleet.view, group, target)?.workerId ?? '';
+    const counted = this.#countedOf(group, target);
+    counted.workerId = workerId;
+    counted.isEjected = change.type === 'ejected';
+    const worker = workerName({ workerId, target });
+    const fields = { group, worker_id: workerId, worker: target };
+    if (change.type === 'returned') {
+      fleet.ejected(target, '');
+      const why =
+        change.why === 'answered' ? 'its try was answered' : 'no other worker of its model gets requests';
+      logger.info(fields, `Worker ${worker} gets requests again: ${why}.`);
+      return;
+    }
+    const { fault, failures, forMs, times } = change;
+    counted.times.set(fault.kind, (counted.times.get(fault.kind) ?? 0) + 1);
+    const seconds = Math.max(1, Math.round(forMs / 1_000));
+    const seen = `${failures} failed ${failures === 1 ? 'request' : 'requests'}, the last time ${faultMessage(fault)}`;
+    const reason = `${seen}; ejected for ${seconds} s${times > 1 ? `, the ${ordinal(times)} time in a row` : ''}`;
+    fleet.ejected(target, reason);
+    logger.warn({ ...fields, seen: fault.kind }, `Worker ${worker} is ejected: ${reason}.`);
+  }
+
+  /** The workers of a group as they are now: what is counted of others ends. */
+  keepOnly(group: string, targets: ReadonlySet<string>): void {
+    const counted = this.#groups.get(group);
+    for (const target of counted?.keys() ?? []) if (!targets.has(target)) counted?.delete(target);
+  }
+
+  /** A group has ended: none of its workers is shown as ejected any longer. */
+  end(group: string): void {
+    for (const [target, { isEjected }] of this.#groups.get(group) ?? [])
+      if (isEjected) this.#modules.fleet.ejected(target, '');
+    this.#groups.delete(group);
+  }
+
+  #countedOf(group: string, target: string): Counted {
+    let workers = this.#groups.get(group);
+    if (workers === undefined) {
+      workers = new Map();
+      this.#groups.set(group, workers);
+    }
+    let counted = workers.get(target);
+    if (counted === undefined) {
+      counted = { workerId: '', isEjected: false, times: new Map() };
+      workers.set(target, counted);
+    }
+    return counted;
+  }
+
+  #series(): readonly Series[] {
+    let left = MAX_WORKER_SERIES;
+    return [...this.#groups].flatMap(([group, workers]) =>
+      [...workers].map(([worker, counted]) => {
+        left -= 1;
+        const named = left >= 0 ? { worker_id: counted.workerId, worker } : OTHERS;
+        return { labels: { group, ...named }, counted };
+      }),
+    );
+  }
+}
+
+interface Series {
+  readonly labels: { readonly group: string; readonly worker_id: string; readonly worker: string };
+  readonly counted: Counted;
+}
+
+function memberOf(view: FleetView, group: string, target: string): MemberView | undefined {
+  return view.groups.find((each) => each.group === group)?.members.find((member) => member.target === target);
+}
+
+function ordinal(count: number): string {
+  const tens = count % 100;
+  const suffix = tens >= 11 && tens <= 13 ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th');
+  return `${count}${suffix}`;
+}

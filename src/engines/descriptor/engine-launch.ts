@@ -66,4 +66,16 @@ export interface EngineTuning {
   readonly retention: SettingLine;
   /** Switches the prefix cache on. */
   readonly prefixCaching: SettingLine;
+  /** Gives its stream of KV events room, and a replay where it has one. */
+  readonly eventRoom?: SettingLine;
+  /** Makes it hash its blocks as others do. */
+  readonly hashAlgorithm?: SettingLine;
+  /** Names LoRA adapters. */
+  readonly adapters?: SettingLine;
+  /** Fixes the revision of its tokenizer. */
+  readonly tokenizer?: SettingLine;
+  /** Keeps what leaves the GPU in host memory; `retention` where that is the same. */
+  readonly hostCache?: SettingLine;
+  /** Which blocks it drops first, and what can be chosen: one sentence. */
+  readonly eviction: string;
 }

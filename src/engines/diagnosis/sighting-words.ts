@@ -11,6 +11,7 @@ export type SizeBasis = 'default' | 'configured' | 'declared' | 'in_use' | 'obse
 
 /** Settings beside the block size that decide whether KV-aware routing can work. */
 export type SettingName =
+  | 'program'
   | 'backend'
   | 'dynamo_version'
   | 'router_mode'

@@ -33,5 +33,18 @@ export const SGLANG_LAUNCH: EngineLaunch = {
       note: 'host memory for what leaves the GPU',
     },
     prefixCaching: { where: 'arguments', line: 'without --disable-radix-cache', note: '' },
+    eventRoom: {
+      where: 'arguments',
+      line: `--kv-events-config '{"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'`,
+      note: '',
+    },
+    adapters: {
+      where: 'arguments',
+      line: '--lora-paths NAME=PATH',
+      note: 'the same NAME everywhere, and in requests',
+    },
+    tokenizer: { where: 'arguments', line: '--revision REVISION', note: '' },
+    eviction:
+      'SGLang drops the blocks that were not used for the longest time (--radix-eviction-policy lru); lfu keeps those that are used often',
   },
 };

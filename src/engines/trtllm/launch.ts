@@ -33,5 +33,8 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
       note: '32 GiB of host memory for blocks that leave the GPU',
     },
     prefixCaching: { where: 'yaml', line: 'kv_cache_config: { enable_block_reuse: true }', note: '' },
+    eventRoom: { where: 'yaml', line: 'kv_cache_config: { event_buffer_max_size: 65536 }', note: '' },
+    eviction:
+      'TensorRT-LLM drops blocks of low priority first, and among equals those that were not used for the longest time; a request sets priorities and how long they hold (kv_cache_retention_config), and secondary_offload_min_priority says what the host cache takes',
   },
 };

@@ -38,5 +38,24 @@ export const VLLM_LAUNCH: EngineLaunch = {
       line: '--enable-prefix-caching',
       note: 'take --no-enable-prefix-caching out',
     },
+    eventRoom: {
+      where: 'arguments',
+      line: `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'`,
+      note: '',
+    },
+    hashAlgorithm: { where: 'arguments', line: '--prefix-caching-hash-algo sha256_cbor', note: '' },
+    adapters: {
+      where: 'arguments',
+      line: '--lora-modules NAME=PATH',
+      note: 'the same NAME everywhere, and as "model" in requests',
+    },
+    tokenizer: { where: 'arguments', line: '--revision REVISION --tokenizer-revision REVISION', note: '' },
+    hostCache: {
+      where: 'arguments',
+      line: '--kv-offloading-backend native --kv-offloading-size 32',
+      note: 'GiB of host memory for blocks that leave the GPU',
+    },
+    eviction:
+      'vLLM drops the blocks that were not used for the longest time, of one sequence the last first; there is no other policy and no guarantee',
   },
 };

@@ -21,11 +21,12 @@ export interface ClueFor extends Clue {
 }
 
 /**
- * `refutes`: it cannot be so as long as this holds. `weakens`: it would be
+ * `contradicts`: an effect was measured that could not be if this cause did
+ * harm. `refutes`: it cannot be so as long as this holds. `weakens`: it would be
  * otherwise, as a rule. `noted`: worth showing, and decides nothing.
  */
 export interface ClueAgainst extends Clue {
-  readonly weight: 'refutes' | 'weakens' | 'noted';
+  readonly weight: 'contradicts' | 'refutes' | 'weakens' | 'noted';
 }
 
 const LEVELS = { proof: 3, signature: 2, sign: 1 } as const;
@@ -35,19 +36,26 @@ const CONFIDENCES: readonly (Confidence | undefined)[] = [undefined, 'possible',
  * The rule of confidence. The strongest clue for a cause decides: proof is
  * `certain`, a signature `likely`, a sign `possible`. What weakens takes one
  * step from a signature and drops a sign; proof stands against it. What refutes
- * leaves `likely` of a proof, and nothing of the rest. How many clues there
- * are does not matter: ten signs are not a proof.
+ * leaves `likely` of a proof, and nothing of the rest. What contradicts leaves
+ * `possible` of a proof: effects outrank labels. How many clues there are does
+ * not matter: ten signs are not a proof.
  */
 export function confidenceOf(
   cluesFor: readonly Pick<ClueFor, 'weight'>[],
   cluesAgainst: readonly Pick<ClueAgainst, 'weight'>[],
 ): Confidence | undefined {
   const level = Math.max(0, ...cluesFor.map(({ weight }) => LEVELS[weight]));
+  if (isContradicted(cluesAgainst)) return level === LEVELS.proof ? 'possible' : undefined;
   if (cluesAgainst.some(({ weight }) => weight === 'refutes')) {
     return level === LEVELS.proof ? 'likely' : undefined;
   }
   const isWeakened = level < LEVELS.proof && cluesAgainst.some(({ weight }) => weight === 'weakens');
   return CONFIDENCES[isWeakened ? level - 1 : level];
+}
+
+/** Whether a measured effect speaks against it: then nothing that restarts anything is proposed for it. */
+export function isContradicted(cluesAgainst: readonly Pick<ClueAgainst, 'weight'>[]): boolean {
+  return cluesAgainst.some(({ weight }) => weight === 'contradicts');
 }
 
 /** Higher is surer. */

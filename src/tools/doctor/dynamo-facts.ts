@@ -7,16 +7,13 @@ export interface DynamoFacts {
   readonly version: DynamoVersion | undefined;
   /** Which number the router inside `dynamo.frontend` uses. */
   readonly decides: ReturnType<typeof decidingNumber>;
-  /** The engine behind the workers: `vllm`, `sglang`, `trtllm`; undefined when not known or mixed. */
-  readonly backend: string | undefined;
 }
 
 /** Reads the version from settings, which have it of images, packages and start lines. */
 export function dynamoFacts(settings: readonly SettingSighting[]): DynamoFacts {
   const version = only(valuesOf(settings, 'dynamo_version').map(versionOf), (one) => one?.text ?? '');
   const chat = only(valuesOf(settings, 'chat_processor'), (one) => one);
-  const backend = only(valuesOf(settings, 'backend').map(backendOf), (one) => one ?? '');
-  return { version, decides: decidingNumber(version, chat), backend };
+  return { version, decides: decidingNumber(version, chat) };
 }
 
 function valuesOf(settings: readonly SettingSighting[], wanted: SettingSighting['name']): readonly string[] {
@@ -26,11 +23,6 @@ function valuesOf(settings: readonly SettingSighting[], wanted: SettingSighting[
 function versionOf(text: string): DynamoVersion | undefined {
   const match = /(?:^|[^\d.])v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?/.exec(text);
   return match === null ? undefined : { major: Number(match[1]), minor: Number(match[2]), text };
-}
-
-function backendOf(text: string): string | undefined {
-  if (/trt|tensorrt/.test(text)) return 'trtllm';
-  return ['vllm', 'sglang'].find((name) => text.includes(name));
 }
 
 function only<T>(values: readonly T[], keyOf: (value: T) => string): T | undefined {

@@ -1,5 +1,12 @@
 import type { Cause, Suspicion } from './causes/cause.js';
-import { type ClueAgainst, type ClueFor, confidenceOf, confidenceRank } from './confidence.js';
+import { clueAgainst } from './causes/clues.js';
+import {
+  type ClueAgainst,
+  type ClueFor,
+  confidenceOf,
+  confidenceRank,
+  isContradicted,
+} from './confidence.js';
 import { type Assessment, CAUSES, type Clue, type Confidence } from './diagnosis.js';
 import type { Measurements } from './measurements/measurements.js';
 
@@ -19,9 +26,14 @@ interface RatedCause {
  */
 export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
   let open = causes.flatMap((cause) => {
+    if (!cause.concerns(measurements.seen)) return [];
     const suspicion = cause.suspect(measurements);
     if (suspicion === undefined) return [];
-    return rated({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst: suspicion.cluesAgainst });
+    const contradictions = cause
+      .contradictedBy(measurements)
+      .map(({ says, origin }) => clueAgainst('contradicts', says, origin));
+    const cluesAgainst = [...suspicion.cluesAgainst, ...contradictions];
+    return rated({ cause, suspicion, cluesFor: suspicion.cluesFor, cluesAgainst });
   });
   const ranked: RatedCause[] = [];
   while (open.length > 0) {
@@ -70,6 +82,8 @@ function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedC
 
 function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: RatedCause): Assessment {
   const { headline, explanation, fixes } = suspicion;
+  // What works is not to be changed by what a label says.
+  const safe = isContradicted(cluesAgainst) ? fixes.filter(({ disturbs }) => disturbs === 'nothing') : fixes;
   return {
     cause: cause.id,
     confidence,
@@ -77,7 +91,7 @@ function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: 
     explanation,
     cluesFor: strongestFirst(cluesFor).map(plain),
     cluesAgainst: cluesAgainst.map(plain),
-    fixes,
+    fixes: safe,
   };
 }
 

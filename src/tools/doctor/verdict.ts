@@ -1,8 +1,8 @@
 import { countOf } from '../../core/text/lists.js';
-import { percent } from './causes/routing-clues.js';
+
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
-import { findsBlocks, MIN_DECISIONS } from './measurements/cache-hits.js';
+import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { basisRank } from './sizes.js';
 

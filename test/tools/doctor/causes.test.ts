@@ -191,6 +191,16 @@ describe.each<{
         'possible',
       ],
       [
+        'two seeds, and a blind router that hashes tokens itself',
+        joined(frontendPage(blind), {
+          settings: [
+            settingOf('worker', 'hash_seed', '0', { who: 'a' }),
+            settingOf('worker', 'hash_seed', '1', { who: 'b' }),
+          ],
+        }),
+        'possible',
+      ],
+      [
         'two seeds, and hits',
         joined(frontendPage({ hitRate: 0.8 }), {
           settings: [
@@ -243,9 +253,19 @@ describe.each<{
       ['no store in 48 requests', joined(frontendPage({ ...blind, stored: 0 })), 'likely'],
       ['no store in three requests', joined(frontendPage({ ...blind, decisions: 3, stored: 0 })), undefined],
       [
-        'a setting alone',
-        joined({ settings: [settingOf('worker', 'publishes_kv_events', 'false')] }),
+        'a setting, and a router',
+        joined({
+          settings: [
+            settingOf('worker', 'publishes_kv_events', 'false'),
+            settingOf('frontend', 'router_mode', 'kv'),
+          ],
+        }),
         'likely',
+      ],
+      [
+        'a setting of an engine by itself',
+        joined({ settings: [settingOf('worker', 'publishes_kv_events', 'false')] }),
+        undefined,
       ],
       [
         'a setting, and a router that does not listen',

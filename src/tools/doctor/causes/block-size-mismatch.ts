@@ -1,9 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import type { ProposedFix } from '../diagnosis.js';
+import type { Clue, ProposedFix } from '../diagnosis.js';
 import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import { courseOf } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { basisRank, basisText, ownerOf, type SizeConflict } from '../sizes.js';
@@ -14,6 +15,7 @@ import {
   capitalised,
   missingParentsClue,
   missingShare,
+  partOfWorkers,
   routersNumber,
   sameSize,
   workingRouter,
@@ -32,6 +34,8 @@ const SIZE_RULES = [
 /** Router and engines use different block sizes. */
 export const blockSizeMismatch: Cause = {
   id: 'block_size_mismatch',
+  concerns: ({ router, dynamo, kvAccord }) => router || dynamo || kvAccord,
+  contradictedBy: hitsOfAllConcerned,
   suspect(measurements: Measurements): Suspicion | undefined {
     const conflicts = conflictsOf(measurements);
     const cluesFor: readonly ClueFor[] = [
@@ -65,6 +69,38 @@ export const blockSizeMismatch: Cause = {
     };
   },
 };
+
+/**
+ * A router that finds what engines have, where its hits are those of all that
+ * the fault is said of: not for a worker that kv-accord keeps apart, nor for an
+ * index or a router beside the one whose hits are known.
+ */
+function hitsOfAllConcerned(measurements: Measurements): readonly Clue[] {
+  const conflicts = conflictsOf(measurements).filter(({ isProof }) => isProof);
+  const isKeptApart =
+    measurements.signal('accord_mismatch') !== undefined ||
+    measurements.signal('accord_conflict') !== undefined ||
+    conflicts.some(({ between }) => between === 'workers');
+  const hasFrontend =
+    measurements.sizes.rows.some(({ side }) => side === 'frontend') ||
+    measurements.evidence.metrics.some(({ program }) => program === 'dynamo-frontend');
+  const isBeside = conflicts.some(
+    ({ between, ours: { side } }) =>
+      between === 'sides' && (side === 'indexer' || (side === 'router' && hasFrontend)),
+  );
+  if (isKeptApart || isBeside) return [];
+  const dropping = measurements.signal('block_not_published');
+  const named = [...(dropping?.byWorker.keys() ?? [])].filter((who) => who !== '').length;
+  const served = measurements.decisions?.byWorker.size ?? 0;
+  const concerned =
+    conflicts.length > 0 || named === 0 || served === 0
+      ? partOfWorkers(
+          measurements,
+          conflicts.map(({ theirs }) => theirs.who),
+        )
+      : Math.min(1, named / served);
+  return findsWhatEnginesHave(measurements, { concerned });
+}
 
 /** The first that `lint` reports, where nothing was seen at run time. */
 function inFiles(measurements: Measurements): string | undefined {

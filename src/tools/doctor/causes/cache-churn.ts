@@ -1,11 +1,11 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
-import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { allStores, percent } from './routing-clues.js';
+import { allStores } from './routing-clues.js';
 
 /** Removals for each store from which on the cache turns over. */
 const TURNING = 0.8;
@@ -21,6 +21,12 @@ const ENOUGH = 0.2;
 /** The cache turns over faster than conversations come back. */
 export const cacheChurn: Cause = {
   id: 'cache_churn',
+  concerns: () => true,
+  contradictedBy: ({ engineHits }) =>
+    when(engineHits !== undefined && engineHits.share >= ENOUGH && engineHits, ({ share, origin }) => ({
+      says: `Engines had ${percent(share)} of prompts in their caches.`,
+      origin,
+    })),
   suspect(measurements: Measurements): Suspicion | undefined {
     const pressure = [...preemptions(measurements), ...fullCache(measurements), ...overload(measurements)];
     const turnover = turnoverOf(measurements);

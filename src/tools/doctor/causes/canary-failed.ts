@@ -1,4 +1,5 @@
 import { argumentsOf } from '../fixes/lines.js';
+import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
@@ -9,6 +10,14 @@ const SOURCE_REASON = /another engine's events|not this engine's|event sources o
 /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
 export const canaryFailed: Cause = {
   id: 'canary_failed',
+  concerns: ({ kvAccord }) => kvAccord,
+  contradictedBy: ({ evidence, settings }) => {
+    const failed = settings('canary').filter(({ value }) => value === 'failed');
+    return resultsComeTrue(
+      evidence.metrics,
+      failed.map(({ who }) => who),
+    );
+  },
   suspect(measurements: Measurements): Suspicion | undefined {
     const failed = measurements.settings('canary').filter(({ value }) => value === 'failed');
     const [first] = failed;
@@ -31,7 +40,7 @@ export const canaryFailed: Cause = {
       fixes: isSource
         ? [
             {
-              says: 'Name the event source of the same engine beside each sidecar',
+              says: `Start the sidecar of ${ofSource.map(({ who }) => who).join(', ')} with --kv-event-sources auto`,
               why: 'What the engine reports is right more often than a list: leave --kv-event-sources at auto, where the engine says where it publishes. Engines on one host need an event port of their own each (5557 and 5558 for the first, 5567 and 5568 for the second). Only the sidecar restarts.',
               disturbs: 'nothing',
               files: [],
@@ -41,7 +50,7 @@ export const canaryFailed: Cause = {
           ]
         : [
             {
-              says: 'Compare the versions of engine and kv-accord, and report the numbers of the canary',
+              says: 'Run kv-accord status SIDECAR, and report the numbers of the canary with the versions of engine and kv-accord',
               why: 'The worker goes on serving, and what is predicted for it is called approximate, not exact.',
               disturbs: 'nothing',
               files: [],

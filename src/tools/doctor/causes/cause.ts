@@ -1,6 +1,7 @@
 import type { ClueAgainst, ClueFor, Symptom } from '../confidence.js';
-import type { CauseId, ProposedFix } from '../diagnosis.js';
+import type { CauseId, Clue, ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
+import type { Seen } from '../measurements/seen.js';
 
 /** A cause that the evidence has something to say about, before it is compared with the others. */
 export interface Suspicion {
@@ -17,6 +18,10 @@ export interface Suspicion {
 /** One thing that can be wrong. */
 export interface Cause {
   readonly id: CauseId;
+  /** Whether a program was seen that it is said of; without, it is never named. */
+  concerns(seen: Seen): boolean;
+  /** Effects that were measured and could not be if this did harm. It is `possible` then at most. */
+  contradictedBy(measurements: Measurements): readonly Clue[];
   /** Undefined when nothing speaks for it. Never throws. */
   suspect(measurements: Measurements): Suspicion | undefined;
 }

@@ -1,16 +1,19 @@
 import type { ClueFor } from '../confidence.js';
-import { HIT_CHECKS } from '../fixes/confirm.js';
+import { hitChecks } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import { engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
-import { closeRouter, percent } from './routing-clues.js';
+import { closeRouter } from './routing-clues.js';
 
 /** The router is configured not to use the events that workers publish. */
 export const eventsIgnored: Cause = {
   id: 'events_ignored',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { evidence, engineHits, routerHits } = measurements;
     const [off] = measurements.runtimeSettings('router_uses_events').filter(({ value }) => isFalse(value));
@@ -52,7 +55,7 @@ export const eventsIgnored: Cause = {
       explains: ['router_blind', 'no_stores', 'empty_tree'],
       fixes: [
         {
-          says: 'Let the router read the events: take --no-router-kv-events out',
+          says: 'Start the frontend with --router-kv-events, in place of --no-router-kv-events',
           why: 'What workers publish already is exact. Only the frontend restarts.',
           disturbs: 'frontend',
           files: [],
@@ -63,7 +66,7 @@ export const eventsIgnored: Cause = {
               'or DYN_ROUTER_USE_KV_EVENTS=true; DYN_KV_EVENTS=true before 1.0',
             ),
           ],
-          verify: HIT_CHECKS,
+          verify: hitChecks(measurements.seen),
         },
       ],
     };

@@ -1,17 +1,25 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
 import { lossFixes } from '../fixes/events.js';
+import { percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { closeRouter, missingParentsClue, missingShare, percent } from './routing-clues.js';
+import { closeRouter, missingParentsClue, missingShare } from './routing-clues.js';
 
 /** Share of missing parents from which on gaps do harm. */
 const HARMFUL = 0.005;
 
+/** A router that finds this part of what engines have has lost nothing that matters. */
+const CLOSED = 0.8;
+
 /** Events arrive with gaps. */
 export const eventsLost: Cause = {
   id: 'events_lost',
+  concerns: () => true,
+  contradictedBy: (measurements) =>
+    measurements.engineHits === undefined ? [] : findsWhatEnginesHave(measurements, { part: CLOSED }),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { gaps, stores, engineHits } = measurements;
     const lost = measurements.signal('events_lost');
@@ -53,7 +61,7 @@ export const eventsLost: Cause = {
         ),
       ),
       explains: ['parents_missing'],
-      fixes: lossFixes(),
+      fixes: lossFixes(measurements),
     };
   },
 };

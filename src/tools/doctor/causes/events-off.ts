@@ -1,7 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
+import type { Clue } from '../diagnosis.js';
 import type { SettingSighting } from '../evidence.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
+import { engineReuses, percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse } from '../setting-values.js';
 import { ownerOf } from '../sizes.js';
@@ -15,6 +18,8 @@ const MAX_NAMED = 3;
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
   id: 'events_off',
+  concerns: () => true,
+  contradictedBy: measuredEvents,
   suspect(measurements: Measurements): Suspicion | undefined {
     const noStore = noStores(measurements);
     const isFound = measurements.evidence.findings.some(({ ruleId }) => ruleId === 'prefix-caching-off');
@@ -28,9 +33,9 @@ export const eventsOff: Cause = {
     const isCaching = workersWithout(measurements, 'prefix_caching').length > 0 || isFound;
     return {
       headline: isCaching
-        ? 'Prefix caching is off: engines keep no blocks, so there is nothing to route by'
+        ? `Prefix caching is off: engines keep no blocks${hasListener(measurements) ? ', so there is nothing to route by' : ''}`
         : isOff
-          ? 'KV events are off: workers publish nothing, and the router knows of no block'
+          ? `KV events are off: workers publish nothing${measurements.seen.router ? ', and the router knows of no block' : ''}`
           : 'No KV event reaches the router: workers seem to publish none',
       explanation:
         'The router learns from KV events alone what a worker holds. Without them its view of the workers stays empty, there is no warning, and requests go by load.',
@@ -63,12 +68,40 @@ function workersWithout(
     .slice(0, MAX_NAMED);
 }
 
+/** Whether somebody is there to whom events matter: an engine by itself may well publish none. */
+function hasListener({ seen }: Measurements): boolean {
+  return seen.router || seen.dynamo || seen.kvAccord;
+}
+
+/** Blocks that were found, or events that came. */
+function measuredEvents(measurements: Measurements): readonly Clue[] {
+  const { stores, published } = measurements;
+  const caching = workersWithout(measurements, 'prefix_caching');
+  return [
+    ...findsWhatEnginesHave(measurements),
+    ...when(stores !== undefined && stores.applied > 0 && stores, ({ applied, origin }) => ({
+      says: `The router applied ${countOf(applied, 'store')}.`,
+      origin,
+    })),
+    ...when(published !== undefined && published.received > 0 && published, ({ received, origin }) => ({
+      says: `Publishers got ${countOf(received, 'event')} from their engines.`,
+      origin,
+    })),
+    ...when(caching.length > 0 && engineReuses(measurements), ({ share, origin }) => ({
+      says: `Engines had ${percent(share)} of prompts in their caches: they do keep blocks.`,
+      origin,
+    })),
+  ];
+}
+
 function switchedOff(measurements: Measurements, isWithoutStores: boolean): readonly ClueFor[] {
+  const isHeard = hasListener(measurements);
   const weight = isWithoutStores ? 'proof' : 'signature';
   const usesEvents = !measurements.runtimeSettings('router_uses_events').some(({ value }) => isFalse(value));
-  const silent = usesEvents ? workersWithout(measurements, 'publishes_kv_events') : [];
+  const silent =
+    usesEvents && measurements.seen.router ? workersWithout(measurements, 'publishes_kv_events') : [];
   return [
-    ...when(measurements.signal('events_disabled'), ({ count, first }) =>
+    ...when(isHeard && measurements.signal('events_disabled'), ({ count, first }) =>
       clueFor(
         weight,
         `A worker reports that KV events or prefix caching are switched off (${countOf(count, 'line')}).`,

@@ -2,6 +2,7 @@ import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
 import { reachingFix } from '../fixes/events.js';
 import { MIN_DECISIONS } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -18,6 +19,8 @@ import {
 /** Events are published and do not arrive. */
 export const eventsUnreachable: Cause = {
   id: 'events_unreachable',
+  concerns: () => true,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { stores, published } = measurements;
     const unreachable = measurements.signal('events_unreachable');
@@ -45,8 +48,9 @@ export const eventsUnreachable: Cause = {
     ];
     if (cluesFor.length === 0) return undefined;
     return {
-      headline:
-        unreachable === undefined && published === undefined && publisher === undefined
+      headline: !measurements.seen.router
+        ? 'KV events do not leave their worker, or do not reach who reads them: sockets fail'
+        : unreachable === undefined && published === undefined && publisher === undefined
           ? 'No KV event reaches the router: it may not be able to connect to the sockets of the workers'
           : 'KV events do not reach the router: workers publish, and nothing arrives',
       explanation:
@@ -54,7 +58,7 @@ export const eventsUnreachable: Cause = {
       cluesFor,
       cluesAgainst: [...workingRouter(measurements), ...arrivedStores(measurements, 'weakens')],
       explains: ['no_stores', 'empty_tree', 'router_blind'],
-      fixes: [reachingFix()],
+      fixes: [reachingFix(measurements)],
     };
   },
 };

@@ -1,17 +1,23 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { STORE_CHECKS } from '../fixes/confirm.js';
-import { argumentsOf } from '../fixes/lines.js';
-import { findsBlocks } from '../measurements/cache-hits.js';
+import { storeChecks } from '../fixes/confirm.js';
+import { eventRoomFix } from '../fixes/events.js';
+import { findsBlocks, percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import { courseOf } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { missingParentsClue, missingShare, percent } from './routing-clues.js';
+import { missingParentsClue, missingShare } from './routing-clues.js';
+
+/** A router that finds this part of what engines have has caught up. */
+const PASSED = 0.9;
 
 /** The router began after the engines had stored blocks, and does not know their parents. */
 export const frontendLate: Cause = {
   id: 'frontend_late',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements, { part: PASSED }),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { stores, sizes } = measurements;
     const missing = measurements.signal('parent_block_not_found');
@@ -50,26 +56,14 @@ export const frontendLate: Cause = {
       explains: ['parents_missing'],
       fixes: [
         {
-          says: 'Wait: it passes as old blocks are evicted, and look again',
-          why: 'New prompts are placed correctly from the start. Nothing has to be changed.',
+          says: 'Wait ten minutes, and run the doctor on the log since then: kubectl logs FRONTEND --since=10m | kv-accord doctor --logs -',
+          why: 'It passes as old blocks are evicted. New prompts are placed correctly from the start. Nothing has to be changed.',
           disturbs: 'nothing',
           files: [],
-          commands: [],
-          verify: STORE_CHECKS,
+          commands: ['kubectl logs FRONTEND --since=10m | kv-accord doctor --logs -'],
+          verify: storeChecks(measurements.seen),
         },
-        {
-          says: "Let the router read what workers hold as it starts (the workers' local indexers), or give engines a replay socket",
-          why: 'With a snapshot or a replay a frontend that starts late knows what was stored before it.',
-          disturbs: 'one_worker_at_a_time',
-          files: [],
-          commands: [
-            argumentsOf(
-              'vLLM or SGLang',
-              `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5558","buffer_steps":10000}'`,
-            ),
-          ],
-          verify: STORE_CHECKS,
-        },
+        eventRoomFix(measurements),
       ],
     };
   },

@@ -1,8 +1,10 @@
 import type { ClueFor } from '../confidence.js';
 import type { SettingSighting } from '../evidence.js';
-import { HIT_CHECKS } from '../fixes/confirm.js';
-import { argumentsOf, environmentOf } from '../fixes/lines.js';
+import { hitChecks } from '../fixes/confirm.js';
+import { environmentOf } from '../fixes/lines.js';
+import { engineLines } from '../fixes/tuning.js';
 import { noneFound } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownerOf } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -12,12 +14,16 @@ import { workingRouter } from './routing-clues.js';
 /** Workers or router hash with another seed or algorithm. */
 export const hashMismatch: Cause = {
   id: 'hash_mismatch',
+  concerns: () => true,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const differences = [
       ...differencesIn(measurements.runtimeSettings('hash_seed'), 'PYTHONHASHSEED'),
       ...differencesIn(measurements.runtimeSettings('hash_algorithm'), 'the hash algorithm'),
     ];
-    const weight = noneFound(measurements) !== undefined ? 'signature' : 'sign';
+    // Dynamo's router and kv-accord hash the tokens of events themselves: other hashes of engines cannot blind them.
+    const isOwnHasher = measurements.seen.dynamo || measurements.seen.kvAccord;
+    const weight = noneFound(measurements) !== undefined && !isOwnHasher ? 'signature' : 'sign';
     const cluesFor: readonly ClueFor[] = [
       ...differences.map(({ text, origin }) => clueFor(weight, `${text}.`, origin)),
       ...measurements.evidence.findings
@@ -35,22 +41,24 @@ export const hashMismatch: Cause = {
         ...workingRouter(measurements),
         clueAgainst(
           'noted',
-          "It only matters where something compares the engines' own hashes; no source says whether anything does.",
+          isOwnHasher
+            ? 'The router that was seen hashes the tokens of events itself: these hashes cannot blind it.'
+            : "It only matters where something compares the engines' own hashes; no source says whether anything does.",
           undefined,
         ),
       ],
       explains: ['router_blind'],
       fixes: [
         {
-          says: 'Give all workers of one model the same hash seed and algorithm',
-          why: 'vLLM without PYTHONHASHSEED takes a random seed at each start. The workers that restart lose their caches.',
+          says: 'Set PYTHONHASHSEED=0 on every worker of the model, and the same hash algorithm',
+          why: 'An engine without the variable takes a random seed at each start. The workers that restart lose their caches.',
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
-            environmentOf('every vLLM worker', 'PYTHONHASHSEED=0'),
-            argumentsOf('every vLLM worker', '--prefix-caching-hash-algo sha256_cbor'),
+            environmentOf('every worker', 'PYTHONHASHSEED=0'),
+            ...engineLines(measurements.seen, ({ hashAlgorithm }) => hashAlgorithm),
           ],
-          verify: HIT_CHECKS,
+          verify: hitChecks(measurements.seen),
         },
       ],
     };

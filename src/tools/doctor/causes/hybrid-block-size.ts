@@ -1,6 +1,7 @@
 import type { ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { noneFound } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -12,6 +13,8 @@ const MAX_QUOTED_CHARS = 80;
 /** A hybrid model's effective size is another than the one that is configured. */
 export const hybridBlockSize: Cause = {
   id: 'hybrid_block_size',
+  concerns: ({ router, dynamo, kvAccord }) => router || dynamo || kvAccord,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { sizes } = measurements;
     const changed = measurements.signal('block_size_changed_by_engine');

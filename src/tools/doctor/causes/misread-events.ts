@@ -1,6 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { EventSourceSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -8,6 +9,18 @@ import { clueFor, when } from './clues.js';
 /** The KV events of a worker are read where another engine publishes its own. */
 export const misreadEvents: Cause = {
   id: 'misread_events',
+  concerns: ({ kvAccord }) => kvAccord,
+  contradictedBy: ({ evidence, settings }) => {
+    const workers = evidence.eventSources.map(({ who }) => who);
+    const passed = settings('canary').filter(({ who, value }) => workers.includes(who) && value === 'passed');
+    const isProven = workers.length > 0 && workers.every((who) => passed.some((one) => one.who === who));
+    return isProven
+      ? passed.map(({ who, origin }) => ({
+          says: `The canary of ${who} passed: the blocks of its own engine arrive where its events are read.`,
+          origin,
+        }))
+      : resultsComeTrue(evidence.metrics, workers);
+  },
   suspect(measurements: Measurements): Suspicion | undefined {
     const sightings = measurements.evidence.eventSources;
     const logged = measurements.signal('accord_misread');
@@ -45,7 +58,7 @@ export const misreadEvents: Cause = {
       explains: ['router_blind', 'own_number'],
       fixes: [
         {
-          says: 'Read the events of each worker where its own engine publishes them',
+          says: `Start the sidecar of ${first?.who ?? 'the worker'} with --kv-event-sources auto`,
           why: 'Left out, the sidecar takes the place from the engine itself. A port that is mapped between sidecar and engine looks the same and is no fault.',
           disturbs: 'nothing',
           files: [],

@@ -1,11 +1,11 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { confirmingTest } from '../fixes/confirm.js';
-import { blindness, engineReuses } from '../measurements/cache-hits.js';
+import { confirmingTest, hitChecks } from '../fixes/confirm.js';
+import { blindness, engineReuses, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { missingShare, percent } from './routing-clues.js';
+import { missingShare } from './routing-clues.js';
 
 /** From this many requests on it is no matter of a cold start: of many conversations that begin together, none has a second turn yet. */
 const MANY_REQUESTS = 100;
@@ -13,6 +13,12 @@ const MANY_REQUESTS = 100;
 /** Prompts have nothing in common: there is nothing to find. */
 export const noSharedPrefixes: Cause = {
   id: 'no_shared_prefixes',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) =>
+    when(engineReuses(measurements), ({ share, origin }) => ({
+      says: `Engines had ${percent(share)} of prompts in their caches.`,
+      origin,
+    })),
   suspect(measurements: Measurements): Suspicion | undefined {
     const blind = blindness(measurements);
     const { engineHits, stores, sizes } = measurements;
@@ -43,14 +49,12 @@ export const noSharedPrefixes: Cause = {
       fixes: [
         confirmingTest(measurements),
         {
-          says: 'Move what changes from request to request behind what stays the same in prompts',
+          says: 'Move what changes from request to request (times, ids, names) to the end of the prompts of your clients',
           why: 'Blocks are found from the beginning of a prompt up to the first token that differs. It is a change of the clients alone.',
           disturbs: 'nothing',
           files: [],
           commands: [],
-          verify: [
-            'curl -s http://FRONTEND:8000/metrics | grep dynamo_frontend_cached_tokens    # the sum grows with follow-up turns',
-          ],
+          verify: hitChecks(measurements.seen),
         },
       ],
     };

@@ -1,6 +1,8 @@
 import type { ClueFor } from '../confidence.js';
-import { HIT_CHECKS } from '../fixes/confirm.js';
+import type { ProposedFix } from '../diagnosis.js';
+import { hitChecks } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -12,6 +14,8 @@ const MAX_REASONS = 3;
 /** The frontend does not route by KV cache at all. */
 export const notKvRouting: Cause = {
   id: 'not_kv_routing',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const modes = measurements.settings('router_mode');
     const isKv = modes.some(({ value }) => value.trim().toLowerCase() === 'kv');
@@ -45,16 +49,29 @@ export const notKvRouting: Cause = {
       cluesFor,
       cluesAgainst: workingRouter(measurements),
       explains: ['router_blind', 'no_stores', 'empty_tree', 'uneven_decisions'],
-      fixes: [
-        {
-          says: 'Start the frontend with --router-mode kv',
-          why: "The mode is the frontend's own; workers stay as they are. Only the frontend restarts.",
-          disturbs: 'frontend',
-          files: [],
-          commands: [argumentsOf('dynamo.frontend', '--router-mode kv', 'or DYN_ROUTER_MODE=kv')],
-          verify: ['kubectl logs FRONTEND | grep -m1 "KV Routing initialized"', ...HIT_CHECKS],
-        },
-      ],
+      fixes: [other === undefined ? ownFix() : modeFix(measurements)],
     };
   },
 };
+
+function modeFix(measurements: Measurements): ProposedFix {
+  return {
+    says: 'Start the frontend with --router-mode kv',
+    why: "The mode is the frontend's own; workers stay as they are. Only the frontend restarts.",
+    disturbs: 'frontend',
+    files: [],
+    commands: [argumentsOf('dynamo.frontend', '--router-mode kv', 'or DYN_ROUTER_MODE=kv')],
+    verify: ['kubectl logs FRONTEND | grep -m1 "KV Routing initialized"', ...hitChecks(measurements.seen)],
+  };
+}
+
+function ownFix(): ProposedFix {
+  return {
+    says: 'Run kv-accord status, and remove the reason that it names for the group',
+    why: 'kv-accord goes by load alone while it does not know what workers hold, and says why.',
+    disturbs: 'nothing',
+    files: [],
+    commands: ['kv-accord status'],
+    verify: ['kv-accord status --routing    # the mode of the group is exact'],
+  };
+}

@@ -1,13 +1,14 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
-import { HIT_CHECKS } from '../fixes/confirm.js';
-import { argumentsOf } from '../fixes/lines.js';
-import { blindness, engineReuses, findsBlocks } from '../measurements/cache-hits.js';
+import { hitChecks } from '../fixes/confirm.js';
+import { engineLines } from '../fixes/tuning.js';
+import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isSome } from '../setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { missingShare, percent } from './routing-clues.js';
+import { missingShare } from './routing-clues.js';
 
 /** Characters of a list of adapters that a clue quotes. */
 const MAX_QUOTED_CHARS = 80;
@@ -15,6 +16,8 @@ const MAX_QUOTED_CHARS = 80;
 /** Model, LoRA adapter or salt differ between request and events. */
 export const otherNamespace: Cause = {
   id: 'other_namespace',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const [adapter] = measurements.settings('lora_adapters').filter(({ value }) => isSome(value));
     const { stores, sizes } = measurements;
@@ -54,29 +57,23 @@ export const otherNamespace: Cause = {
       explains: ['router_blind'],
       fixes: [
         {
-          says: 'Ask once without an adapter and once with it, twice each',
+          says: 'Send one long prompt to http://FRONTEND:8000 twice without an adapter, and twice with it',
           why: 'If prompts without an adapter are found and those with one are not, the names differ. It changes nothing.',
           disturbs: 'nothing',
           files: [],
           commands: [
             'curl -s http://FRONTEND:8000/v1/models    # the names that requests have to use',
-            'curl -s http://FRONTEND:8000/v1/chat/completions -H \'content-type: application/json\' -d \'{"model":"ADAPTER","max_tokens":2,"messages":[{"role":"user","content":"LONG PROMPT"}],"nvext":{"extra_fields":["timing"]}}\'',
+            'curl -s http://FRONTEND:8000/v1/chat/completions -H \'content-type: application/json\' -d \'{"model":"ADAPTER","max_tokens":2,"messages":[{"role":"user","content":"LONG PROMPT"}]}\'',
           ],
-          verify: HIT_CHECKS,
+          verify: hitChecks(measurements.seen),
         },
         {
-          says: 'Give adapters the same names in requests and on workers, on all workers',
+          says: 'Start all workers with the same name for each adapter, and use that name in requests',
           why: 'The name is what is hashed, not the adapter: two names for one adapter are two namespaces.',
           disturbs: 'one_worker_at_a_time',
           files: [],
-          commands: [
-            argumentsOf(
-              'each worker',
-              '--lora-modules NAME=PATH',
-              'the same NAME everywhere, and as "model" in requests',
-            ),
-          ],
-          verify: HIT_CHECKS,
+          commands: [...engineLines(measurements.seen, ({ adapters }) => adapters)],
+          verify: hitChecks(measurements.seen),
         },
       ],
     };

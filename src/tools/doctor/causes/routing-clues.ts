@@ -1,16 +1,11 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { SettingSighting } from '../evidence.js';
-import { blindness, engineReuses, findsBlocks, MIN_DECISIONS } from '../measurements/cache-hits.js';
+import { blindness, engineReuses, findsBlocks, MIN_DECISIONS, percent } from '../measurements/cache-hits.js';
 import type { StoreCounts } from '../measurements/counters.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-
-/** `82.0 %`. */
-export function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
-}
 
 /** With a capital first letter. */
 export function capitalised(text: string): string {
@@ -56,6 +51,13 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
       ),
     ),
   ]);
+}
+
+/** Which part of the workers whose block size was seen some are, 0 to 1; 1 when nobody is named. */
+export function partOfWorkers({ sizes }: Measurements, workers: readonly string[]): number {
+  const all = new Set(sizes.rows.filter(({ side }) => side === 'worker').map(({ who }) => who));
+  const named = new Set(workers.filter((who) => all.has(who)));
+  return named.size === 0 ? 1 : named.size / all.size;
 }
 
 /** Stores that reached the router, with a known parent or without. */

@@ -9,6 +9,8 @@ import {
 import { countOf } from '../../../core/text/lists.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { engineLines } from '../fixes/tuning.js';
+import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -23,6 +25,11 @@ interface Difference {
 /** Workers of one model have different tokenizers or chat templates. */
 export const tokenMismatch: Cause = {
   id: 'token_mismatch',
+  concerns: ({ kvAccord }) => kvAccord,
+  contradictedBy: ({ evidence }) => {
+    const workers = differencesIn(evidence.tokens).flatMap(({ one, other }) => [one.who, other.who]);
+    return resultsComeTrue(evidence.metrics, workers);
+  },
   suspect(measurements: Measurements): Suspicion | undefined {
     const differences = differencesIn(measurements.evidence.tokens);
     const logged = measurements.signal('accord_tokens');
@@ -52,14 +59,14 @@ export const tokenMismatch: Cause = {
       explains: ['router_blind'],
       fixes: [
         {
-          says: `Give ${first === undefined ? 'all workers of a model' : `all workers of "${first.one.group}"`} the same ${what}`,
+          says: `Start ${first === undefined ? 'all workers of a model' : `all workers of "${first.one.group}"`} with the same ${isTokenizer ? 'tokenizer revision' : first === undefined ? what : 'chat template (--chat-template FILE)'}`,
           why: 'Which of them is right only you can know: compare their command lines and the revision of the model that each has loaded.',
           disturbs: 'one_worker_at_a_time',
           files: [],
           commands: [
-            isTokenizer
-              ? argumentsOf('every worker', '--revision REVISION --tokenizer-revision REVISION')
-              : argumentsOf('every worker', '--chat-template FILE'),
+            ...(isTokenizer
+              ? engineLines(measurements.seen, ({ tokenizer }) => tokenizer)
+              : [argumentsOf('every worker', '--chat-template FILE')]),
           ],
           verify: ['kv-accord status    # every worker conforming or verified, no reason about tokens'],
         },

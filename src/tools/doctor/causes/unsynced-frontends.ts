@@ -1,16 +1,18 @@
 import type { ClueFor } from '../confidence.js';
-import { HIT_CHECKS } from '../fixes/confirm.js';
+import { hitChecks } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
-import { findsBlocks } from '../measurements/cache-hits.js';
+import { findsBlocks, percent } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
-import { percent } from './routing-clues.js';
 
 /** Several frontends or routers, none of which knows what the others sent where. */
 export const unsyncedFrontends: Cause = {
   id: 'unsynced_frontends',
+  concerns: ({ router }) => router,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const { evidence, engineHits } = measurements;
     const [replicas] = measurements.settings('frontend_replicas').filter(({ value }) => Number(value) > 1);
@@ -48,22 +50,22 @@ export const unsyncedFrontends: Cause = {
       explains: ['uneven_decisions'],
       fixes: [
         {
-          says: 'Let the routers inform each other: --router-replica-sync on each frontend',
+          says: 'Start each frontend with --router-replica-sync',
           why: 'They exchange what is running where. Only frontends restart, one after the other.',
           disturbs: 'frontend',
           files: [],
           commands: [
             argumentsOf('each dynamo.frontend', '--router-replica-sync', 'or DYN_ROUTER_REPLICA_SYNC=true'),
           ],
-          verify: HIT_CHECKS,
+          verify: hitChecks(measurements.seen),
         },
         {
-          says: 'Or send each conversation to the same frontend',
+          says: 'Send each conversation to the same frontend: sessionAffinity ClientIP on the Service of the frontends',
           why: 'A Service with sessionAffinity does so by the address of the client, where clients do not come through one proxy.',
           disturbs: 'nothing',
           files: [],
           commands: ['kubectl patch service FRONTEND -p \'{"spec":{"sessionAffinity":"ClientIP"}}\''],
-          verify: HIT_CHECKS,
+          verify: hitChecks(measurements.seen),
         },
       ],
     };

@@ -1,6 +1,6 @@
 import { andMore, countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import type { ProposedFix } from '../diagnosis.js';
+import type { Clue, ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { sizeChecks } from '../fixes/confirm.js';
 import type { SignalSum } from '../measurements/log-sums.js';
@@ -16,6 +16,8 @@ const MAX_NAMED = 3;
 /** A part of the fleet is rejected because its card differs. */
 export const workersRejected: Cause = {
   id: 'workers_rejected',
+  concerns: ({ router }) => router,
+  contradictedBy: servedAfterAll,
   suspect(measurements: Measurements): Suspicion | undefined {
     const rejected = measurements.signal('workers_rejected');
     const cluesFor: readonly ClueFor[] = [
@@ -73,6 +75,18 @@ function idleWorkers({ signal, decisions }: Measurements): readonly ClueFor[] {
   ];
 }
 
+/** A worker that got requests was not refused, whatever its line says; ids are written in hex and in decimal. */
+function servedAfterAll({ signal, decisions }: Measurements): readonly Clue[] {
+  const names = [...(signal('workers_rejected')?.byWorker.keys() ?? [])].filter((name) => name !== '');
+  const isServed = (name: string): boolean =>
+    decisions?.byWorker.has(name) === true ||
+    (/^[0-9a-f]{1,16}$/.test(name) && decisions?.byWorker.has(String(BigInt(`0x${name}`))) === true);
+  return when(names.length > 0 && names.every(isServed) && decisions, ({ origin }) => ({
+    says: `Requests go to ${names.slice(0, MAX_NAMED).join(', ')}.`,
+    origin,
+  }));
+}
+
 /** Workers that left after the last rejection: the change that caused it may be over. */
 function allServe({ signal }: Measurements): readonly ClueAgainst[] {
   const removed = signal('worker_removed');
@@ -113,12 +127,11 @@ function fixesFor(measurements: Measurements, sizes: readonly number[]): readonl
   );
   const wanted = frontend?.tokensPerBlock ?? (others.length === 0 ? undefined : smallest);
   const compare: ProposedFix = {
-    says: 'See what differs between the cards of the accepted and the rejected worker',
+    says: 'Compare the cards of the accepted and the rejected worker: kubectl get dynamoworkermetadatas -o json',
     why: 'The checksum covers more than the block size: model path, tokenizer, context length, runtime settings. It changes nothing.',
     disturbs: 'nothing',
     files: [],
     commands: [
-      'kv-accord status    # each worker with the number that it has',
       "kubectl get dynamoworkermetadatas -o json | jq -c '.items[].spec' | sort -u    # or the files below $DYN_FILE_KV/v1/mdc",
     ],
     verify: [
@@ -129,5 +142,5 @@ function fixesFor(measurements: Measurements, sizes: readonly number[]): readonl
   const [worker, ...rest] = alignFixes(measurements, { engines: wanted, side: 'worker', isWorkersOwn: true });
   return worker === undefined
     ? [compare]
-    : [{ ...worker, verify: [...sizeChecks(wanted), ...compare.verify] }, compare, ...rest];
+    : [{ ...worker, verify: [...sizeChecks(measurements, wanted), ...compare.verify] }, compare, ...rest];
 }

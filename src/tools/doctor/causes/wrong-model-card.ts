@@ -2,6 +2,7 @@ import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses } from '../measurements/cache-hits.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isSome } from '../setting-values.js';
 import { ownerOf } from '../sizes.js';
@@ -11,6 +12,7 @@ import {
   blindRouter,
   capitalised,
   missingShare,
+  partOfWorkers,
   routersNumber,
   sameSize,
   workingRouter,
@@ -19,6 +21,12 @@ import {
 /** A worker registered another number than its engine uses, and no message says so. */
 export const wrongModelCard: Cause = {
   id: 'wrong_model_card',
+  concerns: ({ router, dynamo, kvAccord }) => router || dynamo || kvAccord,
+  contradictedBy: (measurements) => {
+    const cards = measurements.sizes.conflicts.filter(({ between }) => between === 'own');
+    const workers = cards.map(({ theirs }) => theirs.who);
+    return findsWhatEnginesHave(measurements, { concerned: partOfWorkers(measurements, workers) });
+  },
   suspect(measurements: Measurements): Suspicion | undefined {
     const isLoud = measurements.signal('block_not_published') !== undefined;
     const cards = isLoud ? [] : measurements.sizes.conflicts.filter(({ between }) => between === 'own');

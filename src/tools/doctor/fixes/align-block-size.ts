@@ -9,6 +9,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { knownEngines, onlyEngine } from './tuning.js';
 
 /** What should be one number, and whose is to change. */
 export interface Alignment {
@@ -23,7 +24,8 @@ export interface Alignment {
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
 export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn } = alignment;
-  if (engines === undefined) return [findingNumbers(), confirmingTest(measurements)];
+  if (engines === undefined) return [findingNumbers(measurements), confirmingTest(measurements)];
+  if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);
   const worker = workerFixes(measurements, engines);
@@ -33,6 +35,19 @@ export function alignFixes(measurements: Measurements, alignment: Alignment): re
   const isCard = isWorkersOwn || decides === 'card';
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
   return [...ordered, gate(engines), confirmingTest(measurements)];
+}
+
+/** Of a router that is not known by name. */
+function plainFix(measurements: Measurements, engines: number, side: Side): ProposedFix {
+  const who = side === 'worker' ? 'the workers that differ' : `the ${side}`;
+  return {
+    says: `Set the block size of ${who} to ${engines} tokens, in its own setting`,
+    why: `The engines use ${engines}. A router that splits prompts into blocks of another size finds none of theirs.`,
+    disturbs: side === 'worker' ? 'one_worker_at_a_time' : 'frontend',
+    files: [],
+    commands: [],
+    verify: sizeChecks(measurements, engines),
+  };
 }
 
 /** Brings the workers of one group of kv-accord to one number that their engines can take. */
@@ -50,7 +65,7 @@ export function agreeFixes(
   if (target === undefined) {
     return [
       {
-        says: `Serve ${name} under another model name: no block size fits all`,
+        says: `Serve ${name} under another model name (--served-model-name NAME): no block size fits all`,
         why: `${reasons}. Workers of one model need one size; requests for the other name are routed among its own workers.`,
         disturbs: 'one_worker_at_a_time',
         files: [],
@@ -68,7 +83,7 @@ export function agreeFixes(
       : [{ who: agreed.who === '' ? 'the others' : agreed.who, facts: others, has: agreed.tokensPerBlock }]),
   ];
   return restarts.map(({ who, facts, has }) => ({
-    says: `Start ${who} with a block size of ${target} tokens${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
+    says: `Start ${who} with a block size of ${target} tokens (${sizeSetting(facts.engineKind, target, facts.contextParallel)})${target === agreed.tokensPerBlock ? ', as the others have it' : ', which all engines can take'}`,
     why: `It has ${has}. Until then kv-accord keeps it apart, and requests go to the others. Its cache is lost as it starts again, and was of no use to routing.${target === agreed.tokensPerBlock ? '' : ` ${reasons}.`}`,
     disturbs: 'one_worker_at_a_time',
     files: [],
@@ -81,7 +96,7 @@ export function agreeFixes(
 function sizeFactsOf(measurements: Measurements, { who, tokensPerBlock }: SizeSighting): SizeFacts {
   const setting = (name: SettingName): string | undefined =>
     measurements.settings(name).find((sighting) => who !== '' && sighting.who === who)?.value;
-  const backend = setting('backend') ?? measurements.dynamo.backend ?? '';
+  const backend = setting('backend') ?? onlyEngine(measurements.seen)?.engine.word ?? '';
   const contextParallel = Number(setting('context_parallel_size') ?? 1);
   return {
     engineKind: engineOfWord(backend)?.kind ?? EngineKind.UNSPECIFIED,
@@ -106,7 +121,7 @@ function frontendFixes(measurements: Measurements, engines: number): readonly Pr
       : decides === 'card'
         ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
         : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
-  const said = { why, disturbs: 'frontend', verify: sizeChecks(engines) } as const;
+  const said = { why, disturbs: 'frontend', verify: sizeChecks(measurements, engines) } as const;
   const fromFiles = fixesFrom(measurements, ['block-size-unset', 'block-size-mismatch'], said);
   return fromFiles.length > 0
     ? fromFiles
@@ -127,48 +142,53 @@ function frontendFixes(measurements: Measurements, engines: number): readonly Pr
 }
 
 function workerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
-  const { backend } = measurements.dynamo;
   const said = {
     why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; those that restart lose their caches.",
     disturbs: 'one_worker_at_a_time',
-    verify: sizeChecks(engines),
+    verify: sizeChecks(measurements, engines),
   } as const;
   const fromFiles = fixesFrom(measurements, ['worker-card-differs'], said);
   if (fromFiles.length > 0) return fromFiles;
-  const [says, commands] = registration(backend, engines);
+  const [says, commands] = registration(measurements, engines);
   return [{ ...said, says, files: [], commands }];
 }
 
-function registration(backend: string | undefined, engines: number): readonly [string, readonly string[]] {
-  if (backend === TRTLLM.word)
-    return [
-      `Write ${engines} down on both sides of the worker: --kv-block-size ${engines} and tokens_per_block: ${engines}`,
-      [
+/** How workers come to register a number: by the engines that were seen, and for workers of one's own by the call. */
+function registration({ seen }: Measurements, engines: number): readonly [string, readonly string[]] {
+  const known = knownEngines(seen);
+  const commands = known.flatMap(({ engine, program }) => {
+    if (engine.word === TRTLLM.word)
+      return [
         argumentsOf(
-          'dynamo.trtllm',
+          program,
           `--kv-block-size ${engines}`,
           'what goes into the card up to 1.3; 32 by default, not read from the engine',
         ),
         engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
-      ],
-    ];
-  const { sizeFlags = [], dynamoModule = '' } = engineOfWord(backend)?.launch ?? {};
-  const [flag] = sizeFlags;
-  if (flag !== undefined)
+      ];
+    const [flag] = engine.launch?.sizeFlags ?? [];
+    return flag === undefined ? [] : [argumentsOf(program, `${flag} ${engines}`)];
+  });
+  const own = argumentsOf(
+    'register_model',
+    `kv_cache_block_size=${engines}`,
+    'in a worker of your own, and kv_block_size of its KvEventPublisher',
+  );
+  const only = onlyEngine(seen);
+  const [flag] = only?.engine.launch?.sizeFlags ?? [];
+  if (only?.engine.word === TRTLLM.word)
     return [
-      `Start the workers with ${flag} ${engines}, and let the worker register the engine's number`,
-      [argumentsOf(dynamoModule, `${flag} ${engines}`)],
+      `Start each ${only.program} worker with --kv-block-size ${engines}, and write tokens_per_block: ${engines} into its engine file`,
+      commands,
+    ];
+  if (only !== undefined && flag !== undefined)
+    return [
+      `Start each ${only.program} worker with ${flag} ${engines}, so that it registers what its engine uses`,
+      commands,
     ];
   return [
-    `Let the workers register ${engines}, as their engines use it`,
-    [
-      argumentsOf('dynamo.trtllm', `--kv-block-size ${engines}`, 'up to 1.3'),
-      argumentsOf(
-        'register_model',
-        `kv_cache_block_size=${engines}`,
-        'in a worker of your own, and kv_block_size of its KvEventPublisher',
-      ),
-    ],
+    `Have each worker register ${engines}, as its engine uses it (kv_cache_block_size=${engines} of register_model)`,
+    [...commands, own],
   ];
 }
 

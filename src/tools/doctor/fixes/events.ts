@@ -1,108 +1,134 @@
-import { ENGINES } from '../../../engines/catalogue/engines.js';
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { isAtLeast } from '../../manifests/lint/launches/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { STORE_CHECKS } from './confirm.js';
+import { storeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
-import { argumentsOf, engineYaml } from './lines.js';
-import { lineOf } from './tuning.js';
-
-const ZMQ = '"publisher":"zmq","endpoint":"tcp://*:5557"';
+import { argumentsOf } from './lines.js';
+import {
+  asSentence,
+  engineLines,
+  type KnownEngine,
+  knownEngines,
+  onlyEngine,
+  startedWith,
+} from './tuning.js';
 
 /** Lets workers publish what they hold. */
 export function publishingFixes(measurements: Measurements): readonly ProposedFix[] {
+  const { seen } = measurements;
   const said = {
     why: 'The router learns from events alone what a worker holds. Each worker restarts and loses its cache; they may do so one after the other.',
     disturbs: 'one_worker_at_a_time',
-    verify: STORE_CHECKS,
+    verify: storeChecks(seen),
   } as const;
   const fromFiles = fixesFrom(measurements, ['kv-events-off'], said);
-  return fromFiles.length > 0
-    ? fromFiles
-    : [
-        {
-          ...said,
-          says: 'Let the workers publish their KV events',
-          files: [],
-          commands: publishFlags(measurements),
-        },
-      ];
+  if (fromFiles.length > 0) return fromFiles;
+  const engine = onlyEngine(seen);
+  const flag = engine === undefined ? undefined : publishFlag(engine, measurements);
+  return [
+    {
+      ...said,
+      says:
+        engine === undefined || flag === undefined
+          ? "Start each worker with its engine's KV events switched on"
+          : `Start each ${engine.program} worker with ${flag}`,
+      files: [],
+      commands: publishLines(measurements),
+    },
+  ];
 }
 
-function publishFlags({ dynamo: { backend, version } }: Measurements): readonly string[] {
-  const trtllm =
-    version !== undefined && !isAtLeast(version, 1, 3)
-      ? '--publish-events-and-metrics'
-      : '--publish-kv-events';
-  const published = ENGINES.flatMap(({ word, displayName, launch }) =>
-    launch?.kvEvents === undefined || (backend !== undefined && backend !== word)
-      ? []
-      : [argumentsOf(displayName, `${launch.kvEvents.flag} '${launch.kvEvents.example}'`)],
-  );
-  // Dynamo's wrapper around TensorRT-LLM publishes for it.
-  const isWrapped = backend === undefined || backend === TRTLLM.word;
-  const note = version === undefined ? '--publish-events-and-metrics before 1.3' : '';
-  return isWrapped ? [...published, argumentsOf('dynamo.trtllm', trtllm, note)] : published;
+function publishLines(measurements: Measurements): readonly string[] {
+  const known = knownEngines(measurements.seen);
+  if (known.length === 0) return engineLines(measurements.seen, () => undefined);
+  const { version } = measurements.dynamo;
+  return known.flatMap((one) => {
+    const flag = publishFlag(one, measurements);
+    const isOlder = one.engine.word === TRTLLM.word && version === undefined;
+    const note = isOlder ? '--publish-events-and-metrics before 1.3' : '';
+    return flag === undefined ? [] : [argumentsOf(one.program, flag, note)];
+  });
+}
+
+/** The flag by which workers of an engine publish; Dynamo's wrapper around TensorRT-LLM publishes for it. */
+function publishFlag(
+  { engine: { word, launch } }: KnownEngine,
+  { dynamo: { version }, seen }: Measurements,
+): string | undefined {
+  if (launch?.kvEvents !== undefined) return `${launch.kvEvents.flag} '${launch.kvEvents.example}'`;
+  if (word !== TRTLLM.word || !seen.dynamo) return undefined;
+  return version !== undefined && !isAtLeast(version, 1, 3)
+    ? '--publish-events-and-metrics'
+    : '--publish-kv-events';
 }
 
 /** Prefix caching that was switched off. */
-export function cachingFix({ dynamo: { backend } }: Measurements): ProposedFix {
-  const commands = ENGINES.flatMap((engine) =>
-    engine.launch === undefined || (backend !== undefined && backend !== engine.word)
-      ? []
-      : [lineOf(engine, engine.launch.tuning.prefixCaching)],
-  );
+export function cachingFix({ seen }: Measurements): ProposedFix {
+  const engine = onlyEngine(seen);
   return {
-    says: 'Switch prefix caching on in the engines',
+    says:
+      engine === undefined
+        ? "Start each worker with its engine's prefix caching switched on"
+        : asSentence(startedWith(engine, engine.tuning.prefixCaching)),
     why: 'An engine that keeps no blocks for later requests has nothing to publish and nothing to reuse. If that is intended, let the router go by load.',
     disturbs: 'one_worker_at_a_time',
     files: [],
-    commands,
-    verify: STORE_CHECKS,
+    commands: engineLines(seen, ({ prefixCaching }) => prefixCaching),
+    verify: storeChecks(seen),
   };
 }
 
 /** Lets events come through. */
-export function reachingFix(): ProposedFix {
+export function reachingFix({ seen }: Measurements): ProposedFix {
   return {
-    says: 'Let KV events pass from the workers to the router',
+    says: 'Open the event port of each worker (5557 unless set) to the router: in the NetworkPolicy, and by an address that is not loopback',
     why: 'Events go from a socket of each worker (ZMQ) or over a broker (NATS) to every router. An address that is loopback, a port that no NetworkPolicy lets through, or a broker that is down leaves the router without any, and requests go on by load.',
     disturbs: 'nothing',
     files: [],
     commands: [
-      'kubectl get networkpolicies    # must let the frontend reach the event ports of the workers',
+      'kubectl get networkpolicies    # must let the router reach the event ports of the workers',
       'kubectl exec FRONTEND -- python3 -c "import socket; socket.create_connection((\'WORKER_IP\', 5557), 3)"    # the port of the engine or of the event plane',
-      'kubectl exec WORKER -- env | grep -E "DYN_EVENT_PLANE|NATS_SERVER|DYN_EVENT_PLANE_HOST"    # the same event plane as the frontend\'s, and an address that others can reach',
+      ...(seen.dynamo
+        ? [
+            'kubectl exec WORKER -- env | grep -E "DYN_EVENT_PLANE|NATS_SERVER|DYN_EVENT_PLANE_HOST"    # the same event plane as the frontend\'s, and an address that others can reach',
+          ]
+        : []),
     ],
-    verify: STORE_CHECKS,
+    verify: storeChecks(seen),
   };
 }
 
 /** Lets fewer events get lost. */
-export function lossFixes(): readonly ProposedFix[] {
+export function lossFixes({ seen }: Measurements): readonly ProposedFix[] {
+  const room = eventRoomFix({ seen });
+  if (!seen.dynamo) return [room];
   return [
     {
-      says: 'Let the router take a new snapshot of what its workers hold: restart the frontend',
+      says: 'Restart the frontend, which then reads what its workers hold: kubectl rollout restart deployment/FRONTEND',
       why: 'Dynamo from 1.1 on reads what workers hold from their local indexers as it starts, so that what was lost is known again. It repairs the state, and not what loses events.',
       disturbs: 'frontend',
       files: [],
       commands: ['kubectl rollout restart deployment/FRONTEND'],
-      verify: STORE_CHECKS,
+      verify: storeChecks(seen),
     },
-    {
-      says: 'Give the event stream room and a replay',
-      why: 'Publishers drop events when a subscriber is slower than they are and the high-water mark is reached. A buffer bridges bursts, a replay socket closes gaps.',
-      disturbs: 'one_worker_at_a_time',
-      files: [],
-      commands: [
-        argumentsOf(
-          'vLLM or SGLang',
-          `--kv-events-config '{"enable_kv_cache_events":true,${ZMQ},"replay_endpoint":"tcp://*:5558","buffer_steps":10000,"hwm":100000}'`,
-        ),
-        engineYaml('kv_cache_config: { event_buffer_max_size: 65536 }'),
-      ],
-      verify: STORE_CHECKS,
-    },
+    room,
   ];
+}
+
+/** Gives the stream of events room, and a replay. */
+export function eventRoomFix({ seen }: Pick<Measurements, 'seen'>): ProposedFix {
+  const engine = onlyEngine(seen);
+  const setting = engine?.tuning.eventRoom;
+  return {
+    says:
+      engine === undefined || setting === undefined
+        ? 'Start each worker with a replay socket and a larger buffer for its KV events'
+        : asSentence(startedWith(engine, setting)),
+    why: 'Publishers drop events when a subscriber is slower than they are and the high-water mark is reached. A buffer bridges bursts, a replay socket closes gaps and lets a router that starts late read what was stored before it.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: engineLines(seen, ({ eventRoom }) => eventRoom),
+    verify: storeChecks(seen),
+  };
 }

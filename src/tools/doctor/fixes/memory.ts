@@ -1,25 +1,31 @@
+import type { SettingLine } from '../../../engines/descriptor/engine-launch.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { confirmingTest } from './confirm.js';
-import { argumentsOf } from './lines.js';
-import { settingLine, tuningOf } from './tuning.js';
+import { asSentence, engineLines, type KnownEngine, lineOf, onlyEngine, startedWith } from './tuning.js';
 
-const CHECKS: readonly string[] = [
-  'curl -s http://ENGINE:8000/metrics | grep -E "preemptions|kv_cache_usage|token_usage"    # preemptions stand still, usage leaves room',
-  'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)"    # the share grows as prefixes stay longer',
-];
-
-/** Leaves more of the cache to prefixes: first fewer sequences at a time, then more memory, then other places to keep them. */
+/** Leaves more of the cache to prefixes: a test that proves it, then the options by what they bring. */
 export function memoryFixes(measurements: Measurements): readonly ProposedFix[] {
-  const { backend } = measurements.dynamo;
-  return [
-    confirmingTest(measurements),
-    fewerSequences(backend, tightest(measurements.memory)),
-    ...moreMemory(measurements, backend),
-    moreRetention(backend),
-  ];
+  return [confirmingTest(measurements), ...memoryOptions(measurements)];
 }
+
+/**
+ * Fewer sequences, more memory, host memory: those that bring more of what is
+ * missing first. With running sequences that need more than there is, a larger
+ * cache alone helps little; where they need little, fewer of them help nobody.
+ */
+export function memoryOptions(measurements: Measurements): readonly ProposedFix[] {
+  const tight = tightest(measurements.memory);
+  const load = tight === undefined ? 0 : loadOf(tight);
+  const batch = fewerSequences(measurements, tight);
+  const more = moreMemory(measurements, load);
+  const host = moreRetention(measurements, load);
+  return load > 0 && load < HALF ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
+}
+
+/** Sequences that need less of the cache leave the greater part of it to prefixes. */
+const HALF = 0.5;
 
 /** The worker with the least room. */
 export function tightest(memory: readonly MemoryArithmetic[]): MemoryArithmetic | undefined {
@@ -36,54 +42,108 @@ export function loadOf({ demandTokens, capacityTokens }: MemoryArithmetic): numb
     : demandTokens / capacityTokens;
 }
 
-function fewerSequences(backend: string | undefined, memory: MemoryArithmetic | undefined): ProposedFix {
-  const batch = memory?.largestBatch;
-  const isKnown = batch !== undefined && batch >= 1;
-  const value = isKnown ? String(Math.floor(batch)) : 'N';
-  const flag = `${tuningOf(backend).maxSequencesFlag} ${value}`;
-  return {
-    says: isKnown
-      ? `Run at most ${value} sequences at a time on each worker (${flag.split(' ')[0]})`
-      : `Run fewer sequences at a time on each worker (${flag.split(' ')[0]})`,
-    why: `${isKnown ? `With ${value} sequences at their longest, half of the cache stays for prefixes (see the memory arithmetic).` : 'Each sequence that runs takes its blocks from the prefixes that could be found again.'} More requests wait in the queue instead; under the same load the throughput may fall.`,
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands: [argumentsOf('the engine', flag)],
-    verify: CHECKS,
-  };
+function checksOf({ seen }: Measurements): readonly string[] {
+  return [
+    'curl -s http://ENGINE:PORT/metrics | grep -E "preempt|retract|usage"    # preemptions stand still, usage leaves room',
+    ...(seen.dynamo
+      ? [
+          'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)"    # the share grows as prefixes stay longer',
+        ]
+      : []),
+  ];
 }
 
-function moreMemory(measurements: Measurements, backend: string | undefined): readonly ProposedFix[] {
-  const { memory } = tuningOf(backend);
-  const [setting] = measurements.settings(memory.setting);
-  const present = setting === undefined ? undefined : Number(setting.value);
-  // Above this, what engines need beside the cache no longer fits.
-  const isFull = present !== undefined && present >= 0.95;
-  if (isFull) return [];
-  const now =
-    present === undefined || !Number.isFinite(present)
-      ? ''
-      : ` (now ${present}${setting?.isDefault === true ? ', by default' : ''})`;
+function fewerSequences(
+  measurements: Measurements,
+  memory: MemoryArithmetic | undefined,
+): readonly ProposedFix[] {
+  const { seen } = measurements;
+  const batch = memory?.largestBatch;
+  const present = sequencesNow(measurements);
+  const isKnown = batch !== undefined && batch >= 1;
+  // Fewer than there are is the point of it.
+  if (isKnown && present !== undefined && present <= batch) return [];
+  const value = isKnown ? String(Math.floor(batch)) : 'N';
+  const line = ({ maxSequencesFlag }: KnownEngine['tuning']): SettingLine => ({
+    where: 'arguments',
+    line: `${maxSequencesFlag} ${value}`,
+    note: '',
+  });
+  const engine = onlyEngine(seen);
+  const now = present === undefined ? '' : ` (now ${present})`;
   return [
     {
-      says: `Give the KV cache more of the GPU's memory${now}`,
-      why: 'More blocks, and prefixes stay longer. Leave room for activations and graphs: too much of it ends in an out-of-memory error as the engine starts or under its longest prompts.',
+      says:
+        engine === undefined
+          ? `Start each worker with at most ${value} sequences at a time${now}`
+          : `${asSentence(startedWith(engine, line(engine.tuning)))}${now}`,
+      why: `${isKnown ? `With ${value} sequences at their longest, half of the cache stays for prefixes (see the memory arithmetic).` : 'Each sequence that runs takes its blocks from the prefixes that could be found again.'} More requests wait in the queue instead; under the same load the throughput may fall.`,
       disturbs: 'one_worker_at_a_time',
       files: [],
-      commands: [settingLine(backend, memory.more)],
-      verify: CHECKS,
+      commands: engineLines(seen, line),
+      verify: checksOf(measurements),
     },
   ];
 }
 
-function moreRetention(backend: string | undefined): ProposedFix {
-  const commands = [settingLine(backend, tuningOf(backend).retention)];
-  return {
-    says: 'Keep more for the same memory: a host cache, or a smaller KV dtype',
-    why: 'Blocks that leave the GPU can come back without being computed again, or more of them fit. It costs host memory and bandwidth, or a little accuracy.',
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands,
-    verify: CHECKS,
-  };
+/** How many sequences a worker runs at a time at most, by its settings; undefined when workers differ. */
+function sequencesNow({ settings }: Measurements): number | undefined {
+  const values = new Set(
+    [...settings('max_num_seqs'), ...settings('max_batch_size')]
+      .filter(({ side }) => side === 'worker')
+      .map(({ value }) => Number(value)),
+  );
+  const [only] = values;
+  return values.size === 1 && Number.isSafeInteger(only) ? only : undefined;
+}
+
+/** Above this, what engines need beside the cache no longer fits. */
+const MOST_MEMORY = 0.95;
+
+function moreMemory(measurements: Measurements, load: number): readonly ProposedFix[] {
+  const { seen } = measurements;
+  const engine = onlyEngine(seen);
+  const [setting] = engine === undefined ? [] : measurements.settings(engine.tuning.memory.setting);
+  const present = setting === undefined ? Number.NaN : Number(setting.value);
+  if (present >= MOST_MEMORY) return [];
+  const now = Number.isFinite(present)
+    ? ` (now ${present}${setting?.isDefault === true ? ', by default' : ''})`
+    : '';
+  const brings =
+    engine?.tuning.memory.setting === 'free_gpu_memory_fraction' && present > 0 && load > 0
+      ? ` From ${present} to ${MOST_MEMORY} the cache grows by ${Math.round((MOST_MEMORY / present - 1) * 100)} %, and running sequences need ${Math.round((load * present * 100) / MOST_MEMORY)} % of it in place of ${Math.round(load * 100)} %.`
+      : '';
+  return [
+    {
+      says:
+        engine === undefined
+          ? "Give the KV cache of each worker more of its GPU's memory, in the engine's own setting"
+          : `${asSentence(startedWith(engine, engine.tuning.memory.more))}${now}`,
+      why: `More blocks, and prefixes stay longer.${brings} Leave room for activations and graphs: too much of it ends in an out-of-memory error as the engine starts or under its longest prompts.`,
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: engineLines(seen, ({ memory }) => memory.more),
+      verify: checksOf(measurements),
+    },
+  ];
+}
+
+function moreRetention(measurements: Measurements, load: number): readonly ProposedFix[] {
+  const { seen } = measurements;
+  const engine = onlyEngine(seen);
+  const line = ({ hostCache, retention }: KnownEngine['tuning']): SettingLine => hostCache ?? retention;
+  const smaller = engine?.tuning.hostCache === undefined ? [] : [lineOf(engine, engine.tuning.retention)];
+  return [
+    {
+      says:
+        engine === undefined
+          ? "Give each worker a host cache for blocks that leave the GPU, in the engine's own setting"
+          : asSentence(startedWith(engine, line(engine.tuning))),
+      why: `Blocks that leave the GPU come back without being computed again. It costs host memory and bandwidth.${load >= 1 ? ' It keeps prefixes; it gives running sequences no room.' : ''}`,
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [...engineLines(seen, line), ...smaller],
+      verify: checksOf(measurements),
+    },
+  ];
 }

@@ -47,6 +47,7 @@ export class FleetReader {
       const { text = '' } = launch.version ?? {};
       this.#setting(launch, 'dynamo_version', text, this.#image(launch));
     }
+    for (const launch of launches) this.#setting(launch, 'program', launch.program, this.#launched(launch));
     for (const worker of workers) this.#readWorker(worker);
     for (const frontend of frontends) this.#readFrontend(frontend);
     for (const router of routers) {

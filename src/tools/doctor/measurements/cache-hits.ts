@@ -23,6 +23,11 @@ export interface EngineHits {
   readonly origin: Origin;
 }
 
+/** `82.0 %`. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
 /** What routers expected to be cached, and what engines had. */
 export interface CacheHits {
   /** What the router expected to be cached, from each source that reports it. */

@@ -18,12 +18,14 @@ import {
 } from './counters.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
+import { type Seen, seenIn } from './seen.js';
 
 /** The evidence in the quantities that causes ask for. */
 export interface Measurements extends CacheHits {
   readonly evidence: Evidence;
   readonly memory: readonly MemoryArithmetic[];
   readonly sizes: SizeTable;
+  readonly seen: Seen;
   readonly dynamo: DynamoFacts;
   readonly decisions: DecisionSum | undefined;
   readonly stores: StoreCounts | undefined;
@@ -49,6 +51,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     evidence,
     memory,
     sizes: sizeTable(evidence),
+    seen: seenIn(evidence),
     dynamo: dynamoFacts(settings),
     decisions,
     routerHits: routerHitsOf(metrics, decisions),

@@ -48,6 +48,7 @@ describe('manifests', () => {
       'frontend dynamo.frontend of gtc-demo/Frontend 16 default',
     ]);
     expect(settingsOf(part)).toEqual({
+      program: 'dynamo.trtllm',
       backend: 'trtllm',
       publishes_kv_events: 'true',
       model: 'meta-llama/Llama-3.3-70B-Instruct',
@@ -58,6 +59,7 @@ describe('manifests', () => {
       prefix_caching: 'true *',
     });
     expect(settingsOf(part, 'frontend')).toEqual({
+      program: 'dynamo.frontend',
       router_mode: 'kv',
       router_uses_events: 'true *',
       frontend_replicas: '1',

@@ -1,0 +1,103 @@
+import { ENGINES, engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
+import type { Evidence } from '../evidence.js';
+
+/** Whose programs the evidence is of. Nothing is said of others, and no cure names them. */
+export interface Seen {
+  /** A program that chooses workers, or the index that it asks. */
+  readonly router: boolean;
+  /** Any process of NVIDIA Dynamo. */
+  readonly dynamo: boolean;
+  /** Any process of this product. */
+  readonly kvAccord: boolean;
+  /** Engines that are known how to start, in the order of the catalogue. */
+  readonly engines: readonly EngineDescriptor[];
+}
+
+/** Settings that only Dynamo's programs have. */
+const DYNAMO_SETTINGS: ReadonlySet<SettingName> = new Set<SettingName>([
+  'dynamo_version',
+  'router_mode',
+  'chat_processor',
+  'router_uses_events',
+  'router_replica_sync',
+]);
+
+/** Lines that only routers and indexes of Dynamo write. */
+const ROUTER_SIGNALS: readonly Signal[] = [
+  'parent_block_not_found',
+  'block_to_remove_not_found',
+  'workers_rejected',
+  'worker_added',
+  'worker_removed',
+];
+
+/** Reads who was seen out of logs, pages, settings, sizes and what `lint` reports. */
+export function seenIn(evidence: Evidence): Seen {
+  const { fleets, logs, metrics, settings, sizes, findings } = evidence;
+  const programs = settings.filter(({ name }) => name === 'program');
+  const hasSignal = (signals: readonly Signal[]): boolean =>
+    logs.some((log) => signals.some((signal) => (log.signals.get(signal)?.count ?? 0) > 0));
+  const kvAccord =
+    fleets.length > 0 ||
+    evidence.tokens.length > 0 ||
+    evidence.eventSources.length > 0 ||
+    metrics.some(({ program }) => program === 'kv-accord') ||
+    logs.some(({ programs: writers }) => writers.has('kv-accord')) ||
+    hasSignal(['accord_mismatch', 'accord_conflict', 'accord_misread', 'accord_tokens']) ||
+    settings.some(({ name }) => name === 'canary');
+  // What lint compares it finds only in fleets with a router.
+  const isLintedAlone = findings.length > 0 && programs.length === 0;
+  const isOwn = ({ origin }: { readonly origin: { readonly text: string } }): boolean =>
+    origin.text.startsWith('kv_accord_');
+  const routerSizes = sizes.filter(({ side }) => side !== 'worker');
+  const hasDecisions = logs.some(({ decisions }) => decisions !== undefined);
+  const dynamo =
+    isLintedAlone ||
+    programs.some(({ value }) => value.startsWith('dynamo.')) ||
+    settings.some(({ name }) => DYNAMO_SETTINGS.has(name)) ||
+    metrics.some(({ program }) => program.startsWith('dynamo')) ||
+    logs.some(({ programs: writers }) => writers.has('dynamo')) ||
+    hasSignal([...ROUTER_SIGNALS, 'block_not_published']) ||
+    (hasDecisions && !kvAccord) ||
+    (programs.length === 0 && routerSizes.some((size) => !isOwn(size)));
+  const router =
+    isLintedAlone ||
+    routerSizes.length > 0 ||
+    settings.some(({ side }) => side !== 'worker') ||
+    hasDecisions ||
+    hasSignal([...ROUTER_SIGNALS, 'accord_mismatch', 'accord_conflict']) ||
+    fleets.some(({ routingMode }) => routingMode !== undefined) ||
+    metrics.some(({ program, samples }) => isRouterPage(program, samples.keys()));
+  return { router, dynamo, kvAccord, engines: enginesIn(evidence) };
+}
+
+function isRouterPage(program: string, names: Iterable<string>): boolean {
+  if (program === 'dynamo-frontend' || program === 'dynamo-indexer') return true;
+  return [...names].some((name) => /_router_|kvrouter|kv_cache_events_applied/.test(name));
+}
+
+function enginesIn({ logs, metrics, settings }: Evidence): readonly EngineDescriptor[] {
+  const named = new Set(settings.filter(({ name }) => name === 'backend').map(({ value }) => wordOf(value)));
+  return ENGINES.filter(
+    ({ launch, word, pages }) =>
+      launch !== undefined &&
+      (named.has(word) ||
+        logs.some(({ programs }) => programs.has(word)) ||
+        metrics.some(({ samples }) =>
+          pages?.programs.some(({ prefix }) => [...samples.keys()].some((key) => key.startsWith(prefix))),
+        )),
+  );
+}
+
+/** The engine that a setting names, in whatever spelling: `vllm`, `TensorRT-LLM`, `trtllm`. */
+function wordOf(value: string): string | undefined {
+  const plain = value.trim().toLowerCase();
+  if (/trt|tensorrt/.test(plain)) return 'trtllm';
+  return (
+    engineOfWord(plain)?.word ??
+    ENGINES.find(({ launch, word }) => launch !== undefined && plain.includes(word))?.word
+  );
+}

@@ -1,0 +1,271 @@
+import type { CauseId } from '../../../../src/tools/doctor/diagnosis.js';
+import type { Evidence } from '../../../../src/tools/doctor/evidence.js';
+import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';
+import type { MetricsPage } from '../../../../src/tools/doctor/metrics/metrics-page.js';
+import { readMetricsPage } from '../../../../src/tools/doctor/metrics/read-metrics-page.js';
+import {
+  decisionsOf,
+  findingOf,
+  frontendPage,
+  joined,
+  logOf,
+  memoryOf,
+  misreadBy,
+  settingOf,
+  sizeOf,
+  tallyOf,
+  tokensOf,
+  workerPage,
+} from './evidence.js';
+
+const MINUTE_MS = 60_000;
+const START_MS = Date.UTC(2026, 1, 16, 14, 0);
+/** Ten minutes of a log. */
+const SPAN = { firstMs: START_MS, lastMs: START_MS + 10 * MINUTE_MS };
+const rateOf = (counts: readonly number[]) => ({ startMs: START_MS, bucketMs: MINUTE_MS, counts });
+
+/** One fleet, and the cause that is named first for it. */
+export interface Case {
+  readonly name: string;
+  readonly evidence: Evidence;
+  readonly memory?: readonly MemoryArithmetic[];
+  /** The first that has to be named. */
+  readonly first: `${CauseId} ${'certain' | 'likely' | 'possible'}`;
+}
+
+/** The page of a kv-accord frontend that finds half of its blocks, with the results of one worker. */
+export function resultsPage(
+  of: Readonly<Record<'doubted' | 'predicted' | 'reported' | 'over', number>>,
+): MetricsPage {
+  const worker = '{group="tiny",worker="w-1"}';
+  const name = 'kv_accord_router_worker_';
+  const text = [
+    `${name}doubted${worker} ${of.doubted}`,
+    `${name}predicted_cached_tokens_total${worker} ${of.predicted}`,
+    `${name}reported_cached_tokens_total${worker} ${of.reported}`,
+    `${name}over_predicted_tokens_total${worker} ${of.over}`,
+    'kv_accord_router_cached_block_ratio_sum{group="tiny"} 50',
+    'kv_accord_router_cached_block_ratio_count{group="tiny"} 100',
+  ].join('\n');
+  return readMetricsPage('http://frontend:9463/metrics', `${text}\n`).page;
+}
+
+/** One fleet for each cause, with what an operator would have of it. */
+export const CASES: readonly Case[] = [
+  {
+    name: 'a canary whose blocks did not arrive',
+    evidence: joined({
+      settings: [
+        {
+          ...settingOf('worker', 'canary', 'failed', { who: 'w-1' }),
+          origin: {
+            place: 'http://aggregator:9400, worker w-1',
+            text: "canary failed: /v1/completions: KV events of tcp://127.0.0.1:5557 is not this engine's",
+          },
+        },
+      ],
+    }),
+    first: 'canary_failed certain',
+  },
+  {
+    name: 'a worker whose results contradict its cache view, beside a good hit rate',
+    evidence: joined({
+      metrics: [resultsPage({ doubted: 1, predicted: 6_400, reported: 3_200, over: 3_200 })],
+    }),
+    first: 'results_contradict certain',
+  },
+  {
+    name: 'results that differ for no known reason, of a worker that is not doubted yet',
+    evidence: joined({
+      metrics: [resultsPage({ doubted: 0, predicted: 6_400, reported: 5_600, over: 800 })],
+    }),
+    first: 'results_contradict likely',
+  },
+  {
+    name: 'a frontend that uses 16 before an engine whose events have 32',
+    evidence: joined(
+      frontendPage({ size: 16, hitRate: 0, cachedTokens: 132_000, stored: 15, parentMissing: 33 }),
+      { sizes: [sizeOf('worker', 32, 'observed')] },
+    ),
+    first: 'block_size_mismatch certain',
+  },
+  {
+    name: 'stores without parents, no hit, and engines that reuse',
+    evidence: joined(frontendPage({ hitRate: 0, cachedTokens: 132_000, stored: 15, parentMissing: 33 }), {
+      logs: [logOf([tallyOf('parent_block_not_found', 4_000)])],
+    }),
+    first: 'block_size_mismatch likely',
+  },
+  {
+    name: 'dynamo.router with its default of 128',
+    evidence: joined({
+      sizes: [sizeOf('router', 128, 'default'), sizeOf('worker', 32, 'in_use')],
+      findings: [findingOf('router-block-size-default')],
+    }),
+    first: 'block_size_mismatch likely',
+  },
+  {
+    name: "a worker whose card says 16 and whose engine's events have 32",
+    evidence: joined(frontendPage({ size: 16, hitRate: 0, cachedTokens: 128_000, stored: 48 }), {
+      sizes: [sizeOf('worker', 16, 'declared'), sizeOf('worker', 32, 'observed')],
+    }),
+    first: 'wrong_model_card certain',
+  },
+  {
+    name: 'stores that are all applied, no hit, and engines that reuse',
+    evidence: joined(frontendPage({ size: 16, hitRate: 0, cachedTokens: 128_000, stored: 48 })),
+    first: 'wrong_model_card likely',
+  },
+  {
+    name: 'an ERROR line about checksums',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0.82, cachedTokens: 160_000, stored: 48 }), {
+      logs: [
+        logOf([
+          tallyOf('workers_rejected', 1, {
+            byWorker: new Map([['c7d4e3ff8175700', 1]]),
+            values: new Map([['b081f2a4 -> ebe25500', 1]]),
+          }),
+        ]),
+      ],
+      sizes: [sizeOf('worker', 32, 'in_use', 'a'), sizeOf('worker', 16, 'in_use', 'b')],
+    }),
+    first: 'workers_rejected certain',
+  },
+  {
+    name: 'workers with two seeds, and a router that finds nothing',
+    evidence: joined(frontendPage({ hitRate: 0 }), {
+      settings: [
+        settingOf('worker', 'hash_seed', '0', { who: 'a' }),
+        settingOf('worker', 'hash_seed', '1', { who: 'b' }),
+      ],
+    }),
+    first: 'hash_mismatch possible',
+  },
+  {
+    name: 'workers of one model with two chat templates, behind a router that finds blocks',
+    evidence: joined(frontendPage({ hitRate: 0.8 }), {
+      tokens: [tokensOf('a', [1, 2, 3]), tokensOf('b', [1, 5, 3])],
+    }),
+    first: 'token_mismatch certain',
+  },
+  {
+    name: 'workers whose events are swapped, behind a router that finds blocks',
+    evidence: joined(frontendPage({ hitRate: 0.8 }), {
+      eventSources: [misreadBy('a', 5567, 5557), misreadBy('b', 5557, 5567)],
+    }),
+    first: 'misread_events certain',
+  },
+  {
+    name: 'workers that are configured to publish nothing, and a router without a store',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0, cachedTokens: 128_000, stored: 0 }), {
+      settings: [settingOf('worker', 'publishes_kv_events', 'false', { who: 'a' })],
+    }),
+    first: 'events_off certain',
+  },
+  {
+    name: 'engines without prefix caching',
+    evidence: joined(frontendPage({ hitRate: 0, cachedTokens: 0, stored: 0 }), {
+      settings: [settingOf('worker', 'prefix_caching', 'False', { who: 'a' })],
+    }),
+    first: 'events_off certain',
+  },
+  {
+    name: 'workers that publish, and a router without a store',
+    evidence: joined(
+      frontendPage({ size: 32, hitRate: 0, cachedTokens: 128_000, stored: 0 }),
+      workerPage(500, 0),
+    ),
+    first: 'events_unreachable certain',
+  },
+  {
+    name: 'gaps in the numbers of events, and stores that lack their parents now and then',
+    evidence: joined(
+      frontendPage({ size: 32, hitRate: 0.2, cachedTokens: 160_000, stored: 900, parentMissing: 100 }),
+      { logs: [logOf([tallyOf('events_lost', 12, { values: new Map([['gap of 7', 12]]) })])] },
+    ),
+    first: 'events_lost certain',
+  },
+  {
+    name: 'warnings of missing parents in the first two of ten minutes',
+    evidence: joined(
+      frontendPage({ size: 32, hitRate: 0.5, cachedTokens: 120_000, stored: 950, parentMissing: 50 }),
+      {
+        logs: [
+          logOf(
+            [tallyOf('parent_block_not_found', 50, { rate: rateOf([40, 10, 0, 0, 0, 0, 0, 0, 0, 0]) })],
+            SPAN,
+          ),
+        ],
+      },
+    ),
+    first: 'frontend_late likely',
+  },
+  {
+    name: 'as many removals as stores, preemptions, a full cache, and hardly a hit',
+    evidence: joined(
+      frontendPage({ size: 32, hitRate: 0.02, cachedTokens: 4_000, stored: 5_000, removed: 4_800 }),
+      { logs: [logOf([tallyOf('preemption', 340)])] },
+    ),
+    first: 'cache_churn likely',
+  },
+  {
+    name: 'sequences that need more than the cache holds, and preemptions',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0.02, cachedTokens: 4_000 }), {
+      logs: [logOf([tallyOf('preemption', 340)])],
+    }),
+    memory: [memoryOf({ capacityTokens: 300_000, demandTokens: 2_000_000 })],
+    first: 'cache_churn certain',
+  },
+  {
+    name: 'LoRA adapters, stores that are applied, no hit, and engines that reuse',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0, cachedTokens: 128_000, stored: 48 }), {
+      settings: [settingOf('worker', 'lora_adapters', 'sql,chat')],
+    }),
+    first: 'other_namespace likely',
+  },
+  {
+    name: 'an engine that raised its block size, and a frontend with the old one',
+    evidence: joined(frontendPage({ size: 16, hitRate: 0, cachedTokens: 128_000 }), {
+      logs: [
+        logOf([tallyOf('block_size_changed_by_engine', 1, { values: new Map([['16 -> 528', 1]]) })], {
+          name: 'worker.log',
+        }),
+      ],
+    }),
+    first: 'hybrid_block_size certain',
+  },
+  {
+    name: 'three frontends that guess, each for itself',
+    evidence: joined({
+      settings: [
+        settingOf('frontend', 'frontend_replicas', '3'),
+        settingOf('frontend', 'router_uses_events', 'false'),
+        settingOf('frontend', 'router_mode', 'kv'),
+      ],
+    }),
+    first: 'unsynced_frontends likely',
+  },
+  {
+    name: 'a frontend in round-robin mode',
+    evidence: joined({ settings: [settingOf('frontend', 'router_mode', 'round-robin')] }),
+    first: 'not_kv_routing certain',
+  },
+  {
+    name: 'a router that guesses badly while workers publish',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0.1, cachedTokens: 160_000 }), {
+      settings: [
+        settingOf('frontend', 'router_mode', 'kv'),
+        settingOf('frontend', 'router_uses_events', 'false'),
+        settingOf('worker', 'publishes_kv_events', 'true'),
+      ],
+    }),
+    first: 'events_ignored certain',
+  },
+  {
+    name: 'prompts of which no two begin alike',
+    evidence: joined(frontendPage({ size: 32, hitRate: 0, decisions: 400, cachedTokens: 0, stored: 900 }), {
+      sizes: [sizeOf('worker', 32, 'in_use')],
+    }),
+    first: 'no_shared_prefixes likely',
+  },
+];

@@ -198,7 +198,7 @@ const CASES: readonly Case[] = [
       ]),
       ...played({ hasOneNamespace: false }, ['frontend log']),
     ],
-    first: 'hash_mismatch likely',
+    first: 'hash_mismatch possible',
   },
   {
     from: 'written: the log of an aggregator whose workers make other tokens',

@@ -1,7 +1,9 @@
 import { ALL_CAUSES } from './causes.js';
-import type { Diagnosis } from './diagnosis.js';
+import { runChecks } from './checks/run-checks.js';
+import type { Assessment, Diagnosis } from './diagnosis.js';
 import type { Evidence } from './evidence.js';
-import { readMeasurements } from './measurements/measurements.js';
+import { loadOf, memoryOptions, tightest } from './fixes/memory.js';
+import { type Measurements, readMeasurements } from './measurements/measurements.js';
 import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
 import { rankCauses } from './rank.js';
 import { routingOf, unknownsOf, verdictOf } from './verdict.js';
@@ -16,8 +18,20 @@ export function diagnose(evidence: Evidence, memory: readonly MemoryArithmetic[]
   return {
     ...verdictOf(measurements, assessments),
     assessments,
+    options: optionsOf(measurements, assessments),
     unknowns: unknownsOf(measurements),
+    checks: runChecks(measurements),
     routing: routingOf(measurements),
     memory,
   };
+}
+
+/** Running sequences that need more of the cache leave too little to prefixes. */
+const TIGHT = 0.5;
+
+/** Where memory is tight, what to do about it after the finding; churn itself has these as its fixes. */
+function optionsOf(measurements: Measurements, [first]: readonly Assessment[]): Diagnosis['options'] {
+  const tight = tightest(measurements.memory);
+  const isTight = tight !== undefined && loadOf(tight) >= TIGHT;
+  return isTight && first !== undefined && first.cause !== 'cache_churn' ? memoryOptions(measurements) : [];
 }

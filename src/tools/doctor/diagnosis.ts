@@ -85,6 +85,18 @@ export interface Assessment {
   readonly fixes: readonly ProposedFix[];
 }
 
+/** One question of an investigation, with its answer or with what is missing for one. */
+export interface CheckResult {
+  /** In snake_case: `event_transport`. */
+  readonly id: string;
+  readonly asks: string;
+  /** With its numbers; undefined when it could not be answered. */
+  readonly answer: string | undefined;
+  readonly origin: Origin | undefined;
+  /** Why not: which input is missing, and how to give it. */
+  readonly missing: string | undefined;
+}
+
 /** How routing went, where any source reports it. */
 export interface RoutingSummary {
   readonly decisions: number;
@@ -107,8 +119,12 @@ export interface Diagnosis {
   readonly advice: string;
   /** Ranked; the first is the verdict's. */
   readonly assessments: readonly Assessment[];
+  /** Ways to leave more of the cache to prefixes, the one that brings most first, beside a finding of another kind. */
+  readonly options: readonly ProposedFix[];
   /** What could not be determined, and which source would show it. */
   readonly unknowns: readonly string[];
+  /** The questions of an investigation, whatever the cause: each answered, or with what is missing. */
+  readonly checks: readonly CheckResult[];
   readonly routing: RoutingSummary | undefined;
   readonly memory: readonly MemoryArithmetic[];
 }

@@ -4,7 +4,7 @@ import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
-import { basisRank } from './sizes.js';
+import { findsTooLittle, unknownsIn } from './unknowns.js';
 
 /** The verdict with its headline and advice. */
 export function verdictOf(
@@ -20,10 +20,7 @@ export function verdictOf(
     return {
       verdict: 'findings',
       headline: first.headline,
-      advice:
-        fix === undefined
-          ? 'Look at the clues below; no change can be proposed from what was seen.'
-          : `${fix.says}.`,
+      advice: fix === undefined ? 'Leave everything as it is: what works speaks against it.' : `${fix.says}.`,
     };
   }
   if (health !== undefined) {
@@ -39,7 +36,7 @@ export function verdictOf(
   return {
     verdict: 'unknown',
     headline: 'Nothing wrong was seen, and not enough was seen to call it healthy',
-    advice: `${unknownsOf(measurements)[0] ?? 'Give the doctor logs and metrics of the frontend while requests come.'}`,
+    advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
 }
 
@@ -78,66 +75,9 @@ function healthOf(measurements: Measurements): string | undefined {
     : undefined;
 }
 
-/** A router that finds less than half of what engines have misses something, whatever it is. */
-function findsTooLittle(measurements: Measurements): boolean {
-  const found = findsBlocks(measurements);
-  const { engineHits } = measurements;
-  return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
-}
-
 /** What was not seen, and which source would show it. */
 export function unknownsOf(measurements: Measurements): readonly string[] {
-  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence } = measurements;
-  const knows = (side: 'worker' | 'router'): boolean =>
-    sizes.rows.some(
-      (row) => (row.side === 'worker') === (side === 'worker') && basisRank(row.basis) >= basisRank('in_use'),
-    );
-  const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
-  const isQuiet = routerHits.length > 0 && few;
-  const unread = evidence.sources.filter(({ status }) => status === 'not_read');
-  return [
-    ...(findsTooLittle(measurements)
-      ? [
-          `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
-        ]
-      : []),
-    ...(routerHits.length === 0
-      ? [
-          `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
-        ]
-      : []),
-    ...(isQuiet
-      ? [
-          `Whether the router finds blocks: only ${countOf(Math.max(...routerHits.map(({ count }) => count)), 'decision')} ${'were seen'}, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,
-        ]
-      : []),
-    ...(knows('router')
-      ? []
-      : [
-          'Which block size the router uses: the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it.',
-        ]),
-    ...(knows('worker')
-      ? []
-      : [
-          "Which block size the engines use: /metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.",
-        ]),
-    ...(stores === undefined
-      ? [
-          'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it.',
-        ]
-      : []),
-    ...(engineHits === undefined
-      ? [
-          'What engines really reuse: /metrics of the frontend (dynamo_frontend_cached_tokens) or of the engines shows it.',
-        ]
-      : []),
-    ...(dynamo.decides === 'unknown' && sizes.conflicts.length > 0
-      ? [
-          "Which number decides: the version of Dynamo is not known. The image's tag in the manifests shows it, or pip show ai-dynamo in the pod.",
-        ]
-      : []),
-    ...unread.map(({ kind, name, detail }) => `What ${kind} ${name} would have shown: ${detail}`),
-  ];
+  return unknownsIn(measurements).map(({ says }) => says);
 }
 
 /** How routing went, as far as any source reports it. */

@@ -220,7 +220,11 @@ describe('cures', () => {
     const seen = seenIn(evidence);
     const texts = diagnose(evidence).assessments.flatMap(({ fixes }) =>
       // What lint proposes stands in the manifests that it read.
-      fixes.flatMap(({ says, why, commands, verify }) => [says, why, ...commands, ...verify]),
+      fixes.flatMap(({ says, why, commands, verify }) => [
+        ...[says, why, ...commands],
+        // Behind kv-accord exec there is a fleet of kv-accord to look at.
+        ...(says.includes('kv-accord exec') ? [] : verify),
+      ]),
     );
     return texts.filter((text) => PROGRAMS.some(([name, isSeen]) => name.test(text) && !isSeen(seen)));
   };
@@ -232,7 +236,9 @@ describe('cures', () => {
   it('of any evidence name no program that was not seen', () => {
     fc.assert(
       fc.property(anyEvidence, (evidence) => {
-        expect(unseenIn(evidence)).toEqual([]);
+        // A model may be called anything.
+        const settings = evidence.settings.filter(({ name }) => name !== 'model');
+        expect(unseenIn({ ...evidence, settings })).toEqual([]);
       }),
       { numRuns: 400 },
     );

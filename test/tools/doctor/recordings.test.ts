@@ -193,9 +193,14 @@ const WARNINGS = `2026-02-16T14:38:53.950961Z  INFO dynamo_llm::kv_router::sched
 `;
 
 describe("an operator's report: tree size 0, two warnings, TensorRT-LLM without a block size", () => {
-  it.each(['my-tag', '0.9.0', '1.1.0'])(
-    'is a mismatch of 16 and 32 (image %s), with the patch',
-    async (version) => {
+  it.each([
+    ['my-tag', 'frontend 16 by default, worker 32'],
+    // The number that changes something: in these the frontend's own does not.
+    ['0.9.0', "in Dynamo 0.9.0 the workers' cards decide, and have to say 32"],
+    ['1.1.0', "in Dynamo 1.1.0 the workers' cards decide, and have to say 32"],
+  ])(
+    'is a mismatch (image %s), with the number that decides and the patch',
+    async (version, headline) => {
       const diagnosis = diagnose(
         joined(
           { logs: [await summaryOf(WARNINGS)] },
@@ -203,7 +208,7 @@ describe("an operator's report: tree size 0, two warnings, TensorRT-LLM without 
         ),
       );
       expect(namesOf(diagnosis)[0]).toBe('block_size_mismatch likely');
-      expect(diagnosis.headline).toContain('Block-size mismatch: frontend 16 by default, worker 32');
+      expect(diagnosis.headline).toContain(`Block-size mismatch: ${headline}`);
       const patched = diagnosis.assessments[0]?.fixes.flatMap(({ files }) => files) ?? [];
       expect(patched.some(({ after }) => after.includes('DYN_KV_CACHE_BLOCK_SIZE'))).toBe(true);
     },

@@ -62,12 +62,21 @@ function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
 }
 
 /** A frontend without a number, of which only `lint` knows: where cards decide it is no number of its own. */
-function unsetNumbers({ evidence, sizes }: Measurements): Numbers | undefined {
+function unsetNumbers(measurements: Measurements): Numbers | undefined {
+  const { evidence, sizes } = measurements;
   const isUnset = evidence.findings.some(({ ruleId }) => ruleId === 'block-size-unset');
   const workers = sizes.rows.filter(({ side }) => side === 'worker');
   const [worker] = workers;
   const isOne = workers.every(({ tokensPerBlock }) => tokensPerBlock === worker?.tokensPerBlock);
   if (!isUnset || worker === undefined || !isOne) return undefined;
+  const { decides, version } = measurements.dynamo;
+  if (decides === 'card')
+    return {
+      engines: worker.tokensPerBlock,
+      side: 'frontend',
+      isWorkersOwn: false,
+      text: `in Dynamo ${version?.text} the workers' cards decide, and have to say ${worker.tokensPerBlock} as their engines do`,
+    };
   return {
     engines: worker.tokensPerBlock,
     side: 'frontend',

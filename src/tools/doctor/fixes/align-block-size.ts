@@ -108,9 +108,7 @@ function sizeFactsOf(measurements: Measurements, { who, tokensPerBlock }: SizeSi
 
 function noteOf({ engineKind }: SizeFacts): string {
   const engine = engineOfKind(engineKind);
-  return engine?.launch === undefined
-    ? '--block-size of vLLM, --page-size of SGLang, tokens_per_block of TensorRT-LLM'
-    : engine.displayName;
+  return engine?.launch === undefined ? 'in the setting of its engine' : engine.displayName;
 }
 
 function frontendFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {

@@ -58,6 +58,8 @@ export const ENGINE_KEYS: ReadonlyMap<string, KeyMeaning> = new Map<string, KeyM
   ['kv_cache_config.free_gpu_memory_fraction', { name: 'free_gpu_memory_fraction' }],
   ['kv_cache_config.max_tokens', { name: 'kv_cache_tokens' }],
   ['kv_cache_config.max_gpu_total_bytes', { name: 'kv_cache_bytes' }],
+  ['kv_cache_config.host_cache_size', { name: 'host_cache_bytes' }],
+  ['radix_eviction_policy', { name: 'eviction_policy' }],
   ['kv_cache_config.dtype', { name: 'kv_cache_dtype' }],
 ]);
 

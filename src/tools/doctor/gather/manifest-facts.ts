@@ -29,6 +29,15 @@ const TRTLLM_DEFAULTS: readonly (readonly [SettingName, string])[] = [
   ['tensor_parallel_size', '1'],
 ];
 
+/** Settings of Dynamo's router index, by their names in 0.8 to 1.6. */
+const ROUTER_SETTINGS: readonly (readonly [SettingName, readonly string[], readonly string[]])[] = [
+  ['router_ttl_seconds', ['--router-ttl-secs', '--router-ttl'], ['DYN_ROUTER_TTL_SECS', 'DYN_ROUTER_TTL']],
+  ['router_max_tree_size', ['--router-max-tree-size'], ['DYN_ROUTER_MAX_TREE_SIZE']],
+  ['router_prune_target_ratio', ['--router-prune-target-ratio'], ['DYN_ROUTER_PRUNE_TARGET_RATIO']],
+  ['router_snapshot_threshold', ['--router-snapshot-threshold'], ['DYN_ROUTER_SNAPSHOT_THRESHOLD']],
+  ['event_transport', ['--event-plane'], ['DYN_EVENT_PLANE']],
+];
+
 /** Flags that go without a value. */
 const SWITCHES: ReadonlySet<string> = new Set([
   'enable_prefix_caching',
@@ -150,6 +159,10 @@ export class FleetReader {
     const usesOrigin = off === undefined ? this.#launched(launch) : originAt(off.span, off.name);
     if (off !== undefined || !launch.hasUnseenArgs)
       this.#setting(launch, 'router_uses_events', String(off === undefined), usesOrigin, off === undefined);
+    for (const [name, flags, variables] of ROUTER_SETTINGS) {
+      const found = settingOf(launch, flags, variables);
+      if (found?.value !== undefined) this.#setting(launch, name, found.value, this.#given(found));
+    }
     const sync = switchOf(launch, ['--router-replica-sync'], ['--no-router-replica-sync']);
     const variable = variableOf(launch, 'DYN_ROUTER_REPLICA_SYNC');
     if (sync !== undefined)

@@ -7,6 +7,7 @@ import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { ofManifests } from '../of-manifests.js';
 import { type SizeTable, sizeTable } from '../sizes.js';
 import { type CacheHits, engineHitsOf, routerHitsOf } from './cache-hits.js';
+import { type Concurrency, concurrencyOf } from './concurrency.js';
 import {
   gapsOf,
   type PublishedCounts,
@@ -33,6 +34,8 @@ export interface Measurements extends CacheHits {
   /** Gaps in numbered streams, by counters. */
   readonly gaps: Measure | undefined;
   readonly preemptions: Measure | undefined;
+  /** Requests that really run at a time. */
+  readonly concurrency: Concurrency | undefined;
   /** Share of KV memory in use, 0 to 1, the highest that was seen. */
   readonly kvUsage: Measure | undefined;
   signal(signal: Signal): SignalSum | undefined;
@@ -60,6 +63,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     published: publishedOf(metrics),
     gaps: gapsOf(metrics),
     preemptions: preemptionsOf(metrics, logs),
+    concurrency: concurrencyOf(metrics, logs),
     kvUsage: usageOf(metrics, logs),
     signal: (signal) => signalOf(logs, signal),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),

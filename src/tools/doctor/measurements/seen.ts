@@ -23,6 +23,9 @@ const DYNAMO_SETTINGS: ReadonlySet<SettingName> = new Set<SettingName>([
   'chat_processor',
   'router_uses_events',
   'router_replica_sync',
+  'router_ttl_seconds',
+  'router_max_tree_size',
+  'event_transport',
 ]);
 
 /** Lines that only routers and indexes of Dynamo write. */

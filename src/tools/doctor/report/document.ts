@@ -1,6 +1,7 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import type { Assessment, Clue, Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
+import { masked } from '../logs/masking.js';
 import type { Step } from '../memory/memory-arithmetic.js';
 import { amountText, countText, dateText, durationText, isoText, shareText } from './figures.js';
 import { CONFIDENCES, DISTURBANCES, STATUSES, VERDICTS } from './labels.js';
@@ -68,6 +69,12 @@ export interface ReportDocument extends Pick<Diagnosis, 'verdict' | 'headline' |
   readonly confidence: { readonly name: Confidence; readonly text: string } | undefined;
   /** The most likely first. */
   readonly causes: readonly CauseSection[];
+  /** Ways to leave more of the cache to prefixes, beside a finding of another kind. */
+  readonly options: readonly ShownFix[];
+  /** Questions, each with its answer or what is missing for one. */
+  readonly checks: Table;
+  /** How many of the questions have an answer: `14 of 19 questions answered`. */
+  readonly checksSentence: string;
   readonly sizes: Table;
   readonly sizeRows: readonly SizeRow[];
   readonly memory: readonly MemorySection[];
@@ -98,6 +105,9 @@ export function reportDocument(
     advice: onOneLine(advice),
     confidence: name === undefined ? undefined : { name, text: CONFIDENCES[name] },
     causes: assessments.map(causeSection),
+    options: diagnosis.options.map(shownFix),
+    checks: checkTable(diagnosis),
+    checksSentence: checksSentence(diagnosis),
     sizes: sizeTable(rows),
     sizeRows: rows,
     memory: memory.map((one) => memorySection(one, evidence)),
@@ -119,6 +129,22 @@ export function reportDocument(
     date: dateText(generatedAtMs),
     isoDate: isoText(generatedAtMs),
   };
+}
+
+function checkTable({ checks }: Diagnosis): Table {
+  return tableOf(
+    ['Question', 'Answer', 'From'],
+    checks.map(({ asks, answer, missing, origin }) => [
+      asks,
+      onOneLine(masked(answer ?? `Not answered. ${missing ?? ''}`)),
+      origin === undefined ? '-' : placeText(origin),
+    ]),
+  );
+}
+
+function checksSentence({ checks }: Diagnosis): string {
+  const answered = checks.filter(({ answer }) => answer !== undefined);
+  return `${answered.length} of ${checks.length} questions of an investigation are answered`;
 }
 
 function causeSection(assessment: Assessment): CauseSection {

@@ -45,6 +45,10 @@ ${columns(report)}
 </div>
 ${ratesPart(rates)}
 ${section('Causes in full', causes, (all) => all.map(causePart))}
+${section('Options for memory, the one that brings most first', report.options, (all) =>
+  all.map((fix, index) => html`<h3>Option ${index + 1}: ${fix.says}</h3>${fixBody(fix)}`),
+)}
+${tableSection('Questions', report.checks)}
 ${section('What could not be determined', unknowns, (all) => html`<ul>${all.map((unknown) => html`<li>${unknown}</li>`)}</ul>`)}
 <section><h2>Sources</h2>${table(sources)}</section>
 ${tableSection('Settings', settings)}

@@ -1,5 +1,5 @@
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
-import type { Assessment, Clue, Diagnosis } from '../diagnosis.js';
+import type { Assessment, Clue, Diagnosis, ProposedFix } from '../diagnosis.js';
 import type { Evidence } from '../evidence.js';
 import { masked } from '../logs/masking.js';
 import { isoText } from './figures.js';
@@ -15,7 +15,7 @@ export function jsonReport(
   evidence: Evidence,
   { version, generatedAtMs }: ReportOptions,
 ): string {
-  const { verdict, headline, advice, assessments, unknowns, routing, memory } = diagnosis;
+  const { verdict, headline, advice, assessments, options, unknowns, checks, routing, memory } = diagnosis;
   const { manifests, findings, ...gathered } = evidence;
   const report = {
     report_version: REPORT_VERSION,
@@ -25,7 +25,14 @@ export function jsonReport(
     headline,
     advice,
     assessments: assessments.map(assessmentOf),
+    options: options.map(fixOf),
     unknowns,
+    checks: checks.map((check) => ({
+      ...check,
+      answer: check.answer ?? null,
+      missing: check.missing ?? null,
+      origin: toJson(check.origin),
+    })),
     routing: toJson(routing),
     memory: toJson(memory),
     evidence: {
@@ -50,14 +57,18 @@ function assessmentOf(assessment: Assessment): object {
     explanation,
     clues_for: cluesFor.map(clueOf),
     clues_against: cluesAgainst.map(clueOf),
-    fixes: fixes.map(({ says, why, disturbs, files, commands, verify }) => ({
-      says,
-      why,
-      disturbs,
-      files: files.map((file) => ({ file: file.file, diff: shownDiff(file) })),
-      commands,
-      verify,
-    })),
+    fixes: fixes.map(fixOf),
+  };
+}
+
+function fixOf({ says, why, disturbs, files, commands, verify }: ProposedFix): object {
+  return {
+    says,
+    why,
+    disturbs,
+    files: files.map((file) => ({ file: file.file, diff: shownDiff(file) })),
+    commands,
+    verify,
   };
 }
 

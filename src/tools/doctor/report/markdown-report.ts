@@ -17,6 +17,8 @@ export function markdownReport(report: ReportDocument): string {
     `**Do this:** ${escaped(advice)}`,
     section('Block sizes', markdownTable(report.sizes)),
     ...causes.map(causePart),
+    section('Options for memory, the one that brings most first', joined(report.options.map(fixPart))),
+    section('Questions', joined([report.checksSentence, markdownTable(report.checks)])),
     section('Memory', joined(memory.map(memoryPart))),
     routing === undefined
       ? ''

@@ -12,6 +12,21 @@ export function writeDetails(out: TerminalText, report: ReportDocument): void {
     title(out, `Cause ${index + 1}: ${cause.id}`);
     writeCause(out, cause);
   });
+  if (report.options.length > 0) {
+    title(out, 'Options for memory, the one that brings most first');
+    report.options.forEach((fix, index) => {
+      writeFix(out, `Option ${index + 1}: `, fix);
+    });
+  }
+  if (report.checks.rows.length > 0) {
+    title(out, 'Questions');
+    out.paragraph('', `${report.checksSentence}.`);
+    for (const [asks = '', answer = '', from = ''] of report.checks.rows) {
+      out.paragraph('  ', asks, { ink: 'bold' });
+      out.paragraph('      ', answer);
+      if (from !== '-') out.paragraph('      from ', from, { ink: 'dim', leadInk: 'dim' });
+    }
+  }
   for (const one of memory) {
     title(out, one.who === '' ? 'Memory' : `Memory of ${one.who}`);
     writeArithmetic(out, one);

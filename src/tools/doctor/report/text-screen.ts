@@ -49,6 +49,13 @@ export function writeScreen(
     const sentence = ofWho(endOf(tightest.who, NAME_CHARS), tightest.sentence);
     line(out, 'Memory', `${sentence}${mentionsVerbose ? more : ''}`);
   }
+  const [then, ...rest] = report.options;
+  if (then !== undefined)
+    line(
+      out,
+      'Then',
+      `${then.says}${mentionsVerbose ? `${andMore(rest.length, 'options for memory')} (--verbose)` : ''}`,
+    );
   if (routing !== undefined) line(out, 'Routing', routing.sentence);
   line(out, 'Read', report.sourcesSentence);
   const [unknown] = unknowns;

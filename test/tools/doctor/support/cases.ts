@@ -4,7 +4,6 @@ import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memor
 import type { MetricsPage } from '../../../../src/tools/doctor/metrics/metrics-page.js';
 import { readMetricsPage } from '../../../../src/tools/doctor/metrics/read-metrics-page.js';
 import {
-  decisionsOf,
   findingOf,
   frontendPage,
   joined,

@@ -111,6 +111,8 @@ export function mismatch(): Diagnosis {
         ],
       },
     ],
+    options: [],
+    checks: [],
     unknowns: [
       'How many tokens engines really had cached: their /metrics was not given (--metrics URL).',
       'How many follow-ups there are: no log reports conversations.',
@@ -298,6 +300,8 @@ export function healthy(): Diagnosis {
     headline: 'frontend and 2 workers use a block size of 32 tokens, and the router finds what engines have',
     advice: 'Nothing has to be done',
     assessments: [],
+    options: [],
+    checks: [],
     unknowns: [],
     routing: undefined,
     memory: [],

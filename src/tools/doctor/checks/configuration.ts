@@ -1,0 +1,99 @@
+import { isFalse } from '../setting-values.js';
+import { basisText, ownerOf } from '../sizes.js';
+import { type Asked, answered, type Check, missing, type Reply, settingText } from './check.js';
+
+/** Block sizes that one answer names. */
+const MAX_SIZES = 6;
+
+/** What is configured, on every side. */
+export const CONFIGURATION_CHECKS: readonly Check[] = [
+  {
+    id: 'engine_block_size',
+    asks: 'Which block size do the engines use?',
+    answer: (asked) => sizesOf(asked, true),
+  },
+  {
+    id: 'router_block_size',
+    asks: 'Which block size does the router assume?',
+    answer: (asked) => sizesOf(asked, false),
+  },
+  {
+    id: 'kv_memory_setting',
+    asks: 'How much memory are engines configured to use for their KV cache?',
+    answer({ measurements }) {
+      const found =
+        settingText(measurements, 'free_gpu_memory_fraction') ??
+        settingText(measurements, 'gpu_memory_utilization') ??
+        settingText(measurements, 'kv_cache_bytes');
+      return found === undefined
+        ? missing(
+            'The setting was not seen: add --manifests DEPLOYMENT.yaml, --engine-config FILE, or the log of a worker with --logs.',
+          )
+        : answered(
+            `${found.origin.text === '' ? found.text : `${found.text} (${found.origin.text})`}`,
+            found.origin,
+          );
+    },
+  },
+  {
+    id: 'router_index_settings',
+    asks: "Which time-to-live, tree size and synchronisation does the router's index have?",
+    answer: routerIndex,
+  },
+  {
+    id: 'prefix_caching',
+    asks: 'Do engines keep blocks for later prompts?',
+    answer({ measurements }) {
+      const caching = settingText(measurements, 'prefix_caching');
+      const { engineHits } = measurements;
+      if (engineHits !== undefined && engineHits.share > 0)
+        return answered('Yes: prompts were served from their caches.', engineHits.origin);
+      return caching === undefined
+        ? missing(
+            'No setting and no hit of an engine was seen: add --metrics http://ENGINE:PORT/metrics or the manifests.',
+          )
+        : answered(`Prefix caching is ${caching.text}.`, caching.origin);
+    },
+  },
+];
+
+function sizesOf({ measurements: { sizes } }: Asked, isWorker: boolean): Reply {
+  const rows = sizes.rows.filter(({ side }) => (side === 'worker') === isWorker);
+  const [first] = rows;
+  if (first === undefined)
+    return missing(
+      isWorker
+        ? 'No number of an engine was seen: add --metrics http://ENGINE:PORT/metrics, the log of a worker, or the manifests.'
+        : 'No number of a router was seen: add --metrics http://FRONTEND:8000/metrics of the router, or the manifests.',
+    );
+  const shown = rows
+    .slice(0, MAX_SIZES)
+    .map((row) => `${ownerOf(row)} ${row.tokensPerBlock} ${basisText(row)}`);
+  return answered(`${shown.join('; ')}.`, first.origin);
+}
+
+function routerIndex({ measurements }: Asked): Reply {
+  const { seen, settings } = measurements;
+  const guesses = settings('router_uses_events').find(({ value }) => isFalse(value));
+  const reads = settings('router_uses_events').find(({ value }) => !isFalse(value));
+  const ttl = settingText(measurements, 'router_ttl_seconds');
+  const tree = settingText(measurements, 'router_max_tree_size');
+  const snapshot = settingText(measurements, 'router_snapshot_threshold');
+  const sync = settingText(measurements, 'router_replica_sync');
+  const wasSet = [ttl, tree, snapshot, sync].some((one) => one !== undefined);
+  if (!seen.router) return missing('No router was seen: add its manifests, its log or its metrics.');
+  if (!wasSet && guesses === undefined && reads === undefined)
+    return missing(
+      'How the router was started was not seen: add --manifests with its deployment or start script.',
+    );
+  const parts = [
+    guesses === undefined
+      ? `it reads KV events, and then keeps blocks until their worker drops them: a time-to-live (${ttl?.text ?? 'not set'}) and a largest tree (${tree?.text ?? 'not set'}) only count for a router that does not read events`
+      : `it does not read KV events and forgets a block ${ttl === undefined ? 'after its default of 120' : `after ${ttl.text}`} seconds; largest tree ${tree?.text ?? 'not set'}`,
+    `synchronisation between frontends ${sync?.text ?? 'not set, which is off'}`,
+    ...(snapshot === undefined ? [] : [`snapshot threshold ${snapshot.text}`]),
+    'events are pushed as they happen; there is no interval to set',
+  ];
+  const origin = (guesses ?? reads)?.origin ?? (ttl ?? tree ?? sync ?? snapshot)?.origin;
+  return answered(`${parts.join('; ')}.`, origin);
+}

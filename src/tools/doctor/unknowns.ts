@@ -1,0 +1,80 @@
+import { countOf } from '../../core/text/lists.js';
+import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
+import type { Measurements } from './measurements/measurements.js';
+import { basisRank } from './sizes.js';
+
+/** Something that was not seen. */
+export interface Unknown {
+  /** What, and which source shows it. */
+  readonly says: string;
+  /** What to add to the command, as an instruction. */
+  readonly ask: string;
+}
+
+const ADD_FRONTEND =
+  'Add the metrics of the frontend to this command: --metrics http://FRONTEND:8000/metrics';
+const ADD_ENGINE = 'Add the metrics of an engine to this command: --metrics http://ENGINE:PORT/metrics';
+const ADD_ROUTER =
+  'Add the router to this command: its log (--logs ROUTER.log) or its metrics (--metrics http://ROUTER:PORT/metrics)';
+
+/** A router that finds less than half of what engines have misses something, whatever it is. */
+export function findsTooLittle(measurements: Measurements): boolean {
+  const found = findsBlocks(measurements);
+  const { engineHits } = measurements;
+  return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
+}
+
+/** What was not seen, and which source would show it. */
+export function unknownsIn(measurements: Measurements): readonly Unknown[] {
+  const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence, seen } = measurements;
+  const knows = (isWorker: boolean): boolean =>
+    sizes.rows.some(
+      ({ side, basis }) => (side === 'worker') === isWorker && basisRank(basis) >= basisRank('in_use'),
+    );
+  const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
+  const most = Math.max(0, ...routerHits.map(({ count }) => count));
+  const addRouter = seen.router ? ADD_FRONTEND : ADD_ROUTER;
+  const unknowns: (Unknown | false)[] = [
+    findsTooLittle(measurements) && {
+      says: `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
+      ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
+    },
+    routerHits.length === 0 && {
+      says: `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
+      ask: addRouter,
+    },
+    routerHits.length > 0 &&
+      few && {
+        says: `Whether the router finds blocks: only ${countOf(most, 'decision')} were seen, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,
+        ask: `Run this command again after ${MIN_DECISIONS} and more requests with common prefixes`,
+      },
+    !knows(false) && {
+      says: 'Which block size the router uses: the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it.',
+      ask: addRouter,
+    },
+    !knows(true) && {
+      says: "Which block size the engines use: /metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.",
+      ask: ADD_ENGINE,
+    },
+    stores === undefined && {
+      says: 'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it.',
+      ask: addRouter,
+    },
+    engineHits === undefined && {
+      says: 'What engines really reuse: /metrics of the frontend (dynamo_frontend_cached_tokens) or of the engines shows it.',
+      ask: ADD_ENGINE,
+    },
+    dynamo.decides === 'unknown' &&
+      sizes.conflicts.length > 0 && {
+        says: "Which number decides: the version of Dynamo is not known. The image's tag in the manifests shows it, or pip show ai-dynamo in the pod.",
+        ask: 'Run pip show ai-dynamo in the pod of the frontend',
+      },
+    ...evidence.sources
+      .filter(({ status }) => status === 'not_read')
+      .map(({ kind, name, detail }) => ({
+        says: `What ${kind} ${name} would have shown: ${detail}`,
+        ask: `Add ${kind} ${name} again once it can be read`,
+      })),
+  ];
+  return unknowns.filter((unknown) => unknown !== false);
+}

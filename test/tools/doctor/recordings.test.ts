@@ -198,21 +198,18 @@ describe("an operator's report: tree size 0, two warnings, TensorRT-LLM without 
     // The number that changes something: in these the frontend's own does not.
     ['0.9.0', "in Dynamo 0.9.0 the workers' cards decide, and have to say 32"],
     ['1.1.0', "in Dynamo 1.1.0 the workers' cards decide, and have to say 32"],
-  ])(
-    'is a mismatch (image %s), with the number that decides and the patch',
-    async (version, headline) => {
-      const diagnosis = diagnose(
-        joined(
-          { logs: [await summaryOf(WARNINGS)] },
-          manifestsPart('deploy/', [{ file: 'deploy/graph.yaml', text: GRAPH(version) }]),
-        ),
-      );
-      expect(namesOf(diagnosis)[0]).toBe('block_size_mismatch likely');
-      expect(diagnosis.headline).toContain(`Block-size mismatch: ${headline}`);
-      const patched = diagnosis.assessments[0]?.fixes.flatMap(({ files }) => files) ?? [];
-      expect(patched.some(({ after }) => after.includes('DYN_KV_CACHE_BLOCK_SIZE'))).toBe(true);
-    },
-  );
+  ])('is a mismatch (image %s), with the number that decides and the patch', async (version, headline) => {
+    const diagnosis = diagnose(
+      joined(
+        { logs: [await summaryOf(WARNINGS)] },
+        manifestsPart('deploy/', [{ file: 'deploy/graph.yaml', text: GRAPH(version) }]),
+      ),
+    );
+    expect(namesOf(diagnosis)[0]).toBe('block_size_mismatch likely');
+    expect(diagnosis.headline).toContain(`Block-size mismatch: ${headline}`);
+    const patched = diagnosis.assessments[0]?.fixes.flatMap(({ files }) => files) ?? [];
+    expect(patched.some(({ after }) => after.includes('DYN_KV_CACHE_BLOCK_SIZE'))).toBe(true);
+  });
 
   it('names the same from the ten lines of the log and the manifest, without any warning', async () => {
     const diagnosis = diagnose(

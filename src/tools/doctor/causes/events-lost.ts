@@ -13,13 +13,20 @@ const HARMFUL = 0.005;
 
 /** A router that finds this part of what engines have has lost nothing that matters. */
 const CLOSED = 0.8;
+/** The same where some stores could not be placed. */
+const WHOLE = 0.98;
 
 /** Events arrive with gaps. */
 export const eventsLost: Cause = {
   id: 'events_lost',
   concerns: () => true,
-  contradictedBy: (measurements) =>
-    measurements.engineHits === undefined ? [] : findsWhatEnginesHave(measurements, { part: CLOSED }),
+  contradictedBy: (measurements) => {
+    // Stores that lack their parents are an effect too: then only a router that misses nothing contradicts it.
+    const isFelt = (missingShare(measurements) ?? 0) > HARMFUL;
+    return measurements.engineHits === undefined
+      ? []
+      : findsWhatEnginesHave(measurements, { part: isFelt ? WHOLE : CLOSED });
+  },
   suspect(measurements: Measurements): Suspicion | undefined {
     const { gaps, stores, engineHits } = measurements;
     const lost = measurements.signal('events_lost');

@@ -7,11 +7,7 @@ import { MEMORY_CHECKS } from './memory-pressure.js';
 import { SYNCHRONISATION_CHECKS } from './synchronisation.js';
 
 /** All questions, in the order in which a person asks them. */
-export const ALL_CHECKS: readonly Check[] = [
-  ...CONFIGURATION_CHECKS,
-  ...SYNCHRONISATION_CHECKS,
-  ...MEMORY_CHECKS,
-];
+const ALL_CHECKS: readonly Check[] = [...CONFIGURATION_CHECKS, ...SYNCHRONISATION_CHECKS, ...MEMORY_CHECKS];
 
 /** Each question with its answer, or with what is missing for one. Never throws. */
 export function runChecks(measurements: Measurements): readonly CheckResult[] {

@@ -9,7 +9,7 @@ const PREDICTED = 'kv_accord_router_worker_predicted_cached_tokens_total';
 const REPORTED = 'kv_accord_router_worker_reported_cached_tokens_total';
 
 /** Part of a worker's tokens that nothing known explains, from which on there is a gap, as the router has it. */
-export const GAP_PART = 0.05;
+const GAP_PART = 0.05;
 /** Fewer reported tokens prove nothing. */
 const MANY_TOKENS = 1_000;
 

@@ -3,15 +3,9 @@ import type { YAMLMap } from 'yaml';
 import type { YamlAccess } from '../../yaml-access.js';
 import { type InnerText, scalarText } from '../text/scalar-text.js';
 import type { Located, TextSource } from '../text/span.js';
+import type { ConfigMap } from './config-map.js';
 import { areNear, folderOf } from './folders.js';
 import type { Kustomizations } from './kustomizations.js';
-
-/** The texts of one ConfigMap by their keys. */
-export interface ConfigMap {
-  readonly texts: ReadonlyMap<string, InnerText>;
-  /** Whether there are further ones that are not in these files. */
-  readonly isPartial: boolean;
-}
 
 interface Entry extends ConfigMap {
   readonly file: string;

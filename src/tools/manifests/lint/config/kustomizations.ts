@@ -4,7 +4,7 @@ import type { PlacedText } from '../../pod-site.js';
 import type { YamlAccess } from '../../yaml-access.js';
 import { type InnerText, partOf, scalarText } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
-import type { ConfigMap } from './config-maps.js';
+import type { ConfigMap } from './config-map.js';
 import type { TreeFiles } from './tree-files.js';
 
 /** What one kustomization puts together, seen from one of its files. */

@@ -1,6 +1,6 @@
 import type { Span } from '../text/span.js';
 
-/** A comment that asks whoever copies the line for the number: `# Match your engine's block size`. */
+/** A comment that asks anyone who copies the line for the number: `# Match your engine's block size`. */
 const INSTRUCTION =
   /#\s*(?:(?:please\s+|must\s+|should\s+)?(?:match(?:es)?|adjust|change|set|replace|update|edit|tune|override)\b.*\b(?:engine|backend|worker|model|router|frontend|deployment|block|page|size|value|this)|.*\byours?\b)/i;
 

@@ -9,13 +9,15 @@ const EXIT_CODES = [0, 1, 2];
 export async function lintTree(name, folder, { docs, timeoutMs, heapMb }) {
   const args = ['lint', '--json', '--fail-on', 'note', ...(docs ? ['--docs'] : []), '.'];
   const run = await runProgram(args, { folder, timeoutMs, heapMb, exitCodes: EXIT_CODES });
-  const { end, code, ms, cpuMs, peakBytes } = run;
-  const measured = { end, code, ms, cpuMs, peakBytes };
+  const { code, ms, cpuMs, peakBytes } = run;
+  const measured = { end: run.end, code, ms, cpuMs, peakBytes };
   let answer;
   try {
     answer = JSON.parse(run.stdout);
   } catch {
-    return { ...measured, findings: [], bySeverity: {}, byRule: {}, said: lastLines(run.stderr) };
+    // Bad usage alone has an answer in words.
+    const end = run.end === 'exit' && run.code !== 2 ? 'crash' : run.end;
+    return { ...measured, end, findings: [], bySeverity: {}, byRule: {}, said: lastLines(run.stderr) };
   }
   const seen = new Map();
   const findings = answer.findings.map((finding) => {

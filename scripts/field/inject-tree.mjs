@@ -8,17 +8,17 @@ import { runProgram } from './run-program.mjs';
 /** Done, changes without --write, bad usage or a refusal. */
 const EXIT_CODES = [0, 1, 2];
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
-/** Each folder is one view of a deployment; one call takes as many as this. */
+/** Files of one call, which are one view of a deployment. */
+const BATCH = 400;
 const INJECT = ['inject', '--insecure'];
 
 /**
- * Injects into a copy of every folder with manifests, and takes it out again:
- * the bytes must be the same. Refusals are counted by their reason, and what
- * is refused is left out of the second try.
+ * Injects into a copy of all manifests, and takes it out again: the bytes must
+ * be the same. Refusals are counted by their reason, and what is refused is
+ * left out of the second try.
  */
 export async function tryInject(folder, { timeoutMs, heapMb }) {
   const totals = {
-    folders: 0,
     files: 0,
     changed: 0,
     roundTrips: 0,
@@ -29,25 +29,18 @@ export async function tryInject(folder, { timeoutMs, heapMb }) {
     kinds: [],
     notes: [],
   };
-  const byFolder = new Map();
-  for (const file of filesBelow(folder, EXTENSIONS)) {
-    totals.files += 1;
-    // Only where something can be a workload: each folder is a start of the program.
-    if (!/^\s*(?:-\s+)?"?kind"?\s*:/m.test(readFileSync(file, 'latin1'))) continue;
-    byFolder.set(dirname(file), [...(byFolder.get(dirname(file)) ?? []), file]);
-  }
   const startedAt = performance.now();
-  const all = [...byFolder.values()].flat();
+  const found = filesBelow(folder, EXTENSIONS);
+  totals.files = found.length;
+  // Only what can be a workload.
+  const all = found.filter((file) => /^\s*(?:-\s+)?"?kind"?\s*:/m.test(readFileSync(file, 'latin1')));
   const work = mkdtempSync(join(tmpdir(), 'kv-accord-inject-'));
   try {
-    totals.folders = byFolder.size;
     const run = (args) => runProgram(args, { folder: work, timeoutMs, heapMb, exitCodes: EXIT_CODES });
-    // One look at everything first; most folders have nothing that inject takes.
     const changed = await lookAt(folder, all, totals, { timeoutMs, heapMb });
-    for (const [from, files] of byFolder) {
-      if (!files.some((file) => changed.has(file))) continue;
-      await roundTrip(from, files, { folder, work, run, totals });
-    }
+    const files = all.filter((file) => changed.has(file));
+    for (let at = 0; at < files.length; at += BATCH)
+      await roundTrip(files.slice(at, at + BATCH), { folder, work, run, totals });
   } finally {
     rmSync(work, { recursive: true });
   }
@@ -64,7 +57,6 @@ export async function tryInject(folder, { timeoutMs, heapMb }) {
 /** Which files would be changed, all together; refusals are counted here. */
 async function lookAt(folder, files, totals, { timeoutMs, heapMb }) {
   const changed = new Set();
-  const BATCH = 400;
   for (let at = 0; at < files.length; at += BATCH) {
     const batch = files.slice(at, at + BATCH).map((file) => `./${relative(folder, file)}`);
     const answer = await runProgram([...INJECT, '--json', '--', ...batch], {
@@ -86,7 +78,7 @@ async function lookAt(folder, files, totals, { timeoutMs, heapMb }) {
   return changed;
 }
 
-async function roundTrip(from, files, { folder, work, run, totals }) {
+async function roundTrip(files, { folder, work, run, totals }) {
   const copies = new Map(files.map((file) => [join(work, relative(folder, file)), file]));
   for (const [copy, file] of copies) {
     mkdirSync(dirname(copy), { recursive: true });
@@ -95,7 +87,7 @@ async function roundTrip(from, files, { folder, work, run, totals }) {
   const names = () => [...copies.keys()].map((copy) => `./${relative(work, copy)}`);
   const failed = (what, answer) =>
     totals.crashes.push({
-      file: relative(folder, from) || '.',
+      files: files.length,
       end: `${what}: ${answer.end}`,
       said: lastLines(answer.stderr),
     });
@@ -105,7 +97,7 @@ async function roundTrip(from, files, { folder, work, run, totals }) {
     if (answer.end !== 'exit') return failed('inject', answer);
     const result = parsed(answer.stdout);
     if (result === undefined) {
-      totals.refusals.push({ file: relative(folder, from), message: lastLines(answer.stderr) });
+      totals.refusals.push({ message: lastLines(answer.stderr) });
       return;
     }
     if (round === 0) totals.notes.push(...result.notes.map(({ text }) => text));

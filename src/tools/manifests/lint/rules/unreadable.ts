@@ -31,6 +31,15 @@ const HELM = /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|
 const WORKLOAD =
   /^[\s{]*["']?kind["']?\s*:\s*["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|(?:Cron)?Job|LeaderWorkerSet|Dynamo\w*Deployment\w*|InferenceService|LLMInferenceService|Ray(?:Cluster|Service|Job)|RoleBasedGroup(?:Set)?|StormService|ModelServing|ClusterServingRuntime|ServingRuntime)\b/m;
 
+/** The kind of the document itself, not of an object that it names or holds. */
+const OWN_KIND = /^[{]?[ ]?["']?kind["']?\s*:/m;
+
+/** Its patches have parts of workloads, as texts. */
+const KUSTOMIZATION = /\bKustomization\b/;
+
+/** A pod's containers. */
+const CONTAINERS = /^[\s{-]*["']?(?:initContainers|containers)["']?\s*:/m;
+
 /** What cannot be read of a file: faults of workloads, and what is left out. */
 export function findUnreadable(file: SourceFile): {
   readonly findings: readonly Finding[];
@@ -59,8 +68,16 @@ export function findUnreadable(file: SourceFile): {
 
 /** A template is whole as it is; it is only not what runs. Undefined for what has nothing to do with workloads. */
 function severityOf(text: string, isTemplate: boolean): Severity | undefined {
-  if (WORKLOAD.test(text)) return isTemplate ? 'note' : unreadable.severity;
+  if (isWorkload(text)) return isTemplate ? 'note' : unreadable.severity;
   return namesProgram(text) && !isTemplate ? 'note' : undefined;
+}
+
+/** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */
+function isWorkload(text: string): boolean {
+  const own = text.split('\n').filter((line) => OWN_KIND.test(line));
+  if (own.some((line) => KUSTOMIZATION.test(line))) return false;
+  const isNamed = own.length > 0 && !own.some((line) => WORKLOAD.test(line));
+  return WORKLOAD.test(text) && (!isNamed || CONTAINERS.test(text));
 }
 
 function findingOf(

@@ -15,6 +15,7 @@ const BENCHES = [
   'prefix-index',
   'hybrid-index',
   'router-decision',
+  'ejections',
   'sidecar-start',
   'fan-out',
   'fleet',

@@ -32,7 +32,13 @@ servePart({
     const proxy = new WorkerProxy({}, { clock: systemClock, logger });
     const routes = urls.map((baseUrl) => ({
       baseUrl,
-      route: { decision: decisionOf(baseUrl), prefillDone: nothing, progress: nothing, release: nothing, failed: nothing },
+      route: {
+        decision: decisionOf(baseUrl),
+        prefillDone: nothing,
+        progress: nothing,
+        release: nothing,
+        failed: nothing,
+      },
     }));
     let turn = 0;
     const pick = (): Promise<(typeof routes)[number]> => {

@@ -10,6 +10,7 @@ import type { Routing } from '../fleet/router/routing.js';
 import { EngineAsker } from '../frontend/engine-access/engine-asker.js';
 import { KeyHosts } from '../frontend/engine-access/key-hosts.js';
 import { Gateway, type GatewayModules } from '../frontend/gateway/gateway.js';
+import type { SessionAffinity } from '../frontend/gateway/session-hash.js';
 import { WorkerProxy } from '../frontend/proxy/worker-proxy.js';
 import type { TokenSource } from '../frontend/tokens/prompt-tokens.js';
 import { createTokenSource, type TokenSourceOptions } from '../frontend/tokens/token-source.js';
@@ -30,6 +31,8 @@ export interface GatewaySettings extends OpenAiPlace, Pick<AggregatorSettings, '
   /** Origins whose pages may ask from a browser; `*` alone: all. */
   readonly corsOrigins: readonly string[];
   readonly httpBodyLimitBytes: number;
+  /** Where the name of a request's session is read. */
+  readonly sessionAffinity: SessionAffinity;
   /** Connections of clients at a time, of all processes together. */
   readonly maxConnections: number;
 }
@@ -171,6 +174,7 @@ export function createGateway(
       ...(statusAddress === undefined ? {} : { statusAddress }),
       sharesPort: sharers > 1,
       wantsTokens: settings.routerMode === 'kv',
+      sessionAffinity: settings.sessionAffinity,
       bodyLimitBytes: settings.httpBodyLimitBytes,
       maxConnections: connectionsOfEach(settings, sharers),
       corsOrigins: settings.corsOrigins,

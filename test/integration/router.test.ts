@@ -115,6 +115,7 @@ describe('the router of an aggregator, over real sockets', () => {
       promptTokens: 128,
       rankCount: 1,
       isExact: true,
+      isTrial: false,
       routingMode: 'exact',
     });
     // logit = 1.0 * prefill + active

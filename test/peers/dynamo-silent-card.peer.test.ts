@@ -96,7 +96,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       for (const sidecar of sidecars) {
         expect(refused.program.log).toMatch(
           new RegExp(
-            `^ {2}Worker ${addressOf(sidecar)} declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$`,
+            `^ {2}Worker \\S+ \\(${addressOf(sidecar)}\\) declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$`,
             'm',
           ),
         );

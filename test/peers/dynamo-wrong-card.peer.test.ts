@@ -135,7 +135,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(refused.program.log).not.toContain('Starting');
       for (const sidecar of sidecars) {
         const line = new RegExp(
-          `^ {2}Worker ${addressOf(sidecar)} declares 16 \\(file .*\\) but its engine uses 32 \\(observed_event, .*\\): set --kv-block-size=32 on the worker$`,
+          `^ {2}Worker \\S+ \\(${addressOf(sidecar)}\\) declares 16 \\(file .*\\) but its engine uses 32 \\(observed_event, .*\\): set --kv-block-size=32 on the worker$`,
           'm',
         );
         expect(refused.program.log).toMatch(line);

@@ -86,8 +86,9 @@ function countsOf(members: readonly MemberView[], withTotal = true): string {
   return members.length === 0 ? '0' : `${members.length}: ${words}`;
 }
 
-/** By what a person has to act on: the state, then whether it gets requests, then the name. */
+/** By what a person has to act on: whether its requests fail, the state, then whether it gets requests, then the name. */
 function byUrgency(a: MemberView, b: MemberView): number {
+  if ((a.ejectedReason === '') !== (b.ejectedReason === '')) return a.ejectedReason === '' ? 1 : -1;
   const rank = (RANKS.get(a.state) ?? 0) - (RANKS.get(b.state) ?? 0);
   if (rank !== 0) return rank;
   if (a.offer !== b.offer) return OFFER_RANKS[a.offer] - OFFER_RANKS[b.offer];

@@ -209,13 +209,19 @@ export class FleetRunner {
     return this.#hurry.count <= MAX_HURRIED;
   }
 
+  /** A worker as programs that read the log find it: by its name, and by its address. */
+  #fieldsOf(worker: string): Readonly<Record<string, string>> {
+    const workerId = this.#state.members.get(worker)?.report?.workerId;
+    return workerId === undefined || workerId === '' ? { worker } : { worker_id: workerId, worker };
+  }
+
   #carryOut(effect: AgreementEffect): void {
     if (effect.type === 'log') {
       this.#logger[effect.level](
         {
           code: effect.code,
           ...(effect.group === '' ? {} : { group: effect.group }),
-          ...(effect.worker === undefined ? {} : { worker: effect.worker }),
+          ...(effect.worker === undefined ? {} : this.#fieldsOf(effect.worker)),
         },
         effect.message,
       );

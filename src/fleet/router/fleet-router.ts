@@ -161,9 +161,17 @@ export class FleetRouter implements Routing {
     ];
   }
 
-  async route({ group, tokens, loraName, cacheSalt, cacheUse, excluded }: RouteRequest): Promise<Route> {
+  async route(request: RouteRequest): Promise<Route> {
+    const { group, tokens, loraName, cacheSalt, cacheUse, sessionHash, excluded } = request;
     if (tokens === undefined)
-      return this.#reserve(group, { hash: undefined, tokenCount: undefined, loraName, cacheUse, excluded });
+      return this.#reserve(group, {
+        hash: undefined,
+        tokenCount: undefined,
+        loraName,
+        cacheUse,
+        sessionHash,
+        excluded,
+      });
     const prompt = { tokens, loraName, cacheSalt };
     const problem = tooLongMessage(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
@@ -172,6 +180,7 @@ export class FleetRouter implements Routing {
       tokenCount: tokens.length,
       loraName,
       cacheUse,
+      sessionHash,
       excluded,
     });
   }
@@ -219,7 +228,7 @@ export class FleetRouter implements Routing {
   #results(wanted: string): GroupResults[] {
     return [...this.#groups]
       .filter(([name]) => wanted === '' || name === wanted)
-      .map(([name, { books, tally }]) => toGroupResults(name, books.results(), tally));
+      .map(([name, routed]) => toGroupResults(name, routed.books.results(), routed));
   }
 
   #groupOf(name: string): GroupRouter {

@@ -41,6 +41,8 @@ export interface GroupRequest {
   readonly loraName: string;
   /** Default `plain`. */
   readonly cacheUse?: CacheUse | undefined;
+  /** See `RouteRequest`. */
+  readonly sessionHash?: number | undefined;
   /** Targets that must not be chosen. */
   readonly excluded: readonly string[];
 }
@@ -217,7 +219,8 @@ export class GroupRouter {
     const { excluded, lacking, barred } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     const costs = this.#router.explain(prompt, excluded);
-    const decided = this.#router.decide(prompt, excluded, lacking, barred);
+    const { sessionHash } = request;
+    const decided = this.#router.decide(prompt, excluded, { lacking, barred, sessionHash });
     if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
     return { decision: this.#predict(open, request, decided).decision, costs };
   }
@@ -229,7 +232,11 @@ export class GroupRouter {
     const { excluded, lacking, barred } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
     if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
-    const reservation = this.#router.reserve(prompt, excluded, lacking, barred);
+    const reservation = this.#router.reserve(prompt, excluded, {
+      lacking,
+      barred,
+      sessionHash: request.sessionHash,
+    });
     const { target } = reservation.decided.candidate;
     const isTrial = this.ejections.hasAny && this.ejections.chosen(target);
     const prediction = this.#predict(open, request, reservation.decided, isTrial);

@@ -1,6 +1,7 @@
 import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import type { Candidate } from './candidates.js';
+import { rankHash } from './session-affinity.js';
 
 /** One candidate, and what is kept of it. */
 export interface KnownRank {
@@ -9,6 +10,8 @@ export interface KnownRank {
   active: number;
   /** Its number among the prompts on their way; likewise. */
   inFlight: number;
+  /** Stands for it in the choice by session. */
+  readonly hash: number;
   /** When it was last chosen, counted in decisions; 0: never. */
   lastTurn: number;
   /** Part of what its view promises that its results support, while they contradict it; undefined while they do not. */
@@ -124,7 +127,8 @@ export class RankTable {
     try {
       const active = this.#active?.addRank() ?? 0;
       const inFlight = this.#addFlight(active);
-      const known = { candidate, active, inFlight, lastTurn: 0, trust: undefined };
+      const hash = rankHash(candidate.workerId || candidate.target, candidate.rank);
+      const known = { candidate, active, inFlight, hash, lastTurn: 0, trust: undefined };
       this.#byKey.set(key, known);
       return known;
     } catch (error) {

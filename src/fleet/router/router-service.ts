@@ -74,6 +74,7 @@ interface AskedRequest {
   readonly excludedTargets: readonly string[];
   readonly prefixCacheUnread?: boolean | undefined;
   readonly severalAnswers?: boolean | undefined;
+  readonly sessionHash?: number | undefined;
 }
 
 /** The `kvaccord.v1.Router` service. */
@@ -89,6 +90,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       tokenCount: prompt === undefined ? undefined : tokenCountOf(prompt),
       loraName: prompt?.loraName ?? '',
       cacheUse: cacheUseOf(request),
+      sessionHash: request.sessionHash,
       excluded,
     };
   };

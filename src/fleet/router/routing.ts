@@ -24,6 +24,8 @@ export interface RouteRequest {
   readonly cacheSalt: string;
   /** Default `plain`. */
   readonly cacheUse?: CacheUse | undefined;
+  /** 32 bits of the name of its session; of equally good workers its requests go to the same one. Default: chance decides. */
+  readonly sessionHash?: number | undefined;
   /** Workers, by target, that must not be chosen: they failed before. */
   readonly excluded: readonly string[];
 }

@@ -9,6 +9,7 @@ import { Evictions, Flight } from './flight.js';
 import { type KnownRank, RankTable } from './rank-table.js';
 import type { LostReason } from './results/lost-hits.js';
 import { type RouterMode, RoutingError } from './routing.js';
+import { preference } from './session-affinity.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
 
 /** How a group's requests are spread. */
@@ -26,6 +27,18 @@ export interface WorkerSelectorModules {
 }
 
 export type { RoutedPrompt } from './survey.js';
+
+/** What a choice goes by beside the prompt. */
+export interface AboutRequest {
+  /** Targets of those excluded that do not have its LoRA adapter. */
+  readonly lacking?: readonly string[];
+  /** Targets of those excluded that are ejected. */
+  readonly barred?: readonly string[];
+  /** See `RouteRequest`. */
+  readonly sessionHash?: number | undefined;
+}
+
+const NOTHING_KNOWN: AboutRequest = {};
 
 /** Who was chosen, and what that costs. */
 export interface Decided {
@@ -182,17 +195,13 @@ export class WorkerSelector {
     this.#ranks.trust(target, rank, trust);
   }
 
-  /**
-   * Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets, and
-   * `lacking` those of them that do not have the request's LoRA adapter, `barred` those that are ejected.
-   */
+  /** Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets. */
   decide(
     prompt: RoutedPrompt | undefined,
     excluded: readonly string[],
-    lacking: readonly string[] = [],
-    barred: readonly string[] = [],
+    about: AboutRequest = NOTHING_KNOWN,
   ): Decided {
-    return this.#decided(this.#choose(prompt, excluded), prompt, lacking, barred);
+    return this.#decided(this.#choose(prompt, excluded, about.sessionHash), prompt, about);
   }
 
   /**
@@ -202,11 +211,10 @@ export class WorkerSelector {
   reserve(
     prompt: RoutedPrompt | undefined,
     excluded: readonly string[],
-    lacking: readonly string[] = [],
-    barred: readonly string[] = [],
+    about: AboutRequest = NOTHING_KNOWN,
   ): Reservation {
-    const at = this.#choose(prompt, excluded);
-    const decided = this.#decided(at, prompt, lacking, barred);
+    const at = this.#choose(prompt, excluded, about.sessionHash);
+    const decided = this.#decided(at, prompt, about);
     const epoch = this.#epoch as Epoch;
     const { index, active, tokensPerBlock } = epoch;
     const place = this.#left[at] as number;
@@ -265,13 +273,40 @@ export class WorkerSelector {
   }
 
   /** Looks at all, draws one, and takes note of its turn; its place among those that are left. */
-  #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[]): number {
+  #choose(
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    sessionHash: number | undefined,
+  ): number {
     this.#look(prompt, excluded);
     if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNoWorker(excluded));
-    const at = draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction());
+    const at =
+      sessionHash === undefined || !this.#hasTies()
+        ? draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction())
+        : this.#ofSession(sessionHash);
     this.#decisions += 1;
     this.#ranks.at(this.#left[at] as number).lastTurn = this.#decisions;
     return at;
+  }
+
+  /** Whether equal weights mean that all with a weight are equally good: elsewhere chance, or the turn, is what is asked for. */
+  #hasTies(): boolean {
+    const { mode, temperature } = this.#options;
+    return (mode === 'kv' && temperature === 0) || mode === 'least-loaded';
+  }
+
+  /** Of those that are equally good the one that the session prefers. */
+  #ofSession(sessionHash: number): number {
+    let chosen = 0;
+    let most = -1;
+    for (let at = 0; at < this.#leftCount; at += 1) {
+      if (this.#weights[at] === 0) continue;
+      const much = preference(sessionHash, this.#ranks.at(this.#left[at] as number).hash);
+      if (much <= most) continue;
+      most = much;
+      chosen = at;
+    }
+    return chosen;
   }
 
   /** What the request would cost on each candidate that is left, and how likely each is. */
@@ -336,11 +371,7 @@ export class WorkerSelector {
   }
 
   /** What the best of all workers held, and why it was not chosen. */
-  #lost(
-    at: number,
-    lacking: readonly string[],
-    barred: readonly string[],
-  ): Pick<Decided, 'bestBlocks' | 'lostReason'> {
+  #lost(at: number, about: AboutRequest): Pick<Decided, 'bestBlocks' | 'lostReason'> {
     const survey = this.#survey;
     const chosen = this.#left[at] as number;
     let best = chosen;
@@ -349,13 +380,13 @@ export class WorkerSelector {
     const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
     if (survey.heldBlocks(chosen) >= bestBlocks) return { bestBlocks, lostReason: undefined };
     if (survey.outsideBlocks > survey.heldBlocks(best)) return { bestBlocks, lostReason: 'draining' };
-    return { bestBlocks, lostReason: this.#whyNot(best, chosen, lacking, barred) };
+    return { bestBlocks, lostReason: this.#whyNot(best, chosen, about) };
   }
 
-  #whyNot(best: number, chosen: number, lacking: readonly string[], barred: readonly string[]): LostReason {
+  #whyNot(best: number, chosen: number, { lacking, barred }: AboutRequest): LostReason {
     const { candidate, trust } = this.#ranks.at(best);
-    if (lacking.includes(candidate.target)) return 'lora';
-    if (barred.includes(candidate.target)) return 'ejected';
+    if (lacking?.includes(candidate.target)) return 'lora';
+    if (barred?.includes(candidate.target)) return 'ejected';
     const { logits } = this.#survey;
     let least = Number.POSITIVE_INFINITY;
     let isLeft = false;
@@ -369,12 +400,7 @@ export class WorkerSelector {
     return (logits[chosen] as number) > least ? 'temperature' : 'load';
   }
 
-  #decided(
-    at: number,
-    prompt: RoutedPrompt | undefined,
-    lacking: readonly string[],
-    barred: readonly string[],
-  ): Decided {
+  #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest): Decided {
     const cost = this.#costOf(at);
     const place = this.#left[at] as number;
     return {
@@ -383,7 +409,7 @@ export class WorkerSelector {
       promptTokens: prompt?.tokenCount,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
-      ...this.#lost(at, lacking, barred),
+      ...this.#lost(at, about),
       sharedBlocks: this.#survey.sharedBlocks(place),
       flyingBlocks: this.#survey.flyingBlocks(place),
       isDoubted: this.#ranks.at(place).trust !== undefined,

@@ -44,6 +44,7 @@ import { refuse } from './refusal.js';
 import { BodyReader } from './request-body.js';
 import { ResponseHomes } from './response-homes.js';
 import { pathOf, Routes } from './routes.js';
+import type { SessionAffinity } from './session-hash.js';
 import { welcomePage } from './welcome-page.js';
 
 export interface GatewayOptions {
@@ -53,6 +54,8 @@ export interface GatewayOptions {
   readonly listenField: string;
   /** Whether prompts' tokens are asked for, because workers are chosen by them. */
   readonly wantsTokens: boolean;
+  /** Where the name of a request's session is read. Default `off`. */
+  readonly sessionAffinity?: SessionAffinity;
   /** Longest body, in bytes. */
   readonly bodyLimitBytes: number;
   /** Connections at a time, and requests that are being answered at a time. */

@@ -17,6 +17,7 @@ import type { OpenRequest } from './open-request.js';
 import { refuse } from './refusal.js';
 import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
 import { type Home, type ResponseHomes, ResponseIdWatch } from './response-homes.js';
+import { type SessionAffinity, sessionHashOf } from './session-hash.js';
 
 /** What sends requests to workers and the answers back. */
 export interface Forwarding {
@@ -29,6 +30,8 @@ export interface Forwarding {
 export interface InferenceOptions {
   /** Whether prompts' tokens are asked for, because workers are chosen by them. */
   readonly wantsTokens: boolean;
+  /** Where the name of a request's session is read. Default `off`. */
+  readonly sessionAffinity?: SessionAffinity;
 }
 
 export interface InferenceModules {
@@ -65,7 +68,7 @@ export class Inference {
   async answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
     const path = open.api.path + queryOf(request.url);
     await this.#send(open, request, { method: 'POST', path, body: body.bytes }, () =>
-      this.#prepare(open, body),
+      this.#prepare(open, request.headers, body),
     );
   }
 
@@ -150,9 +153,10 @@ export class Inference {
    * are wanted. What the body becomes takes many times its bytes, which alone
    * are counted: it ends here, and not with the answer, an hour later.
    */
-  #prepare(open: OpenRequest, body: ReadBody): Prepared | Promise<Prepared> {
+  #prepare(open: OpenRequest, headers: IncomingHttpHeaders, body: ReadBody): Prepared | Promise<Prepared> {
     const kind = open.api.prompt;
     const asked = parseBody(body, kind);
+    const sessionHash = sessionHashOf(this.#options.sessionAffinity ?? 'off', headers, asked.value);
     const found = this.#modules.models().find(asked.model);
     const { group } = found.group;
     open.group = group;
@@ -163,6 +167,7 @@ export class Inference {
       loraName: found.model.loraName,
       cacheSalt: asked.cacheSalt,
       cacheUse: cacheUseOf(asked.value),
+      sessionHash,
     };
     const prepared = { found, route };
     const continued = open.api === RESPONSES ? continuedFrom(asked.value) : undefined;

@@ -254,7 +254,8 @@ class StreamRoute implements Route {
   }
 }
 
-function toReserve({ group, tokens, loraName, cacheSalt, cacheUse, excluded }: RouteRequest): ReserveRequest {
+function toReserve(request: RouteRequest): ReserveRequest {
+  const { group, tokens, loraName, cacheSalt, cacheUse, sessionHash, excluded } = request;
   const isSent = tokens !== undefined && tokens.length <= MAX_SENT_TOKENS;
   return {
     group,
@@ -269,6 +270,7 @@ function toReserve({ group, tokens, loraName, cacheSalt, cacheUse, excluded }: R
     excludedTargets: excluded.length <= MAX_EXCLUDED ? [...excluded] : excluded.slice(-MAX_EXCLUDED),
     ...(cacheUse === 'unread' ? { prefixCacheUnread: true } : {}),
     ...(cacheUse === 'several' ? { severalAnswers: true } : {}),
+    ...(sessionHash === undefined ? {} : { sessionHash }),
   };
 }
 

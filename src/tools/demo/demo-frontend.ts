@@ -18,6 +18,7 @@ const SETTINGS: Omit<GatewaySettings, 'routerMode'> = {
   httpBodyLimitBytes: 1024 * 1024,
   maxConnections: 64,
   corsOrigins: [],
+  sessionAffinity: 'off',
 };
 /** A machine that is very busy gets this long. */
 const TOKENIZE_TIMEOUT_MS = 5_000;

@@ -37,11 +37,13 @@ const decision = {
 
 describe('the log of decisions', () => {
   it('has one line for each candidate as it is documented', () => {
-    expect(formulaText(cost())).toBe('Formula for worker_1: 125.5 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)');
+    expect(formulaText(cost())).toBe(
+      'Formula for w-1 (worker_1): 125.5 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)',
+    );
   });
 
   it('names the rank of a worker that has several', () => {
-    expect(formulaText(cost({ rank: 3, rankCount: 4 }))).toMatch(/^Formula for worker_1\/3: /);
+    expect(formulaText(cost({ rank: 3, rankCount: 4 }))).toMatch(/^Formula for w-1\/3 \(worker_1\): /);
   });
 
   it('tells at info who was chosen', () => {
@@ -55,7 +57,7 @@ describe('the log of decisions', () => {
       {
         level: 'info',
         fields: { group: 'tiny' },
-        message: 'Selected worker: worker_1 (cached_blocks: 15 of 116, mode: kv, exact, logit: 125.5)',
+        message: 'Selected worker: w-1 (worker_1) (cached_blocks: 15 of 116, mode: kv, exact, logit: 125.5)',
       },
     ]);
   });
@@ -65,7 +67,7 @@ describe('the log of decisions', () => {
     const prediction = makePrediction({ decision, inFlightBlocks: 20, bestBlocks: 40, lostReason: 'load' });
     new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(prediction, cost(), 'kv');
     expect(logger.messages('info')).toEqual([
-      'Selected worker: worker_1 (cached_blocks: 15 of 116, on_their_way: 20, best: 40, lost to: load, mode: kv, exact, logit: 125.5)',
+      'Selected worker: w-1 (worker_1) (cached_blocks: 15 of 116, on_their_way: 20, best: 40, lost to: load, mode: kv, exact, logit: 125.5)',
     ]);
   });
 

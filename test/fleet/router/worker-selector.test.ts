@@ -480,3 +480,35 @@ describe('whatever is cached and active', () => {
     );
   });
 });
+
+describe('the requests of a session', () => {
+  const of = (router: WorkerSelector, sessionHash: number, asked?: RoutedPrompt): string =>
+    router.decide(asked, [], { sessionHash }).candidate.target;
+
+  it('go to the same one of equally good workers, and sessions to all of them', () => {
+    for (const mode of ['kv', 'least-loaded'] as const) {
+      const { router } = make(['a', 'b', 'c'], { mode });
+      const all = new Set<string>();
+      for (let session = 1; session < 40; session += 1) {
+        const first = of(router, session * 7_919);
+        for (let again = 0; again < 5; again += 1) expect(of(router, session * 7_919)).toBe(first);
+        all.add(first);
+      }
+      expect([...all].sort()).toEqual(['a', 'b', 'c']);
+    }
+  });
+
+  it('go where they cost less, whatever the session', () => {
+    const { router, index } = make(['a', 'b']);
+    index.hold('b', 0, 'device', chainOf([1, 2, 3, 4]));
+    for (let session = 1; session < 20; session += 1)
+      expect(of(router, session * 7_919, prompt([1, 2, 3, 4]))).toBe('b');
+  });
+
+  it('are drawn or take their turn in the modes that ask for that', () => {
+    for (const mode of ['random', 'round-robin'] as const) {
+      const { router } = make(['a', 'b', 'c'], { mode });
+      expect(new Set(Array.from({ length: 30 }, () => of(router, 7)))).toEqual(new Set(['a', 'b', 'c']));
+    }
+  });
+});

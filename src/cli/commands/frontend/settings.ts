@@ -145,6 +145,13 @@ const ownSettings = {
     group: 'Requests',
     help: 'Longest life of a request, its answer included. A worker that says nothing is given up after 10m of it.',
   },
+  'session-affinity': {
+    kind: 'enum',
+    choices: ['off', 'header', 'user'],
+    default: 'off',
+    group: 'Requests',
+    help: 'Of equally good workers the requests of one session go to the same one. The session is named by a header (x-session-id, x-session-affinity, x-smg-routing-key and others), or by a user field of the body (prompt_cache_key, user, safety_identifier, metadata.user_id).',
+  },
   'decision-headers': {
     kind: 'boolean',
     group: 'Requests',

@@ -1,5 +1,6 @@
 import { andMore } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
+import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { CountReporting, type GroupResults, type RankResults } from '../../../gen/kvaccord/v1/router.js';
 
@@ -45,9 +46,10 @@ function tableOf(ranks: readonly RankResults[]): string {
     'WRONG/LAST',
     'WHY',
   ]);
-  for (const { target, dataParallelRank, reporting, total, window, doubted, doubtReason } of ranks)
+  for (const rank of ranks) {
+    const { dataParallelRank, reporting, total, window, doubted, doubtReason } = rank;
     pushRow(table, [
-      target,
+      workerName(rank),
       String(dataParallelRank),
       REPORTING[reporting] ?? 'unknown',
       String(total?.requests ?? 0n),
@@ -58,5 +60,6 @@ function tableOf(ranks: readonly RankResults[]): string {
       `${window?.contradictions ?? 0n}/${window?.requests ?? 0n}`,
       doubted ? `doubted: ${doubtReason}` : reporting === CountReporting.SILENT ? SILENT_WORDS : '',
     ]);
+  }
   return table.toString();
 }

@@ -114,6 +114,7 @@ function reasonLines(agreement: Agreement): string[] {
 
 /** The same order as on the aggregator's page. */
 function byUrgency({ member: a }: Worker, { member: b }: Worker): number {
+  if (isEjected(a) !== isEjected(b)) return isEjected(a) ? -1 : 1;
   const rank = STATE_ORDER.indexOf(a?.state ?? 0) - STATE_ORDER.indexOf(b?.state ?? 0);
   if (rank !== 0) return rank;
   const offer = (a?.offer ?? 0) - (b?.offer ?? 0);

@@ -17,13 +17,24 @@ const REPORTING: Readonly<Record<Reporting, CountReporting>> = {
   reports: CountReporting.REPORTS,
 };
 
+/** What the results of a group are sent with. */
+export interface ResultSource {
+  readonly tally: { readonly hits: CacheHits; readonly actualCachedTokens: number };
+  /** The worker id of a target; empty where none is known. */
+  readonly workerIdOf: (target: string) => string;
+}
+
 /** The results of one group on the wire, the worst first. */
 export function toGroupResults(
   group: string,
   results: readonly RankResults[],
-  { hits, actualCachedTokens }: { readonly hits: CacheHits; readonly actualCachedTokens: number },
+  { tally, workerIdOf }: ResultSource,
 ): GroupResults {
-  const ranks = [...results].sort(byUrgency).slice(0, MAX_RANKS_IN_ANSWER).map(toRank);
+  const { hits, actualCachedTokens } = tally;
+  const ranks = [...results]
+    .sort(byUrgency)
+    .slice(0, MAX_RANKS_IN_ANSWER)
+    .map((rank) => toRank(rank, workerIdOf(rank.target)));
   return {
     group,
     ranks,
@@ -47,11 +58,12 @@ function byUrgency(a: RankResults, b: RankResults): number {
   return a.target === b.target ? a.rank - b.rank : a.target < b.target ? -1 : 1;
 }
 
-function toRank(results: RankResults): RankMessage {
+function toRank(results: RankResults, workerId: string): RankMessage {
   const { target, rank, instanceId, reporting, window, total, isDoubted, missingRequests, doubtReason } =
     results;
   return {
     target,
+    workerId,
     dataParallelRank: rank,
     instanceId,
     reporting: REPORTING[reporting],

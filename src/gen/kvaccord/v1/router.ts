@@ -155,7 +155,14 @@ export interface ReserveRequest {
    * True where several answers to the prompt are wanted (`n`, `best_of`): the
    * later ones find what the first one computed.
    */
-  severalAnswers?: boolean | undefined;
+  severalAnswers?:
+    | boolean
+    | undefined;
+  /**
+   * 32 bits of the name of the request's session; of workers that are equally
+   * good its requests go to the same one. Absent: chance decides.
+   */
+  sessionHash?: number | undefined;
 }
 
 export interface ReserveResponse {
@@ -238,6 +245,7 @@ export interface RankResults {
   doubtReason: string;
   /** Requests in a row that must agree before the view is believed again. */
   missingRequests: number;
+  workerId: string;
 }
 
 /** Prompt tokens of requests whose engine reported its count. */
@@ -1134,6 +1142,7 @@ function createBaseReserveRequest(): ReserveRequest {
     leaseSeconds: undefined,
     prefixCacheUnread: undefined,
     severalAnswers: undefined,
+    sessionHash: undefined,
   };
 }
 
@@ -1156,6 +1165,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     }
     if (message.severalAnswers !== undefined) {
       writer.uint32(48).bool(message.severalAnswers);
+    }
+    if (message.sessionHash !== undefined) {
+      writer.uint32(61).fixed32(message.sessionHash);
     }
     return writer;
   },
@@ -1221,6 +1233,14 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
             message.severalAnswers = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 61) {
+              break;
+            }
+
+            message.sessionHash = reader.fixed32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1253,6 +1273,9 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     if (message.severalAnswers !== undefined) {
       obj.severalAnswers = message.severalAnswers;
     }
+    if (message.sessionHash !== undefined) {
+      obj.sessionHash = Math.round(message.sessionHash);
+    }
     return obj;
   },
 
@@ -1269,6 +1292,7 @@ export const ReserveRequest: MessageFns<ReserveRequest> = {
     message.leaseSeconds = object.leaseSeconds ?? undefined;
     message.prefixCacheUnread = object.prefixCacheUnread ?? undefined;
     message.severalAnswers = object.severalAnswers ?? undefined;
+    message.sessionHash = object.sessionHash ?? undefined;
     return message;
   },
 };
@@ -2008,6 +2032,7 @@ function createBaseRankResults(): RankResults {
     doubted: false,
     doubtReason: "",
     missingRequests: 0,
+    workerId: "",
   };
 }
 
@@ -2039,6 +2064,9 @@ export const RankResults: MessageFns<RankResults> = {
     }
     if (message.missingRequests !== 0) {
       writer.uint32(72).uint32(message.missingRequests);
+    }
+    if (message.workerId !== "") {
+      writer.uint32(82).string(message.workerId);
     }
     return writer;
   },
@@ -2128,6 +2156,14 @@ export const RankResults: MessageFns<RankResults> = {
             message.missingRequests = reader.uint32();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.workerId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2169,6 +2205,9 @@ export const RankResults: MessageFns<RankResults> = {
     if (message.missingRequests !== 0) {
       obj.missingRequests = Math.round(message.missingRequests);
     }
+    if (message.workerId !== "") {
+      obj.workerId = message.workerId;
+    }
     return obj;
   },
 
@@ -2190,6 +2229,7 @@ export const RankResults: MessageFns<RankResults> = {
     message.doubted = object.doubted ?? false;
     message.doubtReason = object.doubtReason ?? "";
     message.missingRequests = object.missingRequests ?? 0;
+    message.workerId = object.workerId ?? "";
     return message;
   },
 };

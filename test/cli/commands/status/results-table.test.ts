@@ -23,7 +23,8 @@ it('names every rank with its sums, the reason of a doubt, and where hits were l
       ranks: [
         {
           ...rank,
-          target: 'w-1',
+          target: '10.0.0.1:50061',
+          workerId: 'w-1',
           reporting: CountReporting.REPORTS,
           window: counts(5n, 320n, 0n),
           total: counts(7n, 320n, 0n),
@@ -33,6 +34,7 @@ it('names every rank with its sums, the reason of a doubt, and where hits were l
         {
           ...rank,
           target: 'w-2',
+          workerId: '',
           reporting: CountReporting.SILENT,
           window: undefined,
           total: undefined,
@@ -48,7 +50,9 @@ it('names every rank with its sums, the reason of a doubt, and where hits were l
     expect.stringMatching(
       /^WORKER +RANK +REPORTS +REQUESTS +PREDICTED +REPORTED +OVER +UNDER +WRONG\/LAST +WHY$/,
     ),
-    expect.stringMatching(/^w-1 +0 +yes +7 +320 +0 +320 +0 +5\/5 +doubted: 5 of its last 5 results$/),
+    expect.stringMatching(
+      /^w-1 \(10\.0\.0\.1:50061\) +0 +yes +7 +320 +0 +320 +0 +5\/5 +doubted: 5 of its last 5 results$/,
+    ),
     expect.stringMatching(
       /^w-2 +0 +no +0 .* 0\/0 +reports no cached_tokens \(vLLM: --enable-prompt-tokens-details/,
     ),

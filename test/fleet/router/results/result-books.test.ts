@@ -114,7 +114,10 @@ it('an answer names the worst first, and a bounded number', () => {
   const { books } = make(instances);
   for (const target of Object.keys(instances))
     finish(books, makePrediction({ decision: { target, instanceId: 'i' } }), target === 'w-2099' ? 0 : 64);
-  const { ranks, rankCount } = toGroupResults('tiny', books.results(), new RouterTally());
+  const { ranks, rankCount } = toGroupResults('tiny', books.results(), {
+    tally: new RouterTally(),
+    workerIdOf: () => '',
+  });
   expect(rankCount).toBe(2_100);
   expect(ranks).toHaveLength(2_000);
   expect(ranks[0]).toMatchObject({ target: 'w-2099', window: { contradictions: 1n } });

@@ -78,7 +78,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       );
       expect(messagesOf('error')).toContainEqual(
         expect.stringMatching(
-          /^The workers came into conflict while the program runs: it goes on with KV block size 16, .*\nWorker \S+ has KV block size \(tokens_per_block\) 32, the fleet agreed on 16 /,
+          /^The workers came into conflict while the program runs: it goes on with KV block size 16, .*\nWorker \S+( \(\S+\))? has KV block size \(tokens_per_block\) 32, the fleet agreed on 16 /,
         ),
       );
       expect(startsOf(frontend)).toEqual([16]);

@@ -113,7 +113,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       expect(await refused.program.ended).toBe(4);
       expect(startsOf(refused)).toEqual([]);
       expect(refused.program.log).toMatch(
-        /^ {2}Worker \S+ declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$/m,
+        /^ {2}Worker \S+( \(\S+\))? declares 16 .* but its engine uses 32 .*: set --kv-block-size=32 on the worker$/m,
       );
     });
 

@@ -89,7 +89,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
       /^The workers came into conflict while the program runs: it goes on with KV block size 16, .*\nWorker \S+ .*declares 16 .*uses 32/;
     expect(errorsOf(frontend.program)).toEqual([expect.stringMatching(conflict)]);
     expect(errorsOf(aggregator.program)[0]).toMatch(
-      /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
+      /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+( \(\S+\))? declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
     );
     const refused = await execDynamoFrontend('exec-refused', fileKv, ['--aggregator', addressOf(aggregator)]);
     expect(await refused.program.ended).toBe(4);

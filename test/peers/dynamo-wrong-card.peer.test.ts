@@ -99,7 +99,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
         needs: [frontend.program],
       });
       expect(errorsOf(frontend)[0]).toMatch(
-        /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+ declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
+        /^Frontend KV block size \(16\) does not match worker block size \(32\)\.\nWorker \S+( \(\S+\))? declares 16 but its engine uses 32: set --kv-block-size=32 on the worker\.\n/,
       );
       // A frontend that serves is not taken away.
       expect(await chat(frontend, WORDS)).toMatchObject({ believedShare: 0 });

@@ -69,3 +69,8 @@ export function shapeOf(path: string): ApiShape {
   if (api !== undefined) return api.shape;
   return path.startsWith('/v1/messages/') ? ANTHROPIC_SHAPE : OPENAI_SHAPE;
 }
+
+/** Whether every engine that generates has the path: chats and completions. Of the others it is not known who serves them. */
+export function isEverywhere({ prompt }: Api): boolean {
+  return prompt === 'chat' || prompt === 'completion';
+}

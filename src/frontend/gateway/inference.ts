@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
-import { RESPONSES } from '../apis/api.js';
+import { isEverywhere, RESPONSES } from '../apis/api.js';
 import { internalError } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
@@ -112,6 +112,7 @@ export class Inference {
           headers: headersToForward(request.headers, span),
           ...(api === RESPONSES ? { onPiece: this.#rememberId() } : {}),
           group: open.group,
+          mayBeRefused: route.loraName !== '' || !isEverywhere(api),
           pick: (failed) => {
             const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
             const picking = this.#pick({ ...route, excluded });

@@ -441,6 +441,10 @@ export class Exchange implements AttemptListener, UnorderedMember {
     );
   }
 
+  #isRightlyRefused({ kind }: WorkerFault): boolean {
+    return kind === 'refused' && this.#request.mayBeRefused === true;
+  }
+
   /** The worker answered with an error; whether it or the request is to blame shows when another one is asked. */
   #retryHeld(current: Try, { status }: HeldAnswer, fault: WorkerFault): void {
     this.#retry(status === 503 ? 'unavailable' : 'error', current, fault);
@@ -454,7 +458,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
   ): void {
     // That no connection can be made is no fault of any request.
     if (fault?.kind === 'unreachable') route.failed(fault);
-    else if (fault !== undefined) this.#suspects.add(route, fault);
+    else if (fault !== undefined && !this.#isRightlyRefused(fault)) this.#suspects.add(route, fault);
     // One that closed the connection and cannot be reached any more has ended, too.
     if (failure === 'closed' || failure === 'error' || (failure === 'unreachable' && isSecond))
       this.#endings += 1;

@@ -15,6 +15,11 @@ export interface ProxiedRequest {
   /** The group that serves its model. */
   readonly group: string;
   /**
+   * Whether a worker in good order may refuse what another one takes: a path that not every engine has, or a LoRA adapter that
+   * was not loaded everywhere. Default false.
+   */
+  readonly mayBeRefused?: boolean;
+  /**
    * Chooses a worker, and counts the request there. Asked again after a failure
    * before the first byte, with the targets that failed. Rejects with a
    * `RoutingError` when there is none.

@@ -65,6 +65,8 @@ export interface HarnessOptions {
   readonly proxy?: Partial<ProxyOptions>;
   readonly clock?: Clock;
   readonly decision?: Partial<Decision>;
+  /** Of each request. */
+  readonly mayBeRefused?: boolean;
   /** Instead of the choice in order. */
   readonly pick?: ProxiedRequest['pick'];
 }
@@ -151,6 +153,7 @@ export class ProxyHarness {
       {
         method: request.method ?? 'POST',
         api: CHAT,
+        ...(this.#options.mayBeRefused === true ? { mayBeRefused: true } : {}),
         path: request.url ?? '/',
         headers: request.headers,
         body: Buffer.concat(pieces),

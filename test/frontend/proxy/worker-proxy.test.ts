@@ -305,6 +305,14 @@ describe('a worker that fails before the first byte', () => {
     expect(gateway.routes.map(({ faults }) => faults)).toEqual([[kind], []]);
   });
 
+  it('is not blamed when it may refuse what another one takes: an adapter, or a path that it does not have', async () => {
+    const lacks = await httpWorker((_request, response) => response.writeHead(404).end('{}'));
+    const has = await httpWorker((_request, response) => response.end('{"ok":true}'));
+    const gateway = await harness({ workers: [lacks.url, has.url], mayBeRefused: true });
+    expect((await fetch(gateway.url, { method: 'POST', body: '{}' })).status).toBe(200);
+    expect(gateway.routes.flatMap(({ faults }) => faults)).toEqual([]);
+  });
+
   it('is not blamed for a request that ends two workers, nor for one that another one refuses, too', async () => {
     const ends = await rawWorker((socket) => socket.destroy());
     const gateway = await harness({ workers: [ends.url, ends.url, ends.url] });

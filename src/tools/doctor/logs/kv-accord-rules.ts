@@ -73,7 +73,7 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   // A6: "Worker w has KV block size (tokens_per_block) 64, the fleet agreed on 32 (…). It is quarantined …".
   rule(' the fleet agreed on ', (line, tally) => {
     const [, worker, theirs, ours] =
-      /Worker (\S{1,253}) has KV block size \(tokens_per_block\) (\d{1,9}), the fleet agreed on (\d{1,9})/.exec(
+      /Worker (\S{1,253})(?: \(\S{1,253}\))? has KV block size \(tokens_per_block\) (\d{1,9}), the fleet agreed on (\d{1,9})/.exec(
         line.text,
       ) ?? [];
     if (worker === undefined) return;
@@ -99,7 +99,7 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   // The same in logs of versions before it was reworded.
   contradiction('the engine cuts blocks of ', /the engine cuts blocks of (\d{1,9}) tokens/),
   rule('The sidecar of worker ', (line, tally) => {
-    if (!/The sidecar of worker \S{1,253} is lost/.test(line.text)) return;
+    if (!/The sidecar of worker \S{1,253}(?: \(\S{1,253}\))? is lost/.test(line.text)) return;
     tally.addSignal('worker_removed', line, { worker: workerOf(line), about: 'The sidecar of' });
   }),
   signal('kv-accord aggregator ', 'started', /kv-accord aggregator [\w.+-]+ watches /),

@@ -224,6 +224,16 @@ describe("the log of kv-accord's own processes", () => {
       { worker_removed: 1 },
       [],
     ],
+    [
+      '{"level":"info","time":"2026-11-21T20:19:40.016Z","code":"worker_lost","group":"m","worker":"10.0.0.1:50061","msg":"The sidecar of worker w (10.0.0.1:50061) is lost: it ended."}',
+      { worker_removed: 1 },
+      [],
+    ],
+    [
+      '{"level":"error","time":"2026-11-21T20:19:40.016Z","group":"m","worker":"10.0.0.1:50061","msg":"Worker w (10.0.0.1:50061) has KV block size (tokens_per_block) 64, the fleet agreed on 32 (x). It is quarantined"}',
+      { accord_mismatch: 1 },
+      ['worker 64 in_use'],
+    ],
     ['INFO: Using KV block size 64 (from the explicit override)', {}, ['router 64 configured']],
   ])('has the meaning of %s', async (line, signals, sizes) => {
     const summary = await read(line);

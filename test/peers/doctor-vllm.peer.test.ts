@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { prefill, words } from './support/completions.js';
 import { type DoctorAnswer, describeAnswer, doctor, logsOf, metricsOf } from './support/doctor.js';
@@ -123,10 +126,15 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('doctor beside a real vLLM that publis
 });
 
 describe.skipIf(lacks('vllm'))('doctor beside a real vLLM without KV events', () => {
-  it('names it where they are left out, from the log alone', async () => {
+  it('names it once a router was seen that would read them, and by itself leaves it alone', async () => {
     const engine = forThisTest(await startEngine({ publishesEvents: false }));
     const log = await ask('vLLM without events, log', logsOf(engine));
-    expect(log).toMatchObject({ status: 1, causes: ['events_off likely'] });
+    expect(log).toMatchObject({ status: 6, verdict: 'unknown', causes: [] });
+    const script = join(mkdtempSync(join(tmpdir(), 'kv-accord-doctor-')), 'frontend.sh');
+    writeFileSync(script, 'python3 -m dynamo.frontend --router-mode kv\n');
+    const behind = await ask('the same behind a frontend', [...logsOf(engine), '--manifests', script]);
+    expect(behind).toMatchObject({ status: 1, causes: ['events_off likely'] });
+    expect(behind.advice).toContain('--kv-events-config');
     // No page of vLLM tells whether it publishes.
     const page = await ask('vLLM without events, metrics', metricsOf(engine));
     expect(page).toMatchObject({ status: 6, causes: [] });

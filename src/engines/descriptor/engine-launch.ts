@@ -1,3 +1,12 @@
+import type { SettingName } from '../diagnosis/sighting-words.js';
+
+/** What an engine's key means: a block size, or a setting, whose name may say the opposite. */
+export interface KeyMeaning {
+  readonly name: SettingName | 'block_size';
+  /** `disable_radix_cache: true` is `prefix_caching: false`. */
+  readonly isOpposite?: true;
+}
+
 /** One line that an operator writes to change an engine's setting. */
 export interface SettingLine {
   /** On the engine's command line, or in its YAML file. */
@@ -30,6 +39,10 @@ export interface EngineLaunch {
   readonly prefixCaching: { readonly on: readonly string[]; readonly off: readonly string[] };
   /** The flag with which it publishes KV events over ZeroMQ; absent where it has none. */
   readonly kvEvents?: KvEventsFlag;
+  /** Keys of its configuration file that the doctor reads; with `--` and dashes also its flags. A key inside of a section has that in front. */
+  readonly configKeys: Readonly<Record<string, KeyMeaning>>;
+  /** What applies when nothing is set, where that is the same on every device. */
+  readonly defaultSettings?: Readonly<Partial<Record<SettingName, string>>>;
   /** Settings that the doctor proposes. */
   readonly tuning: EngineTuning;
 }

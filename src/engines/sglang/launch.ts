@@ -17,6 +17,21 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     example: '{"publisher":"zmq","endpoint":"tcp://*:5557"}',
     publishes: ({ publisher }) => publisher !== undefined && publisher !== 'null',
   },
+  configKeys: {
+    lora_paths: { name: 'lora_adapters' },
+    page_size: { name: 'block_size' },
+    mem_fraction_static: { name: 'gpu_memory_utilization' },
+    max_running_requests: { name: 'max_num_seqs' },
+    context_length: { name: 'max_model_len' },
+    disable_radix_cache: { name: 'prefix_caching', isOpposite: true },
+    max_total_tokens: { name: 'kv_cache_tokens' },
+    max_total_num_tokens: { name: 'kv_cache_tokens' },
+    tp_size: { name: 'tensor_parallel_size' },
+    tp: { name: 'tensor_parallel_size' },
+    pp_size: { name: 'pipeline_parallel_size' },
+    dp_size: { name: 'data_parallel_size' },
+    dcp_size: { name: 'context_parallel_size' },
+  },
   tuning: {
     maxSequencesFlag: '--max-running-requests',
     memory: {

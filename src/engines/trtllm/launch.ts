@@ -17,6 +17,23 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
   defaultTokensPerBlock: 32,
   sizeSettingName: 'TRT-LLM tokens_per_block (default: 32)',
   prefixCaching: { on: [], off: [] },
+  configKeys: {
+    tokens_per_block: { name: 'block_size' },
+    max_batch_size: { name: 'max_batch_size' },
+    max_seq_len: { name: 'max_model_len' },
+    free_gpu_memory_fraction: { name: 'free_gpu_memory_fraction' },
+    kv_cache_free_gpu_memory_fraction: { name: 'free_gpu_memory_fraction' },
+    kv_cache_free_gpu_mem_fraction: { name: 'free_gpu_memory_fraction' },
+    'kv_cache_config.tokens_per_block': { name: 'block_size' },
+    'kv_cache_config.enable_block_reuse': { name: 'prefix_caching' },
+    'kv_cache_config.free_gpu_memory_fraction': { name: 'free_gpu_memory_fraction' },
+    'kv_cache_config.max_tokens': { name: 'kv_cache_tokens' },
+    'kv_cache_config.max_gpu_total_bytes': { name: 'kv_cache_bytes' },
+    'kv_cache_config.host_cache_size': { name: 'host_cache_bytes' },
+    radix_eviction_policy: { name: 'eviction_policy' },
+    'kv_cache_config.dtype': { name: 'kv_cache_dtype' },
+  },
+  defaultSettings: { prefix_caching: 'true', free_gpu_memory_fraction: '0.9', tensor_parallel_size: '1' },
   tuning: {
     maxSequencesFlag: '--max-batch-size',
     memory: {

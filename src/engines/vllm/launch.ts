@@ -18,6 +18,26 @@ export const VLLM_LAUNCH: EngineLaunch = {
     publishes: ({ publisher, enable_kv_cache_events: isEnabled }) =>
       isEnabled === true && publisher !== 'null',
   },
+  configKeys: {
+    block_size: { name: 'block_size' },
+    gpu_memory_utilization: { name: 'gpu_memory_utilization' },
+    max_num_seqs: { name: 'max_num_seqs' },
+    max_model_len: { name: 'max_model_len' },
+    enable_prefix_caching: { name: 'prefix_caching' },
+    no_enable_prefix_caching: { name: 'prefix_caching', isOpposite: true },
+    prefix_caching_hash_algo: { name: 'hash_algorithm' },
+    num_gpu_blocks: { name: 'total_kv_blocks' },
+    num_gpu_blocks_override: { name: 'total_kv_blocks' },
+    kv_cache_memory_bytes: { name: 'kv_cache_bytes' },
+    tensor_parallel_size: { name: 'tensor_parallel_size' },
+    pipeline_parallel_size: { name: 'pipeline_parallel_size' },
+    data_parallel_size: { name: 'data_parallel_size' },
+    decode_context_parallel_size: { name: 'context_parallel_size' },
+    kv_cache_dtype: { name: 'kv_cache_dtype' },
+    cache_dtype: { name: 'kv_cache_dtype' },
+    lora_modules: { name: 'lora_adapters' },
+    enable_lora: { name: 'lora_adapters' },
+  },
   tuning: {
     maxSequencesFlag: '--max-num-seqs',
     memory: {

@@ -364,6 +364,22 @@ describe.each<{
         undefined,
       ],
       ['a log without times', joined({ logs: [logOf([tallyOf('parent_block_not_found', 30)])] }), undefined],
+      [
+        'warnings that ended because requests did, of a router that found nothing',
+        joined({
+          logs: [
+            logOf(
+              [
+                tallyOf('parent_block_not_found', 30, {
+                  rate: { startMs: 0, bucketMs: 1_000, counts: [20, 10] },
+                }),
+              ],
+              { firstMs: 0, lastMs: 120_000, decisions: decisionsOf() },
+            ),
+          ],
+        }),
+        undefined,
+      ],
     ],
   },
   {

@@ -2,7 +2,7 @@ import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { storeChecks } from '../fixes/confirm.js';
 import { eventRoomFix } from '../fixes/events.js';
-import { findsBlocks, percent } from '../measurements/cache-hits.js';
+import { blindness, findsBlocks, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import { courseOf } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -22,7 +22,10 @@ export const frontendLate: Cause = {
     const { stores, sizes } = measurements;
     const missing = measurements.signal('parent_block_not_found');
     const courses = missing?.logs.flatMap((entry) => courseOf(entry) ?? []) ?? [];
-    const early = courses.length > 0 && courses.every((course) => course.early >= 0.6 && course.late < 0.1);
+    // A router that found nothing has not caught up: warnings end as well when requests do.
+    const isBlind = blindness(measurements) !== undefined;
+    const early =
+      !isBlind && courses.length > 0 && courses.every((course) => course.early >= 0.6 && course.late < 0.1);
     const share = missingShare(measurements) ?? 0;
     const isFinding = findsBlocks(measurements) !== undefined;
     const cluesFor: readonly ClueFor[] = [

@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import { readEngineConfig } from '../../manifests/lint/config/engine-config.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
@@ -21,13 +22,6 @@ import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { engineFacts, parseConfig } from './engine-config.js';
 import { ENGINE_KEYS, settingValueOf } from './engine-keys.js';
-
-/** What applies to TensorRT-LLM when nothing is set. */
-const TRTLLM_DEFAULTS: readonly (readonly [SettingName, string])[] = [
-  ['prefix_caching', 'true'],
-  ['free_gpu_memory_fraction', '0.9'],
-  ['tensor_parallel_size', '1'],
-];
 
 /** Settings of Dynamo's router index, by their names in 0.8 to 1.6. */
 const ROUTER_SETTINGS: readonly (readonly [SettingName, readonly string[], readonly string[]])[] = [
@@ -93,11 +87,13 @@ export class FleetReader {
     this.#readConfig(launch);
     const seed = variableOf(launch, 'PYTHONHASHSEED');
     if (seed?.value !== undefined) this.#setting(launch, 'hash_seed', seed.value, this.#given(seed));
-    if (backend !== 'trtllm' || launch.hasUnseenArgs) return;
+    const { launch: start, displayName = '' } = engineOfWord(backend) ?? {};
+    const defaults = Object.entries(start?.defaultSettings ?? {}) as [SettingName, string][];
+    if (defaults.length === 0 || launch.hasUnseenArgs) return;
     if (readEngineConfig(launch).isUnseen) return;
-    for (const [name, value] of TRTLLM_DEFAULTS) {
+    for (const [name, value] of defaults) {
       if (this.#has(launch, name)) continue;
-      const text = `${name} is not set: ${value} is TensorRT-LLM's default`;
+      const text = `${name} is not set: ${value} is ${displayName}'s default`;
       this.#setting(launch, name, value, { ...this.#launched(launch), text }, true);
     }
   }

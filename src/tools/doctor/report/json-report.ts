@@ -27,12 +27,7 @@ export function jsonReport(
     assessments: assessments.map(assessmentOf),
     options: options.map(fixOf),
     unknowns,
-    checks: checks.map((check) => ({
-      ...check,
-      answer: check.answer ?? null,
-      missing: check.missing ?? null,
-      origin: toJson(check.origin),
-    })),
+    checks: toJson(checks),
     routing: toJson(routing),
     memory: toJson(memory),
     evidence: {
@@ -77,7 +72,7 @@ function clueOf({ says, origin }: Clue): object {
 }
 
 /** Fields with foreign text that may carry credentials. */
-const FOREIGN = new Set(['place', 'text', 'name', 'detail', 'value']);
+const FOREIGN = new Set(['place', 'text', 'name', 'detail', 'value', 'answer', 'missing']);
 
 /** Names that the report had before the program changed them. */
 const REPORT_NAMES: ReadonlyMap<string, string> = new Map([['reporting', 'told']]);

@@ -124,14 +124,13 @@ async function roundTrip(files, { folder, work, run, totals }) {
   }
 }
 
-/** The kinds of the documents that are not as they were; those that are added stand at the end. */
+/** The kinds of the documents that are not as they were; others may have been added between them. */
 function changedKinds(before, after) {
-  const [old, now] = [before, after].map((text) => text.split(/^---.*$/m));
-  return old.flatMap((document, at) =>
-    document.trimEnd() === now[at]?.trimEnd()
-      ? []
-      : [/^\s*"?kind"?:\s*"?([A-Za-z]+)/m.exec(document)?.[1] ?? 'unknown'],
-  );
+  const documents = (text) => text.split(/^---.*$/m).map((document) => document.trim());
+  const now = new Set(documents(after));
+  return documents(before)
+    .filter((document) => !now.has(document))
+    .map((document) => /^\s*"?kind"?:\s*"?([A-Za-z]+)/m.exec(document)?.[1] ?? 'unknown');
 }
 
 function parsed(text) {

@@ -31,6 +31,7 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
       version: '0.32.0',
       state: EngineState.READY,
       servingAddresses: [],
+      apis: [],
     },
     model: { servedNames: [model], loraAdapters: [], tokenProbes: [] },
     contract: { tokensPerBlock: size, hashUnit: HashUnit.UNSPECIFIED, cacheGroups: [] },

@@ -13,6 +13,7 @@ import { ENGINES, loadEngineProbes } from '../../engines/catalogue/engines.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
 import type { EngineEventReaderOptions } from '../../worker/kv-events/engine-event-reader.js';
 import { MAX_EVENTS_BYTES } from '../../worker/kv-events/exact-json.js';
+import { ApiProber } from '../../worker/sidecar/apis/api-prober.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../worker/sidecar/sidecar.js';
 import { TokenProber } from '../../worker/sidecar/tokens/token-prober.js';
@@ -61,6 +62,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
   };
   const postJson = createHttpPostJson(engineHttp, { clock });
   const prober = new TokenProber({ clock, postJson });
+  const apis = new ApiProber({ clock, httpGet: probeModules.httpGet });
   return new Sidecar(options, {
     ...shared,
     clock,
@@ -68,7 +70,18 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
     probeModules,
     locate: locate(probeModules),
     loadProbes: loadProbes ?? (async () => (await loadPart(loadEngineProbes, modules)) ?? []),
-    ...(learnsTokens ? { learnTokens: (engine, stop) => prober.learn(engine, stop) } : {}),
+    ...(learnsTokens
+      ? {
+          async learnTokens(engine, stop) {
+            const tokens = await prober.learn(engine, stop);
+            const found = await apis.learn(engine, stop);
+            return {
+              facts: [...tokens.facts, ...found.facts],
+              probes: [...tokens.probes, ...found.probes],
+            };
+          },
+        }
+      : {}),
     ...(hasCanary ? { canary: { get: probeModules.httpGet, post: postJson } } : {}),
     ...(events === undefined
       ? {}

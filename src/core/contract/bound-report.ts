@@ -102,6 +102,7 @@ export function boundReport(report: CapabilityReport): void {
       MAX_SERVING_ADDRESSES,
     );
   }
+  if (engine !== undefined) engine.apis = omissions.names('engine.apis', engine.apis, MAX_COUNTS.apis);
   if (model !== undefined) {
     model.servedNames = omissions.names('model.served_names', model.servedNames, MAX_COUNTS.servedNames);
     model.loraAdapters = omissions.names('model.lora_adapters', model.loraAdapters, MAX_COUNTS.loraAdapters);

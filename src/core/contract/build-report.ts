@@ -137,6 +137,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
       state: input.engineState,
       servingAddresses: [...(field('engine.serving_addresses') ?? [])],
       ...optional('role', field('engine.role')),
+      apis: [...(field('engine.apis') ?? [])],
     },
     model: {
       servedNames: [...(field('model.served_names') ?? [])],

@@ -36,6 +36,8 @@ export interface FactFields {
   'engine.state': EngineState;
   'engine.serving_addresses': readonly ServingAddress[];
   'engine.role': EngineRole;
+  /** API paths that it has. */
+  'engine.apis': readonly string[];
   /**
    * Something that is new at every engine start and the same until then: the
    * process start time, or the engine's own instance id. Not on the wire

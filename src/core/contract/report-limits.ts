@@ -13,6 +13,7 @@ export const MAX_PROBE_ID_BYTES = 4_096;
 
 /** How often each list may occur in one report; real reports stay far below. */
 export const MAX_COUNTS = {
+  apis: 64,
   servedNames: 64,
   loraAdapters: 4_096,
   tokenProbes: 64,

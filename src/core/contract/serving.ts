@@ -26,6 +26,8 @@ export interface Serving {
   readonly servedNames: readonly string[];
   readonly loraAdapters: readonly string[];
   readonly role: ServingRole;
+  /** API paths that its engine has; absent where that is not known. */
+  readonly apis?: readonly string[];
   /** Longest context in tokens; undefined where the engine does not report it. */
   readonly maxModelLen: number | undefined;
   /** SHA-256 over the tokenizer's files; undefined where they cannot be read. */
@@ -56,6 +58,7 @@ export function servingOf(report: CapabilityReport): Serving {
     servedNames: [...(model?.servedNames ?? [])],
     loraAdapters: (model?.loraAdapters ?? []).filter(isName),
     role: ROLES[engine?.role ?? EngineRole.UNSPECIFIED] ?? 'other',
+    ...(engine === undefined || engine.apis.length === 0 ? {} : { apis: [...engine.apis] }),
     // 0 holds no prompt at all: a report of it says nothing.
     maxModelLen: model?.maxModelLen || undefined,
     tokenizerFingerprint: model?.tokenizerFingerprint,

@@ -116,6 +116,7 @@ function findProblems(report: CapabilityReport): string[] {
   checkCount(problems, 'probes', report.probes.length, MAX_COUNTS.probes);
   checkCount(problems, 'completeness.reasons', report.completeness?.reasons.length ?? 0, MAX_COUNTS.reasons);
   const { model, topology } = report;
+  checkCount(problems, 'engine.apis', report.engine?.apis.length ?? 0, MAX_COUNTS.apis);
   checkCount(problems, 'model.served_names', model?.servedNames.length ?? 0, MAX_COUNTS.servedNames);
   checkCount(problems, 'model.lora_adapters', model?.loraAdapters.length ?? 0, MAX_COUNTS.loraAdapters);
   checkCount(problems, 'model.token_probes', model?.tokenProbes.length ?? 0, MAX_COUNTS.tokenProbes);

@@ -16,6 +16,8 @@ export interface CatalogueWorker {
   /** Why the router gives it no requests at present; absent while it is not ejected. */
   readonly ejectedReason?: string;
   readonly tokenizerFingerprint: string | undefined;
+  /** API paths that its engine has; absent where that is not known. */
+  readonly apis?: readonly string[];
 }
 
 /** All that serves one model. */
@@ -196,6 +198,7 @@ function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {
       isOffered: member.offer !== 'none',
       ...(member.ejectedReason === '' ? {} : { ejectedReason: member.ejectedReason }),
       tokenizerFingerprint: member.serving?.tokenizerFingerprint,
+      ...(member.serving?.apis === undefined ? {} : { apis: member.serving.apis }),
     })),
   };
 }

@@ -110,6 +110,7 @@ function toGroup(group: CatalogueGroup): ServedGroup {
       isOffered,
       ejectedReason: worker.ejectedReason ?? '',
       tokenizerFingerprint: worker.tokenizerFingerprint,
+      apis: [...(worker.apis ?? [])],
     })),
   };
 }
@@ -129,6 +130,7 @@ function fromGroup(group: ServedGroup): CatalogueGroup {
       isOffered,
       ...(worker.ejectedReason === '' ? {} : { ejectedReason: worker.ejectedReason }),
       tokenizerFingerprint: worker.tokenizerFingerprint,
+      ...(worker.apis.length === 0 ? {} : { apis: worker.apis }),
     })),
   };
 }

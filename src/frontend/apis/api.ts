@@ -1,10 +1,13 @@
+import type { ApiPath } from '../../core/contract/api-paths.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '../errors/api-shapes.js';
 
 /** One path on which engines compute something. */
 export interface Api {
   /** As clients ask for it, and as it is counted: `/v1/chat/completions`. */
-  readonly path: string;
+  readonly path: ApiPath | '/v1/responses/{id}';
+  /** What a body is; the name of the model stands in it. Default `json`. */
+  readonly reads?: 'json' | 'multipart';
   /** How refusals look, and how a stream ends that breaks off. */
   readonly shape: ApiShape;
   /** How its prompt is read where a worker's cache can help with it; absent where load alone decides. */
@@ -15,7 +18,7 @@ export interface Api {
   readonly what: string;
 }
 
-const openAi = (path: string, what: string, more: Partial<Api> = {}): Api => ({
+const openAi = (path: Api['path'], what: string, more: Partial<Api> = {}): Api => ({
   path,
   shape: OPENAI_SHAPE,
   what,
@@ -34,7 +37,7 @@ export const RESPONSES: Api = openAi('/v1/responses', "OpenAI's responses, strea
 });
 
 /** A response that an engine keeps, which is asked for by its id. */
-export const KEPT_RESPONSE: Api = openAi(`${RESPONSES.path}/{id}`, 'a response that a worker keeps', {
+export const KEPT_RESPONSE: Api = openAi('/v1/responses/{id}', 'a response that a worker keeps', {
   shape: RESPONSES_SHAPE,
 });
 
@@ -54,6 +57,8 @@ export const APIS: readonly Api[] = [
   openAi('/v1/rerank', 'documents in the order in which they fit'),
   openAi('/v2/rerank', 'the same'),
   openAi('/rerank', 'the same'),
+  openAi('/v1/audio/transcriptions', 'speech to text', { reads: 'multipart' }),
+  openAi('/v1/audio/translations', 'speech to English text', { reads: 'multipart' }),
   openAi('/v1/audio/speech', 'text to speech'),
   openAi('/tokenize', 'token ids of a prompt'),
   openAi('/detokenize', 'text of token ids'),

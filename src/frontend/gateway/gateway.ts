@@ -34,9 +34,10 @@ import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
 import type { ApiKeys } from './api-keys.js';
 import { Cors } from './cors.js';
+import { EngineModels } from './engine-models.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 import { type Forwarding, Inference } from './inference.js';
-import { cardOf, Models } from './models.js';
+import { cardOf, type FoundModel, type ModelCard, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
 import { answerConnect, answerParserError } from './parser-error.js';
 import { isServable } from './readiness.js';
@@ -132,6 +133,7 @@ export class Gateway {
   readonly #listener: Listener;
   readonly #bodies: BodyReader;
   readonly #inference: Inference;
+  readonly #engineModels: EngineModels;
   readonly #startedSeconds: number;
   readonly #open = new UnorderedSet<OpenRequest>();
   /** Answers of refused requests whose bodies still come. */
@@ -149,6 +151,7 @@ export class Gateway {
     this.#cors = new Cors(options.corsOrigins);
     this.#startedSeconds = Math.floor(clock.wallMs() / 1_000);
     this.#bodies = new BodyReader({ limitBytes: options.bodyLimitBytes });
+    this.#engineModels = new EngineModels((worker, path) => modules.engines.get(worker, path), { clock });
     this.#inference = new Inference(options, {
       ...modules,
       metrics: new GatewayMetrics(registry, {
@@ -157,6 +160,7 @@ export class Gateway {
       }),
       models: () => this.#currentModels(),
       homes: new ResponseHomes((worker, path) => modules.engines.get(worker, path)),
+      engineModels: this.#engineModels,
     });
     this.#listener = new Listener(
       {
@@ -277,7 +281,7 @@ export class Gateway {
       this.#findStateProblem(response) ??
       this.#findCallerProblem(request) ??
       (passesOf(request.headers) > MAX_PASSES ? loopError() : undefined) ??
-      this.#bodies.findHeaderProblem(request);
+      this.#bodies.findHeaderProblem(request, api.reads);
     if (problem !== undefined) {
       this.#inference.refuse(open, request, problem);
       this.#followRefusal(response);
@@ -339,16 +343,23 @@ export class Gateway {
     });
   }
 
-  #listModels(): HttpAnswer {
-    return jsonAnswer(200, { object: 'list', data: this.#currentModels().cards(this.#startedSeconds) });
+  async #listModels(): Promise<HttpAnswer> {
+    const data = await Promise.all(this.#currentModels().listed.map((found) => this.#cardOf(found)));
+    return jsonAnswer(200, { object: 'list', data });
   }
 
-  #showModel(name: string): HttpAnswer {
+  async #cardOf({ model, group }: FoundModel): Promise<ModelCard> {
+    const cards = await this.#engineModels.cardsOf(group);
+    return cardOf(model, this.#startedSeconds, cards.get(model.name));
+  }
+
+  async #showModel(name: string): Promise<HttpAnswer> {
     const problem = this.#modules.findProblem?.();
     if (problem !== undefined) throw problem;
-    const { model, group } = this.#currentModels().find(name);
-    if (!group.isReady) throw notRoutedError({ code: 'gate_shut', reasons: group.reasons });
-    return jsonAnswer(200, cardOf(model, this.#startedSeconds));
+    const found = this.#currentModels().find(name);
+    const { isReady, reasons } = found.group;
+    if (!isReady) throw notRoutedError({ code: 'gate_shut', reasons });
+    return jsonAnswer(200, await this.#cardOf(found));
   }
 
   #currentModels(): Models {

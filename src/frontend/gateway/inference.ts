@@ -11,6 +11,7 @@ import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
 import { PickTrace } from '../tracing/trace-picks.js';
 import { cacheUseOf } from './cache-use.js';
 import { type Continued, continuedFrom } from './continued.js';
+import type { EngineModels } from './engine-models.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { FoundModel, Models } from './models.js';
 import type { OpenRequest } from './open-request.js';
@@ -44,6 +45,7 @@ export interface InferenceModules {
   readonly routing: Routing;
   readonly proxy: Forwarding;
   readonly homes: ResponseHomes;
+  readonly engineModels: EngineModels;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
 }
@@ -158,7 +160,28 @@ export class Inference {
     const kind = open.api.prompt;
     const asked = parseBody(body, kind);
     const sessionHash = sessionHashOf(this.#options.sessionAffinity ?? 'off', headers, asked.value);
-    const found = this.#modules.models().find(asked.model);
+    const models = this.#modules.models();
+    if (!models.has(asked.model) && models.groups.length > 0)
+      return this.#findAdapter(asked.model).then((found) =>
+        this.#prepareFor(found, open, asked, sessionHash),
+      );
+    return this.#prepareFor(models.findFor(asked.model, open.api.path), open, asked, sessionHash);
+  }
+
+  /** A name in no report: an adapter that was loaded a moment ago, or none. */
+  async #findAdapter(name: string): Promise<FoundModel> {
+    const { engineModels, models } = this.#modules;
+    const found = await engineModels.findAdapter(name, () => models().groups);
+    return found === undefined ? models().find(name) : models().asAdapter(name, found);
+  }
+
+  #prepareFor(
+    found: FoundModel,
+    open: OpenRequest,
+    asked: AskedBody,
+    sessionHash: ReturnType<typeof sessionHashOf>,
+  ): Prepared | Promise<Prepared> {
+    const kind = open.api.prompt;
     const { group } = found.group;
     open.group = group;
     requireReady(found);

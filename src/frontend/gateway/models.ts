@@ -1,8 +1,15 @@
-import type { Catalogue, CatalogueGroup, CatalogueModel } from '../../fleet/catalogue/catalogue.js';
+import type {
+  Catalogue,
+  CatalogueGroup,
+  CatalogueModel,
+  CatalogueWorker,
+} from '../../fleet/catalogue/catalogue.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
+import type { CardFields, FoundAdapter } from './engine-models.js';
 
-/** A model as OpenAI's API describes it, with vLLM's `parent` for LoRA adapters. */
+/** A model as OpenAI's API describes it, with vLLM's `parent` for LoRA adapters, and what its engine says beside that. */
 export interface ModelCard {
+  readonly [field: string]: unknown;
   readonly id: string;
   readonly object: 'model';
   /** Seconds since 1970: when this gateway started, since engines do not say when. */
@@ -55,9 +62,50 @@ export class Models {
     );
   }
 
+  /** Whether it is the name of something that is served, or in dispute. */
+  has(name: string): boolean {
+    return this.#byName.has(name) || this.#catalogue.conflicts?.some((one) => one.name === name) === true;
+  }
+
+  /** An adapter that is in no report yet, at the workers that were found to have it. */
+  asAdapter(name: string, { group: owner, targets }: FoundAdapter): FoundModel {
+    const group = this.#catalogue.groups.find(({ group }) => group === owner);
+    if (group === undefined) throw this.#unknown(name);
+    const found = { model: { name, group: owner, loraName: name }, group, excluded: NOBODY };
+    const narrowed = narrow(found, new Set(targets));
+    // The router knows nothing of it, so those that lack it are named.
+    return {
+      ...narrowed,
+      excluded: group.workers.map(({ target }) => target).filter((one) => !targets.includes(one)),
+    };
+  }
+
   /** All groups, those included that serve nothing now. */
   get groups(): readonly CatalogueGroup[] {
     return this.#catalogue.groups;
+  }
+
+  /**
+   * Who serves a name on a path of an API: engines that say that they do not
+   * have the path get no requests for it. Throws an `OpenAiError` where no worker does.
+   */
+  findFor(name: string, path: string): FoundModel {
+    const found = this.find(name);
+    const lacks = ({ apis }: CatalogueWorker): boolean => apis !== undefined && !apis.includes(path);
+    if (!found.group.workers.some(lacks)) return found;
+    const key = JSON.stringify([name, path]);
+    const known = this.#narrowed.get(key);
+    if (known !== undefined) return known;
+    const workers = found.group.workers.filter((worker) => !lacks(worker));
+    if (workers.length === 0) throw notServedError(name, path);
+    const lacking = found.group.workers.filter(lacks).map(({ target }) => target);
+    const narrowed = {
+      ...found,
+      group: { ...found.group, workers },
+      excluded: [...found.excluded, ...lacking],
+    };
+    this.#narrowed.set(key, narrowed);
+    return narrowed;
   }
 
   /** Who serves a name; throws an `OpenAiError` where no worker does. */
@@ -77,10 +125,11 @@ export class Models {
   }
 
   /** Names under which something is served now, ascending: a client that sees a name expects that it works. */
-  cards(createdSeconds: number): ModelCard[] {
-    return this.#catalogue.models
-      .filter(({ name }) => this.#byName.get(name)?.group.isReady === true)
-      .map((model) => cardOf(model, createdSeconds));
+  get listed(): readonly FoundModel[] {
+    return this.#catalogue.models.flatMap(({ name }) => {
+      const found = this.#byName.get(name);
+      return found?.group.isReady === true ? [found] : [];
+    });
   }
 
   #disputed(name: string): OpenAiError | undefined {
@@ -108,6 +157,15 @@ export class Models {
   }
 }
 
+function notServedError(name: string, path: string): OpenAiError {
+  const quoted = name.slice(0, MAX_QUOTED_CHARS);
+  return new OpenAiError(
+    404,
+    `No worker of the model \`${quoted}\` serves ${path}: its engine has no such path, which depends on the kind of the model and on how the engine was started.`,
+    { param: 'model', code: 'api_not_served' },
+  );
+}
+
 function narrow({ model, group }: FoundModel, having: ReadonlySet<string>): FoundModel {
   const others = group.workers.filter(({ target }) => !having.has(target));
   return {
@@ -117,13 +175,19 @@ function narrow({ model, group }: FoundModel, having: ReadonlySet<string>): Foun
   };
 }
 
-/** One model on its own. */
-export function cardOf({ name, group, loraName }: CatalogueModel, createdSeconds: number): ModelCard {
+/** One model on its own. `fields` are those of its engine, which are passed on as they are. */
+export function cardOf(
+  { name, group, loraName }: CatalogueModel,
+  createdSeconds: number,
+  fields: CardFields = {},
+): ModelCard {
+  const parent = loraName === '' ? null : group;
   return {
+    ...fields,
     id: name,
     object: 'model',
     created: createdSeconds,
     owned_by: 'kv-accord',
-    parent: loraName === '' ? null : group,
+    parent: typeof fields['parent'] === 'string' ? fields['parent'] : parent,
   };
 }

@@ -5,6 +5,7 @@ import { OpenAiError } from '../errors/openai-error.js';
 import { findJsonExcess, MAX_JSON_DEPTH } from '../json/json-bounds.js';
 import { keyOf, type LightJson, parseLightJson } from '../json/light-json.js';
 import { losesNumber } from '../json/number-loss.js';
+import { boundaryOf, formField } from './multipart.js';
 
 /** Bodies that are held at a time, in whole ones of the greatest length. */
 const MAX_FULL_BODIES = 16;
@@ -20,6 +21,8 @@ export interface ReadBody {
   readonly bytes: Buffer;
   /** What was seen in it while it came. */
   readonly scan: JsonScan;
+  /** Between the parts of a form; undefined for JSON. */
+  readonly boundary?: string | undefined;
 }
 
 export interface RequestBodyOptions {
@@ -46,9 +49,15 @@ export class BodyReader {
   }
 
   /** Why a request is refused before its body is read; undefined when it is not. */
-  findHeaderProblem({ headers }: Pick<IncomingMessage, 'headers'>): OpenAiError | undefined {
+  findHeaderProblem(
+    { headers }: Pick<IncomingMessage, 'headers'>,
+    reads: 'json' | 'multipart' = 'json',
+  ): OpenAiError | undefined {
     const type = headers['content-type'];
-    if (type !== undefined && !JSON_TYPE.test(type))
+    if (reads === 'multipart') {
+      if (boundaryOf(type) === undefined)
+        return new OpenAiError(415, 'The Content-Type must be multipart/form-data with a boundary.');
+    } else if (type !== undefined && !JSON_TYPE.test(type))
       return new OpenAiError(415, 'The Content-Type must be application/json.');
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
@@ -69,6 +78,7 @@ export class BodyReader {
   ): void {
     const pieces: Buffer[] = [];
     const scan = new JsonScan();
+    const boundary = boundaryOf(request.headers['content-type']);
     const fail = (error: OpenAiError): void => {
       request.off('data', onData).off('end', onEnd);
       this.release(held);
@@ -79,6 +89,7 @@ export class BodyReader {
       this.#heldBytes += piece.length;
       if (held.bytes > this.#limitBytes) fail(this.#tooLarge());
       else if (this.#heldBytes > this.#limitBytes * MAX_FULL_BODIES) fail(tooMuch());
+      else if (boundary !== undefined) pieces.push(piece);
       else {
         scan.add(piece);
         const excess = findJsonExcess(scan);
@@ -87,7 +98,7 @@ export class BodyReader {
       }
     };
     // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
-    const onEnd = (): void => done(null, { bytes: Buffer.concat(pieces, held.bytes), scan });
+    const onEnd = (): void => done(null, { bytes: Buffer.concat(pieces, held.bytes), scan, boundary });
     request.on('data', onData).on('end', onEnd);
   }
 
@@ -137,6 +148,7 @@ const MAX_MODEL_CHARS = 1_024;
 
 /** Reads what a router needs of a body; throws an `OpenAiError` with what is wrong. */
 export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
+  if (body.boundary !== undefined) return parseForm(body.bytes, body.boundary);
   const printed = kind === 'messages' ? PRINTED_OF_MESSAGES : PRINTED_FIELDS;
   if (body.bytes.length === 0)
     throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
@@ -145,14 +157,8 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new OpenAiError(400, `The body must be a JSON object, not ${nameOf(value)}.`);
   const { model, cache_salt: cacheSalt } = value as Record<string, unknown>;
-  if (model === undefined || model === null || model === '')
-    throw new OpenAiError(400, 'You must provide a model parameter.', { param: 'model' });
-  if (typeof model !== 'string' || model.length > MAX_MODEL_CHARS)
-    throw new OpenAiError(400, `The model must be a string of at most ${MAX_MODEL_CHARS} characters.`, {
-      param: 'model',
-    });
   return {
-    model,
+    model: checkedModel(model),
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
     value: value as Record<string, unknown>,
     isCut,
@@ -161,6 +167,21 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
         printed.has(keyOf(body.bytes, field)) && losesNumber(body.bytes, field.valueStart, field.valueEnd),
     ),
   };
+}
+
+/** Of a form only the model is read: its files are for the engine. */
+function parseForm(bytes: Buffer, boundary: string): AskedBody {
+  const model = checkedModel(formField(bytes, boundary, 'model'));
+  return { model, cacheSalt: '', value: {}, isCut: false, losesNumbers: false };
+}
+
+function checkedModel(model: unknown): string {
+  if (model === undefined || model === null || model === '')
+    throw new OpenAiError(400, 'You must provide a model parameter.', { param: 'model' });
+  if (typeof model === 'string' && model.length <= MAX_MODEL_CHARS) return model;
+  throw new OpenAiError(400, `The model must be a string of at most ${MAX_MODEL_CHARS} characters.`, {
+    param: 'model',
+  });
 }
 
 const EXCESS = {

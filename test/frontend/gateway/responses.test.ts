@@ -184,3 +184,63 @@ describe("a request of Anthropic's API", () => {
     expect(harness.prompts[0]?.losesNumbers).toBe(true);
   });
 });
+
+describe('a path that not every engine has', () => {
+  it('goes to the engines that have it, and to those of which that is not known', async () => {
+    const harness = await start('a', 'b', 'c');
+    const [a, b, c] = ['a', 'b', 'c'].map(worker);
+    harness.catalogue = makeCatalogue({
+      workers: [
+        { ...(a as ReturnType<typeof worker>), apis: ['/v1/chat/completions'] },
+        { ...(b as ReturnType<typeof worker>), apis: ['/v1/embeddings'] },
+        c as ReturnType<typeof worker>,
+      ],
+    });
+    await harness.post('/v1/embeddings', { model: 'tiny', input: 'x' });
+    expect(harness.routed[0]?.excluded).toEqual(['a']);
+  });
+
+  it('is refused, and says why, where none has it', async () => {
+    const harness = await start('a');
+    harness.catalogue = makeCatalogue({ workers: [{ ...worker('a'), apis: ['/v1/chat/completions'] }] });
+    const refused = await harness.post('/v1/embeddings', { model: 'tiny', input: 'x' });
+    expect(refused.status).toBe(404);
+    expect(await errorOf(refused)).toMatchObject({
+      code: 'api_not_served',
+      message: expect.stringContaining('serves /v1/embeddings'),
+    });
+    const messages = await harness.post('/v1/messages', { model: 'tiny', max_tokens: 1, messages: [] });
+    expect(await messages.json()).toMatchObject({ type: 'error', error: { type: 'not_found_error' } });
+  });
+});
+
+it('an adapter that was loaded a moment ago is served by the workers that list it', async () => {
+  const harness = await start('a', 'b');
+  harness.engineAnswers = (target) => ({
+    status: 200,
+    body: Buffer.from(JSON.stringify({ data: target === 'b' ? [{ id: 'new-lora', parent: 'tiny' }] : [] })),
+  });
+  expect((await harness.chat({ model: 'new-lora' })).status).toBe(200);
+  expect(harness.routed[0]).toMatchObject({ loraName: 'new-lora', excluded: ['a'] });
+});
+
+it('a model is listed with the fields of its engine', async () => {
+  const harness = await start('a');
+  const card = { id: 'tiny', owned_by: 'vllm', created: 1, root: '/m', max_model_len: 2_048, permission: [] };
+  harness.engineAnswers = () => ({ status: 200, body: Buffer.from(JSON.stringify({ data: [card] })) });
+  const list = (await (await harness.ask('/v1/models')).json()) as { data: Record<string, unknown>[] };
+  expect(list.data[0]).toMatchObject({ id: 'tiny', owned_by: 'kv-accord', root: '/m', max_model_len: 2_048 });
+  expect(await (await harness.ask('/v1/models/tiny')).json()).toEqual(list.data[0]);
+});
+
+it('a form goes to a worker as it is, by the model in it', async () => {
+  const harness = await start('a');
+  const form = new FormData();
+  form.append('file', new Blob([Buffer.from([0, 1, 2, 255])]), 'speech.wav');
+  form.append('model', 'tiny');
+  expect((await harness.ask('/v1/audio/transcriptions', { method: 'POST', body: form })).status).toBe(200);
+  expect(harness.served[0]?.body.includes(Buffer.from([0, 1, 2, 255]))).toBe(true);
+  expect(harness.routed[0]?.tokens).toBeUndefined();
+  const json = await harness.post('/v1/audio/transcriptions', { model: 'tiny' });
+  expect(json.status).toBe(415);
+});

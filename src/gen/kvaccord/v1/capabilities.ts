@@ -505,7 +505,14 @@ export interface Engine {
   state: EngineState;
   servingAddresses: ServingAddress[];
   /** Which part of a request the engine computes. Absent where it cannot say. */
-  role?: EngineRole | undefined;
+  role?:
+    | EngineRole
+    | undefined;
+  /**
+   * The API paths of its HTTP server that frontends know, such as
+   * `/v1/responses`. Empty where that could not be found out.
+   */
+  apis: string[];
 }
 
 export interface ServingAddress {
@@ -1961,7 +1968,7 @@ export const BlockRehash: MessageFns<BlockRehash> = {
 };
 
 function createBaseEngine(): Engine {
-  return { kind: 0, version: "", state: 0, servingAddresses: [], role: undefined };
+  return { kind: 0, version: "", state: 0, servingAddresses: [], role: undefined, apis: [] };
 }
 
 export const Engine: MessageFns<Engine> = {
@@ -1980,6 +1987,9 @@ export const Engine: MessageFns<Engine> = {
     }
     if (message.role !== undefined) {
       writer.uint32(40).int32(message.role);
+    }
+    for (const v of message.apis) {
+      writer.uint32(50).string(v!);
     }
     return writer;
   },
@@ -2037,6 +2047,14 @@ export const Engine: MessageFns<Engine> = {
             message.role = reader.int32() as any;
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.apis.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2066,6 +2084,9 @@ export const Engine: MessageFns<Engine> = {
     if (message.role !== undefined) {
       obj.role = engineRoleToJSON(message.role);
     }
+    if (message.apis?.length) {
+      obj.apis = message.apis;
+    }
     return obj;
   },
 
@@ -2079,6 +2100,7 @@ export const Engine: MessageFns<Engine> = {
     message.state = object.state ?? 0;
     message.servingAddresses = object.servingAddresses?.map((e) => ServingAddress.fromPartial(e)) || [];
     message.role = object.role ?? undefined;
+    message.apis = object.apis?.map((e) => e) || [];
     return message;
   },
 };

@@ -427,6 +427,8 @@ export interface ServedWorker {
    * ejected.
    */
   ejectedReason: string;
+  /** As in Engine.apis: empty where it is not known. */
+  apis: string[];
 }
 
 /** A name that a request may ask for. */
@@ -3740,6 +3742,7 @@ function createBaseServedWorker(): ServedWorker {
     isOffered: false,
     tokenizerFingerprint: undefined,
     ejectedReason: "",
+    apis: [],
   };
 }
 
@@ -3765,6 +3768,9 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     }
     if (message.ejectedReason !== "") {
       writer.uint32(58).string(message.ejectedReason);
+    }
+    for (const v of message.apis) {
+      writer.uint32(66).string(v!);
     }
     return writer;
   },
@@ -3838,6 +3844,14 @@ export const ServedWorker: MessageFns<ServedWorker> = {
             message.ejectedReason = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.apis.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3873,6 +3887,9 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     if (message.ejectedReason !== "") {
       obj.ejectedReason = message.ejectedReason;
     }
+    if (message.apis?.length) {
+      obj.apis = message.apis;
+    }
     return obj;
   },
 
@@ -3888,6 +3905,7 @@ export const ServedWorker: MessageFns<ServedWorker> = {
     message.isOffered = object.isOffered ?? false;
     message.tokenizerFingerprint = object.tokenizerFingerprint ?? undefined;
     message.ejectedReason = object.ejectedReason ?? "";
+    message.apis = object.apis?.map((e) => e) || [];
     return message;
   },
 };

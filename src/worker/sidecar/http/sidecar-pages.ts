@@ -47,6 +47,11 @@ const REPORT_SCHEMA: JsonSchema = {
             properties: { protocol: { type: 'string' }, address: { type: 'string' } },
           },
         },
+        apis: {
+          type: 'array',
+          description: 'API paths that the engine has; absent where that could not be found out.',
+          items: { type: 'string' },
+        },
       },
     },
     contract: {
@@ -183,6 +188,7 @@ function factsOf(report: CapabilityReport): [string, string][] {
     ['engine', engine && `${engineKindName(engine.kind)} ${engine.version}`.trim()],
     ['engine state', engine && engineStateName(engine.state)],
     ['role', engine?.role === undefined ? undefined : engineRoleName(engine.role)],
+    ['API paths', engine?.apis.join(', ')],
     ['served as', model?.servedNames.join(', ')],
     ['model', model?.root],
     ['tokens per block', contract?.tokensPerBlock?.toString()],

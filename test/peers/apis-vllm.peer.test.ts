@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
+import { probe } from './support/kv-accord.js';
+import { lacks, peerPath } from './support/peers.js';
+import { modelWithTokenizer, TOOL_FLAGS } from './support/tokenizer-model.js';
+import { until } from './support/until.js';
+import { startVllm, type Vllm } from './support/vllm.js';
+
+const WIDTH = 32;
+const MODEL = 'tiny-chatml';
+const CLIENTS = fileURLToPath(new URL('support/agent-clients.py', import.meta.url));
+/** `KV_ACCORD_AGENT_TURNS`: turns of agents that are compared. */
+const TURNS = Number(process.env['KV_ACCORD_AGENT_TURNS'] ?? 18);
+
+const SCHEMA = { type: 'object', properties: { place: { type: 'string' } } };
+
+/** One conversation of an agent in the body of each API, `turns` exchanges long; every third one has called a tool. */
+const BODIES: readonly ((name: string, turns: number) => readonly [path: string, body: object])[] = [
+  (name, turns) => [
+    '/v1/chat/completions',
+    {
+      max_tokens: 1,
+      messages: turnsOf(turns).flatMap((text, at) => [
+        ...(at === 0
+          ? [{ role: 'system', content: `You are ${name}.` }]
+          : [{ role: 'assistant', content: 'ok' }]),
+        { role: 'user', content: text },
+      ]),
+    },
+  ],
+  (name, turns) => [
+    '/v1/responses',
+    {
+      max_output_tokens: 1,
+      instructions: `You are ${name}.`,
+      tools: [{ type: 'function', name: 'weather', parameters: SCHEMA }],
+      input: turnsOf(turns).flatMap((text, at) => [
+        { role: 'user', content: [{ type: 'input_text', text }] },
+        ...(at + 1 < turns
+          ? [
+              { type: 'function_call', call_id: `c${at}`, name: 'weather', arguments: '{"place":"Ulm"}' },
+              { type: 'function_call_output', call_id: `c${at}`, output: 'sun' },
+            ]
+          : []),
+      ]),
+    },
+  ],
+  (name, turns) => [
+    '/v1/messages',
+    {
+      max_tokens: 1,
+      system: [{ type: 'text', text: `You are ${name}.` }],
+      tools: [{ name: 'weather', input_schema: SCHEMA }],
+      messages: turnsOf(turns).flatMap((text, at) =>
+        at === 0
+          ? [{ role: 'user', content: text }]
+          : [
+              {
+                role: 'assistant',
+                content: [{ type: 'tool_use', id: `c${at}`, name: 'weather', input: { place: 'Ulm' } }],
+              },
+              {
+                role: 'user',
+                content: [
+                  { type: 'tool_result', tool_use_id: `c${at}`, content: 'sun' },
+                  { type: 'text', text },
+                ],
+              },
+            ],
+      ),
+    },
+  ],
+];
+
+const turnsOf = (turns: number): string[] =>
+  Array.from({ length: turns }, (_, at) => `question ${at} about the weather of the day after tomorrow`);
+
+/** Tokens that an engine took from its cache, in the words of each API. */
+function cachedOf(usage: Record<string, never>): number {
+  const {
+    prompt_tokens_details: chat,
+    input_tokens_details: response,
+    cache_read_input_tokens: message,
+  } = usage;
+  return Number(message ?? (chat ?? response ?? { cached_tokens: 0 })['cached_tokens'] ?? 0);
+}
+
+describe.skipIf(lacks('vllm', 'grpcurl'))('the APIs of agents over two real vLLMs', () => {
+  const engines: Vllm[] = [];
+  let fleet: ExactFleet;
+
+  beforeAll(async () => {
+    const model = modelWithTokenizer('chatml');
+    // One renders requests itself, the other one is asked for the chat that it makes of them.
+    const starts = [[...TOOL_FLAGS, '--enable-scale-out'], TOOL_FLAGS].map((flags) =>
+      startVllm({ model, blockSize: WIDTH, flags, env: { VLLM_ENABLE_RESPONSES_API_STORE: '1' } }),
+    );
+    for (const start of await Promise.allSettled(starts))
+      if (start.status === 'fulfilled') engines.push(start.value);
+    await Promise.all(starts);
+    fleet = await startExactFleet(engines);
+    await until(
+      'the frontend to be ready',
+      async () => (await probe(fleet.frontend, '/readyz')).status === 200,
+    );
+  });
+  afterAll(async () => {
+    await fleet?.stopOwn();
+    for (const { program } of engines) await program.stop();
+  });
+
+  const post = (path: string, body: object, url: string = fleet.frontend.url): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, ...body }),
+      signal: AbortSignal.timeout(60_000),
+    });
+
+  it(`find of ${TURNS} turns in the caches what was predicted`, async () => {
+    // Of an engine that has published nothing it is not known whether its cache is empty.
+    for (const { url } of engines)
+      await (await post('/v1/completions', { prompt: Array(100).fill(5), max_tokens: 1 }, url)).text();
+    await fleet.settled();
+    const wrong: object[] = [];
+    let cachedTokens = 0;
+    for (let at = 0; at < TURNS; at += 1) {
+      const makeBody = BODIES[at % 3] as (typeof BODIES)[number];
+      const [path, body] = makeBody(`agent ${Math.floor(at / 18)}`, 1 + (Math.floor(at / 3) % 6));
+      const response = await post(path, body);
+      const answer = (await response.json()) as { usage: Record<string, never> };
+      expect(response.status, JSON.stringify(answer)).toBe(200);
+      const predicted = Number(response.headers.get('x-kv-accord-cached-blocks')) * WIDTH;
+      const mode = response.headers.get('x-kv-accord-routing-mode');
+      const cached = cachedOf(answer.usage);
+      if (predicted !== cached || mode !== 'exact') wrong.push({ at, path, predicted, cached, mode });
+      cachedTokens += cached;
+      await fleet.settled();
+    }
+    console.log(
+      `${TURNS} turns of agents: ${cachedTokens} tokens were cached, ${wrong.length} predictions wrong`,
+    );
+    expect(wrong).toEqual([]);
+    expect(cachedTokens).toBeGreaterThan(0);
+    const { body } = await probe(fleet.frontend, '/metrics');
+    expect(body).not.toMatch(/^kv_accord_frontend_requests_without_tokens_total\{.*\} [1-9]/m);
+  });
+
+  it("serve OpenAI's and Anthropic's own Python clients, with errors that they understand", async () => {
+    const python = peerPath('vllm', 'bin', 'python');
+    const { stdout } = await promisify(execFile)(python, [CLIENTS, fleet.frontend.url, MODEL], {
+      timeout: 200_000,
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      response: ['response', expect.any(Number)],
+      kept: true,
+      continued: true,
+      response_events: ['response.created', expect.stringMatching(/^response\.(completed|incomplete)$/)],
+      unknown_response: [404, 'previous_response_not_found'],
+      background: [400, 'unsupported_parameter'],
+      embeddings: [404, 'api_not_served'],
+      messages: ['message', true],
+      counted: true,
+      unknown_model: 'not_found_error',
+    });
+  });
+
+  it('answer with the very bytes of the engine, and list its models as it does', async () => {
+    const url = engines[0]?.url ?? '';
+    for (const [path, body] of [
+      ['/tokenize', { prompt: 'one two' }],
+      ['/detokenize', { tokens: [5, 6, 7] }],
+      ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: 'one two' }] }],
+    ] as const)
+      expect(await (await post(path, body)).text()).toBe(await (await post(path, body, url)).text());
+    const card = async (base: string): Promise<Record<string, unknown>> =>
+      ((await (await fetch(`${base}/v1/models`)).json()) as { data: Record<string, unknown>[] }).data[0] ??
+      {};
+    const { root, max_model_len } = await card(url);
+    expect(await card(fleet.frontend.url)).toMatchObject({ id: MODEL, root, max_model_len });
+  });
+});

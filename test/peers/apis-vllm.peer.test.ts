@@ -54,7 +54,7 @@ const BODIES: readonly ((name: string, turns: number) => readonly [path: string,
       max_tokens: 1,
       system: [{ type: 'text', text: `You are ${name}.` }],
       tools: [{ name: 'weather', input_schema: SCHEMA }],
-      messages: turnsOf(turns).flatMap((text, at) =>
+      messages: turnsOf(turns).flatMap<object>((text, at) =>
         at === 0
           ? [{ role: 'user', content: text }]
           : [

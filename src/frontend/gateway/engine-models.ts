@@ -22,7 +22,7 @@ export interface FoundAdapter {
 const FRESH_MS = 5_000;
 /** How long an adapter that was found is used without a report: sidecars look every few seconds. */
 const ADAPTER_MS = 10_000;
-/** Between two searches: whoever asks for names that nobody has costs the engines two lists a second. */
+/** Between two searches: requests for names that nobody has cost each engine two lists a second at most. */
 const SEARCH_EVERY_MS = 500;
 /** Workers that one search asks. */
 const MAX_SEARCHED = 256;

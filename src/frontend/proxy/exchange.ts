@@ -80,7 +80,7 @@ const NO_TARGETS: readonly string[] = [];
 const HOLDING_MS = 2_000;
 
 /** The longest silence of an ejected worker that a request tries. */
-const TRIAL_SILENCE_MS = 2_000;
+const TRIAL_SILENCE_MS = 5_000;
 
 /** An answer ends when its worker has said nothing at all for so many times `firstByteTimeoutMs`. */
 const SILENT_TIMES = 4;

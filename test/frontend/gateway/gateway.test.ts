@@ -102,6 +102,28 @@ describe('a request for a chat completion', () => {
     expect(harness.served).toHaveLength(1);
   });
 
+  it('names its session to the router by a hash, where that is asked for', async () => {
+    const session = { 'x-session-id': 'conversation-1' };
+    const harness = await start({ sessionAffinity: 'header' });
+    await harness.chat({}, session);
+    await harness.chat({}, session);
+    await harness.chat();
+    const [first, second, third] = harness.routed.map(({ sessionHash }) => sessionHash);
+    expect(first).toBeTypeOf('number');
+    expect([second, third]).toEqual([first, undefined]);
+    const off = await start();
+    await off.chat({}, session);
+    expect(off.routed[0]?.sessionHash).toBeUndefined();
+  });
+
+  it('may be refused by a worker in good order only where it asks for what not all have', async () => {
+    const harness = await start();
+    await harness.chat();
+    await harness.chat({ model: 'tiny-lora' });
+    await harness.post('/v1/embeddings', '{"model":"tiny","input":"x"}');
+    expect(harness.served.map(({ mayBeRefused }) => mayBeRefused)).toEqual([false, true, true]);
+  });
+
   it('needs no tokens where workers are not chosen by them', async () => {
     const harness = await start({ wantsTokens: false });
     await harness.chat();

@@ -1,5 +1,6 @@
 import type { ContractField } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
+import { declarationSettingOf } from '../contract/engine-kinds.js';
 import { EngineKind } from '../contract/enums.js';
 import { isCacheGroupField } from '../contract/late-fields.js';
 import { engineKindName, evidenceSourceName } from '../contract/names.js';
@@ -129,7 +130,7 @@ function adviceFor(field: ContractField, valueGroups: readonly ValueGroup[]): st
         // V4: they say the same as the largest value group, and do something else.
         ...stepsByKind(misdeclared, (kind, names) =>
           isMereWord
-            ? `set ${declarationSetting(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, in use is ${valueGroup.value}`
+            ? `set ${declarationSettingOf(kind, valueGroup.value)} on ${names}: declared is ${largest.value}, in use is ${valueGroup.value}`
             : target === largest.value
               ? `restart ${names} with an engine that uses ${target}, as is declared: it uses ${valueGroup.value}`
               : `restart ${names} with an engine that has and declares ${target}`,
@@ -215,15 +216,8 @@ export function contradictionMessage(member: Member): string {
   const real = report.values.tokens_per_block ?? '?';
   return (
     `Worker ${memberName(member)} declares ${declared.tokensPerBlock} (${declared.origin}) but its engine uses ${real} ` +
-    `(${evidenceText(report)}): set ${declarationSetting(report.engineKind, real)} on the worker`
+    `(${evidenceText(report)}): set ${declarationSettingOf(report.engineKind, real)} on the worker`
   );
-}
-
-/** Where the declaration is made: Dynamo's worker flag, or this product's own. */
-function declarationSetting(kind: EngineKind, tokensPerBlock: string | number): string {
-  return kind === EngineKind.DYNAMO
-    ? `--kv-block-size=${tokensPerBlock}`
-    : `the declared value to ${tokensPerBlock}`;
 }
 
 /** V5: every worker that contradicts itself, when the frontend goes by declarations. */
@@ -253,7 +247,7 @@ export function mismatchMessage(member: Member, { values, isOverride }: Agreed):
   const cure = isOverride
     ? `Set DYN_KV_CACHE_BLOCK_SIZE=${theirs} on the frontend${isPossible ? ` or configure tokens_per_block=${ours} on workers` : ` (${refusalsOf([member], ours)})`}.`
     : report?.declared?.tokensPerBlock === ours
-      ? `Worker ${memberName(member)} declares ${ours} but its engine uses ${theirs}: set ${declarationSetting(kind, theirs)} on the worker.`
+      ? `Worker ${memberName(member)} declares ${ours} but its engine uses ${theirs}: set ${declarationSettingOf(kind, theirs)} on the worker.`
       : `Worker ${memberName(member)} uses ${theirs} and the fleet agreed on ${ours}: ${restartMessage(member, ours)}.`;
   return [
     `Frontend KV block size (${ours}) does not match worker block size (${theirs}).`,
@@ -312,7 +306,7 @@ function cureFor(
   const { declared, engineKind } = report;
   // V4: it had itself agreed to this value, and so did the fleet: an engine that follows would be the wrong way round.
   if (isObserved(report) && declared?.tokensPerBlock === agreed) {
-    return `set ${declarationSetting(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but uses ${real}`;
+    return `set ${declarationSettingOf(engineKind, real)} on the worker, which declares ${agreed} (${declared.origin}) but uses ${real}`;
   }
   return restartMessage(member, agreed);
 }

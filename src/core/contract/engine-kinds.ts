@@ -10,6 +10,8 @@ interface EngineNames {
   readonly displayName: string;
   /** Where an operator sets its block size: `--block-size 32`. */
   readonly sizeSetting: (size: string | number) => string;
+  /** Where a worker declares a size that its engine may contradict, where that is no setting of this product. */
+  readonly declarationSetting?: (size: string | number) => string;
 }
 
 const NAMES: Readonly<Partial<Record<EngineKind, EngineNames>>> = {
@@ -32,6 +34,7 @@ const NAMES: Readonly<Partial<Record<EngineKind, EngineNames>>> = {
     word: 'dynamo',
     displayName: 'Dynamo',
     sizeSetting: (size) => `--kv-block-size ${size} (the worker's model card)`,
+    declarationSetting: (size) => `--kv-block-size=${size}`,
   },
   [EngineKind.OTHER]: {
     word: 'other',
@@ -58,4 +61,9 @@ export function engineKindName(kind: EngineKind): string {
 /** Where an operator sets the size of an engine; `tokens_per_block 32` where the kind is not known. */
 export function sizeSettingOf(kind: EngineKind, size: string | number): string {
   return NAMES[kind]?.sizeSetting(size) ?? `tokens_per_block ${size}`;
+}
+
+/** Where a worker's declaration is set to another size: the engine's own flag, or this product's declared value. */
+export function declarationSettingOf(kind: EngineKind, size: string | number): string {
+  return NAMES[kind]?.declarationSetting?.(size) ?? `the declared value to ${size}`;
 }

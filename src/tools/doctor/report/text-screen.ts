@@ -33,12 +33,14 @@ export function writeScreen(
   writeVerdict(out, report, mentionsVerbose);
   out.gap();
   out.paragraph(label('Do this'), advice, { maxLines: 2, leadInk: 'bold', ink: 'bold' });
-  const fix = first?.fixes[0];
+  // What is healthy has a weak sign of something at most, which is no reason to do anything.
+  const isFinding = report.verdict === 'findings';
+  const fix = isFinding ? first?.fixes[0] : undefined;
   if (fix !== undefined) writeFix(out, fix, advice);
   const clues = (first?.cluesFor ?? []).slice(0, CLUES);
   if (clues.length > 0) out.gap();
   clues.forEach((clue, index) => {
-    writeClue(out, label(index === 0 ? 'Because' : ''), clue);
+    writeClue(out, label(index > 0 ? '' : isFinding ? 'Because' : 'But seen'), clue);
   });
   writeSizes(out, report.sizes);
   out.gap();

@@ -9,14 +9,8 @@ import {
   ROUTER_DEFAULT_TOKENS,
 } from '../../manifests/lint/launches/dynamo-version.js';
 import { type Launch, nameOf } from '../../manifests/lint/launches/launch.js';
-import {
-  flagOf,
-  numberOf,
-  type SettingValue,
-  settingOf,
-  switchOf,
-  variableOf,
-} from '../../manifests/lint/launches/settings.js';
+import type { SettingValue } from '../../manifests/lint/launches/setting-value.js';
+import { flagOf, numberOf, settingOf, switchOf, variableOf } from '../../manifests/lint/launches/settings.js';
 import type { Span } from '../../manifests/lint/text/span.js';
 import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';

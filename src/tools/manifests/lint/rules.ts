@@ -5,6 +5,7 @@ import { blockSizeUnset } from './rules/block-size-unset.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
 import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.js';
+import { kvawareWithoutLmcache, lmcacheChunkSize } from './rules/lmcache.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
 import { unreadable } from './rules/unreadable.js';
@@ -22,6 +23,8 @@ export const FLEET_RULES: readonly LintRule[] = [
   eventsIgnored,
   hashSeedDiffers,
   hashAlgorithmDiffers,
+  kvawareWithoutLmcache,
+  lmcacheChunkSize,
   sidecarDeadlock,
   missingLabels,
   gateWithoutWorkers,

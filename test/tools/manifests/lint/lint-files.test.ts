@@ -52,6 +52,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'kv-events-off.yaml': ['kv-events-off 20:15 error'],
   'missing-labels.yaml': ['missing-labels 22:42 warning'],
   'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],
+  'production-stack-values.yaml': ['kvaware-without-lmcache 7:17 error', 'lmcache-chunk-size 16:19 warning'],
   'router-block-size-default.yaml': ['router-block-size-default 10:34 error'],
   'sidecar-deadlock.yaml': [
     'sidecar-deadlock 11:38 error',

@@ -18,6 +18,8 @@ describe('the rules', () => {
       'events-ignored',
       'hash-seed-differs',
       'hash-algorithm-differs',
+      'kvaware-without-lmcache',
+      'lmcache-chunk-size',
       'sidecar-deadlock',
       'missing-labels',
       'gate-without-workers',

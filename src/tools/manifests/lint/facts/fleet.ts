@@ -21,6 +21,8 @@ export interface Fleet {
   readonly pickers: readonly Launch[];
   /** kv-accord's own. */
   readonly own: readonly Launch[];
+  /** Routers of others than Dynamo. */
+  readonly gateways: readonly Launch[];
   /** Programs that are seen and compared with nothing. */
   readonly unchecked: readonly Launch[];
 }
@@ -45,6 +47,10 @@ export function readFleets(material: Material, scripts: readonly TextSource[]): 
     if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
     else add(outside, source.file, launches);
   }
+  for (const { file, sets, beside } of material.others) {
+    if (beside.length > 0) add(outside, file, beside);
+    for (const [index, set] of sets.entries()) add(groups, `set ${index} of ${file}`, set);
+  }
   const files = [...outside].map(([file, launches]) => ({ file, launches }));
   readViews(files, material.kustomizations).forEach((view, index) => {
     for (const launch of view.flatMap(({ launches }) => launches))
@@ -67,7 +73,7 @@ function namespaceOf(launch: Launch): string {
   const { site } = launch;
   const dynamo = site?.dynamoNamespace ?? variableOf(launch, 'DYN_NAMESPACE')?.value ?? '';
   const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
-  return `${site?.namespace ?? ''}/${graph}/${dynamo}`;
+  return `${site?.namespace ?? launch.namespace ?? ''}/${graph}/${dynamo}`;
 }
 
 function toFleet(launches: readonly Launch[]): Fleet {
@@ -84,6 +90,7 @@ function toFleet(launches: readonly Launch[]): Fleet {
     indexers: of('indexer'),
     pickers: of('picker'),
     own: of('kv-accord'),
+    gateways: of('gateway'),
     unchecked: of('unchecked'),
   };
 }

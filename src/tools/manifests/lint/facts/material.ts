@@ -6,6 +6,7 @@ import { Kustomizations } from '../config/kustomizations.js';
 import { TreeFiles } from '../config/tree-files.js';
 import { readLaunches } from '../launches/read-launches.js';
 import type { Library } from '../launches/surroundings.js';
+import { type OtherLaunches, readOthers } from '../readers/read-others.js';
 import type { TextSource } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
 
@@ -26,6 +27,13 @@ export class Material implements Library {
   readonly configMaps: ConfigMaps = new ConfigMaps(this.kustomizations);
   readonly #sites: PlacedSite[] = [];
 
+  readonly #others: (OtherLaunches & { readonly file: string })[] = [];
+
+  /** What the files start that no pod spec shows. */
+  get others(): readonly (OtherLaunches & { readonly file: string })[] {
+    return this.#others;
+  }
+
   get sites(): readonly PlacedSite[] {
     return this.#sites;
   }
@@ -40,6 +48,8 @@ export class Material implements Library {
       this.configMaps.add(source, access, object);
       this.kustomizations.add(source, access, object);
     }
+    const others = readOthers({ source, documents: file.documents });
+    if (others.sets.length + others.beside.length > 0) this.#others.push({ ...others, file: file.file });
     const isNamed = namesProgram(text);
     for (const site of readPodSites(file))
       if (isNamed || readLaunches(source, site, this).length > 0) this.#sites.push({ source, site });

@@ -41,9 +41,11 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
 }
 
 /** Whether a fleet has a program that block sizes are compared with. */
-function hasRouter({ frontends, routers, indexers, pickers, own }: Fleet): boolean {
+function hasRouter({ frontends, routers, indexers, pickers, gateways, own }: Fleet): boolean {
   const isComparing = own.some(({ program }) => program !== 'kv-accord sidecar');
-  return isComparing || frontends.length + routers.length + indexers.length + pickers.length > 0;
+  // A router with blocks of its own asks for nothing that could be compared.
+  const compares = gateways.some(({ gateway }) => gateway?.kind !== 'own-blocks');
+  return isComparing || compares || frontends.length + routers.length + indexers.length + pickers.length > 0;
 }
 
 function placeOf({ at }: Launch): Place {

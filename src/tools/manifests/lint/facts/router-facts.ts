@@ -1,6 +1,7 @@
 import { decidingNumber, isAtLeast } from '../launches/dynamo-version.js';
 import type { Launch } from '../launches/launch.js';
-import { flagOf, isFalse, type SettingValue, settingOf, switchOf, variableOf } from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf, isFalse, settingOf, switchOf, variableOf } from '../launches/settings.js';
 import type { Span } from '../text/span.js';
 
 /** What a frontend's command and variables say about its router. */

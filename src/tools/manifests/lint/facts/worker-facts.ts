@@ -6,15 +6,8 @@ import { VLLM } from '../../../../engines/vllm/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import type { Launch } from '../launches/launch.js';
-import {
-  flagOf,
-  isFalse,
-  numberOf,
-  type SettingValue,
-  settingOf,
-  switchOf,
-  variableOf,
-} from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf, isFalse, numberOf, settingOf, switchOf, variableOf } from '../launches/settings.js';
 import type { Span } from '../text/span.js';
 
 /** A block size with where it comes from. */

@@ -2,7 +2,7 @@ import { isSeq, type YAMLMap } from 'yaml';
 import type { TextEdit } from '../../text-edit.js';
 import type { Fix } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
-import type { SettingValue } from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
 import { textAt } from '../text/span.js';
 import { addList, appendItems, type ListItem, ownValue } from './yaml-edits.js';
 

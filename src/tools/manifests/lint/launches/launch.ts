@@ -4,6 +4,7 @@ import type { Word } from '../shell/words.js';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
 import type { DynamoVersion } from './dynamo-version.js';
+import type { SettingValue } from './setting-value.js';
 
 /** What a process does in a deployment. */
 export type Role =
@@ -61,6 +62,46 @@ export interface Launch {
    * document that the script wrote before, or of a file beside it. Undefined when it is not in these files.
    */
   readonly fileAt: (path: PathSetting) => InnerText | undefined;
+  /** What a router of others compares, of a program with the role `gateway`. */
+  readonly gateway?: Gateway;
+  /** Whether a worker reports to LMCache's controller; undefined where its files do not say. */
+  readonly reportsToLmcache?: boolean;
+  /** The Kubernetes namespace of a program that no pod spec shows. */
+  readonly namespace?: string | undefined;
+}
+
+/** Context or generation servers of `trtllm-serve disaggregated`. */
+export interface DisaggregatedServers {
+  readonly tokensPerBlock: SettingValue | undefined;
+  readonly blockReuse: SettingValue | undefined;
+  readonly eventBuffer: SettingValue | undefined;
+  /** Whether the configuration says anything of their cache; else each server's own decides. */
+  readonly hasCacheConfig: boolean;
+  readonly routerType: SettingValue | undefined;
+  readonly routerTokensPerBlock: SettingValue | undefined;
+}
+
+/** What a router of others than Dynamo is configured with. */
+export interface Gateway {
+  readonly kind: /** The endpoint picker of llm-d with `precise-prefix-cache-scorer`, whose keys had to be the engine's. */
+    | 'llm-d-scorer'
+    /** With `precise-prefix-cache-producer`, which computes its keys from the tokens of events. */
+    | 'llm-d-producer'
+    /** The gateway of SGLang (smg), which learns the size from events. */
+    | 'smg'
+    /** The router of production-stack that asks LMCache's controller. */
+    | 'lmcache'
+    /** A router whose blocks need not be those of its workers. */
+    | 'own-blocks'
+    | 'trtllm-disaggregated';
+  readonly blockSize: SettingValue | undefined;
+  /** What it takes without a setting; undefined where it has no block size. */
+  readonly defaultBlockSize: number | undefined;
+  readonly hashSeed: SettingValue | undefined;
+  /** Whether it knows only what KV events say. */
+  readonly usesEvents: boolean;
+  readonly context?: DisaggregatedServers;
+  readonly generation?: DisaggregatedServers;
 }
 
 /** A path as an argument has it: all of it, or what is known of it. */

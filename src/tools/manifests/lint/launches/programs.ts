@@ -19,11 +19,18 @@ export interface FoundProgram {
   readonly child: readonly Word[] | undefined;
 }
 
+/** The gateway of SGLang, under the names that its packages had. */
+const SMG: Program = { role: 'gateway', program: 'smg', backend: undefined, isDynamo: false };
+
+/** Its commands; with `launch` behind them, which may be left out. */
+const SMG_COMMANDS: readonly string[] = ['smg', 'amg', 'sgl-model-gateway', 'sglang-router', 'sgl-router'];
+
 const MODULES: Readonly<Record<string, Program>> = {
   'dynamo.frontend': dynamo('frontend'),
   'dynamo.router': dynamo('router'),
   'dynamo.indexer': dynamo('indexer'),
   'dynamo.mocker': worker('dynamo.mocker', 'mocker', true),
+  ...Object.fromEntries(['sglang_router.launch_router', 'smg.launch_router'].map((module) => [module, SMG])),
   ...Object.fromEntries(ENGINES.flatMap(modulesOf)),
 };
 
@@ -127,6 +134,9 @@ function programAt(
   }
   const engine = engineCommand(name, next);
   if (engine !== undefined) return take(engine.program, engine.count);
+  if (SMG_COMMANDS.includes(name)) {
+    return next === 'launch' ? take(SMG, 2) : next.startsWith('-') ? take(SMG, 1) : undefined;
+  }
   switch (name) {
     case 'kv-accord':
       return ownCommand(words, index);

@@ -5,10 +5,11 @@ import { readConfigArgs } from '../config/config-args.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import type { Word } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
-import type { Located, TextSource } from '../text/span.js';
+import type { Located, Span, TextSource } from '../text/span.js';
 import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import type { Launch } from './launch.js';
+import { presetWords } from './preset-words.js';
 import { findProgram, type Program } from './programs.js';
 import { flagOf } from './settings.js';
 import { shellScript } from './shell-script.js';
@@ -46,6 +47,41 @@ export function readScriptLaunches(source: TextSource, { tree }: Library): reado
     fileAt: treeFileAt(tree, source.file, true),
   };
   return scriptLaunches(wholeText(source), surroundings, 0);
+}
+
+/** A container that no pod spec describes: of a compose file, or one that a chart makes. */
+export interface ContainerText extends Pick<Surroundings, 'source' | 'image' | 'env' | 'hasUnseenEnv'> {
+  /** Where a program stands that the image starts by itself. */
+  readonly imageSpan: Span | undefined;
+  readonly entrypoint: readonly Word[];
+  readonly command: readonly Word[];
+}
+
+/** The programs of such a container. */
+export function readContainer({
+  imageSpan,
+  entrypoint,
+  command,
+  ...given
+}: ContainerText): readonly Launch[] {
+  const surroundings: Surroundings = {
+    ...given,
+    site: undefined,
+    container: undefined,
+    fileAt: () => undefined,
+  };
+  return startedLaunches(
+    entrypoint,
+    command,
+    surroundings,
+    (words) =>
+      commandLaunches(words, surroundings, 'items', 0, ({ value, span }) => ({
+        value: value ?? '',
+        spanOf: (start, end) =>
+          span.isExact ? { ...span, start: span.start + start, end: span.start + end } : span,
+      })),
+    imageSpan,
+  );
 }
 
 function containerLaunches(
@@ -98,6 +134,10 @@ function containerLaunches(
   if (container.command.length === 0) {
     if (site.kind === 'DynamoGraphDeployment' && isMain && !isCommand(words, surroundings)) {
       return componentDefault(file, site, container, env, given.hasUnseen, words);
+    }
+    const preset = presetWords(file, site, container);
+    if (preset !== undefined) {
+      return commandLaunches([...preset, ...words], surroundings, 'items', 0, () => undefined);
     }
     const entrypoint = entrypointOf(container.image?.value);
     if (entrypoint !== undefined) {
@@ -244,15 +284,16 @@ function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: nu
  * What a container starts that is given an entrypoint or none, and a command or none;
  * `start` reads a command line.
  */
-export function startedLaunches(
+function startedLaunches(
   entrypoint: readonly Word[],
   command: readonly Word[],
   { image, source, site, container }: Pick<Surroundings, 'image' | 'source' | 'site' | 'container'>,
   start: (words: readonly Word[]) => readonly Launch[],
+  imageSpan?: Span,
 ): readonly Launch[] {
   const [first] = [...entrypoint, ...command];
   const own = entrypoint.length > 0 ? undefined : entrypointOf(image);
-  const span = first?.span ?? { source, start: 0, end: 0, isExact: false };
+  const span = imageSpan ?? first?.span ?? { source, start: 0, end: 0, isExact: false };
   // What an image starts by itself is found where its own command begins, or nowhere.
   const before = (own ?? []).map((value): Word => ({ value, span, mayBeMore: false }));
   const words = [...before, ...entrypoint, ...command];

@@ -1,18 +1,7 @@
 import type { Word } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 import type { Launch } from './launch.js';
-
-/** A setting of a process, where it is written. */
-export interface SettingValue {
-  /** Undefined when the manifest does not have it. */
-  readonly value: string | undefined;
-  /** What is known of a value that is not known as a whole. */
-  readonly known?: NonNullable<Word['known']>;
-  readonly span: Span;
-  readonly how: 'flag' | 'variable' | 'engine-yaml';
-  /** As it is written: `--block-size`, `DYN_KV_CACHE_BLOCK_SIZE`, `tokens_per_block`. */
-  readonly name: string;
-}
+import type { SettingValue } from './setting-value.js';
 
 /** A flag with its value; undefined when the process does not have it. The last one wins, as in argparse. */
 export function flagOf(launch: Launch, ...names: readonly string[]): SettingValue | undefined {

@@ -2,6 +2,7 @@ import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
+import { bareLaunch } from './bare-launch.js';
 import type { Launch } from './launch.js';
 import { shellScript } from './shell-script.js';
 import { type UncheckedProgram, uncheckedImage } from './unchecked-programs.js';
@@ -30,27 +31,9 @@ export function uncheckedContainer(
 /** A program that is seen and compared with nothing. */
 export function unchecked(
   { program, reason }: UncheckedProgram,
-  { source, start, end }: Span,
+  span: Span,
   site?: PodSite,
   container?: ContainerSite,
 ): Launch {
-  return {
-    role: 'unchecked',
-    program,
-    backend: undefined,
-    isDynamo: false,
-    args: [],
-    env: new Map(),
-    hasUnseenArgs: true,
-    hasUnseenEnv: true,
-    at: { source, start, end, isExact: false },
-    source,
-    site,
-    container,
-    version: undefined,
-    isGated: false,
-    argsAre: 'items',
-    fileAt: () => undefined,
-    unchecked: reason,
-  };
+  return bareLaunch({ role: 'unchecked', program, site, container, unchecked: reason }, span);
 }

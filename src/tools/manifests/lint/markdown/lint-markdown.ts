@@ -115,9 +115,14 @@ function indentOf(text: string, { start }: CodeBlock): string {
 /** The block as a file of its own in which every character keeps its place. */
 function lintExcerpt(file: string, text: string, block: CodeBlock): readonly Finding[] {
   const isYaml = ['yaml', 'yml'].includes(block.language);
-  if (!isYaml) return [];
+  const isShell = ['bash', 'sh', 'shell', 'zsh', 'console'].includes(block.language);
+  if (!isYaml && !isShell) return [];
   const blank = (part: string): string => part.replace(/[^\r\n]/g, ' ');
   const excerpt =
     blank(text.slice(0, block.start)) + text.slice(block.start, block.end) + blank(text.slice(block.end));
-  return lintFiles([readSourceFile(file, excerpt)], []).filter(({ ruleId }) => EXCERPT_RULES.has(ruleId));
+  const found = isYaml
+    ? lintFiles([readSourceFile(file, excerpt)], [])
+    : // A prompt is no part of the command.
+      lintFiles([], [{ file, text: excerpt.replace(/^([ \t>]*)[$#] /gm, '$1  ') }]);
+  return found.filter(({ ruleId }) => EXCERPT_RULES.has(ruleId));
 }

@@ -8,7 +8,9 @@ import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { replaceNumber } from '../fixes/fixes.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { flagOf, numberOf, type SettingValue, variableOf } from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf, numberOf, variableOf } from '../launches/settings.js';
+import { gatewayMismatches } from './gateway-sizes.js';
 import { sameFleet } from './same-model.js';
 import { sizesOf } from './worker-sizes.js';
 
@@ -33,6 +35,7 @@ export const blockSizeMismatch: LintRule = {
       ...fleet.pickers.flatMap((picker) => pickerAndWorkers(picker, fleet)),
       ...fleet.own.flatMap((own) => overrideAndWorkers(own, fleet)),
       ...workersAmongThemselves(fleet),
+      ...gatewayMismatches(rule, fleet),
     ];
   },
 };

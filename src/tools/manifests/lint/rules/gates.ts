@@ -4,7 +4,8 @@ import { matchesSelector } from '../facts/label-selector.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { mayBeUnseen, type SettingValue, settingOf } from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { mayBeUnseen, settingOf } from '../launches/settings.js';
 
 /** kv-accord's commands that look for workers. */
 const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend'].map(

@@ -3,7 +3,9 @@ import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
-import { flagOf, type SettingValue, variableOf } from '../launches/settings.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf, variableOf } from '../launches/settings.js';
+import { gatewaySeeds } from './gateway-seeds.js';
 
 const seedRule: Rule = {
   id: 'hash-seed-differs',
@@ -16,20 +18,23 @@ const seedRule: Rule = {
 /** `PYTHONHASHSEED` of engines that others compare. */
 export const hashSeedDiffers: LintRule = {
   rule: seedRule,
-  check: (fleet) =>
-    byModel(fleet).flatMap((members) => {
-      const seeds = members.map((worker) => ({ worker, seed: variableOf(worker.launch, 'PYTHONHASHSEED') }));
-      const first = seeds.find(({ seed }) => seed?.value !== undefined);
-      const differs = seeds.filter(
-        ({ worker, seed }) =>
-          seed?.value !== first?.seed?.value &&
-          (seed === undefined ? showsHashes(worker) : seed.value !== undefined),
-      );
-      return first?.seed === undefined
-        ? []
-        : differs.map(({ worker, seed }) => seedFinding(worker, seed, first.worker, first.seed));
-    }),
+  check: (fleet) => [...workerSeeds(fleet), ...gatewaySeeds(seedRule, fleet)],
 };
+
+function workerSeeds(fleet: Fleet): readonly Finding[] {
+  return byModel(fleet).flatMap((members) => {
+    const seeds = members.map((worker) => ({ worker, seed: variableOf(worker.launch, 'PYTHONHASHSEED') }));
+    const first = seeds.find(({ seed }) => seed?.value !== undefined);
+    const differs = seeds.filter(
+      ({ worker, seed }) =>
+        seed?.value !== first?.seed?.value &&
+        (seed === undefined ? showsHashes(worker) : seed.value !== undefined),
+    );
+    return first?.seed === undefined
+      ? []
+      : differs.map(({ worker, seed }) => seedFinding(worker, seed, first.worker, first.seed));
+  });
+}
 
 /** Whether the hashes of a worker that has no seed are seen by others: in events, or in a store that it shares. */
 function showsHashes({ launch }: WorkerFacts): boolean {

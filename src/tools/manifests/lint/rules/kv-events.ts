@@ -8,6 +8,7 @@ import { addArguments } from '../fixes/fixes.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, settingOf } from '../launches/settings.js';
+import { silentBeforeGateways } from './gateway-events.js';
 
 const offRule: Rule = {
   id: 'kv-events-off',
@@ -27,6 +28,7 @@ export const kvEventsOff: LintRule = {
         ? []
         : publishersOf(fleet).flatMap((worker) => checkWorker(worker, listener))),
       ...fleet.own.flatMap((own) => checkSidecar(own, fleet)),
+      ...silentBeforeGateways(offRule, fleet, (launch) => ({ advice: adviceOf(launch), fix: fixOf(launch) })),
     ];
   },
 };

@@ -1,0 +1,37 @@
+import type { ContainerSite, PodSite } from '../../pod-site.js';
+import { readShellCommands } from '../shell/shell-commands.js';
+import type { Word } from '../shell/words.js';
+import { locateScalar, scalarText } from '../text/scalar-text.js';
+import type { TextSource } from '../text/span.js';
+
+/**
+ * What KServe starts in the container `main` of an LLMInferenceService that gives no
+ * command: vLLM, with arguments of its preset that are not seen, and `VLLM_ADDITIONAL_ARGS` behind them
+ * (config/llmisvcconfig of KServe 0.16). Undefined for every other container.
+ */
+export function presetWords(
+  file: TextSource,
+  site: PodSite,
+  { name, env, image, args }: ContainerSite,
+): readonly Word[] | undefined {
+  const isEngine = name === 'main' && !site.path.includes('router');
+  if (!site.kind.startsWith('LLMInferenceService') || !isEngine) return undefined;
+  const more = env.find((entry) => entry.name === 'VLLM_ADDITIONAL_ARGS')?.value;
+  const { span } = locateOf(file, image ?? args[0] ?? more, site);
+  const [added] = more === undefined ? [] : readShellCommands(scalarText(file, more), new Map());
+  return [
+    ...['vllm', 'serve'].map((value): Word => ({ value, span, mayBeMore: false })),
+    { value: undefined, span, mayBeMore: true },
+    ...(added?.words ?? []),
+  ];
+}
+
+function locateOf(
+  file: TextSource,
+  text: ContainerSite['image'],
+  { at: { start, end } }: PodSite,
+): Pick<Word, 'span'> {
+  return text === undefined
+    ? { span: { source: file, start, end, isExact: false } }
+    : { span: { ...locateScalar(file, text).span, isExact: false } };
+}

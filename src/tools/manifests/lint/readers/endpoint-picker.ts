@@ -1,0 +1,141 @@
+import { isMap, isScalar, visit, type YAMLMap } from 'yaml';
+import type { PlacedText } from '../../pod-site.js';
+import { readSourceFile } from '../../source-file.js';
+import { placedText, placeOfNode, YamlAccess } from '../../yaml-access.js';
+import { bareLaunch } from '../launches/bare-launch.js';
+import type { Launch } from '../launches/launch.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { scalarText } from '../text/scalar-text.js';
+import type { Span, TextSource } from '../text/span.js';
+import type { OpenFile } from './yaml-words.js';
+
+/** What every such configuration says of itself, wherever it stands. */
+const KIND = 'EndpointPickerConfig';
+
+/** Configurations of one file. */
+const MAX_CONFIGS = 100;
+
+/**
+ * Plugins of llm-d that look prompts up in what KV events say. The scorer had
+ * keys of its own that had to be the engine's; the producer computes them from the tokens of events.
+ */
+const PRECISE: Readonly<Record<string, 'llm-d-scorer' | 'llm-d-producer' | undefined>> = {
+  'precise-prefix-cache-scorer': 'llm-d-scorer',
+  'precise-prefix-cache-producer': 'llm-d-producer',
+};
+
+/** Plugins that guess from their own decisions, with blocks that need not be the engine's. */
+const GUESSING: readonly string[] = [
+  'prefix-cache-scorer',
+  'prefix-cache-plugin',
+  'approx-prefix-cache-producer',
+];
+
+/**
+ * The endpoint pickers that a file configures: a document of its own, a value of a
+ * ConfigMap or of Helm's values, an argument (`--config-text`), a part of an LLMInferenceService.
+ */
+export function readEndpointPickers({ source, documents }: OpenFile): readonly Launch[] {
+  if (!source.text.includes(KIND)) return [];
+  const launches: Launch[] = [];
+  for (const document of documents) {
+    const access = new YamlAccess(document);
+    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
+    const add = (found: Launch | undefined): void => {
+      if (found !== undefined && launches.length < MAX_CONFIGS) launches.push({ ...found, namespace });
+    };
+    visit(document, {
+      Map(_key, node) {
+        const map = node as YAMLMap;
+        if (access.text(map, 'kind')?.value !== KIND) return undefined;
+        add(
+          readConfig(
+            access,
+            map,
+            (text) => scalarText(source, text).spanOf(0, text.value.length),
+            spanAt(source, map),
+          ),
+        );
+        return visit.SKIP;
+      },
+      Scalar(key, node) {
+        const text = key === 'key' || !isScalar(node) ? undefined : placedText(node);
+        if (text?.value.includes(KIND) === true && text.value.includes('plugins'))
+          add(readText(source, text));
+      },
+    });
+  }
+  return launches;
+}
+
+function spanAt(source: TextSource, map: YAMLMap): Span {
+  const { start, end } = placeOfNode(map);
+  return { source, start, end, isExact: false };
+}
+
+/** A configuration in a text, whose places are those of the file around it. */
+function readText(source: TextSource, text: PlacedText): Launch | undefined {
+  const outer = scalarText(source, text);
+  const whole = outer.spanOf(0, text.value.length);
+  for (const document of readSourceFile(source.file, text.value).documents) {
+    const access = new YamlAccess(document);
+    const root = document.contents as YAMLMap;
+    if (access.text(root, 'kind')?.value === KIND)
+      return readConfig(access, root, (inner) => outer.spanOf(inner.start, inner.end), whole);
+  }
+  return undefined;
+}
+
+function readConfig(
+  access: YamlAccess,
+  config: YAMLMap,
+  spanOf: (text: PlacedText) => Span,
+  at: Span,
+): Launch | undefined {
+  const plugins = access.maps(config, 'plugins');
+  const typeOf = (plugin: YAMLMap): string => access.text(plugin, 'type')?.value ?? '';
+  // Where both are there, the scorer's own parameters are ignored.
+  const precise =
+    plugins.find((one) => PRECISE[typeOf(one)] === 'llm-d-producer') ??
+    plugins.find((one) => PRECISE[typeOf(one)] !== undefined);
+  if (precise === undefined) {
+    return plugins.some((one) => GUESSING.includes(typeOf(one)))
+      ? bareLaunch(
+          {
+            role: 'unchecked',
+            program: 'llm-d endpoint picker',
+            unchecked: 'it guesses from its own decisions, with blocks of its own',
+          },
+          at,
+        )
+      : undefined;
+  }
+  const parameters = access.map(precise, 'parameters');
+  const tokens =
+    access.map(parameters, 'tokenProcessorConfig') ??
+    access.map(parameters, 'indexerConfig', 'tokenProcessorConfig') ??
+    access.map(parameters, 'kvCacheIndexConfig', 'tokenProcessorConfig');
+  const setting = (...names: readonly string[]): SettingValue | undefined => {
+    for (const name of names) {
+      const text = access.text(tokens, name);
+      if (text !== undefined) return { value: text.value, span: spanOf(text), how: 'engine-yaml', name };
+    }
+    return undefined;
+  };
+  const type = access.text(precise, 'type');
+  return bareLaunch(
+    {
+      role: 'gateway',
+      program: 'llm-d endpoint picker',
+      gateway: {
+        kind: PRECISE[typeOf(precise)] ?? 'llm-d-scorer',
+        blockSize: setting('blockSizeTokens', 'blockSize'),
+        defaultBlockSize: 16,
+        hashSeed: setting('hashSeed'),
+        usesEvents: true,
+      },
+    },
+    type === undefined ? at : spanOf(type),
+  );
+}

@@ -1,0 +1,150 @@
+import type { YAMLMap } from 'yaml';
+import { findPodSpecs } from '../../find-pod-specs.js';
+import type { PlacedText } from '../../pod-site.js';
+import type { YamlAccess } from '../../yaml-access.js';
+import { bareLaunch } from '../launches/bare-launch.js';
+import type { Launch } from '../launches/launch.js';
+import { readContainer } from '../launches/read-launches.js';
+import type { Word } from '../shell/words.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { TextSource } from '../text/span.js';
+import { impliedWord, type OpenFile, plainDocuments, settingAt, wordOf } from './yaml-words.js';
+
+/** Models of one release. */
+const MAX_MODELS = 500;
+
+/**
+ * The programs that a chart makes of Helm's values: vLLM's production stack
+ * (`servingEngineSpec`, `routerSpec`), and llm-d's model service (`decode`, `prefill`).
+ */
+export function readHelmValues(file: OpenFile): readonly (readonly Launch[])[] {
+  return plainDocuments(file).flatMap(({ access, root }) => {
+    const models = access.maps(access.map(root, 'servingEngineSpec'), 'modelSpec').slice(0, MAX_MODELS);
+    if (models.length > 0) return [readStack(file.source, access, root, models)];
+    const parts = ['decode', 'prefill'].filter((key) => access.map(root, key) !== undefined);
+    return parts.length === 0
+      ? []
+      : [parts.flatMap((key) => readModelService(file.source, access, root, key))];
+  });
+}
+
+/** As the chart of production-stack writes the command of its engines (helm/templates/deployment-vllm-multi.yaml). */
+function readStack(
+  source: TextSource,
+  access: YamlAccess,
+  root: YAMLMap,
+  models: readonly YAMLMap[],
+): readonly Launch[] {
+  const workers = models.flatMap((model): readonly Launch[] => {
+    const name = access.text(model, 'modelURL') ?? access.text(model, 'name');
+    if (name === undefined) return [];
+    const config = access.map(model, 'vllmConfig');
+    const lmcache = access.map(model, 'lmcacheConfig');
+    const launches = readContainer({
+      source,
+      image: undefined,
+      imageSpan: undefined,
+      entrypoint: [],
+      command: [
+        ...['vllm', 'serve'].map((word) => impliedWord(word, wordOf(source, name))),
+        wordOf(source, name),
+        ...cachingFlag(source, access.text(config, 'enablePrefixCaching')),
+        ...access.texts(config, 'extraArgs').flatMap((text) => splitWord(wordOf(source, text))),
+      ],
+      env: readEnvironment(source, access, model),
+      hasUnseenEnv: access.get(model, 'envFromSecret') !== undefined,
+    });
+    const reports = ['enabled', 'enableController'].every(
+      (key) => access.text(lmcache, key)?.value === 'true',
+    );
+    return launches.map((launch) => ({ ...launch, reportsToLmcache: reports }));
+  });
+  const logic = access.get(access.map(root, 'routerSpec'), 'routingLogic');
+  const routing = settingAt(source, logic, 'routingLogic');
+  if (routing === undefined || !['kvaware', 'prefixaware'].includes(routing.value ?? '')) return workers;
+  return [
+    ...workers,
+    bareLaunch(
+      {
+        role: 'gateway',
+        program: 'production-stack router',
+        gateway: {
+          kind: routing.value === 'kvaware' ? 'lmcache' : 'own-blocks',
+          blockSize: undefined,
+          defaultBlockSize: undefined,
+          hashSeed: undefined,
+          usesEvents: false,
+        },
+      },
+      routing.span,
+    ),
+  ];
+}
+
+/** A value of the chart that becomes a flag. */
+function cachingFlag(source: TextSource, text: PlacedText | undefined): readonly Word[] {
+  if (text === undefined) return [];
+  const flag = text.value === 'true' ? '--enable-prefix-caching' : '--no-enable-prefix-caching';
+  return [impliedWord(flag, wordOf(source, text))];
+}
+
+/** An item with a flag and its value in one text: the shell of the chart splits it. */
+function splitWord(word: Word): readonly Word[] {
+  const match = /^(--[\w-]+)\s+(\S+)$/.exec(word.value ?? '');
+  const [, flag, value] = match ?? [];
+  if (flag === undefined || value === undefined) return [word];
+  const at = (word.value ?? '').lastIndexOf(value);
+  const { span } = word;
+  const valueSpan = span.isExact ? { ...span, start: span.start + at } : span;
+  return [
+    { ...word, value: flag, span: { ...span, isExact: false } },
+    { ...word, value, span: valueSpan },
+  ];
+}
+
+function readEnvironment(source: TextSource, access: YamlAccess, map: YAMLMap): ReadonlyMap<string, Word> {
+  return new Map(
+    access.maps(map, 'env').flatMap((entry): readonly [string, Word][] => {
+      const name = access.text(entry, 'name')?.value;
+      const value = access.text(entry, 'value');
+      return name === undefined || value === undefined ? [] : [[name, wordOf(source, value)]];
+    }),
+  );
+}
+
+/** The chart llm-d-modelservice writes the command itself, unless `modelCommand` says that the container's own is used. */
+function readModelService(
+  source: TextSource,
+  access: YamlAccess,
+  root: YAMLMap,
+  key: string,
+): readonly Launch[] {
+  const part = access.map(root, key);
+  if (part === undefined) return [];
+  return findPodSpecs(access, part, key).flatMap(({ spec }) =>
+    access.maps(spec, 'containers').flatMap((container) => {
+      const image = access.text(container, 'image');
+      const given = access.text(container, 'modelCommand');
+      const texts = [...access.texts(container, 'command'), ...access.texts(container, 'args')];
+      const model = access.text(access.map(root, 'modelArtifacts'), 'name');
+      const words = texts.map((text) => wordOf(source, text));
+      const near = given ?? texts[0];
+      const isServe = given?.value === 'vllmServe' && near !== undefined;
+      const start = isServe
+        ? [
+            ...['vllm', 'serve'].map((word) => impliedWord(word, wordOf(source, near))),
+            ...(model === undefined ? [] : [wordOf(source, model)]),
+          ]
+        : [];
+      return readContainer({
+        source,
+        image: image?.value,
+        imageSpan: image === undefined ? undefined : locateScalar(source, image).span,
+        entrypoint: start,
+        command: words,
+        env: readEnvironment(source, access, container),
+        hasUnseenEnv: access.get(container, 'envFrom') !== undefined,
+      });
+    }),
+  );
+}

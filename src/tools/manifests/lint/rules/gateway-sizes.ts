@@ -1,0 +1,142 @@
+import { type Fleet, namesOf } from '../facts/fleet.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt } from '../findings/lint-rule.js';
+import { replaceNumber } from '../fixes/fixes.js';
+import type { DisaggregatedServers, Gateway, Launch } from '../launches/launch.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf, numberOf } from '../launches/settings.js';
+import { sizesOf } from './worker-sizes.js';
+
+/** Block sizes of routers of others, and of the workers that they may have. */
+export function gatewayMismatches(rule: Rule, fleet: Fleet): readonly Finding[] {
+  return fleet.gateways.flatMap((launch) => {
+    const { gateway } = launch;
+    if (launch.program === 'smg') return smgAndWorkers(rule, launch, fleet);
+    if (gateway === undefined) return [];
+    return gateway.kind === 'trtllm-disaggregated'
+      ? disaggregated(rule, launch, gateway)
+      : pickerAndWorkers(rule, launch, gateway, fleet);
+  });
+}
+
+/** The one size of all workers that a router of others may have; undefined where they differ, or where none is written. */
+function oneSize({
+  workers,
+}: Fleet): { readonly tokens: number; readonly sized: readonly WorkerFacts[] } | undefined {
+  const plain = workers.filter(({ launch, phase }) => !launch.isDynamo && phase !== 'prefill');
+  const sized = plain.filter(({ size }) => size?.setting !== undefined);
+  const [tokens, ...others] = [...new Set(sized.map(({ size }) => size?.tokens))];
+  return tokens === undefined || others.length > 0 ? undefined : { tokens, sized };
+}
+
+/** llm-d's picker. Which of several it is for is not in the files: then nothing is said. */
+function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: Fleet): readonly Finding[] {
+  const { kind, blockSize, defaultBlockSize } = gateway;
+  const known = oneSize(fleet);
+  const pickers = fleet.gateways.filter((one) => one.gateway?.defaultBlockSize !== undefined);
+  const own = blockSize === undefined ? defaultBlockSize : numberOf(blockSize);
+  if (own === undefined || known === undefined || pickers.length > 1 || own === known.tokens) return [];
+  const { tokens, sized } = known;
+  // Blocks of events are split into smaller ones, and that works.
+  if (kind === 'llm-d-producer' && tokens % own === 0) return [];
+  const setting = blockSize?.name ?? 'blockSize';
+  return [
+    findingAt(rule, blockSize?.span ?? launch.at, {
+      severity: 'warning',
+      message: `${launch.program} uses a block size of ${own} tokens (${blockSize === undefined ? 'the default' : setting}), and ${namesOf(sized)} ${tokens}`,
+      consequence:
+        kind === 'llm-d-producer'
+          ? `It skips every KV event with fewer than ${own} tokens, and all that follow from it: it knows only a part of what workers hold, and says nothing of it.`
+          : `Versions with keys of the engine find no block of any worker, without an error; later ones compute keys from the tokens of events, and skip events with fewer than ${own} tokens.`,
+      advice: `Set ${setting} to ${tokens}, as the workers have it.`,
+      fix:
+        blockSize === undefined
+          ? undefined
+          : replaceNumber(blockSize, tokens, `Set ${setting} to ${tokens}, as the workers have it`),
+      related: sizesOf(sized),
+    }),
+  ];
+}
+
+/** smg takes the size of events; its own is for the time before the first one. */
+function smgAndWorkers(rule: Rule, launch: Launch, fleet: Fleet): readonly Finding[] {
+  const setting = flagOf(launch, '--block-size');
+  const known = oneSize(fleet);
+  const own = numberOf(setting);
+  if (setting === undefined || own === undefined || known === undefined || own === known.tokens) return [];
+  const { tokens, sized } = known;
+  return [
+    findingAt(rule, setting.span, {
+      severity: 'note',
+      message: `smg has --block-size ${own}, and ${namesOf(sized)} ${tokens}`,
+      consequence:
+        "Its number counts until the first KV event says the workers' own; without events it has no effect.",
+      advice: `Set --block-size to ${tokens}, or leave it out.`,
+      fix: replaceNumber(setting, tokens, `Set --block-size to ${tokens}, as the workers have it`),
+      related: sizesOf(sized),
+    }),
+  ];
+}
+
+function disaggregated(rule: Rule, launch: Launch, { context, generation }: Gateway): readonly Finding[] {
+  if (context === undefined || generation === undefined) return [];
+  return [
+    ...contextAndGeneration(rule, launch, context, generation),
+    ...[context, generation].flatMap((servers) => routerAndServers(rule, launch, servers)),
+  ];
+}
+
+/** TensorRT-LLM's `tokens_per_block` where a cache is configured without it. */
+const TRTLLM_DEFAULT = 32;
+
+function sizeOf({ tokensPerBlock, hasCacheConfig }: DisaggregatedServers): number | undefined {
+  return tokensPerBlock === undefined && hasCacheConfig ? TRTLLM_DEFAULT : numberOf(tokensPerBlock);
+}
+
+function contextAndGeneration(
+  rule: Rule,
+  launch: Launch,
+  context: DisaggregatedServers,
+  generation: DisaggregatedServers,
+): readonly Finding[] {
+  const [first, second] = [sizeOf(context), sizeOf(generation)];
+  const setting = generation.tokensPerBlock ?? context.tokensPerBlock;
+  if (first === undefined || second === undefined || first === second || setting === undefined) return [];
+  return [
+    findingAt(rule, setting.span, {
+      message: `the generation servers of ${launch.program} have a block size of ${second} tokens, and its context servers ${first}`,
+      consequence:
+        'Blocks go from context to generation servers as they are. With different sizes the transfer is refused, and requests fail.',
+      advice: 'Give both the same kv_cache_config.tokens_per_block.',
+      related: related([context.tokensPerBlock, generation.tokensPerBlock]),
+    }),
+  ];
+}
+
+function routerAndServers(rule: Rule, launch: Launch, servers: DisaggregatedServers): readonly Finding[] {
+  const { routerType, routerTokensPerBlock } = servers;
+  if (routerType?.value !== 'kv_cache_aware') return [];
+  const own = routerTokensPerBlock === undefined ? TRTLLM_DEFAULT : numberOf(routerTokensPerBlock);
+  const tokens = sizeOf(servers);
+  if (own === undefined || tokens === undefined || own === tokens) return [];
+  return [
+    findingAt(rule, (routerTokensPerBlock ?? routerType).span, {
+      message: `the kv_cache_aware router of ${launch.program} uses a block size of ${own} tokens${routerTokensPerBlock === undefined ? ' by default' : ''}, and its servers ${tokens}`,
+      advice: `Set tokens_per_block of the router to ${tokens}.`,
+      fix:
+        routerTokensPerBlock === undefined
+          ? undefined
+          : replaceNumber(routerTokensPerBlock, tokens, `Set tokens_per_block of the router to ${tokens}`),
+      related: related([servers.tokensPerBlock]),
+    }),
+  ];
+}
+
+function related(
+  settings: readonly (SettingValue | undefined)[],
+): readonly { readonly span: SettingValue['span']; readonly says: string }[] {
+  return settings.flatMap((setting) =>
+    setting === undefined ? [] : [{ span: setting.span, says: `${setting.name} is ${setting.value}` }],
+  );
+}

@@ -1,0 +1,98 @@
+import type { Fleet } from '../facts/fleet.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { nameOf } from '../launches/launch.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { numberOf, variableOf } from '../launches/settings.js';
+import { sameFleet } from './same-model.js';
+
+const controllerRule: Rule = {
+  id: 'kvaware-without-lmcache',
+  severity: 'error',
+  summary: "A router asks LMCache's controller what workers hold, and a worker reports nothing to it.",
+  explanation:
+    'The controller answers for the workers that report to it. The router finds nothing of the others, and sends their requests by its fallback; nothing reports it.',
+};
+
+/** Models of production-stack without a controller behind `routingLogic: kvaware`. */
+export const kvawareWithoutLmcache: LintRule = {
+  rule: controllerRule,
+  check: ({ gateways, workers }) => {
+    const router = gateways.find(({ gateway }) => gateway?.kind === 'lmcache');
+    return workers.flatMap(({ launch }) =>
+      router === undefined || launch.reportsToLmcache !== false
+        ? []
+        : [
+            findingAt(controllerRule, launch.at, {
+              message: `${nameOf(launch)} does not report to LMCache's controller, and ${router.program} asks it (routingLogic: kvaware)`,
+              advice: 'Set lmcacheConfig.enabled and lmcacheConfig.enableController of this model to true.',
+              related: [{ span: router.at, says: 'routingLogic is kvaware' }],
+            }),
+          ],
+    );
+  },
+};
+
+const chunkRule: Rule = {
+  id: 'lmcache-chunk-size',
+  severity: 'warning',
+  summary: 'The chunk size of LMCache differs between workers of one model, or does not hold whole blocks.',
+  explanation:
+    'LMCache stores and finds tokens in chunks. Chunks of another size have other keys: what one worker stores the other never finds.',
+};
+
+/** `LMCACHE_CHUNK_SIZE` of workers that share a store. */
+export const lmcacheChunkSize: LintRule = {
+  rule: chunkRule,
+  check: (fleet: Fleet) => [
+    ...fleet.workers.flatMap((worker) => wholeBlocks(worker)),
+    ...sameFleet(fleet.workers.filter((worker) => chunkOf(worker) !== undefined && sharesStore(worker)))
+      .filter(({ isKnown }) => isKnown)
+      .flatMap(({ members }) => oneChunk(members)),
+  ],
+};
+
+function chunkOf({ launch }: WorkerFacts): SettingValue | undefined {
+  const setting = variableOf(launch, 'LMCACHE_CHUNK_SIZE');
+  return numberOf(setting) === undefined ? undefined : setting;
+}
+
+/** Whether others read what a worker stores. */
+function sharesStore({ launch }: WorkerFacts): boolean {
+  return (
+    variableOf(launch, 'LMCACHE_REMOTE_URL', 'LMCACHE_CONTROLLER_URL', 'LMCACHE_ENABLE_P2P') !== undefined
+  );
+}
+
+function wholeBlocks(worker: WorkerFacts): readonly Finding[] {
+  const { launch, size } = worker;
+  const setting = chunkOf(worker);
+  const chunk = numberOf(setting);
+  if (setting === undefined || chunk === undefined || size === undefined || chunk % size.tokens === 0)
+    return [];
+  return [
+    findingAt(chunkRule, setting.span, {
+      message: `${nameOf(launch)} has LMCache chunks of ${chunk} tokens, and blocks of ${size.tokens}`,
+      consequence:
+        'A chunk that is not made of whole blocks is refused by LMCache when the engine starts, or costs the blocks at its end.',
+      advice: `Set LMCACHE_CHUNK_SIZE to a multiple of ${size.tokens}.`,
+    }),
+  ];
+}
+
+function oneChunk(workers: readonly WorkerFacts[]): readonly Finding[] {
+  const [first, ...others] = workers;
+  const known = first === undefined ? undefined : chunkOf(first);
+  const other = others.find((worker) => chunkOf(worker)?.value !== known?.value);
+  const setting = other === undefined ? undefined : chunkOf(other);
+  return first === undefined || known === undefined || other === undefined || setting === undefined
+    ? []
+    : [
+        findingAt(chunkRule, setting.span, {
+          message: `${nameOf(other.launch)} has LMCache chunks of ${setting.value} tokens, and ${nameOf(first.launch)}, which serves the same model, ${known.value}`,
+          advice: 'Give all of them the same LMCACHE_CHUNK_SIZE.',
+          related: [{ span: known.span, says: `LMCACHE_CHUNK_SIZE is ${known.value}` }],
+        }),
+      ];
+}

@@ -87,6 +87,7 @@ class Arithmetic {
       demandTokens,
       retentionSeconds,
       largestBatch,
+      isOverAllGpus: !isKnown,
       capacityUnknown: capacityTokens === undefined ? this.#unknown : undefined,
       steps: this.#steps,
     };

@@ -13,7 +13,7 @@ export interface Step {
 /** What memory allows for one worker. */
 export interface MemoryArithmetic {
   readonly who: string;
-  /** On each GPU; over all GPUs of the worker where it is not known how many there are. */
+  /** On each GPU, unless `isOverAllGpus`. */
   readonly bytesPerToken: number;
   readonly bytesPerBlock: number | undefined;
   /** Bytes for KV blocks on one GPU. */
@@ -25,6 +25,8 @@ export interface MemoryArithmetic {
   readonly retentionSeconds: number | undefined;
   /** Most sequences that leave half of the cache for prefixes. */
   readonly largestBatch: number | undefined;
+  /** True where it was not seen how many GPUs the worker has: bytes of tokens and blocks are those of all together. */
+  readonly isOverAllGpus: boolean;
   /** Why the capacity is not known, and what would show it; undefined where it is. */
   readonly capacityUnknown: string | undefined;
   readonly steps: readonly Step[];

@@ -12,10 +12,11 @@ const MAX_NAMED = 4;
 /** What memory allows for one worker, without its name. */
 export function memorySentence(memory: MemoryArithmetic): string {
   const { bytesPerToken, bytesPerBlock, budgetBytes, capacityTokens, demandTokens } = memory;
+  const where = memory.isOverAllGpus ? ' over all GPUs' : '';
   const parts = [
     bytesPerBlock === undefined
-      ? `${bytesText(bytesPerToken)} a token`
-      : `${bytesText(bytesPerBlock)} a block`,
+      ? `${bytesText(bytesPerToken)} a token${where}`
+      : `${bytesText(bytesPerBlock)} a block${where}`,
   ];
   if (budgetBytes !== undefined) parts.push(`${bytesText(budgetBytes)} a GPU for KV blocks`);
   if (capacityTokens !== undefined) {

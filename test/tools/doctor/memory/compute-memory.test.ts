@@ -202,6 +202,7 @@ describe('what a cache holds', () => {
   it('is not claimed where nobody says how many GPUs a worker has', () => {
     const memory = memoryOf(LLAMA_70B, [{ settings: { gpu_memory_utilization: 0.9 } }], 81_559);
     expect(memory).toMatchObject({
+      isOverAllGpus: true,
       bytesPerToken: 320 * KIB,
       budgetBytes: undefined,
       capacityTokens: undefined,

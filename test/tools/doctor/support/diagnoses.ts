@@ -137,6 +137,7 @@ export function mismatch(): Diagnosis {
         demandTokens: 524_288,
         retentionSeconds: 41,
         largestBatch: 48,
+        isOverAllGpus: false,
         capacityUnknown: undefined,
         steps: [
           {

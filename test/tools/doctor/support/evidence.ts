@@ -220,6 +220,7 @@ export function memoryOf(changes: Partial<MemoryArithmetic> = {}): MemoryArithme
     demandTokens: 100_000,
     retentionSeconds: undefined,
     largestBatch: 12,
+    isOverAllGpus: false,
     capacityUnknown: undefined,
     steps: [],
     ...changes,

@@ -21,6 +21,8 @@ const MAX_REMEMBERED = 65_536;
 const MAX_SEARCHES = 16;
 /** Workers that one search asks at a time. */
 const MAX_ASKED = 64;
+/** Refusals for want of a key, which say nothing of what is kept. */
+const UNSURE: ReadonlySet<number> = new Set([401, 403, 429]);
 /** Longest id that is looked for; vLLM's have 37 characters. */
 const MAX_ID_CHARS = 256;
 
@@ -99,7 +101,9 @@ export class ResponseHomes {
         this.remember(id, home);
         return home;
       }
-      isSure &&= answers.every((answer) => answer !== undefined && answer.status < 500);
+      isSure &&= answers.every(
+        (answer) => answer !== undefined && !UNSURE.has(answer.status) && answer.status < 500,
+      );
     }
     if (!isSure) throw unsureError();
     throw hasLeft ? leftError(id, param) : unknownError(id, param);

@@ -97,6 +97,12 @@ describe('a response that goes on from another one', () => {
     expect(response.headers.get('retry-after')).toBe('1');
   });
 
+  it('is worth another try where a worker wants another key to say so', async () => {
+    const harness = await start('a', 'b');
+    harness.engineAnswers = (target) => ({ status: target === 'a' ? 401 : 404, body: Buffer.alloc(0) });
+    expect((await ask(harness, { previous_response_id: 'resp_5' })).status).toBe(503);
+  });
+
   it('is left to the only worker that there is', async () => {
     const harness = await start('a');
     expect((await ask(harness, { previous_response_id: 'resp_6' })).status).toBe(200);

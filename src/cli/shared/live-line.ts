@@ -1,5 +1,6 @@
 import { onOneLine } from '../../core/text/printable.js';
 import { cutToWidth } from '../../core/text/text-width.js';
+import { workerName } from '../../core/text/worker-name.js';
 import type { TextOutput } from '../../edge/platform/streams/standard-streams.js';
 import type { AgreementSource } from '../../fleet/aggregator/agreement-source.js';
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
@@ -57,7 +58,7 @@ function summarise(source: AgreementSource): string {
 function reportedSizes({ members }: Agreement): string[] {
   return members
     .slice(0, MAX_WORKERS)
-    .flatMap(({ target, tokensPerBlock }) =>
-      tokensPerBlock === undefined ? [] : [`${target}: ${tokensPerBlock}`],
+    .flatMap((member) =>
+      member.tokensPerBlock === undefined ? [] : [`${workerName(member)}: ${member.tokensPerBlock}`],
     );
 }

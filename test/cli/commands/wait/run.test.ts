@@ -171,10 +171,10 @@ describe('wait on a terminal', () => {
     const [here, late] = [await open.sidecar('a'), await open.sidecar('b', {}, { mode: 'black_hole' })];
     const cli = begin(workersOf(here, late), { isTerminal: true, columns: 200 });
     await cli.stderr.until(
-      (text) => text.includes(`${here.address}: 32`) && text.includes('waiting for 1 of 2'),
+      (text) => text.includes(`a (${here.address}): 32`) && text.includes('waiting for 1 of 2'),
     );
     const line = cli.stderr.text.split('\r').findLast((part) => part.includes('waiting for 1 of 2'));
-    expect(line).toContain(`${here.address}: 32`);
+    expect(line).toContain(`a (${here.address}): 32`);
     expect(line).toContain(late.address);
     late.release();
     expect(await cli.ended).toBe(0);

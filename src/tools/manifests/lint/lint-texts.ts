@@ -2,7 +2,7 @@ import { readSourceFile, type SourceFile } from '../source-file.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { type Inspection, inspectFiles } from './lint-files.js';
-import { isWorthReading, textKindOf } from './text/text-kinds.js';
+import { isWorthReading, textKindOf, withoutSchemas } from './text/text-kinds.js';
 
 export interface LintTextsOptions {
   /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
@@ -34,6 +34,11 @@ export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions
 function* readOneByOne(texts: readonly NamedText[]): Iterable<SourceFile> {
   for (const { file, text } of texts)
     yield isWorthReading(file, text)
-      ? readSourceFile(file, text)
+      ? withText(readSourceFile(file, withoutSchemas(text)), text)
       : { file, text, documents: [], problems: [], placeOf: () => ({ line: 1, column: 1 }) };
+}
+
+/** What was read of a text without its schemas, with all of the text. */
+function withText(read: SourceFile, text: string): SourceFile {
+  return { ...read, text };
 }

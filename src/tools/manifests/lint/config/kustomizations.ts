@@ -28,8 +28,11 @@ interface Kustomization {
   readonly resources: readonly string[];
   readonly patches: readonly string[];
   readonly hasPatches: boolean;
-  readonly generators: ReadonlyMap<string, readonly ConfigMap[]>;
+  readonly generators: ReadonlyMap<string, readonly Generated[]>;
 }
+
+/** Makes a ConfigMap, always the same one: its files may be read after the kustomization. */
+type Generated = () => ConfigMap;
 
 /** Kustomizations that build on each other: more than this is a circle. */
 const MAX_DEPTH = 16;
@@ -104,7 +107,8 @@ export class Kustomizations {
         folder: one.folder,
         hasPatches: parts.some(({ hasPatches }) => hasPatches),
         files,
-        generated: (name: string) => parts.flatMap(({ generators }) => generators.get(name) ?? []),
+        generated: (name: string) =>
+          parts.flatMap(({ generators }) => (generators.get(name) ?? []).map((make) => make())),
       };
       for (const file of files) {
         const list = around.get(file) ?? [];
@@ -128,27 +132,35 @@ export class Kustomizations {
     access: YamlAccess,
     object: YAMLMap,
     folder: string,
-  ): ReadonlyMap<string, readonly ConfigMap[]> {
-    const found = new Map<string, ConfigMap[]>();
+  ): ReadonlyMap<string, readonly Generated[]> {
+    const found = new Map<string, Generated[]>();
     for (const generator of access.maps(object, 'configMapGenerator')) {
       const name = access.text(generator, 'name')?.value;
       if (name === undefined) continue;
-      const texts = new Map<string, InnerText>();
-      let isPartial =
-        access.get(generator, 'envs') !== undefined || access.get(generator, 'env') !== undefined;
-      for (const literal of access.texts(generator, 'literals')) {
-        const [key, text] = literalOf(source, literal);
-        if (key !== undefined) texts.set(key, text);
-      }
-      for (const { value } of access.texts(generator, 'files')) {
-        const [key, path] = value.includes('=') ? splitOnce(value) : [posix.basename(value), value];
-        const text = this.#tree.textAt(posix.join(folder, path));
-        if (text === undefined) isPartial = true;
-        else texts.set(key, text);
-      }
-      found.set(name, [...(found.get(name) ?? []), { texts, isPartial }]);
+      let made: ConfigMap | undefined;
+      const make = (): ConfigMap => {
+        made ??= this.#generate(source, access, generator, folder);
+        return made;
+      };
+      found.set(name, [...(found.get(name) ?? []), make]);
     }
     return found;
+  }
+
+  #generate(source: TextSource, access: YamlAccess, generator: YAMLMap, folder: string): ConfigMap {
+    const texts = new Map<string, InnerText>();
+    let isPartial = access.get(generator, 'envs') !== undefined || access.get(generator, 'env') !== undefined;
+    for (const literal of access.texts(generator, 'literals')) {
+      const [key, text] = literalOf(source, literal);
+      if (key !== undefined) texts.set(key, text);
+    }
+    for (const { value } of access.texts(generator, 'files')) {
+      const [key, path] = value.includes('=') ? splitOnce(value) : [posix.basename(value), value];
+      const text = this.#tree.textAt(posix.join(folder, path));
+      if (text === undefined) isPartial = true;
+      else texts.set(key, text);
+    }
+    return { texts, isPartial };
   }
 }
 

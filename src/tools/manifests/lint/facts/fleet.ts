@@ -1,5 +1,6 @@
 import type { YAMLMap } from 'yaml';
 import type { PodSite } from '../../pod-site.js';
+import type { DynamoVersion } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
 import { variableOf } from '../launches/settings.js';
@@ -59,7 +60,7 @@ export function readFleets(material: Material, scripts: readonly TextSource[]): 
   scripts.forEach((script, index) => {
     add(groups, `script ${index}`, readScriptLaunches(script, material));
   });
-  return [...groups.values()].map((launches) => toFleet(launches));
+  return [...groups.values()].map((launches) => toFleet(launches, material.platformVersion));
 }
 
 /** By the object and not by its name: examples in one folder are often called the same. */
@@ -76,7 +77,7 @@ function namespaceOf(launch: Launch): string {
   return `${site?.namespace ?? launch.namespace ?? ''}/${graph}/${dynamo}`;
 }
 
-function toFleet(launches: readonly Launch[]): Fleet {
+function toFleet(launches: readonly Launch[], platformVersion: DynamoVersion | undefined): Fleet {
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   const workers = of('worker')
     .filter(hasCache)
@@ -85,7 +86,10 @@ function toFleet(launches: readonly Launch[]): Fleet {
     launches: launches.filter(({ role }) => role !== 'unchecked'),
     workers,
     dynamoWorkers: workers.filter(({ launch }) => launch.isDynamo),
-    frontends: of('frontend').map((one) => readFrontendFacts(one)),
+    // An image without a version is the one of the repository that it is in.
+    frontends: of('frontend').map((one) =>
+      readFrontendFacts(one.version === undefined ? { ...one, version: platformVersion } : one),
+    ),
     routers: of('router'),
     indexers: of('indexer'),
     pickers: of('picker'),

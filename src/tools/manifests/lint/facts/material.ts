@@ -4,6 +4,7 @@ import type { SourceFile } from '../../source-file.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { Kustomizations } from '../config/kustomizations.js';
 import { TreeFiles } from '../config/tree-files.js';
+import { chartVersionOf, type DynamoVersion } from '../launches/dynamo-version.js';
 import { readLaunches } from '../launches/read-launches.js';
 import type { Library } from '../launches/surroundings.js';
 import { type OtherLaunches, readOthers } from '../readers/read-others.js';
@@ -26,6 +27,12 @@ export class Material implements Library {
   readonly kustomizations: Kustomizations = new Kustomizations(this.tree);
   readonly configMaps: ConfigMaps = new ConfigMaps(this.kustomizations);
   readonly #sites: PlacedSite[] = [];
+  #platformVersion: DynamoVersion | undefined;
+
+  /** The version of Dynamo that the chart of its platform says, where it is in the same set: its own repository. */
+  get platformVersion(): DynamoVersion | undefined {
+    return this.#platformVersion;
+  }
 
   readonly #others: (OtherLaunches & { readonly file: string })[] = [];
 
@@ -42,6 +49,7 @@ export class Material implements Library {
   add(file: SourceFile): void {
     const { text, placeOf } = file;
     this.tree.add(file);
+    this.#platformVersion ??= chartVersionOf(file.file, text);
     // Without the documents, which would all stay as long as one place of the file is known.
     const source: TextSource = { file: file.file, text, placeOf };
     for (const { access, object } of readObjects(file)) {

@@ -25,6 +25,18 @@ export function dynamoVersionOf(image: string | undefined): DynamoVersion | unde
     : { major: Number(major), minor: Number(minor), text: image?.slice(image.lastIndexOf(':') + 1) ?? '' };
 }
 
+/** A chart's name and version as its `Chart.yaml` has them, on lines of their own. */
+const CHART_NAME = /^name:\s*["']?dynamo-platform["']?\s*$/m;
+const CHART_VERSION = /^version:\s*["']?v?(?<text>(?<major>\d+)\.(?<minor>\d+)[\w.+-]*)["']?\s*$/m;
+
+/** The version that a `Chart.yaml` of Dynamo's own platform says; undefined for every other file. */
+export function chartVersionOf(file: string, text: string): DynamoVersion | undefined {
+  const { text: whole, major, minor } = CHART_VERSION.exec(text)?.groups ?? {};
+  return !/(?:^|\/)Chart\.yaml$/.test(file) || !CHART_NAME.test(text) || whole === undefined
+    ? undefined
+    : { major: Number(major), minor: Number(minor), text: whole };
+}
+
 /** Whether a version is the given one or a later one. */
 export function isAtLeast(
   { major, minor }: DynamoVersion,
@@ -38,7 +50,7 @@ export function isAtLeast(
  * Which number the router inside `dynamo.frontend` uses.
  *
  * `card`: the one in the workers' model cards; the frontend's variable changes
- * nothing (seen running 0.9.0, 1.1.1 and 1.6.1). `variable`: the frontend's
+ * nothing (seen running 0.9.0, 1.1.1 and 1.6.1, read in the sources of 0.4.1, 0.5.1 and 0.6.1). `variable`: the frontend's
  * own, 16 when it is not set (read in the wheels of 1.0 to 1.2, whose Python
  * chat processors build the router with it). `unknown`: the image does not say its version.
  */
@@ -46,8 +58,11 @@ export function decidingNumber(
   version: DynamoVersion | undefined,
   chatProcessor: string | undefined,
 ): 'card' | 'variable' | 'unknown' {
-  if (version === undefined || !isAtLeast(version, 0, 9)) {
+  if (version === undefined || !isAtLeast(version, 0, 4)) {
     return 'unknown';
+  }
+  if (!isAtLeast(version, 0, 9)) {
+    return isAtLeast(version, 0, 7) ? 'unknown' : 'card';
   }
   const isPython = chatProcessor === 'vllm' || (chatProcessor === 'sglang' && isAtLeast(version, 1, 1));
   return isPython && isAtLeast(version, 1, 0) && !isAtLeast(version, 1, 3) ? 'variable' : 'card';

@@ -22,15 +22,23 @@ const PROGRAM_SIGN =
 const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;
 
 /** Objects that describe other objects: the longest of all manifests, and nothing in them runs. */
-const SCHEMA = /^\s*["']?kind["']?\s*:\s*["']?CustomResourceDefinition\b/m;
+const SCHEMA = /^["']?kind["']?\s*:\s*["']?CustomResourceDefinition\b/m;
 
 /** Whether a text names a program that is known here. In one that does not, nothing is found. */
 export function namesProgram(text: string): boolean {
   return PROGRAM_SIGN.test(text);
 }
 
+/** A text with blanks for the documents that describe other objects: every other character keeps its place. */
+export function withoutSchemas(text: string): string {
+  if (!SCHEMA.test(text) || text.startsWith('%')) return text;
+  return text
+    .split(/^(?=---(?:\s|$))/m)
+    .map((document) => (SCHEMA.test(document) ? document.replace(/[^\r\n]/g, ' ') : document))
+    .join('');
+}
+
 /** Whether a manifest is worth its parsing: most of the YAML and JSON in a repository is neither an object nor about engines. */
 export function isWorthReading(file: string, text: string): boolean {
-  if (SCHEMA.test(text) && !/^---/m.test(text)) return false;
   return namesProgram(text) || OBJECT_SIGN.test(text) || /kustomization[^/]*$/i.test(file);
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { lintFiles } from '../../../../../src/tools/manifests/lint/lint-files.js';
 import { readSourceFile } from '../../../../../src/tools/manifests/source-file.js';
 import { applyEdits } from '../../../../../src/tools/manifests/text-edit.js';
+import { deployment, found, inspect, vllm } from '../support.js';
 
 const settings = `apiVersion: v1
 kind: ConfigMap
@@ -71,5 +72,70 @@ describe('ConfigMaps', () => {
   it('are files only where they are mounted', () => {
     const [finding] = lint(settings, engine('/elsewhere/engine.yaml'));
     expect(finding?.message).toContain('--kv-block-size');
+  });
+});
+
+describe('one name for several ConfigMaps', () => {
+  const map = (tokens: number): string =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sizes}\ndata: {DYN_ROUTER_BLOCK_SIZE: "${tokens}"}\n---\n`;
+  const front = deployment(
+    'router',
+    'command: [python3, -m, dynamo.router]\nenvFrom: [{configMapRef: {name: sizes}}]',
+  );
+  const kustomization = (text: string): string => `kind: Kustomization\n${text}`;
+
+  it('means the one in the same file', () => {
+    expect(found({ 'x/a.yaml': map(16) + front + vllm(16), 'x/b.yaml': map(64) + front + vllm(64) })).toEqual(
+      [],
+    );
+    expect(found({ 'x/a.yaml': map(16) + front + vllm(64), 'x/b.yaml': map(64) + front + vllm(16) })).toEqual(
+      ['block-size-mismatch x/a.yaml:4 error', 'block-size-mismatch x/b.yaml:4 error'],
+    );
+  });
+
+  it('means the one of the same kustomization, before one beside it', () => {
+    const files = {
+      'x/kustomization.yaml': kustomization('resources: [a.yaml, ../maps/own.yaml]\n'),
+      'x/a.yaml': front + vllm(64),
+      'x/other.yaml': map(64),
+    };
+    expect(found({ ...files, 'maps/own.yaml': map(16) })).toEqual([
+      'block-size-mismatch maps/own.yaml:4 error',
+    ]);
+    expect(found({ ...files, 'maps/own.yaml': map(64) })).toEqual([]);
+  });
+
+  it('is not known where two are meant alike', () => {
+    expect(found({ 'x/a.yaml': front + vllm(64), 'x/b.yaml': map(16), 'x/c.yaml': map(64) })).toEqual([]);
+    expect(found({ 'x/a.yaml': map(16) + map(16) + front + vllm(64) })).toEqual([]);
+  });
+
+  it('is not looked for in another part of a repository', () => {
+    expect(found({ 'x/y/a.yaml': front + vllm(64), 'z/v/w/b.yaml': map(16) })).toEqual([]);
+  });
+
+  it('means what a generator makes, of literals and of files', () => {
+    const worker = deployment(
+      'worker',
+      'command: [python3, -m, dynamo.trtllm, --model-path, m, --kv-block-size, "64", --extra-engine-args, /etc/engine/agg.yaml, --publish-kv-events]\nvolumeMounts: [{name: e, mountPath: /etc/engine}]',
+      '      volumes: [{name: e, configMap: {name: engine}}]\n',
+    );
+    const files = {
+      'x/kustomization.yaml': kustomization(
+        'resources: [a.yaml]\nconfigMapGenerator:\n- {name: sizes, literals: [DYN_ROUTER_BLOCK_SIZE=16]}\n- {name: engine, files: [agg.yaml=engine/own.yaml]}\n',
+      ),
+      'x/a.yaml': front + worker,
+      'x/engine/own.yaml': 'kv_cache_config: {tokens_per_block: 64}\n',
+    };
+    expect(found(files)).toEqual(['block-size-mismatch x/kustomization.yaml:4 error']);
+    expect(inspect(files).findings[0]?.related?.map(({ file }) => file)).toEqual(['x/engine/own.yaml']);
+  });
+
+  it('gives single variables as well', () => {
+    const one = deployment(
+      'router',
+      'command: [python3, -m, dynamo.router]\nenv: [{name: DYN_ROUTER_BLOCK_SIZE, valueFrom: {configMapKeyRef: {name: sizes, key: DYN_ROUTER_BLOCK_SIZE}}}]',
+    );
+    expect(found({ 'a.yaml': map(16) + one + vllm(64) })).toEqual(['block-size-mismatch a.yaml:4 error']);
   });
 });

@@ -21,6 +21,9 @@ describe("Dynamo's version", () => {
   });
 
   it.each([
+    ['0.3.2', undefined, 'unknown'],
+    ['0.4.1', undefined, 'card'],
+    ['0.6.1', undefined, 'card'],
     ['0.8.1', undefined, 'unknown'],
     ['0.9.0', undefined, 'card'],
     ['1.0.0', undefined, 'card'],

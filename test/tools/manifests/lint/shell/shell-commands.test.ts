@@ -96,3 +96,52 @@ describe('the commands of a script', () => {
     expect(read(`V0=xxxxxxxxxxxxxxxx\n${lines.join('\n')}\na $V60`)).toEqual([['a', undefined]]);
   });
 });
+
+describe('arrays of the shell', () => {
+  it.each([
+    [`A=(--b 1)\na "\${A[@]}" c`, ['a', '--b', '1', 'c']],
+    [`A=(--b 1)\na \${A[@]}`, ['a', '--b', '1']],
+    [`A=(--b)\nA+=("x y")\na "\${A[@]}"`, ['a', '--b', 'x y']],
+    [`declare -a A=(--b 1)\na "\${A[@]}"`, ['a', '--b', '1']],
+    [`f() { local A=(--b); a "\${A[@]}"; }`, ['a', undefined]],
+    [`A=(--b 1)\na "\${A[@]:-}"`, ['a', '--b', '1']],
+    [`A=(--b 1)\na \${A[@]+"\${A[@]}"}`, ['a', '--b', '1']],
+    [`A=(python3 -m b)\n"\${A[@]}" --c`, ['python3', '-m', 'b', '--c']],
+    [`A=(b c)\na "\${A[1]}" "\${A[*]}"`, ['a', 'c', 'b c']],
+    [`A=(b)\nA[1]=c\na "\${A[@]}"`, ['a', 'b', undefined]],
+    [`A=()\na "\${A[@]}"`, ['a']],
+    ['A="--b 1"\nA+=" --c"\na $A', ['a', '--b', '1', '--c']],
+    ['A=--b\na "$A"x', ['a', '--bx']],
+  ])('are put in: %j', (script, words) => {
+    expect(read(script).at(-1)).toEqual(words);
+  });
+
+  it('keep what is certain, and may have more, where something is added under a condition', () => {
+    const [words] = readShellCommands(inner(`A=(--b 1)\nif x; then A+=(--c); fi\na "\${A[@]}"`), new Map())
+      .slice(-1)
+      .map((command) => command.words);
+    expect(words?.map(({ value, mayBeMore }) => [value, mayBeMore])).toEqual([
+      ['a', false],
+      ['--b', false],
+      ['1', false],
+      [undefined, true],
+    ]);
+  });
+
+  it('have their words where these are written', () => {
+    const script = `A=(--b "32")\na "\${A[@]}"`;
+    const words = readShellCommands(inner(script), new Map())[0]?.words ?? [];
+    expect(words.map(({ span }) => script.slice(span.start, span.end))).toEqual(['a', '--b', '32']);
+  });
+});
+
+describe('words that are known in part', () => {
+  it('say what is known of them', () => {
+    const [command] = readShellCommands(inner('a --size=$N "$DIR/x.yaml"'), new Map());
+    expect(command?.words.map(({ value, known }) => value ?? known)).toEqual([
+      'a',
+      { prefix: '--size=', suffix: '' },
+      { prefix: '', suffix: '/x.yaml' },
+    ]);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { found, inspect, router } from '../support.js';
+
+const front = 'python3 -m dynamo.router --router-block-size 32 &\n';
+const trtllm = (path: string): string =>
+  `python3 -m dynamo.trtllm --model-path m --kv-block-size 64 --extra-engine-args ${path} --publish-kv-events\n`;
+const engine = 'kv_cache_config:\n  tokens_per_block: 64\n';
+
+/** The places that the first finding names beside its own. */
+function sizes(files: Readonly<Record<string, string>>): readonly string[] {
+  const [finding] = inspect(files).findings;
+  return (finding?.related ?? []).map(({ file, line, says }) => `${file}:${line} ${says}`);
+}
+
+describe("an engine's file beside a script", () => {
+  it.each([
+    ['by its name', 'run/engine.yaml', 'engine.yaml'],
+    ['by a path from the script', 'engines/agg.yaml', '../engines/agg.yaml'],
+    ['by the folder of the script', 'run/engine.yaml', '"$(dirname "$0")/engine.yaml"'],
+    [
+      'by a folder above',
+      'engines/agg.yaml',
+      `"$(cd "$(dirname "\${BASH_SOURCE[0]}")/.." && pwd)/engines/agg.yaml"`,
+    ],
+    ['by the end of a path', 'engines/x/agg.yaml', '/workspace/engines/x/agg.yaml'],
+    ['by the end of a path that is not known as a whole', 'engines/x/agg.yaml', '"$ROOT/engines/x/agg.yaml"'],
+  ])('is found %s', (_how, file, path) => {
+    expect(sizes({ 'run/a.sh': front + trtllm(path), [file]: engine })).toEqual([
+      `${file}:2 dynamo.trtllm: tokens_per_block is 64`,
+    ]);
+  });
+
+  it('is found in a variable with a default', () => {
+    const script = `ENGINE_ARGS=\${ENGINE_ARGS:-"$ROOT/engines/x/agg.yaml"}\n${front}${trtllm('"$ENGINE_ARGS"')}`;
+    expect(sizes({ 'run/a.sh': script, 'engines/x/agg.yaml': engine })).toEqual([
+      'engines/x/agg.yaml:2 dynamo.trtllm: tokens_per_block is 64',
+    ]);
+  });
+
+  it('is unseen where two fit alike, and where only the name fits', () => {
+    const script = (path: string): string =>
+      `${front}python3 -m dynamo.trtllm --model-path m --extra-engine-args ${path} --publish-kv-events\n`;
+    const two = { 'a/x/agg.yaml': engine, 'b/x/agg.yaml': engine };
+    expect(found({ 'run/a.sh': script('"$ROOT/x/agg.yaml"'), ...two })).toEqual([]);
+    expect(found({ 'run/a.sh': script('"$ROOT/agg.yaml"'), 'z/agg.yaml': engine })).toEqual([]);
+  });
+});
+
+describe('an engine whose file is unseen', () => {
+  const unseen =
+    'python3 -m dynamo.trtllm --model-path m --extra-engine-args /x/agg.yaml --publish-kv-events\n';
+
+  it('has no size, and nobody is to take its default', () => {
+    expect(found({ 'a.sh': `python3 -m dynamo.router --router-block-size 64 &\n${unseen}` })).toEqual([]);
+    expect(
+      found({ 'a.sh': `python3 -m dynamo.frontend --router-mode kv --kv-cache-block-size 64 &\n${unseen}` }),
+    ).toEqual([]);
+  });
+
+  it('has the default again when no file is named', () => {
+    const plain = unseen.replace('--extra-engine-args /x/agg.yaml', '');
+    expect(found({ 'a.sh': `python3 -m dynamo.router --router-block-size 64 &\n${plain}` })).toEqual([
+      'block-size-mismatch a.sh:1 error',
+    ]);
+  });
+});
+
+describe('a file that a script writes itself', () => {
+  const run = `${front}${trtllm('/tmp/e.yaml')}`;
+  it.each([
+    ['a here-document', `cat > /tmp/e.yaml <<'EOF'\n${engine}EOF\n`],
+    ['a here-document with variables', `N=64\ncat <<EOF > /tmp/e.yaml\n${engine.replace('64', '$N')}EOF\n`],
+    [
+      'a here-document without its tabs',
+      `cat > /tmp/e.yaml <<-EOF\n\tkv_cache_config: {tokens_per_block: 64}\n\tEOF\n`,
+    ],
+    ['tee', `tee /tmp/e.yaml <<EOF\n${engine}EOF\n`],
+    ['a pipe to tee', `cat <<EOF | tee /tmp/e.yaml >/dev/null\n${engine}EOF\n`],
+    ['echo', `echo 'kv_cache_config: {tokens_per_block: 64}' > /tmp/e.yaml\n`],
+  ])('is read from %s', (_how, write) => {
+    expect(sizes({ 'a.sh': write + run })[0]).toMatch(/^a\.sh:\d+ dynamo\.trtllm: tokens_per_block is 64$/);
+  });
+
+  it('is located in the script, and can be changed there', () => {
+    const text = `cat > /tmp/e.yaml <<'EOF'\n${engine}EOF\n${run}`;
+    expect(inspect({ 'a.sh': text }).findings[0]?.related?.[0]).toMatchObject({ file: 'a.sh', line: 3 });
+  });
+
+  it.each([
+    ['only under a condition', `if x; then cat > /tmp/e.yaml <<EOF\n${engine}EOF\nfi\n`],
+    ['and is changed again', `cat > /tmp/e.yaml <<EOF\n${engine}EOF\nsed -i s/64/32/ /tmp/e.yaml\n`],
+    ['and is continued', `cat > /tmp/e.yaml <<EOF\n${engine}EOF\ncat more >> /tmp/e.yaml\n`],
+    ['with lines that are not known', `cat > /tmp/e.yaml <<EOF\n$MORE\nEOF\n`],
+    ['by another program', 'make-config > /tmp/e.yaml\n'],
+  ])('is unseen when it is written %s', (_how, write) => {
+    const plain = run.replace('--kv-block-size 64 ', '');
+    expect(found({ 'a.sh': write + plain })).toEqual([]);
+  });
+
+  it('is read in the commands of a container', () => {
+    const pod = `kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - name: c
+    command: [bash, -c]
+    args:
+    - |
+      cat > /tmp/e.yaml <<EOF
+      kv_cache_config: {tokens_per_block: 64}
+      EOF
+      python3 -m dynamo.trtllm --model-path m --kv-block-size 64 --extra-engine-args /tmp/e.yaml --publish-kv-events
+---
+`;
+    expect(found({ 'a.yaml': router(32) + pod })).toEqual(['block-size-mismatch a.yaml:10 error']);
+  });
+});
+
+describe('a configuration file of vLLM or SGLang', () => {
+  const script = (more: string): string =>
+    `${front}python3 -m dynamo.vllm --model m --config conf/v.yaml ${more}\n`;
+
+  it('says what flags say', () => {
+    expect(sizes({ 'a.sh': script(''), 'conf/v.yaml': 'model: m\nblock-size: 64\n' })).toEqual([
+      'conf/v.yaml:2 dynamo.vllm: --block-size is 64',
+    ]);
+    expect(
+      sizes({
+        'a.sh': `${front}python3 -m dynamo.sglang --model-path m --config s.yaml\n`,
+        's.yaml': 'page_size: 64\nkv-events-config: {publisher: zmq}\n',
+      }),
+    ).toEqual(['s.yaml:1 dynamo.sglang: --page-size is 64']);
+  });
+
+  it('gives way to the command line', () => {
+    const files = { 'conf/v.yaml': 'block-size: 64\n' };
+    expect(found({ ...files, 'a.sh': script('--block-size 32') })).not.toContain(
+      'block-size-mismatch a.sh:1 error',
+    );
+  });
+
+  it('proves nothing while it is unseen', () => {
+    expect(found({ 'a.sh': script('') })).toEqual([]);
+  });
+});

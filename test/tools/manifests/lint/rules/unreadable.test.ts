@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { found, inspect } from '../support.js';
+
+describe('YAML that cannot be read', () => {
+  it('is an error where it is a workload', () => {
+    expect(
+      found({ 'a.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n   labels: {}\n' }),
+    ).toEqual(['unreadable a.yaml:4 error']);
+    expect(found({ 'a.yaml': 'apiVersion: v1\n    kind: Pod\n' })).toEqual(['unreadable a.yaml:1 error']);
+  });
+
+  it.each([
+    [
+      'Helm',
+      'kind: Deployment\nmetadata: {name: a}\nspec:\n  {{- if .Values.on }}\n  replicas: 1\n  {{- end }}\n',
+    ],
+    ['Go', 'kind: RayJob\nmetadata:\n  name: {{.Name}}\n'],
+    ['Jinja', 'kind: Job\nmetadata: {name: a}\n{% if on %}\nspec: {}\n{% endif %}\n'],
+    ['a script', 'kind: Pod\nmetadata: {name: a}\nspec: {{POD_SPEC}}\n'],
+  ])('is a note where it is a template of %s', (_name, text) => {
+    expect(found({ 'a.yaml': text })).toEqual([expect.stringMatching(/^unreadable a\.yaml:\d note$/)]);
+  });
+
+  it('is left out where it is no workload, and said to be', () => {
+    const files = {
+      'values.yaml': 'a: {{ .Values.a }}\nkind: Service\n',
+      'secret.yaml': 'kind: Secret\nstringData:\n  token: {{TOKEN}}\n',
+      'dashboard.json': '{"kind": "dashboard", "a": [}',
+    };
+    const { findings, leftOut } = inspect(files);
+    expect(findings).toEqual([]);
+    expect(leftOut.map(({ file, why }) => [file, why === 'a template'])).toEqual([
+      ['values.yaml', true],
+      ['secret.yaml', true],
+      ['dashboard.json', false],
+    ]);
+  });
+
+  it('says nothing of the other documents of its file', () => {
+    const text =
+      'kind: Deployment\nmetadata: {name: a}\n---\nkind: Secret\nstringData:\n  token: {{TOKEN}}\n';
+    expect(found({ 'a.yaml': text })).toEqual([]);
+  });
+
+  it('is not looked at where nothing of it could matter', () => {
+    const { findings, leftOut } = inspect({ 'package.json': '{"name": [', 'notes.yaml': 'a: [\n' });
+    expect([...findings, ...leftOut]).toEqual([]);
+  });
+});

@@ -22,7 +22,8 @@ export interface LeftOut {
 }
 
 /** Marks of templates: Helm and Go, Jinja, ERB, Terraform, and names in capitals that something fills in. */
-const TEMPLATE = /\{\{|\{%|<%|%\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
+const TEMPLATE =
+  /\{\{|\{%|<%|%\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
 
 /** Marks of Helm alone, and of Go's own templates. */
 const HELM = /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|toYaml|tpl|fail|required)/;

@@ -34,7 +34,7 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
     const isCompared = hasRouter(fleet);
     for (const { launch, size } of fleet.workers) {
       if (!isCompared) add(launch, ALONE);
-      else if (size === undefined) add(launch, SIZELESS);
+      else if (size === undefined && needsSizes(fleet)) add(launch, SIZELESS);
     }
   }
   return [...found.values()].sort((a, b) => b.count - a.count);
@@ -46,6 +46,12 @@ function hasRouter({ frontends, routers, indexers, pickers, gateways, own }: Fle
   // A router with blocks of its own asks for nothing that could be compared.
   const compares = gateways.some(({ gateway }) => gateway?.kind !== 'own-blocks');
   return isComparing || compares || frontends.length + routers.length + indexers.length + pickers.length > 0;
+}
+
+/** Whether a router of a fleet needs the number that its workers do not show: smg and LMCache's controller do not. */
+function needsSizes({ frontends, routers, indexers, pickers, gateways, own }: Fleet): boolean {
+  const others = frontends.length + routers.length + indexers.length + pickers.length + own.length;
+  return others > 0 || gateways.some(({ gateway }) => gateway?.defaultBlockSize !== undefined);
 }
 
 function placeOf({ at }: Launch): Place {

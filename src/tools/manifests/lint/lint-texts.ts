@@ -25,7 +25,7 @@ export function inspectTexts(texts: readonly NamedText[], options: LintTextsOpti
   return { ...inspection, findings };
 }
 
-/** The findings alone. */
+/** The findings alone. @internal */
 export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): readonly Finding[] {
   return inspectTexts(texts, options).findings;
 }

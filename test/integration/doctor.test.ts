@@ -327,6 +327,19 @@ const CASES: readonly Case[] = [
     ],
     first: 'hybrid_block_size certain',
   },
+  ...(
+    [
+      ['vllm-0.10-publisher-thread', 'publisher_failed likely'],
+      ['dynamo-1.1-batch-format', 'events_unreadable likely'],
+      ['llm-d-parent-unknown', 'picker_index_incomplete likely'],
+      ['llm-d-tokenizer', 'prompts_not_scored likely'],
+      ['dynamo-0.3-second-model-of-64', 'block_size_mismatch certain'],
+    ] as const
+  ).map(([name, first]) => ({
+    from: `after a public text: ${name}`,
+    flags: () => ['--logs', join(FIXTURES, 'doctor-public-logs', `${name}.txt`)],
+    first,
+  })),
   {
     from: 'written: three frontends that guess, each for itself',
     flags: () => manifest(graph('--router-mode, kv, --no-router-kv-events', '--block-size, "32"', 3)),

@@ -24,12 +24,45 @@ export function numberOf(text: string | undefined): number | undefined {
   return text.includes(',') ? numberOf(text.replaceAll(',', '')) : undefined;
 }
 
+/** Digits of a number that is read; what has more is no number of tokens, blocks or workers. */
+const MAX_DIGITS = 20;
+
+/**
+ * The whole number right behind a phrase, as it is written, without commas
+ * between thousands: `Block size is: 32`, `"blockSize":16`, `block_size=Some(16)`.
+ * Undefined where none stands there: a fraction, a word, more than 20 digits.
+ * The digits that are read are never a part of a longer number.
+ */
+export function digitsBehind(text: string, phrase: string, from = 0): string | undefined {
+  const at = text.indexOf(phrase, from);
+  if (at === -1) return undefined;
+  let start = at + phrase.length;
+  if (text.startsWith('Some(', start)) start += 'Some('.length;
+  const quote = text.charCodeAt(start);
+  if (quote === 34 || quote === 39) start += 1;
+  let end = start;
+  while (end - start <= MAX_DIGITS && isDigit(text.charCodeAt(end))) end += 1;
+  if (end === start || end - start > MAX_DIGITS) return undefined;
+  if (text.charCodeAt(end) === 46 && isDigit(text.charCodeAt(end + 1))) return undefined;
+  const groups = /^(?:,\d{3})+(?!\d)/.exec(text.slice(end, end + MAX_DIGITS))?.[0];
+  return text.slice(start, end) + (groups ?? '').replaceAll(',', '');
+}
+
 /** A block size in tokens; undefined for what cannot be one. */
 export function sizeOf(text: string | undefined): number | undefined {
   const value = numberOf(text);
   return value !== undefined && Number.isInteger(value) && value >= 1 && value <= 1_048_576
     ? value
     : undefined;
+}
+
+/** The block size right behind a phrase. */
+export function sizeBehind(text: string, phrase: string, from = 0): number | undefined {
+  return sizeOf(digitsBehind(text, phrase, from));
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
 }
 
 /** Letters, digits, `_`, `.`, `-`. */

@@ -1,5 +1,7 @@
 import type { LogFindings } from './log-findings.js';
 import type { LogLine } from './log-line.js';
+import type { SettingName } from './sighting-words.js';
+import type { Signal } from './signals.js';
 
 /** What is known of one kind of line. */
 export interface LogRule {
@@ -7,3 +9,35 @@ export interface LogRule {
   readonly needle: string;
   read(line: LogLine, found: LogFindings): void;
 }
+
+/** A rule for lines that have a text. */
+export function rule(needle: string, read: LogRule['read']): LogRule {
+  return { needle, read };
+}
+
+/** A line that is a sign by itself. */
+export function signal(needle: string, sign: Signal): LogRule {
+  return rule(needle, (line, found) => found.addSignal(sign, line, { about: needle }));
+}
+
+/** A line that is a sign, with what it says behind its text as the value. */
+export function signalWithRest(needle: string, sign: Signal): LogRule {
+  return rule(needle, (line, found) => {
+    const at = line.text.indexOf(needle) + needle.length;
+    const rest = line.text
+      .slice(at, at + MAX_REST_CHARS)
+      .replace(/^[\s:.]+/, '')
+      .trim();
+    found.addSignal(sign, line, { value: rest === '' ? undefined : rest, about: needle });
+  });
+}
+
+/** A line that says by itself how a worker runs. */
+export function workerSetting(needle: string, name: SettingName, value: string): LogRule {
+  return rule(needle, (line, found) =>
+    found.addSetting(line, name, { side: 'worker', value, about: needle }),
+  );
+}
+
+/** Characters of an error that are kept to distinguish errors. */
+const MAX_REST_CHARS = 120;

@@ -6,12 +6,22 @@ export const SIGNALS = [
   'block_to_remove_not_found',
   /** Dynamo: "Block not published. Block size must be 16 tokens to be published. Block size is: 32", three times per listener. */
   'block_not_published',
+  /** Dynamo up to 0.9, and its indexer: a worker asks a router that exists for another block size. */
+  'router_size_mismatch',
   /** Dynamo: workers whose card differs are rejected, by checksum. */
   'workers_rejected',
   /** A gap in the numbers of KV events, events lost, or a queue that is full. */
   'events_lost',
   /** A socket of KV events that cannot be reached or ends. */
   'events_unreachable',
+  /** The publisher of an engine or of its wrapper fails: what it should send is not sent. */
+  'publisher_failed',
+  /** KV events arrive, and cannot be read. */
+  'events_unreadable',
+  /** llm-d: "Failed to get request key for parent block". */
+  'picker_parent_unknown',
+  /** llm-d: a prompt gets no score, for want of tokens or of an index. */
+  'picker_scores_failed',
   /** KV events, or prefix caching, are switched off. */
   'events_disabled',
   /** A worker came. */

@@ -1,7 +1,8 @@
-import { fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
-import type { LogRule } from '../diagnosis/log-rule.js';
+import { digitsBehind, fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogFindings } from '../diagnosis/log-findings.js';
+import type { LogLine } from '../diagnosis/log-line.js';
+import { type LogRule, rule, signal, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
-import type { Signal } from '../diagnosis/signals.js';
 
 /** Server arguments, by their names in the dump. */
 const ARGUMENTS = {
@@ -21,22 +22,22 @@ export const SGLANG_RULES: readonly LogRule[] = [
   // "Prefill batch, #new-seq: 1, #new-token: 12, #cached-token: 4032, token usage: 0.01, #running-req: 0, #queue-req: 0".
   rule('#cached-token: ', (line, tally) => {
     const { text } = line;
-    const fresh = numberOf(/#new-token: (\d{1,12})/.exec(text)?.[1]);
-    const cached = numberOf(/#cached-token: (\d{1,12})/.exec(text)?.[1]);
+    const fresh = numberOf(digitsBehind(text, '#new-token: '));
+    const cached = numberOf(digitsBehind(text, '#cached-token: '));
     if (fresh === undefined || cached === undefined) return;
     tally.addEngineReading(line, {
       promptTokens: fresh + cached,
       cachedTokens: cached,
       kvCacheUsage: usageOf(text),
-      runningRequests: numberOf(/#running-req: (\d{1,9})/.exec(text)?.[1]),
-      waitingRequests: numberOf(/#queue-req: (\d{1,9})/.exec(text)?.[1]),
+      runningRequests: numberOf(digitsBehind(text, '#running-req: ')),
+      waitingRequests: numberOf(digitsBehind(text, '#queue-req: ')),
     });
   }),
   rule('Decode batch', (line, tally) => {
     const { text } = line;
-    const runningRequests = numberOf(/#running-req: (\d{1,9})/.exec(text)?.[1]);
+    const runningRequests = numberOf(digitsBehind(text, '#running-req: '));
     if (runningRequests === undefined) return;
-    const waitingRequests = numberOf(/#queue-req: (\d{1,9})/.exec(text)?.[1]);
+    const waitingRequests = numberOf(digitsBehind(text, '#queue-req: '));
     tally.addEngineReading(line, { kvCacheUsage: usageOf(text), runningRequests, waitingRequests });
   }),
   rule('max_total_num_tokens=', (line, tally) => {
@@ -55,7 +56,7 @@ export const SGLANG_RULES: readonly LogRule[] = [
   rule('KV Cache is allocated', (line, tally) => {
     const { text } = line;
     const about = 'KV Cache is allocated';
-    const tokens = numberOf(/#tokens: (\d{1,12})/.exec(text)?.[1]);
+    const tokens = numberOf(digitsBehind(text, '#tokens: '));
     tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, about });
     const gigabytes = [...text.matchAll(/\b(?:K|V|KV) size: (\d+(?:\.\d+)?) GB/g)];
     const sum = gigabytes.reduce((total, [, size]) => total + Number(size), 0);
@@ -84,27 +85,42 @@ export const SGLANG_RULES: readonly LogRule[] = [
       about: 'kv_events_config',
     });
   }),
-  rule('Setting page size to ', (line, tally) => {
-    const size = /page size to (\d{1,9})/.exec(line.text)?.[1];
-    const about = 'page size to';
-    tally.addSignal('block_size_changed_by_engine', line, { value: size, about });
-    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
-  }),
+  rule('Setting page size to ', (line, tally) => readChangedSize(line, tally, 'Setting page size to ')),
+  rule('Setting page_size=', (line, tally) => readChangedSize(line, tally, 'Setting page_size=')),
+  // "FlashMLA only supports a page_size of 64, change page_size to 64.",
+  // "TensorRT-LLM MHA only supports page_size of 16, 32, 64 or 128, changing page_size from 1 to 64."
+  rule('change page_size to ', (line, tally) => readChangedSize(line, tally, 'change page_size to ')),
+  rule('changing page_size from ', readReplacedSize),
+  rule('change page_size from ', readReplacedSize),
+  rule('Page size now falls back to ', (line, tally) =>
+    readChangedSize(line, tally, 'Page size now falls back to '),
+  ),
+  workerSetting('Radix cache is disabled', 'prefix_caching', 'false'),
+  workerSetting('Disabling radix cache', 'prefix_caching', 'false'),
+  signalWithRest('Error in publisher thread', 'publisher_failed'),
   // "KV cache pool is full. Retract requests. #retracted_reqs: 2, …"; before 0.5: "Decode out of memory happened. #retracted_reqs: 2".
   rule('#retracted_reqs: ', (line, tally) => {
     if (line.text.includes('Testing retraction')) return;
-    const count = numberOf(/#retracted_reqs: (\d{1,9})/.exec(line.text)?.[1]) ?? 1;
+    const count = numberOf(digitsBehind(line.text, '#retracted_reqs: ')) ?? 1;
     if (count > 0) tally.addSignal('preemption', line, { count, about: '#retracted_reqs' });
   }),
   signal('Cache flushed successfully', 'cache_reset'),
 ];
 
-function rule(needle: string, read: LogRule['read']): LogRule {
-  return { needle, read };
+/** The engine chose its page size itself, or took another than it was given. */
+function readChangedSize(line: LogLine, tally: LogFindings, phrase: string, asked?: string): void {
+  const size = digitsBehind(line.text, phrase);
+  if (size === undefined) return;
+  const value = asked === undefined ? size : `${asked} -> ${size}`;
+  tally.addSignal('block_size_changed_by_engine', line, { value, about: phrase });
+  tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about: phrase });
 }
 
-function signal(needle: string, sign: Signal): LogRule {
-  return rule(needle, (line, tally) => tally.addSignal(sign, line, { about: needle }));
+/** `page_size from 1 to 64`, `page_size from None to 64`. */
+function readReplacedSize(line: LogLine, tally: LogFindings): void {
+  const from = line.text.indexOf('page_size from ');
+  const phrase = /^page_size from \w{1,20} to /.exec(line.text.slice(from, from + 64))?.[0];
+  if (phrase !== undefined) readChangedSize(line, tally, phrase, digitsBehind(line.text, 'page_size from '));
 }
 
 /** `token usage: 0.35`; with sliding windows `full token usage: 0.35, swa token usage: 0.9`. */

@@ -1,5 +1,5 @@
-import { numberOf, sizeOf } from '../diagnosis/log-fields.js';
-import type { LogRule } from '../diagnosis/log-rule.js';
+import { digitsBehind, numberOf, sizeBehind } from '../diagnosis/log-fields.js';
+import { type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
 /** Fields of `KvCacheConfig` and of the engine's arguments, in dumps of Python objects. */
@@ -17,21 +17,24 @@ export const TENSORRT_RULES: readonly LogRule[] = [
   // "Max KV cache blocks per sequence: 128 [window size=4096], tokens per block=32, primary blocks=129, secondary blocks=0, max sequence length=4096".
   rule('tokens per block=', (line, tally) => {
     const { text } = line;
-    const size = /tokens per block=(\d{1,9})/.exec(text)?.[1];
     const about = 'tokens per block=';
-    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
-    const blocks = numberOf(/primary blocks=(\d{1,12})/.exec(text)?.[1]);
+    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeBehind(text, about), basis: 'in_use', about });
+    const blocks = numberOf(digitsBehind(text, 'primary blocks='));
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about });
-    const length = numberOf(/max sequence length=(\d{1,12})/.exec(text)?.[1]);
+    const length = numberOf(digitsBehind(text, 'max sequence length='));
     tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about });
   }),
   rule('Number of tokens per block: ', (line, tally) => {
-    const size = /Number of tokens per block: (\d{1,9})/.exec(line.text)?.[1];
-    const about = 'tokens per block';
-    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+    const about = 'Number of tokens per block: ';
+    tally.addSize(line, {
+      side: 'worker',
+      tokensPerBlock: sizeBehind(line.text, about),
+      basis: 'in_use',
+      about,
+    });
   }),
   rule('Number of blocks in KV cache primary pool', (line, tally) => {
-    const blocks = numberOf(/primary pool: (\d{1,12})/.exec(line.text)?.[1]);
+    const blocks = numberOf(digitsBehind(line.text, 'primary pool: '));
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: 'primary pool' });
   }),
   // "[MemUsageChange] Allocated 78.30 GiB for max tokens in paged KV cache (3731744)."
@@ -45,11 +48,11 @@ export const TENSORRT_RULES: readonly LogRule[] = [
   }),
   // "TRTGptModel maxBatchSize: 64".
   rule('TRTGptModel maxBatchSize: ', (line, tally) => {
-    const size = numberOf(/maxBatchSize: (\d{1,9})/.exec(line.text)?.[1]);
+    const size = numberOf(digitsBehind(line.text, 'maxBatchSize: '));
     tally.addSetting(line, 'max_batch_size', { side: 'worker', value: size, about: 'maxBatchSize' });
   }),
   rule('TRTGptModel maxSequenceLen: ', (line, tally) => {
-    const length = numberOf(/maxSequenceLen: (\d{1,12})/.exec(line.text)?.[1]);
+    const length = numberOf(digitsBehind(line.text, 'maxSequenceLen: '));
     tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about: 'maxSequenceLen' });
   }),
   // "KvCacheConfig(enable_block_reuse=True, max_tokens=None, …, free_gpu_memory_fraction=0.9, …)" and dumps of options as a dict.
@@ -71,8 +74,8 @@ export const TENSORRT_RULES: readonly LogRule[] = [
       about: 'TensorRT-LLM version',
     });
   }),
+  // The native publisher of 1.3.
+  signalWithRest('Failed to publish native KV event batch', 'publisher_failed'),
+  // The event buffer of the C++ runtime.
+  signal('The event queue has reached the max size', 'events_lost'),
 ];
-
-function rule(needle: string, read: LogRule['read']): LogRule {
-  return { needle, read };
-}

@@ -1,9 +1,8 @@
-import { numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import { digitsBehind, numberOf, sizeOf } from '../diagnosis/log-fields.js';
 import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
-import type { LogRule } from '../diagnosis/log-rule.js';
+import { type LogRule, rule, signal, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
-import type { Signal } from '../diagnosis/signals.js';
 
 /** Arguments of `vllm serve`, by their names in the dump. */
 const ARGUMENTS = {
@@ -52,6 +51,13 @@ export const VLLM_RULES: readonly LogRule[] = [
     const preemptions = numberOf(/Preemptions: (\d+)/.exec(text)?.[1]) ?? 0;
     if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });
   }),
+  // LMCache within vLLM: "Reqid: cmpl-1, Total tokens 192, LMCache hit tokens: 128, need to load: 63"; None without a hit.
+  rule('LMCache hit tokens: ', (line, tally) => {
+    const promptTokens = numberOf(digitsBehind(line.text, 'Total tokens '));
+    const cachedTokens = numberOf(digitsBehind(line.text, 'LMCache hit tokens: ')) ?? 0;
+    if (promptTokens === undefined || cachedTokens > promptTokens) return;
+    tally.addEngineReading(line, { promptTokens, cachedTokens });
+  }),
   // "GPU KV cache size: 123,456 tokens", with the concurrency behind it since 0.30.
   rule('KV cache size: ', (line, tally) => {
     const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
@@ -81,39 +87,45 @@ export const VLLM_RULES: readonly LogRule[] = [
   ),
   rule('Setting attention block size to ', readChangedSize),
   rule('Setting kv cache block size to ', readChangedSize),
+  // Up to 0.13: "Forcing kv cache block size to 64 for FlashMLA backend."
+  rule('Forcing kv cache block size to ', readChangedSize),
   // "CPU MLA backend requires block_size=16, overriding user-specified block_size=64."
   rule('overriding user-specified block_size', (line, tally) => {
-    const [, size, asked] =
-      /requires block_size=(\d{1,9}), overriding user-specified block_size=(\d{1,9})/.exec(line.text) ?? [];
-    if (size === undefined) return;
+    const size = digitsBehind(line.text, 'requires block_size=');
+    const asked = digitsBehind(line.text, 'user-specified block_size=');
+    if (size === undefined || asked === undefined) return;
     const about = 'requires block_size';
     tally.addSignal('block_size_changed_by_engine', line, { value: `${asked} -> ${size}`, about });
     tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
     tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(asked), basis: 'configured', about });
   }),
+  // "Error in publisher thread: can't serialize ints < -2**63 or > 2**64 - 1".
+  signalWithRest('Error in publisher thread', 'publisher_failed'),
+  signal('KV cache events are on, but prefix caching', 'events_disabled'),
+  signal('KV cache events are disabled, but the scheduler', 'events_disabled'),
+  // "Disabling prefix caching: model has non-causal attention layers.", "Disabling prefix caching for TRITON_MLA …".
+  workerSetting('Disabling prefix caching', 'prefix_caching', 'false'),
+  workerSetting('Prefix caching is not supported for', 'prefix_caching', 'false'),
+  workerSetting('nor prefix caching; disabling both', 'prefix_caching', 'false'),
+  workerSetting('and prefix caching to be disabled', 'prefix_caching', 'false'),
+  // Block hashes that are another's at each start: "… set PYTHONHASHSEED to a shared value", "PYTHONHASHSEED is not set. …".
+  workerSetting('Using a random per-process NONE_HASH', 'hash_seed', 'random'),
+  workerSetting('PYTHONHASHSEED is not set', 'hash_seed', 'random'),
   // V0: "Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space."
   signal('is preempted by PreemptionMode', 'preemption'),
   signal('Successfully reset prefix cache', 'cache_reset'),
 ];
 
-function rule(needle: string, read: LogRule['read']): LogRule {
-  return { needle, read };
-}
-
-function signal(needle: string, sign: Signal): LogRule {
-  return rule(needle, (line, tally) => tally.addSignal(sign, line, { about: needle }));
-}
-
 function readBlocks(line: LogLine, tally: LogFindings): void {
-  const blocks = /# (?:GPU|cuda) blocks: (\d{1,12})/.exec(line.text)?.[1];
-  tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: ' blocks: ' });
+  const value = digitsBehind(line.text, '# GPU blocks: ') ?? digitsBehind(line.text, '# cuda blocks: ');
+  tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value, about: ' blocks: ' });
 }
 
 function readChangedSize(line: LogLine, tally: LogFindings): void {
-  const size = /block size to (\d{1,9})\b/.exec(line.text)?.[1];
+  const about = 'block size to ';
+  const size = digitsBehind(line.text, about);
   if (size === undefined) return;
-  tally.addSignal('block_size_changed_by_engine', line, { value: size, about: 'block size to' });
-  const about = 'block size to';
+  tally.addSignal('block_size_changed_by_engine', line, { value: size, about });
   tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
 }
 

@@ -6,6 +6,7 @@ import { eventsIgnored } from './causes/events-ignored.js';
 import { eventsLost } from './causes/events-lost.js';
 import { eventsOff } from './causes/events-off.js';
 import { eventsUnreachable } from './causes/events-unreachable.js';
+import { eventsUnreadable } from './causes/events-unreadable.js';
 import { frontendLate } from './causes/frontend-late.js';
 import { hashMismatch } from './causes/hash-mismatch.js';
 import { hybridBlockSize } from './causes/hybrid-block-size.js';
@@ -13,6 +14,9 @@ import { misreadEvents } from './causes/misread-events.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
 import { notKvRouting } from './causes/not-kv-routing.js';
 import { otherNamespace } from './causes/other-namespace.js';
+import { pickerIndexIncomplete } from './causes/picker-index-incomplete.js';
+import { promptsNotScored } from './causes/prompts-not-scored.js';
+import { publisherFailed } from './causes/publisher-failed.js';
 import { resultsContradict } from './causes/results-contradict.js';
 import { tokenMismatch } from './causes/token-mismatch.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
@@ -29,6 +33,10 @@ export const ALL_CAUSES: readonly Cause[] = [
   misreadEvents,
   eventsOff,
   eventsUnreachable,
+  publisherFailed,
+  eventsUnreadable,
+  pickerIndexIncomplete,
+  promptsNotScored,
   canaryFailed,
   resultsContradict,
   eventsLost,

@@ -19,6 +19,14 @@ export const CAUSES = [
   'events_off',
   /** Events are published and do not arrive. */
   'events_unreachable',
+  /** A worker has KV events, and fails to send them. */
+  'publisher_failed',
+  /** KV events arrive, and the router cannot read them. */
+  'events_unreadable',
+  /** llm-d's picker gets stores that build on blocks which its index does not have. */
+  'picker_index_incomplete',
+  /** llm-d's picker cannot give a prompt a score: it has no tokens of it, or no index. */
+  'prompts_not_scored',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

@@ -49,6 +49,10 @@ const EFFECTS: Readonly<Record<CauseId, readonly EvidencePart[] | Partial<Eviden
   misread_events: [comeTrue('a'), comeTrue('b')],
   events_off: [working],
   events_unreachable: [working],
+  publisher_failed: [working],
+  events_unreadable: [working],
+  picker_index_incomplete: [working],
+  prompts_not_scored: [working],
   canary_failed: [comeTrue('w-1')],
   results_contradict: 'is an effect',
   events_lost: [working],
@@ -258,7 +262,8 @@ describe('cures', () => {
 
 describe('without a router', () => {
   const ABOUT_ROUTERS = ALL_CAUSES.filter(
-    ({ concerns }) => !concerns({ router: false, dynamo: false, kvAccord: false, engines: [] }),
+    ({ concerns }) =>
+      !concerns({ router: false, dynamo: false, picker: false, kvAccord: false, engines: [] }),
   ).map(({ id }) => id);
 
   it('no cause that is said of one is named', () => {

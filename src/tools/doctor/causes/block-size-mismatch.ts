@@ -2,7 +2,7 @@ import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { Clue, ProposedFix } from '../diagnosis.js';
-import { agreeFixes, alignFixes } from '../fixes/align-block-size.js';
+import { agreeFixes, alignFixes, registrationFixes } from '../fixes/align-block-size.js';
 import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import { courseOf } from '../measurements/log-sums.js';
@@ -123,6 +123,7 @@ function fixesFor(
   const differing = conflicts.find(({ isProof, between }) => isProof && between !== 'own');
   if (isOwnFleet && differing !== undefined)
     return agreeFixes(measurements, differing.ours, differing.theirs);
+  if (measurements.signal('router_size_mismatch') !== undefined) return registrationFixes(measurements);
   return alignFixes(measurements, numbers ?? { engines: undefined, side: 'frontend', isWorkersOwn: false });
 }
 
@@ -168,6 +169,16 @@ function contradictions(measurements: Measurements, conflicts: readonly SizeConf
         );
       }),
     ),
+    ...when(measurements.signal('router_size_mismatch'), ({ first, values }) => {
+      const [ours, theirs] = [...values.keys()].flatMap((value) => pairOf(value) ?? []);
+      const numbers =
+        ours === undefined ? 'another block size than it has' : `${theirs} tokens, and it has ${ours}`;
+      return clueFor(
+        'proof',
+        `The router itself reports that a worker asks it for ${numbers}. It goes on with its own, and finds nothing of this worker.`,
+        first,
+      );
+    }),
     ...conflicts
       .filter(({ isProof }) => isProof)
       .flatMap(({ between, ours, theirs }) => [

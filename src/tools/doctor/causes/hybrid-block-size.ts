@@ -29,7 +29,7 @@ export const hybridBlockSize: Cause = {
       ...when(changed, ({ first }) =>
         clueFor(
           differs ? 'proof' : isBlind ? 'signature' : 'sign',
-          `The engine set its block size itself${effective === undefined ? '' : ` to ${effective} tokens`}, as it does for hybrid models.`,
+          `The engine set its block size itself${effective === undefined ? '' : ` to ${effective} tokens`}, as it does for hybrid models and for attention backends that take one size alone.`,
           first,
         ),
       ),
@@ -51,9 +51,9 @@ export const hybridBlockSize: Cause = {
         : ` (${effective}${differs ? `, and the ${router.side} uses ${router.tokensPerBlock}` : ''})`;
     const isConcerned = effective === undefined || sizes.agreed?.tokensPerBlock === effective;
     return {
-      headline: `Hybrid model: the engine's effective block size is not the one that is configured${numbers}`,
+      headline: `The engine's effective block size is not the one that is configured${numbers}`,
       explanation:
-        'Models that mix attention with state-space layers or windows need blocks whose pages have one size in bytes. The engine raises the number by itself as it starts; a program that uses the flag, or the default, splits prompts differently.',
+        'Models that mix attention with state-space layers or windows need blocks whose pages have one size in bytes, and some attention backends (FlashMLA, CUTLASS MLA) take one block size alone. The engine raises the number by itself as it starts; a program that uses the flag, or the default, splits prompts differently.',
       cluesFor,
       cluesAgainst: [...workingRouter(measurements), ...(isConcerned ? sameSize(measurements) : [])],
       explains: ['router_blind', 'parents_missing', 'empty_tree'],

@@ -1,3 +1,4 @@
+import { sizeOf } from '../../../engines/diagnosis/log-fields.js';
 import type { Side } from '../../../engines/diagnosis/sighting-words.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../../manifests/lint/launches/dynamo-version.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -34,10 +35,10 @@ export function numbersOf(
   };
 }
 
-/** The two numbers of `16 -> 32`. */
-export function pairOf(value: string): readonly [number, number] | undefined {
-  const match = /^(\d{1,9}) -> (\d{1,9})$/.exec(value);
-  return match === null ? undefined : [Number(match[1]), Number(match[2])];
+/** The two numbers of `16 -> 32`, as they were written: one of them may be no block size at all. */
+export function pairOf(value: string): readonly [string, string] | undefined {
+  const [, ours, theirs] = /^(\d{1,20}) -> (\d{1,20})$/.exec(value) ?? [];
+  return ours === undefined || theirs === undefined ? undefined : [ours, theirs];
 }
 
 function conflictText({ ours, theirs, between }: SizeConflict): string {
@@ -56,9 +57,9 @@ function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
   const [value = ''] = measurements.signal('block_not_published')?.values.keys() ?? [];
   const pair = pairOf(value);
   if (pair === undefined) return undefined;
-  const [wanted, engines] = pair;
-  const text = `the publisher of a worker uses ${wanted}, its engine uses ${engines}`;
-  return { engines, side: 'worker', isWorkersOwn: true, text };
+  const [wanted, real] = pair;
+  const text = `the publisher of a worker uses ${wanted}, its engine uses ${real}`;
+  return { engines: sizeOf(real), side: 'worker', isWorkersOwn: true, text };
 }
 
 /** A frontend without a number, of which only `lint` knows: where cards decide it is no number of its own. */

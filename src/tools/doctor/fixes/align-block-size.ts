@@ -9,6 +9,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { pickerSizeFix } from './picker.js';
 import { knownEngines, onlyEngine } from './tuning.js';
 
 /** What should be one number, and whose is to change. */
@@ -25,6 +26,7 @@ export interface Alignment {
 export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn } = alignment;
   if (engines === undefined) return [findingNumbers(measurements), confirmingTest(measurements)];
+  if (measurements.seen.picker) return [pickerSizeFix(engines)];
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);
@@ -48,6 +50,44 @@ function plainFix(measurements: Measurements, engines: number, side: Side): Prop
     commands: [],
     verify: sizeChecks(measurements, engines),
   };
+}
+
+/** The flag of the block size of each engine that was seen. */
+function sizeLines({ seen }: Measurements, size: string): readonly string[] {
+  return knownEngines(seen).flatMap(({ engine, program }) => {
+    const flag = engine.launch?.sizeFlags[0];
+    return flag === undefined ? [] : [argumentsOf(program, `${flag} ${size}`, 'the same for all workers')];
+  });
+}
+
+/**
+ * Where a router keeps the number of the first worker and another one asks for
+ * a different one: all of them have to register the same, and the router has to forget.
+ */
+export function registrationFixes(measurements: Measurements): readonly ProposedFix[] {
+  const wanted = measurements.sizes.rows.filter(({ side }) => side === 'worker');
+  const numbers = [...new Set(wanted.map(({ tokensPerBlock }) => tokensPerBlock))];
+  const [size, ...others] = numbers;
+  const isOne = size !== undefined && others.length === 0;
+  return [
+    {
+      says: isOne
+        ? `Start all workers of the model with a block size of ${size}, then restart the router`
+        : 'Start all workers of the model with one block size, then restart the router',
+      why: 'A router of Dynamo up to 0.9, and the indexer of all versions, takes the block size of the first worker that registers and keeps it as long as it runs, also after that worker has gone. A restart of it alone is enough where all workers have the same number by now.',
+      disturbs: isOne ? 'frontend' : 'one_worker_at_a_time',
+      files: [],
+      commands: [
+        ...sizeLines(measurements, isOne ? String(size) : 'N'),
+        'kubectl rollout restart deployment/FRONTEND',
+      ],
+      verify: [
+        'kubectl logs FRONTEND | grep -c "block size mismatch"    # should be 0 after the restart',
+        ...(isOne ? sizeChecks(measurements, size) : []),
+      ],
+    },
+    confirmingTest(measurements),
+  ];
 }
 
 /** Brings the workers of one group of kv-accord to one number that their engines can take. */

@@ -30,6 +30,13 @@ const STERN_PREFIX =
   /^([a-z][a-z0-9.-]{1,252}) [a-z0-9][a-z0-9-]{0,62} (?=\d{4}-\d\d-\d\d[T ]|\{|\[|\(|(?:DEBUG|INFO|WARNING|ERROR) +\d\d-\d\d )/;
 /** What a container runtime writes on the node: `2026-02-16T14:38:53.9Z stdout F `. */
 const RUNTIME_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) (?:stdout|stderr) [FP] /;
+/** `journalctl` and syslog: `Feb 16 14:38:53 node-1 python3[812]: `. */
+const JOURNAL_PREFIX =
+  /^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [\w.-]{1,253} [\w@./:-]{1,120}(?:\[\d{1,10}\])?: /;
+/** The same with `-o short-iso`: `2026-02-16T14:38:53+0000 node-1 python3[812]: `. */
+const ISO_JOURNAL_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) [\w.-]{1,253} [\w@./:-]{1,120}\[\d{1,10}\]: /;
+/** `logcli query`: `2026-02-16T14:38:53Z {app="frontend", pod="frontend-0"} `. */
+const LOKI_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) \{([^{}]{0,2000})\} +/;
 /** Where " std" of such a line can stand at the latest. */
 const LONGEST_RUNTIME_TIME = 41;
 const NUMBERS_BEYOND_DOUBLE = /([:[,]\s*)(\d{16,20})(?=\s*[,}\]])/g;
@@ -38,6 +45,8 @@ const MAX_LAYERS = 5;
 const MAX_FIELDS = 64;
 const MAX_VALUE_CHARS = 2_000;
 
+/** Collectors that put a whole line into one field: Docker, journald, Loki, Google Cloud Logging. */
+const LINE_FIELDS = ['log', 'MESSAGE', 'line', 'textPayload'];
 const MESSAGE_FIELDS = ['message', 'msg', 'event', 'log_message'];
 const TIME_FIELDS = ['time', 'timestamp', 'ts', 'asctime', '@timestamp'];
 
@@ -54,10 +63,11 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
     if (isDigit) {
       const space = text.indexOf(' ');
       const isOfRuntime = space < LONGEST_RUNTIME_TIME && text.startsWith('std', space + 1);
-      const runtime = isOfRuntime ? RUNTIME_PREFIX.exec(text) : null;
-      if (runtime === null) break;
-      ms ??= timeOf(runtime[1] ?? '', context.nowMs, context.gaps);
-      text = text.slice(runtime[0].length);
+      const collected = isOfRuntime ? RUNTIME_PREFIX.exec(text) : collectedPrefix(text, space);
+      if (collected === null) break;
+      ms ??= timeOf(collected[1] ?? '', context.nowMs, context.gaps);
+      who ||= isOfRuntime ? '' : ownerOf(collected[2] ?? '');
+      text = text.slice(collected[0].length);
       continue;
     }
     if (text.startsWith('{')) {
@@ -65,9 +75,9 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       if (object === undefined) break;
       const time = TIME_FIELDS.find((name) => name in object);
       ms ??= time === undefined ? undefined : timeOfField(object[time], context.nowMs, context.gaps);
-      const { log } = object;
-      if (typeof log === 'string') {
-        text = log.trimEnd();
+      const inner = LINE_FIELDS.map((name) => object[name]).find((value) => typeof value === 'string');
+      if (typeof inner === 'string') {
+        text = inner.trimEnd();
         if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
         continue;
       }
@@ -75,13 +85,31 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       text = asText(object);
       break;
     }
-    const prefix = KUBECTL_PREFIX.exec(text) ?? COMPOSE_PREFIX.exec(text) ?? STERN_PREFIX.exec(text);
+    const prefix =
+      KUBECTL_PREFIX.exec(text) ??
+      COMPOSE_PREFIX.exec(text) ??
+      STERN_PREFIX.exec(text) ??
+      JOURNAL_PREFIX.exec(text);
     if (prefix === null) break;
     who ||= prefix[1] ?? '';
     text = text.slice(prefix[0].length);
   }
   ms ??= timeOf(text, context.nowMs, context.gaps);
   return { text, ms, who, fields };
+}
+
+/** What collectors write before a line that they begin with a time; null for the line itself. */
+function collectedPrefix(text: string, space: number): RegExpExecArray | null {
+  if (space === -1 || space >= LONGEST_RUNTIME_TIME) return null;
+  const next = text.charCodeAt(space + 1);
+  if (next === 123) return LOKI_PREFIX.exec(text);
+  // A level in capitals, or a second space, is the program's own.
+  return next >= 97 && next <= 122 ? ISO_JOURNAL_PREFIX.exec(text) : null;
+}
+
+/** The pod that a set of labels names; a host is no worker, and several may run on it. */
+function ownerOf(labels: string): string {
+  return /\b(?:pod|container|app)="([^"]{1,253})"/.exec(labels)?.[1] ?? '';
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {

@@ -16,13 +16,13 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
     tally.addDecision('selected', line, { worker, cachedBlocks: numberOf(cached), treeSize: undefined });
   }),
   rule('Auto-configured KV block size to ', (line, tally) => {
-    const size = /block size to (\d{1,9})/.exec(line.text)?.[1];
+    const size = /block size to (\d{1,20})(?!\d)/.exec(line.text)?.[1];
     const about = 'Auto-configured';
     const who = groupOf(line);
     tally.addSize(line, { side: 'router', who, tokensPerBlock: sizeOf(size), basis: 'in_use', about });
   }),
   rule('(from the explicit override)', (line, tally) => {
-    const size = /Using KV block size (\d{1,9}) \(from the explicit override\)/.exec(line.text)?.[1];
+    const size = /Using KV block size (\d{1,20}) \(from the explicit override\)/.exec(line.text)?.[1];
     const about = 'Using KV block size';
     const who = groupOf(line);
     tally.addSize(line, { side: 'router', who, tokensPerBlock: sizeOf(size), basis: 'configured', about });
@@ -30,8 +30,9 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   // V3: "Frontend KV block size (16) does not match worker block size (32)."
   rule('does not match worker block size', (line, tally) => {
     const [, ours, theirs] =
-      /Frontend KV block size \((\d{1,9})\) does not match worker block size \((\d{1,9})\)/.exec(line.text) ??
-      [];
+      /Frontend KV block size \((\d{1,20})\) does not match worker block size \((\d{1,20})\)/.exec(
+        line.text,
+      ) ?? [];
     if (ours === undefined) return;
     const about = 'Frontend KV block size';
     const worker = workerOf(line);
@@ -73,7 +74,7 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   // A6: "Worker w has KV block size (tokens_per_block) 64, the fleet agreed on 32 (…). It is quarantined …".
   rule(' the fleet agreed on ', (line, tally) => {
     const [, worker, theirs, ours] =
-      /Worker (\S{1,253})(?: \(\S{1,253}\))? has KV block size \(tokens_per_block\) (\d{1,9}), the fleet agreed on (\d{1,9})/.exec(
+      /Worker (\S{1,253})(?: \(\S{1,253}\))? has KV block size \(tokens_per_block\) (\d{1,20}), the fleet agreed on (\d{1,20})/.exec(
         line.text,
       ) ?? [];
     if (worker === undefined) return;
@@ -89,15 +90,16 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   }),
   // "Engine vllm 0.32.0 at http://… uses KV blocks of 32 tokens (engine_metrics: …)".
   rule(' KV blocks of ', (line, tally) => {
-    const [, size, source] = /(?:cuts|uses) KV blocks of (\d{1,9}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
+    const [, size, source] =
+      /(?:cuts|uses) KV blocks of (\d{1,20}) tokens(?: \((\w+))?/.exec(line.text) ?? [];
     const basis = source === 'observed_event' ? 'observed' : source === 'declared' ? 'declared' : 'in_use';
     const about = 'uses KV blocks';
     tally.addSize(line, { side: 'worker', who: workerOf(line), tokensPerBlock: sizeOf(size), basis, about });
   }),
   // V4: "the engine uses a block size of 32 tokens (KV events of …: …), but FILE (declared) says 16; …".
-  contradiction('the engine uses a block size of ', /the engine uses a block size of (\d{1,9}) tokens/),
+  contradiction('the engine uses a block size of ', /the engine uses a block size of (\d{1,20}) tokens/),
   // The same in logs of versions before it was reworded.
-  contradiction('the engine cuts blocks of ', /the engine cuts blocks of (\d{1,9}) tokens/),
+  contradiction('the engine cuts blocks of ', /the engine cuts blocks of (\d{1,20}) tokens/),
   rule('The sidecar of worker ', (line, tally) => {
     if (!/The sidecar of worker \S{1,253}(?: \(\S{1,253}\))? is lost/.test(line.text)) return;
     tally.addSignal('worker_removed', line, { worker: workerOf(line), about: 'The sidecar of' });
@@ -121,7 +123,7 @@ function rule(needle: string, read: LogRule['read']): LogRule {
 function contradiction(needle: string, form: RegExp): LogRule {
   return rule(needle, (line, tally) => {
     const [, real] = form.exec(line.text) ?? [];
-    const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,9})/.exec(line.text) ?? [];
+    const [, declared] = /, but .{0,500}?\(declared\) says (\d{1,20})(?!\d)/.exec(line.text) ?? [];
     const who = workerOf(line);
     const about = needle;
     tally.addSize(line, { side: 'worker', who, tokensPerBlock: sizeOf(real), basis: 'observed', about });

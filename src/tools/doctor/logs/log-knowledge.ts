@@ -4,8 +4,9 @@ import type { CleanLine } from './clean-line.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
+import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
 
-/** What is known of the logs of all engines, and of this product's own. */
+/** What is known of the logs of all engines, of this product's own, and of llm-d's picker. */
 export class LogKnowledge {
   /** All kinds of lines that are known. A line can be of several. */
   readonly rules: readonly LogRule[];
@@ -15,7 +16,7 @@ export class LogKnowledge {
 
   constructor(engines: readonly NamedDiagnosis[]) {
     this.#engines = engines;
-    this.rules = [...engines.flatMap(({ logs }) => logs.rules), ...KV_ACCORD_RULES];
+    this.rules = [...engines.flatMap(({ logs }) => logs.rules), ...KV_ACCORD_RULES, ...PICKER_RULES];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }
 
@@ -25,6 +26,7 @@ export class LogKnowledge {
       return this.#engines.find(({ logs }) => logs.lineStart.test(text))?.word ?? 'unknown';
     }
     if (isOwnRecord(fields)) return 'kv-accord';
+    if (isPickerRecord(fields)) return 'llm-d';
     return this.#engines.find(({ logs }) => logs.isOwnRecord?.(fields))?.word ?? 'unknown';
   }
 }

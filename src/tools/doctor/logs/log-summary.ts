@@ -3,7 +3,7 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
 
 /** Who wrote a line. */
-export type LogProgram = EngineWord | 'kv-accord' | 'unknown';
+export type LogProgram = EngineWord | 'kv-accord' | 'llm-d' | 'unknown';
 
 /** How often something was there, over time. */
 export interface RateSeries {

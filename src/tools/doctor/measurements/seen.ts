@@ -10,6 +10,8 @@ export interface Seen {
   readonly router: boolean;
   /** Any process of NVIDIA Dynamo. */
   readonly dynamo: boolean;
+  /** llm-d's endpoint picker, a router with an index of its own. */
+  readonly picker: boolean;
   /** Any process of this product. */
   readonly kvAccord: boolean;
   /** Engines that are known how to start, in the order of the catalogue. */
@@ -33,6 +35,7 @@ const ROUTER_SIGNALS: readonly Signal[] = [
   'parent_block_not_found',
   'block_to_remove_not_found',
   'workers_rejected',
+  'router_size_mismatch',
   'worker_added',
   'worker_removed',
 ];
@@ -57,6 +60,11 @@ export function seenIn(evidence: Evidence): Seen {
     origin.text.startsWith('kv_accord_');
   const routerSizes = sizes.filter(({ side }) => side !== 'worker');
   const hasDecisions = logs.some(({ decisions }) => decisions !== undefined);
+  const picker =
+    hasSignal(['picker_parent_unknown', 'picker_scores_failed']) ||
+    logs.some(({ programs: writers }) => writers.has('llm-d')) ||
+    sizes.some(({ origin }) => origin.text.includes('NewKVCacheIndexer'));
+  const isOther = kvAccord || picker;
   const dynamo =
     isLintedAlone ||
     programs.some(({ value }) => value.startsWith('dynamo.')) ||
@@ -64,17 +72,18 @@ export function seenIn(evidence: Evidence): Seen {
     metrics.some(({ program }) => program.startsWith('dynamo')) ||
     logs.some(({ programs: writers }) => writers.has('dynamo')) ||
     hasSignal([...ROUTER_SIGNALS, 'block_not_published']) ||
-    (hasDecisions && !kvAccord) ||
-    (programs.length === 0 && routerSizes.some((size) => !isOwn(size)));
+    (hasDecisions && !isOther) ||
+    (programs.length === 0 && !picker && routerSizes.some((size) => !isOwn(size)));
   const router =
     isLintedAlone ||
+    picker ||
     routerSizes.length > 0 ||
     settings.some(({ side }) => side !== 'worker') ||
     hasDecisions ||
     hasSignal([...ROUTER_SIGNALS, 'accord_mismatch', 'accord_conflict']) ||
     fleets.some(({ routingMode }) => routingMode !== undefined) ||
     metrics.some(({ program, samples }) => isRouterPage(program, samples.keys()));
-  return { router, dynamo, kvAccord, engines: enginesIn(evidence) };
+  return { router, dynamo, picker, kvAccord, engines: enginesIn(evidence) };
 }
 
 function isRouterPage(program: string, names: Iterable<string>): boolean {

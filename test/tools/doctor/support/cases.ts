@@ -234,6 +234,35 @@ export const CASES: readonly Case[] = [
     first: 'hybrid_block_size certain',
   },
   {
+    name: 'an engine whose publisher cannot write its hashes',
+    evidence: joined({
+      logs: [logOf([tallyOf('publisher_failed', 3, { values: new Map([["can't serialize ints", 3]]) })])],
+    }),
+    first: 'publisher_failed likely',
+  },
+  {
+    name: 'a router that cannot read what engines publish',
+    evidence: joined({ logs: [logOf([tallyOf('events_unreadable', 40)])] }),
+    first: 'events_unreadable likely',
+  },
+  {
+    name: "llm-d's picker, which started after its engines",
+    evidence: joined({ logs: [logOf([tallyOf('picker_parent_unknown', 40)])] }),
+    first: 'picker_index_incomplete likely',
+  },
+  {
+    name: "llm-d's picker without the tokenizer of its model",
+    evidence: joined({ logs: [logOf([tallyOf('picker_scores_failed', 12)])] }),
+    first: 'prompts_not_scored likely',
+  },
+  {
+    name: 'a router of Dynamo 0.9 that keeps the number of the first worker',
+    evidence: joined({
+      logs: [logOf([tallyOf('router_size_mismatch', 1, { values: new Map([['16 -> 32', 1]]) })])],
+    }),
+    first: 'block_size_mismatch certain',
+  },
+  {
     name: 'three frontends that guess, each for itself',
     evidence: joined({
       settings: [

@@ -1,0 +1,132 @@
+import { digitsBehind, fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import type { LogFindings } from '../diagnosis/log-findings.js';
+import type { LogLine } from '../diagnosis/log-line.js';
+import { type LogRule, rule } from '../diagnosis/log-rule.js';
+
+/** What Dynamo's routers say of their decisions, from 0.3 to 1.6. */
+export const DECISION_RULES: readonly LogRule[] = [
+  // 0.3 to 0.5: "Selected worker: 7, logit: 0.562, cached blocks: 0, total blocks: 1302";
+  // 0.6: "Selected worker: worker_id=7 dp_rank=0, logit: 0.562, cached blocks: 0";
+  // 0.9, 1.0: "Selected worker: worker_id=7 dp_rank=0, logit: 138.656, cached blocks: 0, tree size: 0, total blocks: 9";
+  // 1.1 to 1.4: "Selected worker: worker_type=prefill, worker_id=7 …, effective cached blocks: 2.00, …, tree size: 5";
+  // from 1.5: "Selected worker router_mode="kv" request_id=… worker_id=7 worker_type=decode dp_rank=0 logit=252.375 …",
+  // with effective_cached_blocks=2.0 and total_kv_blocks=Some(9) where all tiers are weighed alike.
+  rule('Selected worker', readSelected),
+  rule('Selected pinned worker', readSelected),
+  rule('route request completed', (line, tally) => {
+    const cachedBlocks = numberOf(fieldOf(line.text, 'overlap_blocks'));
+    // The decode worker of a pair gets its blocks from the other one, not from its cache.
+    if (cachedBlocks === undefined || fieldOf(line.text, 'phase') === 'Decode') return;
+    const worker = fieldOf(line.text, 'worker_id') ?? '';
+    tally.addDecision('routed', line, { worker, cachedBlocks, treeSize: undefined });
+    tally.addOverlap(requestIdsOf(line.text), cachedBlocks);
+  }),
+  rule('request completed', (line, tally) => {
+    const { text } = line;
+    if (text.includes('route request completed')) return;
+    const firstTokenMs = numberOf(fieldOf(text, 'ttft_ms'));
+    if (firstTokenMs !== undefined) tally.addFirstToken(requestIdsOf(text), firstTokenMs);
+    const prompt = numberOf(fieldOf(text, 'input_tokens'));
+    const cached = numberOf(fieldOf(text, 'cached_tokens'));
+    if (prompt !== undefined && cached !== undefined) tally.addPrompt(prompt, cached);
+  }),
+  // Debug: "[ROUTING] Best: worker_7 dp_rank=0 with 17/18 blocks overlap".
+  rule('[ROUTING] Best', (line, tally) => {
+    const found = /worker_(\d{1,20}) .{0,40}?with (\d{1,12})\/\d{1,12} blocks overlap/.exec(line.text);
+    if (found === null) return;
+    const [, worker = '', cached] = found;
+    tally.addDecision('best', line, { worker, cachedBlocks: numberOf(cached), treeSize: undefined });
+  }),
+  rule('[ROUTING_INPUT]', (line, tally) =>
+    tally.addSize(line, {
+      side: 'router',
+      tokensPerBlock: sizeOf(fieldOf(line.text, 'block_size')),
+      basis: 'in_use',
+      about: 'block_size=',
+    }),
+  ),
+  // "Formula for worker_id=7 dp_rank=0 with 2 cached blocks: 34.375 = 1.0 * prefill_blocks + …", or as
+  // the documentation has it: "Formula for worker_1: 125.3 = 1.0 * 100.5 + 25.0 (cached_blocks: 15)".
+  rule('Formula for ', readFormula),
+  rule('Pinned formula for ', readFormula),
+];
+
+function readSelected(line: LogLine, tally: LogFindings): void {
+  const { text } = line;
+  const from = text.indexOf('Selected ');
+  // The older form has a colon, and no mode.
+  const isOlder =
+    text.startsWith('worker: ', from + 'Selected '.length) ||
+    text.startsWith('pinned worker: ', from + 'Selected '.length);
+  const mode = isOlder ? undefined : fieldOf(text, 'router_mode', from);
+  if (mode !== undefined && mode !== tally.routerMode) {
+    tally.routerMode = mode;
+    tally.addSetting(line, 'router_mode', { side: 'frontend', value: mode, about: 'router_mode' });
+  }
+  if (mode !== undefined && mode !== 'kv') return;
+  const worker = fieldOf(text, 'worker_id', from) ?? (isOlder ? oldestWorkerOf(text, from) : undefined);
+  // kv-accord's own decisions name the worker behind the colon as well, and have a rule of their own.
+  if (worker === undefined) return;
+  const at = isOlder ? Math.max(from, text.indexOf('cached blocks: ', from)) : from;
+  const cachedBlocks = isOlder
+    ? numberBehind(text, 'cached blocks: ', at)
+    : numberOf(fieldOf(text, 'effective_cached_blocks', from));
+  const treeSize = isOlder ? numberBehind(text, 'tree size: ', at) : undefined;
+  const totalBlocks = isOlder
+    ? numberBehind(text, 'total blocks: ', at)
+    : numberOf(digitsBehind(text, 'total_kv_blocks=', from));
+  tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, {
+    worker,
+    cachedBlocks,
+    treeSize,
+  });
+  if (totalBlocks === undefined) return;
+  tally.addSetting(line, 'total_kv_blocks', {
+    side: 'worker',
+    who: worker,
+    value: totalBlocks,
+    about: 'total blocks',
+  });
+}
+
+/** `Selected worker: 1718573674787700186, logit: …`. */
+function oldestWorkerOf(text: string, from: number): string | undefined {
+  const worker = digitsBehind(text, 'worker: ', from);
+  return worker !== undefined &&
+    text.startsWith(', logit: ', text.indexOf('worker: ', from) + 8 + worker.length)
+    ? worker
+    : undefined;
+}
+
+function readFormula(line: LogLine, tally: LogFindings): void {
+  const cached =
+    /with (\d+(?:\.\d+)?) (?:effective )?cached blocks/.exec(line.text) ??
+    /\(cached_blocks: (\d+(?:\.\d+)?)\)/.exec(line.text);
+  if (cached === null) return;
+  const weight = /= (\d+(?:\.\d+)?) \* /.exec(line.text)?.[1];
+  tally.addCost(line, Number(cached[1]), weight);
+}
+
+/** The number behind a phrase. */
+function numberBehind(text: string, phrase: string, from: number): number | undefined {
+  const at = text.indexOf(phrase, from);
+  if (at === -1) return undefined;
+  const start = at + phrase.length;
+  let end = start;
+  while (end < text.length) {
+    const code = text.charCodeAt(end);
+    if ((code < 48 || code > 57) && code !== 46) break;
+    end += 1;
+  }
+  return numberOf(text.slice(start, end));
+}
+
+/** A request has one id of HTTP and one of its own; lines have both, in either order. */
+function requestIdsOf(text: string): readonly string[] {
+  const first = text.indexOf('request_id=');
+  if (first === -1) return [];
+  const second = text.indexOf(' request_id=', first + 1);
+  const ids = [fieldOf(text, 'request_id', first)];
+  if (second !== -1) ids.push(fieldOf(text, 'request_id', second));
+  return ids.filter((id) => id !== undefined && id.length >= 8 && id.length <= 128) as string[];
+}

@@ -1,0 +1,75 @@
+import type { ProposedFix } from '../diagnosis.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { argumentsOf, environmentOf } from './lines.js';
+
+/** Where to look whether llm-d's picker finds what engines have. */
+export const PICKER_CHECKS: readonly string[] = [
+  'kubectl logs PICKER --since=1m | grep -cE "Failed to (get request key|add event|unmarshal)"    # should be 0',
+  'kubectl logs PICKER --since=1m | grep -m3 -E "Got (pod|endpoint) scores"    # at log level 4: scores above 0 for a prompt that was sent before',
+];
+
+/** Gives the picker's index the block size of the engines. */
+export function pickerSizeFix(engines: number | undefined): ProposedFix {
+  const size = engines ?? 'N';
+  return {
+    says: `Set blockSize: ${size} in the picker's tokenProcessorConfig, as the engines use it`,
+    why: 'The picker splits prompts by its own number (16 in the first versions, 64 later) and never compares it with the events. Only the picker restarts; its index fills again as prompts come.',
+    disturbs: 'frontend',
+    files: [],
+    commands: [
+      `# EndpointPickerConfig, the precise prefix cache plugin: tokenProcessorConfig: { blockSize: ${size} }    # blockSizeTokens in later versions`,
+    ],
+    verify: PICKER_CHECKS,
+  };
+}
+
+/** What fills an index that lacks blocks. */
+export function indexFixes({ sizes }: Measurements): readonly ProposedFix[] {
+  const worker = sizes.rows.find(({ side }) => side === 'worker');
+  return [
+    {
+      says: 'Wait until old blocks are evicted where the picker is younger than the engines: kubectl get pods shows their age',
+      why: 'A picker that starts after its engines lacks every block that was stored before. Only prompts that continue old ones are concerned, and it passes under load. Nothing else has to be changed if the errors end.',
+      disturbs: 'nothing',
+      files: [],
+      commands: [
+        'kubectl get pods -o wide --sort-by=.status.startTime    # is the picker younger than the engines?',
+      ],
+      verify: PICKER_CHECKS,
+    },
+    pickerSizeFix(worker?.tokensPerBlock),
+    {
+      says: 'Run llm-d 0.10 or later, where the model is a hybrid with several cache groups',
+      why: 'Before, the picker took the events of sliding-window and state layers, which have other block sizes, for those of full attention.',
+      disturbs: 'frontend',
+      files: [],
+      commands: [],
+      verify: PICKER_CHECKS,
+    },
+  ];
+}
+
+/** What lets the picker score prompts, by the errors that it reports. */
+export function scoringFixes(errors: string): readonly ProposedFix[] {
+  const said = { disturbs: 'frontend', files: [], verify: PICKER_CHECKS } as const;
+  if (/token|template|huggingface|model/i.test(errors))
+    return [
+      {
+        ...said,
+        says: "Give the picker the model's tokenizer and chat template (tokenizersPoolConfig, HF_TOKEN=… for gated models)",
+        why: 'It makes tokens of prompts itself, with the tokenizer of the model that requests name: it needs access to it (a token for gated models, a path for local ones) under the very name that is served.',
+        commands: [
+          environmentOf('the picker', 'HF_TOKEN', 'from a Secret, for gated models'),
+          argumentsOf('EndpointPickerConfig', 'tokenizersPoolConfig: { modelName: MODEL }'),
+        ],
+      },
+    ];
+  return [
+    {
+      ...said,
+      says: 'Run kubectl logs PICKER, and repair the index that its error names',
+      why: 'The error names it: Redis or Valkey that cannot be reached, or a plugin that produces the scores and is not configured. The picker restarts; engines stay as they are.',
+      commands: ['kubectl logs PICKER | grep -m5 -iE "failed to (look|score|get|query)"'],
+    },
+  ];
+}

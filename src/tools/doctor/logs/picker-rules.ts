@@ -1,0 +1,110 @@
+import { fieldOf, sizeBehind } from '../../../engines/diagnosis/log-fields.js';
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
+
+/** Characters of an error that are kept to distinguish it from others. */
+const MAX_ERROR_CHARS = 120;
+/** Packages whose lines name the file that wrote them. */
+const CALLERS =
+  /^(?:kvevents|kvcache|kvblock|tokenization|tokenizer|preciseprefixcache|approximateprefix|scorer|scheduling|requestcontrol|handlers)\/[\w-]+\.go:\d+$/;
+
+/**
+ * Lines of llm-d's endpoint picker (inference scheduler, router) with its index
+ * of KV blocks, as JSON and as text of zap: 0.2 to 0.10.
+ */
+export const PICKER_RULES: readonly LogRule[] = [
+  failure('Failed to get request key for parent block', 'picker_parent_unknown'),
+  failure('Parent block not in index, using empty', 'picker_parent_unknown'),
+  rule('Failed to add event to index', (line, found) => {
+    const about = 'Failed to add event to index';
+    const isWithoutTokens = /"Tokens":\[\]|"TokenIds":\[\]/.test(eventText(line));
+    const value = isWithoutTokens ? 'an event without tokens' : errorOf(line);
+    found.addSignal('events_unreadable', line, { worker: podOf(line), value, about });
+    // An event with less tokens than a block of the index has none to add.
+    const tokensPerBlock = sizeBehind(eventText(line), '"BlockSize":');
+    if (isWithoutTokens || !/no keys or entries/.test(value ?? '')) return;
+    found.addSize(line, { side: 'worker', who: podOf(line), tokensPerBlock, basis: 'observed', about });
+  }),
+  failure('Failed to unmarshal event batch', 'events_unreadable'),
+  failure('Failed to unmarshal tagged union', 'events_unreadable'),
+  failure('Malformed tagged union', 'events_unreadable'),
+  failure('Failed to unmarshal event value', 'events_unreadable'),
+  failure('Failed to convert block hash for', 'events_unreadable'),
+  failure('Failed to convert parent block hash', 'events_unreadable'),
+  failure('Failed to extract identifiers from topic', 'events_unreadable'),
+  failure('Failed to create subscriber socket', 'events_unreachable'),
+  failure('Failed to bind subscriber socket', 'events_unreachable'),
+  failure('Failed to connect subscriber socket', 'events_unreachable'),
+  failure('Failed to subscribe to topic filter', 'events_unreachable'),
+  failure('Failed to poll zmq subscriber', 'events_unreachable'),
+  failure('Failed to receive message from zmq subscriber', 'events_unreachable'),
+  failure('Failed to ensure KV-events subscriber', 'events_unreachable'),
+  failure('Failed to get pod scores', 'picker_scores_failed'),
+  failure('Failed to get endpoint scores', 'picker_scores_failed'),
+  failure('failed to compute block keys', 'picker_scores_failed'),
+  failure('failed to lookup block keys', 'picker_scores_failed'),
+  failure('failed to score block keys', 'picker_scores_failed'),
+  failure('unable to read prefix cache state', 'picker_scores_failed'),
+  // "NewKVCacheIndexer config" with "blockSize":64.
+  rule('NewKVCacheIndexer config', (line, found) => {
+    const about = 'NewKVCacheIndexer config';
+    const tokensPerBlock =
+      sizeBehind(line.text, 'blockSize=') ?? sizeBehind(line.text.replaceAll('": ', '":'), '"blockSize":');
+    found.addSize(line, { side: 'router', tokensPerBlock, basis: 'in_use', about });
+  }),
+  // Debug: "Got pod scores" or "Got endpoint scores" with "scores":{"10.0.0.7":12}.
+  rule('Got pod scores', readScores),
+  rule('Got endpoint scores', readScores),
+];
+
+/** Whether a line of JSON is of the picker: its packages name the files that write. */
+export function isPickerRecord({ caller, msg }: Readonly<Record<string, unknown>>): boolean {
+  return typeof msg === 'string' && typeof caller === 'string' && CALLERS.test(caller);
+}
+
+function failure(needle: string, name: Signal): LogRule {
+  return rule(needle, (line, found) =>
+    found.addSignal(name, line, { worker: podOf(line), value: errorOf(line), about: needle }),
+  );
+}
+
+function readScores(line: LogLine, found: LogFindings): void {
+  const scores = line.fields?.['scores'] ?? parsedScores(line.text);
+  if (scores === undefined) return;
+  const pairs = typeof scores === 'object' && scores !== null ? Object.entries(scores) : [];
+  const numbers = pairs.filter((pair): pair is [string, number] => typeof pair[1] === 'number');
+  const [worker, cachedBlocks] = numbers.reduce((best, pair) => (pair[1] > best[1] ? pair : best), ['', 0]);
+  found.addDecision('selected', line, { worker, cachedBlocks, treeSize: undefined });
+}
+
+/** `"scores": {"10.0.0.7": 12}` behind a line of text; null where there are none. */
+function parsedScores(text: string): unknown {
+  const written = /"scores":\s*(\{[^{}]{0,20000}\}|null)/.exec(text)?.[1];
+  if (written === undefined) return undefined;
+  try {
+    return JSON.parse(written);
+  } catch {
+    // A line that was cut has no scores that can be counted.
+    return undefined;
+  }
+}
+
+/** The event of a line, as JSON. */
+function eventText({ text, fields }: LogLine): string {
+  const event = fields?.['event'];
+  return typeof event === 'object' && event !== null ? JSON.stringify(event) : text.replaceAll('": ', '":');
+}
+
+function errorOf({ text, fields }: LogLine): string | undefined {
+  const error = fields?.['error'] ?? /"error":\s*"((?:[^"\\]|\\.){1,500})"/.exec(text)?.[1];
+  // Keys differ from line to line, and say nothing.
+  return typeof error === 'string' ? error.replace(/\d{6,}/g, 'N').slice(0, MAX_ERROR_CHARS) : undefined;
+}
+
+function podOf({ text, fields }: LogLine): string | undefined {
+  const pod = fields?.['podIdentifier'] ?? fieldOf(text, 'podIdentifier');
+  const written = /"podIdentifier":\s*"([^"]{1,253})"/.exec(text)?.[1];
+  return typeof pod === 'string' ? pod : written;
+}

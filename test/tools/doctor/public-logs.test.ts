@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../src/tools/doctor/diagnose.js';
+import type { CauseId, Diagnosis } from '../../../src/tools/doctor/diagnosis.js';
+import { summaryOf } from './logs/summaries.js';
+import { joined } from './support/evidence.js';
+
+const FOLDER = new URL('../../fixtures/doctor-public-logs/', import.meta.url);
+
+interface PublicLog {
+  readonly name: string;
+  /** The first cause, or the verdict of a log without a fault. */
+  readonly first: CauseId | 'healthy' | 'unknown';
+  /** What the fixes of the first cause have to name. */
+  readonly cure?: string;
+}
+
+const LOGS: readonly PublicLog[] = [
+  { name: 'dynamo-0.3-second-model-of-64', first: 'block_size_mismatch', cure: 'block size of 64' },
+  { name: 'dynamo-0.6-component-of-32', first: 'block_size_mismatch', cure: 'restart the router' },
+  { name: 'dynamo-0.9-endpoint-of-32.jsonl', first: 'block_size_mismatch', cure: 'block size of 32' },
+  { name: 'dynamo-1.4-indexer-conflict', first: 'block_size_mismatch', cure: 'block size of 64' },
+  { name: 'dynamo-1.6-parents-and-zeros', first: 'block_size_mismatch', cure: 'both number' },
+  { name: 'dynamo-1.1-publisher-16-engine-64', first: 'block_size_mismatch', cure: '64' },
+  { name: 'dynamo-0.9-impossible-size', first: 'block_size_mismatch', cure: 'both number' },
+  { name: 'dynamo-trtllm-block-of-64', first: 'block_size_mismatch', cure: '64' },
+  { name: 'dynamo-router-of-128-flashmla', first: 'hybrid_block_size', cure: '64' },
+  { name: 'dynamo-vllm-publishing-skipped', first: 'events_off', cure: 'KV events switched on' },
+  { name: 'dynamo-vllm-config-says-false', first: 'events_off', cure: 'KV events switched on' },
+  { name: 'dynamo-vllm-no-prefix-caching', first: 'events_off', cure: 'prefix caching' },
+  { name: 'dynamo-trtllm-no-reuse', first: 'events_off', cure: 'prefix caching' },
+  { name: 'dynamo-trtllm-publishing-disabled', first: 'events_off', cure: 'KV events switched on' },
+  { name: 'dynamo-sglang-no-events', first: 'events_off', cure: 'KV events switched on' },
+  { name: 'dynamo-1.6-checks-report-no-publisher', first: 'events_off', cure: 'KV events switched on' },
+  { name: 'vllm-0.10-publisher-thread', first: 'publisher_failed', cure: 'sha256_cbor_64bit' },
+  { name: 'sglang-publisher-thread', first: 'publisher_failed', cure: 'port of its own' },
+  { name: 'dynamo-trtllm-zmq-publish', first: 'publisher_failed', cure: 'Restart each worker' },
+  { name: 'dynamo-0.6-model-checksum', first: 'workers_rejected', cure: 'card' },
+  { name: 'dynamo-0.9-gap-not-recovered', first: 'events_lost', cure: 'Restart the frontend' },
+  { name: 'dynamo-1.6-lane-full', first: 'events_lost', cure: 'Restart the frontend' },
+  { name: 'dynamo-trtllm-event-ids', first: 'events_lost', cure: 'Restart the frontend' },
+  { name: 'dynamo-1.1-batch-format', first: 'events_unreadable', cure: 'belong together' },
+  { name: 'dynamo-0.6-zmq-connect', first: 'events_unreachable', cure: 'Open the event port' },
+  { name: 'dynamo-1.6-source-not-observed', first: 'events_unreachable', cure: 'Open the event port' },
+  { name: 'dynamo-events-ignored', first: 'events_ignored', cure: '--no-router-kv-events' },
+  { name: 'llm-d-parent-unknown', first: 'picker_index_incomplete', cure: 'picker' },
+  { name: 'llm-d-fp4-indexer-groups', first: 'picker_index_incomplete', cure: 'hybrid' },
+  { name: 'llm-d-index-of-larger-blocks', first: 'block_size_mismatch', cure: 'tokenProcessorConfig' },
+  { name: 'llm-d-cpu-offload', first: 'events_unreadable', cure: 'picker' },
+  { name: 'llm-d-topic', first: 'events_unreadable', cure: 'kv@' },
+  { name: 'llm-d-subscriber', first: 'events_unreachable', cure: 'Open the event port' },
+  { name: 'llm-d-tokenizer', first: 'prompts_not_scored', cure: 'tokenizer' },
+  { name: 'dynamo-0.4-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-0.6-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-0.9-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-1.1-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-1.6-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-1.6-two-tiers-finds-blocks', first: 'healthy' },
+  { name: 'dynamo-1.6-finds-blocks.jsonl', first: 'healthy' },
+  { name: 'dynamo-1.6-one-block-to-remove', first: 'healthy' },
+  { name: 'dynamo-0.5-short-prompts', first: 'unknown' },
+  { name: 'dynamo-0.2-formula-without-blocks', first: 'unknown' },
+  { name: 'dynamo-1.1-router-starts', first: 'unknown' },
+  { name: 'dynamo-vllm-worker-publishes', first: 'unknown' },
+  { name: 'dynamo-sglang-worker-publishes', first: 'unknown' },
+  { name: 'dynamo-trtllm-worker-publishes', first: 'unknown' },
+  { name: 'dynamo-vllm-decode-worker', first: 'unknown' },
+  { name: 'dynamo-router-with-remote-index', first: 'unknown' },
+  { name: 'vllm-alone-flashmla', first: 'unknown' },
+  { name: 'vllm-alone-cutlass-mla', first: 'unknown' },
+  { name: 'vllm-alone-hybrid', first: 'unknown' },
+  { name: 'vllm-alone-without-events', first: 'unknown' },
+  { name: 'vllm-alone-random-seed', first: 'unknown' },
+  { name: 'vllm-prefix-cache-reset-refused', first: 'unknown' },
+  { name: 'vllm-nixl-kernel-blocks', first: 'unknown' },
+  { name: 'vllm-lmcache-hits', first: 'unknown' },
+  { name: 'vllm-0.6-alone', first: 'unknown' },
+  { name: 'sglang-alone-page-size', first: 'unknown' },
+  { name: 'sglang-alone-flashmla', first: 'unknown' },
+  { name: 'sglang-hicache-declines', first: 'unknown' },
+  { name: 'trtllm-alone', first: 'unknown' },
+  { name: 'llm-d-finds-blocks', first: 'healthy' },
+  { name: 'llm-d-finds-blocks-and-misses-one', first: 'healthy' },
+  { name: 'llm-d-picker-starts', first: 'unknown' },
+  { name: 'other-programs', first: 'unknown' },
+  { name: 'prompts-that-quote-errors', first: 'unknown' },
+];
+
+async function linesOf(name: string): Promise<readonly string[]> {
+  const text = await readFile(new URL(`${name}.txt`, FOLDER), 'utf8');
+  return text.trimEnd().split('\n');
+}
+
+async function ofLines(lines: readonly string[]): Promise<Diagnosis> {
+  return diagnose(joined({ logs: [await summaryOf(lines.map((line) => `${line}\n`).join(''))] }));
+}
+
+function firstOf({ verdict, assessments }: Diagnosis): string {
+  return verdict === 'findings' ? (assessments[0]?.cause ?? '') : verdict;
+}
+
+/** How lines arrive that went through collectors. */
+const WRAPPERS: readonly (readonly [string, (line: string) => string])[] = [
+  ['kubectl logs --prefix', (line) => `[pod/pod-0/main] ${line}`],
+  ['docker compose logs', (line) => `frontend-1  | ${line}`],
+  ['stern', (line) => `pod-0 main ${line}`],
+  ['a container runtime', (line) => `2026-03-03T10:00:00.123456789Z stdout F ${line}`],
+  [
+    'the JSON of Docker',
+    (line) => JSON.stringify({ log: `${line}\n`, stream: 'stderr', time: '2026-03-03T10:00:00Z' }),
+  ],
+  ['logcli', (line) => `2026-03-03T10:00:00Z {app="llm", pod="pod-0"} ${line}`],
+  [
+    'the JSON of Loki',
+    (line) => JSON.stringify({ labels: { app: 'llm' }, line, timestamp: '2026-03-03T10:00:00Z' }),
+  ],
+  ['journalctl', (line) => `Mar 03 10:00:00 node-1 python3[812]: ${line}`],
+  ['journalctl -o short-iso', (line) => `2026-03-03T10:00:00+0000 node-1 python3[812]: ${line}`],
+  ['the JSON of journald', (line) => JSON.stringify({ _HOSTNAME: 'node-1', MESSAGE: line })],
+  ['a terminal with colours', (line) => line.replace(/(INFO|WARN|ERROR)/, '\u001b[33m$1\u001b[0m')],
+];
+
+describe('logs after public texts', () => {
+  it('has as many logs without a fault as with one', () => {
+    const healthy = LOGS.filter(({ cure }) => cure === undefined);
+    expect(LOGS.length).toBeGreaterThanOrEqual(60);
+    expect(healthy.length * 2).toBeGreaterThanOrEqual(LOGS.length - 2);
+  });
+
+  it.each(LOGS)('calls $name $first', async ({ name, first, cure = '' }) => {
+    const diagnosis = await ofLines(await linesOf(name));
+    expect(firstOf(diagnosis)).toBe(first);
+    const fixes = diagnosis.assessments[0]?.fixes ?? [];
+    const words = fixes.flatMap(({ says, commands }) => [says, ...commands]).join('\n');
+    expect(cure === '' ? cure : words).toContain(cure);
+  });
+
+  it.each(WRAPPERS)('makes the same of them behind %s', async (_name, wrap) => {
+    for (const { name, first } of LOGS) {
+      const diagnosis = await ofLines((await linesOf(name)).map(wrap));
+      expect(`${name}: ${firstOf(diagnosis)}`).toBe(`${name}: ${first}`);
+    }
+  });
+});

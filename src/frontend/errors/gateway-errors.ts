@@ -31,7 +31,8 @@ export function otherMethodError(method: string, path: string, allow: string): O
 export type ApiKeyProblem = 'missing' | 'wrong';
 
 const KEY_PROBLEMS: Readonly<Record<ApiKeyProblem, string>> = {
-  missing: 'You did not provide an API key. It is expected in the header Authorization: Bearer YOUR_KEY, or in x-api-key.',
+  missing:
+    'You did not provide an API key. It is expected in the header Authorization: Bearer YOUR_KEY, or in x-api-key.',
   wrong: 'Incorrect API key provided.',
 };
 

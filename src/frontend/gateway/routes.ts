@@ -24,8 +24,8 @@ export type FoundRoute =
 
 /**
  * Finds the handler of a request line: fixed paths by a look in a table, then
- * the few patterns in the order in which they were added. Paths are compared
- * decoded, upper and lower case and slashes at the end as they are.
+ * the few patterns in the order in which they were added. Fixed paths are compared
+ * decoded, patterns as they were sent; upper and lower case and slashes at the end count.
  */
 export class Routes {
   readonly #fixed = new Map<string, Methods>();
@@ -46,9 +46,9 @@ export class Routes {
     if (fixed !== undefined) return choose(fixed, method, '');
     let others: FoundRoute = { kind: 'nothing' };
     for (const { before, after, methods } of this.#patterns) {
-      if (path.length <= before.length + after.length || !path.startsWith(before) || !path.endsWith(after))
+      if (raw.length <= before.length + after.length || !raw.startsWith(before) || !raw.endsWith(after))
         continue;
-      const rest = decode(path.slice(before.length, path.length - after.length), decodeURIComponent);
+      const rest = decode(raw.slice(before.length, raw.length - after.length), decodeURIComponent);
       if (rest === undefined) return { kind: 'unreadable' };
       const found = choose(methods, method, rest);
       if (found.kind === 'handler') return found;

@@ -35,6 +35,8 @@ describe('a route', () => {
     const routes = makeRoutes();
     expect(routes.find('GET', '/v1/models/a/b')).toMatchObject({ rest: 'a/b' });
     expect(routes.find('GET', '/v1/models/a%2Fb%20c')).toMatchObject({ rest: 'a/b c' });
+    expect(routes.find('GET', '/v1/models/100%25')).toMatchObject({ rest: '100%' });
+    expect(routes.find('GET', '/v1/models/a%2541')).toMatchObject({ rest: 'a%41' });
     expect(routes.find('GET', '/v1/models/').kind).toBe('nothing');
   });
 

@@ -1,7 +1,7 @@
-import { buildReport, reportSubstance } from '../../core/contract/build-report.js';
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import { type SidecarlessKnowledge, SidecarlessReports } from '../../core/contract/sidecarless-reports.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
+import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Endpoint } from '../discovery/source.js';
 
 export interface SidecarlessMembersModules {
@@ -13,8 +13,7 @@ export interface SidecarlessMembersModules {
 /** What was reported of one member last. */
 interface Held {
   readonly discovered: DiscoveredWorker;
-  readonly revision: bigint;
-  readonly substance: string;
+  readonly reports: SidecarlessReports;
 }
 
 /**
@@ -43,33 +42,15 @@ export class SidecarlessMembers {
   #report(target: string, discovered: DiscoveredWorker): void {
     const held = this.#held.get(target);
     if (held?.discovered === discovered) return;
-    const isSameInstance = held?.discovered.instanceId === discovered.instanceId;
-    const report = sidecarlessReport(target, discovered, this.#modules.clock.wallMs());
-    const substance = reportSubstance(report);
-    const isNews = !isSameInstance || held.substance !== substance;
-    const revision = isSameInstance ? held.revision + (isNews ? 1n : 0n) : 1n;
-    this.#held.set(target, { discovered, revision, substance });
-    if (isNews) this.#modules.reported(target, { ...report, revision });
+    const knowledge: SidecarlessKnowledge = { ...discovered, problem: problemOf(discovered) };
+    const nowMs = this.#modules.clock.wallMs();
+    // There is no sidecar, so it has no version.
+    const reports =
+      held?.reports ?? new SidecarlessReports({ workerId: target, sidecarVersion: '' }, knowledge, nowMs);
+    this.#held.set(target, { discovered, reports });
+    if (held === undefined || reports.renew(knowledge, nowMs))
+      this.#modules.reported(target, reports.current);
   }
-}
-
-function sidecarlessReport(target: string, discovered: DiscoveredWorker, nowMs: number): CapabilityReport {
-  const { instanceId, facts, warnings } = discovered;
-  const problem = problemOf(discovered);
-  return buildReport({
-    workerId: target,
-    instanceId,
-    revision: 0n,
-    observedAtMs: nowMs,
-    // There is none, so it has no version.
-    sidecarVersion: '',
-    engineState: problem === undefined ? EngineState.READY : EngineState.STARTING,
-    engineProblem: problem === undefined ? [] : [problem],
-    facts,
-    warnings,
-    topology: undefined,
-    probes: [],
-  });
 }
 
 /** Why what discovery knows is not enough, for anyone who started the worker: no sidecar's flag would help it. */

@@ -1,12 +1,13 @@
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import type { ObservedSize } from '../../core/contract/observed-size.js';
+import { type SidecarlessKnowledge, SidecarlessReports } from '../../core/contract/sidecarless-reports.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { Relay } from '../../core/relay/relay.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { directReport } from './direct-report.js';
+import { directKnowledge } from './direct-knowledge.js';
 import { LocalRelaySource } from './local-relay-source.js';
 import type { RelaySource } from './relay-source.js';
 
@@ -74,7 +75,7 @@ export class DirectWorker {
   /** When the publisher was restarted and discovery has named no new instance since; monotonic. */
   #restartedAtMs: number | undefined;
   #instanceId: string;
-  #revision = 1n;
+  readonly #reports: SidecarlessReports;
 
   constructor(options: DirectWorkerOptions, modules: DirectWorkerModules) {
     const { clock, random, logger, createEngineReader } = modules;
@@ -91,23 +92,17 @@ export class DirectWorker {
     });
     this.#engine.setInstance(this.#instanceId);
     this.source = new LocalRelaySource(this.#engine);
+    const { target, version } = options;
+    this.#reports = new SidecarlessReports(
+      { workerId: target, sidecarVersion: version },
+      this.#knowledge,
+      clock.wallMs(),
+    );
   }
 
   /** What is known of it now. */
   get report(): CapabilityReport {
-    const { target, model, sources, declaredTokensPerBlock, version } = this.#options;
-    return directReport({
-      workerId: target,
-      model,
-      version,
-      declaredTokensPerBlock,
-      discovered: this.#discovered,
-      sources,
-      instanceId: this.#instanceId,
-      revision: this.#revision,
-      observed: [...this.#observed.values()],
-      nowMs: this.#modules.clock.wallMs(),
-    });
+    return this.#reports.current;
   }
 
   /** Begins to read. */
@@ -124,7 +119,7 @@ export class DirectWorker {
     if (discovered === undefined || discovered.instanceId === this.#discoveredInstanceId) {
       // Who comes after one that is gone is another one.
       if (discovered === undefined) this.#restartedAtMs = undefined;
-      this.#news();
+      this.#renew();
       return;
     }
     if (!this.#isNaming()) this.#observed.clear();
@@ -145,14 +140,26 @@ export class DirectWorker {
     return this.#engine.close();
   }
 
-  #observe(observed: ObservedSize): void {
-    this.#observed.set(observed.rank, observed);
-    this.#news();
+  get #knowledge(): SidecarlessKnowledge {
+    const { model, sources, declaredTokensPerBlock } = this.#options;
+    return directKnowledge({
+      model,
+      declaredTokensPerBlock,
+      discovered: this.#discovered,
+      sources,
+      instanceId: this.#instanceId,
+      observed: [...this.#observed.values()],
+      nowMs: this.#modules.clock.wallMs(),
+    });
   }
 
-  #news(): void {
-    this.#revision += 1n;
-    this.#modules.onReport();
+  #observe(observed: ObservedSize): void {
+    this.#observed.set(observed.rank, observed);
+    this.#renew();
+  }
+
+  #renew(): void {
+    if (this.#reports.renew(this.#knowledge, this.#modules.clock.wallMs())) this.#modules.onReport();
   }
 
   /**
@@ -163,13 +170,12 @@ export class DirectWorker {
     this.#restartedAtMs = this.#modules.clock.monotonicMs();
     this.#observed.clear();
     if (this.#discovered === undefined) this.#become(this.#modules.random.uniqueId());
-    else this.#news();
+    else this.#renew();
   }
 
   #become(instanceId: string): void {
     this.#instanceId = instanceId;
-    this.#revision = 1n;
     this.#engine.setInstance(instanceId);
-    this.#modules.onReport();
+    this.#renew();
   }
 }

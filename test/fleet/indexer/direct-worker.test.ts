@@ -112,4 +112,12 @@ describe('an engine that is read here, and of which discovery tells', () => {
     await until('1a 16');
     expect(worker.report.revision).toBe(revision + 2n);
   });
+
+  it('has no other report when discovery reads the same card again', async () => {
+    const { worker } = await reading();
+    worker.setDiscovered(discoveredWith(16, '1a'));
+    const { report } = worker;
+    worker.setDiscovered(discoveredWith(16, '1a'));
+    expect(worker.report).toBe(report);
+  });
 });

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
 import { servingOf } from '../../../src/core/contract/serving.js';
+import { SidecarlessReports } from '../../../src/core/contract/sidecarless-reports.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
-import { type DirectKnowledge, directReport } from '../../../src/fleet/indexer/direct-report.js';
-import { EngineKind, EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { type DirectSources, directKnowledge } from '../../../src/fleet/indexer/direct-knowledge.js';
+import {
+  type CapabilityReport,
+  EngineKind,
+  EvidenceSource,
+} from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { modelCard } from '../../support/dynamo-folder.js';
 
 function discoveredWith(size: number): DiscoveredWorker {
@@ -12,7 +17,7 @@ function discoveredWith(size: number): DiscoveredWorker {
   return readRegisteredWorker(JSON.parse(modelCard({ size })), options);
 }
 
-function sources(ranks: number): DirectKnowledge['sources'] {
+function sources(ranks: number): DirectSources['sources'] {
   return Array.from({ length: ranks }, (_, rank) => ({
     rank,
     endpoint: `tcp://h:${5557 + rank}`,
@@ -20,27 +25,25 @@ function sources(ranks: number): DirectKnowledge['sources'] {
   }));
 }
 
-function report(knowledge: Partial<DirectKnowledge> = {}): ReturnType<typeof directReport> {
-  return directReport({
-    workerId: 'w-1',
+function report(said: Partial<DirectSources> = {}): CapabilityReport {
+  const knowledge = directKnowledge({
     model: 'tiny',
     discovered: undefined,
     sources: sources(1),
     instanceId: 'i-1',
-    revision: 1n,
     observed: [],
     declaredTokensPerBlock: undefined,
     nowMs: 0,
-    version: '0.0.0',
-    ...knowledge,
+    ...said,
   });
+  return new SidecarlessReports({ workerId: 'w-1', sidecarVersion: '0.0.0' }, knowledge, 0).current;
 }
 
 function observed(
   tokensPerBlock: number,
   unit: 'token' | 'bigram' = 'token',
   rank = 0,
-): DirectKnowledge['observed'][number] {
+): DirectSources['observed'][number] {
   return {
     tokensPerBlock,
     unit,

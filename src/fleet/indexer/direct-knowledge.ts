@@ -1,26 +1,18 @@
-import { buildReport } from '../../core/contract/build-report.js';
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { reportedSource } from '../../core/contract/event-source.js';
 import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/facts.js';
 import { type ObservedSize, observedFacts } from '../../core/contract/observed-size.js';
+import type { SidecarlessKnowledge } from '../../core/contract/sidecarless-reports.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
-import {
-  BlockSizeKind,
-  type CapabilityReport,
-  EngineKind,
-  EngineState,
-  EvidenceSource,
-} from '../../gen/kvaccord/v1/capabilities.js';
+import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 
-/** What is known of a worker that has no sidecar. */
-export interface DirectKnowledge {
-  readonly workerId: string;
+/** What the operator, discovery and its events say of an engine that is read with no sidecar beside it. */
+export interface DirectSources {
   /** As the operator says it; undefined when nothing is said. */
   readonly model: string | undefined;
   /** What discovery knows of it; undefined when it knows nothing. */
   readonly discovered: DiscoveredWorker | undefined;
   readonly instanceId: string;
-  readonly revision: bigint;
   /** Where the events of each data-parallel rank are read. */
   readonly sources: readonly ZmqSource[];
   /** What its events showed, by rank. */
@@ -29,7 +21,6 @@ export interface DirectKnowledge {
   readonly declaredTokensPerBlock: number | undefined;
   /** Wall-clock milliseconds since 1970. */
   readonly nowMs: number;
-  readonly version: string;
 }
 
 /** Why there is no size yet, for the person who waits: a healthy engine looks just like one that is not there. */
@@ -42,25 +33,16 @@ const UNKNOWN =
   'discovery does not list it, so its model is not known: name it in --kv-event-sources as discovery does, or give --model';
 
 /**
- * The report of a worker that has no sidecar: its size as its events show it,
+ * What is known of a worker without a sidecar: its size as its events show it,
  * the rest as discovery reports it or, where that knows nothing, the operator.
  */
-export function directReport(knowledge: DirectKnowledge): CapabilityReport {
-  const { workerId, instanceId, revision, discovered, nowMs, version } = knowledge;
-  const problem = problemOf(knowledge);
-  return buildReport({
-    workerId,
-    instanceId,
-    revision,
-    observedAtMs: nowMs,
-    sidecarVersion: version,
-    engineState: problem === undefined ? EngineState.READY : EngineState.STARTING,
-    engineProblem: problem === undefined ? [] : [problem],
-    facts: factsOf(knowledge),
-    warnings: [...(discovered?.warnings ?? []), ...unreadRanks(knowledge)],
-    topology: undefined,
-    probes: [],
-  });
+export function directKnowledge(said: DirectSources): SidecarlessKnowledge {
+  return {
+    instanceId: said.instanceId,
+    problem: problemOf(said),
+    facts: factsOf(said),
+    warnings: [...(said.discovered?.warnings ?? []), ...unreadRanks(said)],
+  };
 }
 
 function problemOf({
@@ -68,14 +50,14 @@ function problemOf({
   discovered,
   observed,
   declaredTokensPerBlock,
-}: DirectKnowledge): string | undefined {
+}: DirectSources): string | undefined {
   if (discovered !== undefined) return discovered.problem;
   if (model === undefined) return UNKNOWN;
   return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
 }
 
 /** An engine with another number of ranks than sockets were named: what the others do is not known. */
-function unreadRanks({ discovered, sources }: DirectKnowledge): readonly string[] {
+function unreadRanks({ discovered, sources }: DirectSources): readonly string[] {
   const ranks = sources.length;
   return (discovered?.facts ?? []).flatMap((fact) => {
     if (fact.type !== 'field' || fact.field !== 'parallelism.data_parallel_size' || fact.value === ranks)
@@ -86,8 +68,8 @@ function unreadRanks({ discovered, sources }: DirectKnowledge): readonly string[
   });
 }
 
-function factsOf(knowledge: DirectKnowledge): Fact[] {
-  const { model, discovered, observed, declaredTokensPerBlock, nowMs, sources } = knowledge;
+function factsOf(known: DirectSources): Fact[] {
+  const { model, discovered, observed, declaredTokensPerBlock, nowMs, sources } = known;
   const said = (origin: string, raw: string): FactEvidence => ({
     source: EvidenceSource.DECLARED,
     origin,

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { API_PATHS } from '../../src/core/contract/api-paths.js';
 import { CliProcess } from '../support/cli-process.js';
 import { OpenThings } from '../support/open-things.js';
 import { batchOf, FakePublisher, stored } from '../worker/kv-events/support/fake-publisher.js';
@@ -126,8 +127,9 @@ describe('an engine that nobody here knows', () => {
         'x-kv-accord-cached-blocks': '1',
       });
       expect(full.completions.length).toBeGreaterThan(0);
-      // What else it could be asked was never asked: only its models, and where other engines make tokens.
-      expect([...full.asked].sort()).toEqual(['/tokenize', '/v1/completions/render', '/v1/models']);
+      // Besides which paths it has, it is asked for its models, and where other engines make tokens.
+      const others = [...full.asked].filter((path) => !(API_PATHS as readonly string[]).includes(path));
+      expect(others.sort()).toEqual(['/v1/completions/render', '/v1/models']);
     },
     SLOW_MS,
   );

@@ -94,6 +94,7 @@ function anyScalar(type: ScalarType): fc.Arbitrary<unknown> {
     case ScalarType.BOOL:
       return fc.boolean();
     case ScalarType.UINT32:
+    case ScalarType.FIXED32:
       return fc.constantFrom(0, 1, 2 ** 31, 2 ** 32 - 1);
     case ScalarType.INT32:
       return fc.constantFrom(0, -1, -(2 ** 31), 2 ** 31 - 1);

@@ -105,7 +105,8 @@ class Frontend {
           get view() {
             return fleet.view();
           },
-          doubted: () => undefined, ejected: () => undefined,
+          doubted: () => undefined,
+          ejected: () => undefined,
         },
         isReachable: (member) => baseUrlOf(member, new Map()) !== undefined,
       },

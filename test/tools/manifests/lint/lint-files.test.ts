@@ -277,7 +277,7 @@ describe('hostile input', () => {
     ],
     [
       'arguments',
-      `kind: Pod\nspec: {containers: [{name: c, command: [${'python3, '.repeat(50_000)} -m, dynamo.frontend], args: [${'--router-mode, kv, '.repeat(50_000)}]}]}\n`,
+      `kind: Pod\nspec: {containers: [{name: c, command: [${'python3, '.repeat(20_000)} -m, dynamo.frontend], args: [${'--router-mode, kv, '.repeat(20_000)}]}]}\n`,
     ],
     [
       'frontends before many workers',
@@ -285,13 +285,13 @@ describe('hostile input', () => {
         'kind: Pod\nspec: {containers: [{name: c, command: [python3, -m, dynamo.frontend, --router-mode, kv, --kv-cache-block-size, "16"]}]}\n---\n',
         'kind: Pod\nspec: {containers: [{name: c, command: [python3, -m, dynamo.vllm, --model, m, --block-size, "32"]}]}\n---\n',
       ]
-        .map((pod) => pod.repeat(2_000))
+        .map((pod) => pod.repeat(1_000))
         .join(''),
     ],
     [
       'pods',
       'kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, command: [python3, -m, dynamo.vllm, --model, m]}]}\n---\n'.repeat(
-        5_000,
+        2_000,
       ),
     ],
     ['an anchor in itself', 'kind: Deployment\nspec: &a\n  template: *a\n  spec: *a\n  containers: [*a]\n'],

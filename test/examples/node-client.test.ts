@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { CapabilitiesService } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { FleetService } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestAuthority, TestFolder } from '../edge/rpc/certificates.js';
+import { openVllm } from '../support/open-vllm.js';
 import { Program, requireBuild } from '../support/program.js';
-import { FakeVllm } from '../worker/sidecar/support/fake-vllm.js';
 import { ExampleProcess, runExample } from './support/example-process.js';
 import { importNodeClient, methodOf } from './support/node-client.js';
 import { compareReadings } from './support/reading-differences.js';
@@ -32,7 +32,7 @@ const TOPOLOGY = {
 const TIMEOUT_MS = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'kv-accord-clients-'));
-const engine = new FakeVllm(32);
+const engine = await openVllm(32);
 const programs: Program[] = [];
 let worker = '';
 let otherWorker: Program;
@@ -49,7 +49,7 @@ async function start(...args: readonly string[]): Promise<{ program: Program; ad
 
 beforeAll(async () => {
   requireBuild();
-  await engine.start();
+  engine.start();
   const topology = join(folder, 'topology.json');
   writeFileSync(topology, JSON.stringify(TOPOLOGY));
   const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny'];
@@ -66,7 +66,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const program of programs.splice(0).reverse()) await program.end('SIGKILL');
-  await engine.stop();
+  await engine.close();
   rmSync(folder, { recursive: true });
 });
 

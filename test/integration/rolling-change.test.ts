@@ -13,8 +13,8 @@ import { fixedLocation } from '../../src/worker/sidecar/probing/engine-locator.j
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
 import { OpenThings } from '../support/open-things.js';
+import { openVllm } from '../support/open-vllm.js';
 import { RecordingLogger } from '../support/recording-logger.js';
-import { FakeVllm } from '../worker/sidecar/support/fake-vllm.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -30,8 +30,8 @@ interface Pod {
 }
 
 async function startPod(name: string, tokensPerBlock: number, isNew: boolean): Promise<Pod> {
-  const engine = new FakeVllm(tokensPerBlock);
-  await engine.start();
+  const engine = await openVllm(tokensPerBlock);
+  engine.start();
   const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
   const sidecar = new Sidecar(
     { version: '0', workerId: name, listen: ANY, httpListen: ANY, declaredFacts: [], probeIntervalMs: 1_000 },
@@ -60,7 +60,7 @@ async function startPod(name: string, tokensPerBlock: number, isNew: boolean): P
   let ended: Promise<void> | undefined;
   const end = (): Promise<void> => {
     stop.abort();
-    ended ??= running.then(() => engine.stop());
+    ended ??= running.then(() => engine.close());
     return ended;
   };
   open.add(end);

@@ -17,12 +17,13 @@ import {
   HashUnit,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { KvEventsClient, Picture, type SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
+import type { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
+import { openVllm, vllmNaming } from '../../support/open-vllm.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, FakePublisher, removed, stored } from '../kv-events/support/fake-publisher.js';
-import { FakeVllm } from './support/fake-vllm.js';
 import { blockSize, declared } from './support/scripted-probe.js';
 
 type Payload = NonNullable<SubscribeResponse['payload']>;
@@ -61,7 +62,9 @@ class Stream<Message> {
 
 /** A vLLM with a publisher, a real sidecar beside it, and a client that watches both of its services. */
 class Pod {
-  readonly engine: FakeVllm;
+  readonly engine: SimulatedEngine;
+  /** Whether the engine, from its next start on, says where it publishes. */
+  readonly publishing: { isOn: boolean };
   readonly publisher: FakePublisher;
   readonly logger = new RecordingLogger();
   readonly stop: AbortController = new AbortController();
@@ -79,15 +82,17 @@ class Pod {
   ): Promise<Pod> {
     const publisher = await FakePublisher.start();
     open.push(() => publisher.stop());
-    const engine = new FakeVllm(size);
     const { endpoint, topic, replayEndpoint } = publisher.source;
     // As vLLM tells it where its publisher binds: the host is everybody's.
     const bound = endpoint.replace('127.0.0.1', '*');
-    engine.kvEventSources = {
-      '0': { publisher: 'zmq', endpoint: bound, topic, replay_endpoint: replayEndpoint },
-    };
-    await engine.start();
-    open.push(() => engine.stop());
+    const named = { '0': { publisher: 'zmq', endpoint: bound, topic, replay_endpoint: replayEndpoint } };
+    const publishing = { isOn: true };
+    const engine = await openVllm(
+      size,
+      vllmNaming(() => (publishing.isOn ? named : {})),
+    );
+    engine.start();
+    open.push(() => engine.close());
     const logger = new RecordingLogger();
     const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
     const sidecar = new Sidecar(
@@ -123,11 +128,20 @@ class Pod {
       },
     );
     const { grpc, http } = await sidecar.start();
-    return new Pod({ engine, publisher, logger, sidecar, grpc: grpc.text, http: `http://${http.text}` });
+    return new Pod({
+      engine,
+      publishing,
+      publisher,
+      logger,
+      sidecar,
+      grpc: grpc.text,
+      http: `http://${http.text}`,
+    });
   }
 
   private constructor(parts: {
-    readonly engine: FakeVllm;
+    readonly engine: SimulatedEngine;
+    readonly publishing: { isOn: boolean };
     readonly publisher: FakePublisher;
     readonly logger: RecordingLogger;
     readonly sidecar: Sidecar;
@@ -135,6 +149,7 @@ class Pod {
     readonly http: string;
   }) {
     this.engine = parts.engine;
+    this.publishing = parts.publishing;
     this.publisher = parts.publisher;
     this.logger = parts.logger;
     this.grpc = parts.grpc;
@@ -332,10 +347,10 @@ describe('a sidecar of an engine that publishes KV events', () => {
     const stream = pod.subscribe();
     await stream.until(of('snapshotEnd'));
 
-    await pod.engine.stop();
+    pod.engine.crash();
     pod.publisher.stop();
     await pod.publisher.comeBack({ isNewProcess: true });
-    await pod.engine.start();
+    pod.engine.start();
     const after = await pod.reports.until((report) =>
       report?.instanceId !== before.instanceId && report?.engine?.state === EngineState.READY
         ? report
@@ -356,7 +371,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     const pod = await Pod.start(4, [], anHourMs);
     await pod.publisher.publish(batchOf(stored(1)));
     await pod.proven();
-    await pod.engine.stop();
+    pod.engine.crash();
     pod.publisher.stop();
     await pod.reports.until((report) =>
       report?.engine?.state === EngineState.UNREACHABLE ? true : undefined,
@@ -375,10 +390,9 @@ describe('a sidecar of an engine that publishes KV events', () => {
 
   it('keeps subscribers of an engine without events, and tells them as soon as it has some', async () => {
     const pod = await Pod.start(4);
-    await pod.engine.stop();
-    const sources = pod.engine.kvEventSources;
-    pod.engine.kvEventSources = {};
-    await pod.engine.start();
+    pod.engine.crash();
+    pod.publishing.isOn = false;
+    pod.engine.start();
     const stream = pod.subscribe();
     const silent = await stream.until((message) => {
       const start = of('start')(message);
@@ -387,9 +401,9 @@ describe('a sidecar of an engine that publishes KV events', () => {
     expect(silent.ranks).toEqual([]);
     expect(silent.reason).toContain('--kv-events-config');
     expect(await pod.health('kvaccord.v1.KvEvents')).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
-    await pod.engine.stop();
-    pod.engine.kvEventSources = sources;
-    await pod.engine.start();
+    pod.engine.crash();
+    pod.publishing.isOn = true;
+    pod.engine.start();
     await stream.until((message) => ((of('start')(message)?.ranks.length ?? 0) > 0 ? true : undefined));
   });
 });

@@ -18,10 +18,12 @@ import {
   Topology,
   type WatchCapabilitiesResponse,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import type { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../../src/worker/sidecar/sidecar.js';
+import { recording, serveRecordings } from '../../engines/probing/recorded-engine.js';
+import { openVllm } from '../../support/open-vllm.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
-import { FakeVllm } from './support/fake-vllm.js';
 
 function address(text: string): Address {
   const parsed = parseAddress(text);
@@ -141,17 +143,17 @@ class Running {
 
 const stateOf = (report: CapabilityReport): EngineState | undefined => report.engine?.state;
 const isReady = (report: CapabilityReport): boolean => stateOf(report) === EngineState.READY;
-const engines: FakeVllm[] = [];
+const engines: SimulatedEngine[] = [];
 
-async function reserve(tokensPerBlock = 32): Promise<FakeVllm> {
-  const engine = new FakeVllm(tokensPerBlock);
+/** An engine that is down: its address is known. */
+async function reserve(tokensPerBlock = 32): Promise<SimulatedEngine> {
+  const engine = await openVllm(tokensPerBlock);
   engines.push(engine);
-  await engine.reserve();
   return engine;
 }
 
 afterEach(async () => {
-  for (const engine of engines.splice(0)) await engine.stop();
+  for (const engine of engines.splice(0)) await engine.close();
 });
 
 describe('a sidecar', () => {
@@ -174,20 +176,19 @@ describe('a sidecar', () => {
     const engine = await reserve(32);
     const running = await Running.start(engine.url);
     await running.until((report) => stateOf(report) === EngineState.UNREACHABLE);
-    await engine.start();
+    engine.start();
     const first = await running.until(isReady);
     expect(first.contract?.tokensPerBlock).toBe(32);
     expect(first.completeness?.state).toBe(Completeness_State.COMPLETE);
     expect(await running.health('engine')).toBe(HealthCheckResponse_ServingStatus.SERVING);
 
-    await engine.stop();
+    engine.crash();
     const down = await running.until((report) => stateOf(report) === EngineState.UNREACHABLE);
     expect(down.completeness?.state).toBe(Completeness_State.INCOMPLETE);
     expect(down.contract?.tokensPerBlock).toBeUndefined();
     expect(down.model?.servedNames).toEqual(['tiny']);
 
-    engine.tokensPerBlock = 64;
-    await engine.start();
+    engine.start({ tokensPerBlock: 64 });
     const second = await running.until(isReady);
     expect(second.contract?.tokensPerBlock).toBe(64);
     expect(second.instanceId).not.toBe(first.instanceId);
@@ -204,7 +205,7 @@ describe('a sidecar', () => {
 
   it('names the same instance after it restarted itself', async () => {
     const engine = await reserve();
-    await engine.start();
+    engine.start();
     const ids: string[] = [];
     const revisions: bigint[] = [];
     for (let start = 0; start < 2; start += 1) {
@@ -220,7 +221,7 @@ describe('a sidecar', () => {
 
   it('shows DRAINING to its watchers, then ends with nothing left open', async () => {
     const engine = await reserve();
-    await engine.start();
+    engine.start();
     const running = await Running.start(engine.url, { drainTimeoutMs: 2_000 });
     await running.until(isReady);
     running.askToEnd();
@@ -231,7 +232,7 @@ describe('a sidecar', () => {
 
   it('adds the topology as soon as it is read, and reads it again at an engine start', async () => {
     const engine = await reserve();
-    await engine.start();
+    engine.start();
     let readings = 0;
     const readTopology = async (): Promise<Topology> => {
       readings += 1;
@@ -240,24 +241,27 @@ describe('a sidecar', () => {
     const running = await Running.start(engine.url, {}, { readTopology });
     const first = await running.until((report) => isReady(report) && report.topology !== undefined);
     expect(first.topology?.notes).toEqual(['reading 1']);
-    await engine.stop();
-    await engine.start();
+    engine.crash();
+    engine.start();
     await running.until((report) => report.topology?.notes[0] === 'reading 2');
     await running.stop();
   });
 
   it('asks an engine only by GETs that are harmless, five in a round', async () => {
-    const engine = await reserve();
-    await engine.start();
+    await using engine = await serveRecordings({
+      '/v1/models': recording('vllm-0.32.0/models.b32.json'),
+      '/version': recording('vllm-0.32.0/version.b32.json'),
+      '/metrics': recording('vllm-0.32.0/metrics.b32.txt'),
+    });
     const running = await Running.start(engine.url, { probeIntervalMs: 3_600_000 });
     await running.until(isReady);
     await running.stop();
-    expect(engine.asked.slice().sort()).toEqual([
-      '/kv_event_sources',
-      '/metrics',
-      '/server_info?config_format=json',
-      '/v1/models',
-      '/version',
+    expect(engine.requests.slice().sort()).toEqual([
+      'GET /kv_event_sources',
+      'GET /metrics',
+      'GET /server_info?config_format=json',
+      'GET /v1/models',
+      'GET /version',
     ]);
   });
 
@@ -274,7 +278,7 @@ describe('a sidecar', () => {
 describe('a sidecar of several frontends', () => {
   async function startBoth(first: number, second: number): Promise<{ running: Running; urls: string[] }> {
     const both = [await reserve(first), await reserve(second)];
-    for (const engine of both) await engine.start();
+    for (const engine of both) engine.start();
     const urls = both.map((engine) => engine.url);
     const location = fixedLocation(urls.map((httpBaseUrl) => ({ httpBaseUrl })));
     return { running: await Running.start('', {}, { locate: async () => location }), urls };
@@ -303,7 +307,7 @@ describe('a sidecar of several frontends', () => {
 describe('the HTTP port of a sidecar', () => {
   it('tells the report as JSON, a page for people, and metrics with the documented names', async () => {
     const engine = await reserve();
-    await engine.start();
+    engine.start();
     const running = await Running.start(engine.url);
     const report = await running.until(isReady);
     const json = JSON.parse((await running.get('/api/v1/capabilities')).body);

@@ -133,7 +133,11 @@ describe.skipIf(lacks('vllm'))('doctor beside a real vLLM without KV events', ()
     const script = join(mkdtempSync(join(tmpdir(), 'kv-accord-doctor-')), 'frontend.sh');
     writeFileSync(script, 'python3 -m dynamo.frontend --router-mode kv\n');
     const behind = await ask('the same behind a frontend', [...logsOf(engine), '--manifests', script]);
-    expect(behind).toMatchObject({ status: 1, causes: ['events_off likely'] });
+    // The script names no block size, and the engine's is not Dynamo's default.
+    expect(behind).toMatchObject({
+      status: 1,
+      causes: ['events_off likely', 'block_size_mismatch possible'],
+    });
     expect(behind.advice).toContain('--kv-events-config');
     // No page of vLLM tells whether it publishes.
     const page = await ask('vLLM without events, metrics', metricsOf(engine));

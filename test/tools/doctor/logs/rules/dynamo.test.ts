@@ -220,9 +220,11 @@ describe('the log of a Dynamo worker or indexer', () => {
   });
 
   it('does not take what was before a listener began for lost', async () => {
-    const late =
-      'dynamo_kv_router::services::indexer::listener: Gap detected: expected seq 0, got 34 self.worker_id=1 expected=0 got=34';
-    expect(signalsOf(await read(late))).toEqual({});
+    const late = await read(
+      'dynamo_kv_router::services::indexer::listener: Gap detected: expected seq 0, got 34 self.worker_id=1 expected=0 got=34',
+      'dynamo_kv_router::services::indexer::listener: No replay endpoint configured; batches lost self.worker_id=1 gap_size=34',
+    );
+    expect(signalsOf(late)).toEqual({});
   });
 
   it('reads the sizes and settings that workers report as they start', async () => {

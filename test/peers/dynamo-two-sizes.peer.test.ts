@@ -77,8 +77,12 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet with blocks of 
     expect(refused.program.log).not.toContain('Starting');
     expect(refused.program.log).toMatch(/^kv-accord exec: Workers of "tiny" disagree on the KV block size/m);
     const [a, b] = sidecars.map(addressOf);
-    expect(refused.program.log).toMatch(new RegExp(`^ {2}16: ${a} \\(.*declared, file .*\\)$`, 'm'));
-    expect(refused.program.log).toMatch(new RegExp(`^ {2}32: ${b} \\(.*declared, file .*\\)$`, 'm'));
+    expect(refused.program.log).toMatch(
+      new RegExp(`^ {2}16: sidecar-0 \\(${a}\\) \\(.*declared, file .*\\)$`, 'm'),
+    );
+    expect(refused.program.log).toMatch(
+      new RegExp(`^ {2}32: sidecar-1 \\(${b}\\) \\(.*declared, file .*\\)$`, 'm'),
+    );
   });
 
   it('is held back until as many workers are there as there should be, and then all of them serve', async () => {

@@ -139,7 +139,8 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       );
       cachedTokens += (await chat()).cachedTokens;
       expect(cachedTokens).toBeGreaterThan(0);
-      expect(errors().sort()).toEqual(sidecars.map((sidecar) => threeLines(addressOf(sidecar))).sort());
+      const names = sidecars.map((sidecar) => `${sidecar.program.name} (${addressOf(sidecar)})`);
+      expect(errors().sort()).toEqual(names.map(threeLines).sort());
       expect(frontend.program.log).not.toMatch(/block.?size/i);
       expect(frontend.program.log).not.toMatch(/^\S+ +ERROR/m);
     });

@@ -8,7 +8,7 @@ import { type Kube, startKube } from './support/kube.js';
 import { lacks, peerPath } from './support/peers.js';
 import { type Outcome, run } from './support/run.js';
 import { scratchFolder } from './support/scratch.js';
-import { SMALL_CRDS } from './support/small-crds.js';
+import { OPEN_CRDS, SMALL_CRDS } from './support/small-crds.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const OURS = fileURLToPath(new URL('../fixtures/manifests/inject/', import.meta.url));
@@ -55,9 +55,9 @@ describe.skipIf(lacks('kube'))('a real API server', () => {
 
   beforeAll(async () => {
     kube = await startKube();
-    await kube.apply([...SMALL_CRDS, LEADER_WORKER_SETS]);
+    await kube.apply([...SMALL_CRDS, ...OPEN_CRDS, LEADER_WORKER_SETS]);
     await kube.kubectl(['wait', '--for=condition=established', '--timeout=30s', 'crd', '--all']);
-    for (const name of ['restricted', 'serving']) await kube.apply([namespace(name)]);
+    for (const name of ['models', 'restricted', 'serving']) await kube.apply([namespace(name)]);
   });
   afterAll(() => kube.stop());
 
@@ -83,9 +83,10 @@ describe.skipIf(lacks('kube'))('a real API server', () => {
           String(one),
         ),
       ).toBe('');
-    const specs = [...placed.flatMap(podTemplatesOf), ...objects.flatMap(groupTemplates)].map(
-      ({ spec }) => spec,
-    );
+    // A StormService has a template of a set of roles, which is none of a pod.
+    const specs = [...placed.flatMap(podTemplatesOf), ...objects.flatMap(groupTemplates)]
+      .map(({ spec }) => spec)
+      .filter((spec) => asNode(spec)?.['containers'] !== undefined);
     expect(await complaintsOf(specs.map(pod), 'default')).toBe('');
     // What is added may stand in a namespace for restricted pods; what was there is its owner's.
     expect(await complaintsOf(specs.map(onlyOurs).map(pod), 'restricted')).toBe('');

@@ -143,3 +143,16 @@ export const SMALL_CRDS: readonly object[] = [
     ]),
   }),
 ];
+
+/** Kinds that run pods, of which only the kind and the version are checked. */
+export const OPEN_CRDS: readonly object[] = (
+  [
+    ['workloads.x-k8s.io', 'v1alpha1', 'RoleBasedGroup'],
+    ['orchestration.aibrix.ai', 'v1alpha1', 'StormService'],
+    ['workload.serving.volcano.sh', 'v1alpha1', 'ModelServing'],
+    ['serving.kserve.io', 'v1beta1', 'InferenceService'],
+    ['serving.kserve.io', 'v1alpha2', 'LLMInferenceService'],
+    ['ray.io', 'v1', 'RayService'],
+    ['grove.io', 'v1alpha1', 'PodCliqueSet'],
+  ] as const
+).map(([group, version, kind]) => resource(group, kind, { [version]: ANYTHING }));

@@ -234,16 +234,23 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#breakOff('upstream_broke', answer, cutError());
   }
 
-  /** Goes to another worker, if there is one: until it is known, the silent one may still answer. */
-  #lookElsewhere(silent: Try): void {
+  /**
+   * Goes to another worker, if there is one: until it is known, the silent one may still answer. An ejected worker is no
+   * better place: each one that is offered is added to `ejected`, and passed over.
+   */
+  #lookElsewhere(silent: Try, ejected: readonly string[] = NO_TARGETS): void {
     const { target } = silent.route.decision;
-    this.#request.pick([...this.#excluded, target]).then(
+    this.#request.pick([...this.#excluded, target, ...ejected]).then(
       (picked) => {
         const state = this.#state;
-        // What is ejected is no better place.
-        const isBetter = picked.route.decision.isTrial !== true;
-        if (state.type !== 'waiting' || state.current !== silent || !isBetter) {
+        const { decision } = picked.route;
+        if (state.type !== 'waiting' || state.current !== silent) {
           picked.route.release();
+          return;
+        }
+        if (decision.isTrial === true) {
+          picked.route.release();
+          this.#lookElsewhere(silent, [...ejected, decision.target]);
           return;
         }
         if (silent.endpoint.worker.life.isNewSilence())

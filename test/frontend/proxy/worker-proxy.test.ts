@@ -11,6 +11,7 @@ import {
   type HarnessOptions,
   ProxyHarness,
   post,
+  RecordedRoute,
   reset,
   ScriptedWorker,
   stalled,
@@ -584,6 +585,36 @@ describe('a worker that does not begin to answer', () => {
       .filter(({ level }) => level === 'warn')
       .map(({ message }) => message);
     expect(warnings).toEqual(['A worker says nothing, and its requests go to others']);
+  });
+
+  it('keeps no request when ejected workers are offered before the one that can serve', async () => {
+    const clock = new FakeClock();
+    const reached = defer();
+    const stopped = await rawWorker(() => reached.resolve());
+    const other = await rawWorker((socket) => socket.write(OK));
+    const offered: RecordedRoute[] = [];
+    const urls = [stopped.url, CLOSED_URL, CLOSED_URL, other.url];
+    const gateway = await harness({
+      clock,
+      proxy,
+      pick: async (excluded) => {
+        const at = urls.findIndex((_, index) => !excluded.includes(String(index)));
+        const route = new RecordedRoute(String(at), at === 1 || at === 2 ? { isTrial: true } : {});
+        offered.push(route);
+        return { route, baseUrl: urls[at] as string };
+      },
+    });
+    const answer = fetch(gateway.url, { method: 'POST', body: '{}' });
+    await reached.promise;
+    for (let step = 0; step < 2; step += 1) await clock.advanceMs(2_250);
+    expect((await answer).status).toBe(200);
+    await gateway.settled();
+    expect(offered.map(({ decision, releases }) => [decision.target, releases])).toEqual([
+      ['0', 1],
+      ['1', 1],
+      ['2', 1],
+      ['3', 1],
+    ]);
   });
 
   it('keeps its request as long as it answers who asks for its models', async () => {

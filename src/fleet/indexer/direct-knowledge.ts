@@ -28,6 +28,11 @@ const SILENT =
   'its KV events have shown no block size yet: an engine says nothing until it caches the first whole block of a prompt, ' +
   'so send it a prompt of at least one block, or declare the size with --kv-cache-block-size';
 
+/** The same of one that discovery lists with no size. */
+const UNREGISTERED =
+  'its registration gives no block size, and its KV events have shown none yet: an engine says nothing until it caches the ' +
+  'first whole block of a prompt, so send it a prompt of at least one block';
+
 /** Why there is nothing to compare, for the person who waits. */
 const UNKNOWN =
   'discovery does not list it, so its model is not known: name it in --kv-event-sources as discovery does, or give --model';
@@ -51,7 +56,11 @@ function problemOf({
   observed,
   declaredTokensPerBlock,
 }: DirectSources): string | undefined {
-  if (discovered !== undefined) return discovered.problem;
+  if (discovered !== undefined) {
+    const hasSize =
+      observed.length > 0 || discovered.facts.some((fact) => fact.type === 'block_size' && fact.forContract);
+    return discovered.problem ?? (hasSize ? undefined : UNREGISTERED);
+  }
   if (model === undefined) return UNKNOWN;
   return observed.length === 0 && declaredTokensPerBlock === undefined ? SILENT : undefined;
 }

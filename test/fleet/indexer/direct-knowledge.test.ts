@@ -66,6 +66,21 @@ describe('the report of a worker without a sidecar', () => {
     expect('reasons' in read && read.reasons.join()).toContain('a prompt of at least one block');
   });
 
+  it('asks for its first event, and for no flag of a sidecar, where its registration gives no size', () => {
+    const { facts, ...discovered } = discoveredWith(16);
+    const unsized = { ...discovered, facts: facts.filter(({ type }) => type !== 'block_size') };
+    const read = readReport(report({ discovered: unsized }));
+    expect('reasons' in read && read.reasons).toEqual([
+      expect.stringMatching(
+        /^its registration gives no block size, and its KV events have shown none yet: .* at least one block$/,
+      ),
+    ]);
+    expect(readReport(report({ discovered: unsized, observed: [observed(32)] }))).toMatchObject({
+      usable: true,
+      values: { tokens_per_block: 32 },
+    });
+  });
+
   it('has the size and the hash unit that its events tell, with that evidence', () => {
     expect(readReport(report({ observed: [observed(16, 'bigram')] }))).toMatchObject({
       usable: true,

@@ -61,6 +61,12 @@ const OVERDUE_MS = 10_000;
 /** Part of the time that is drawn, lest all workers come back in the same moment. */
 const JITTER = 0.2;
 
+interface Ejected {
+  readonly untilMs: number;
+  /** Requests that are its try: one, or more where it alone can serve them. */
+  tries: number;
+}
+
 interface Watched {
   instanceId: string;
   address: string;
@@ -68,7 +74,7 @@ interface Watched {
   /** Failed requests since the last time in good order. */
   failures: number;
   /** Undefined while it gets requests. */
-  ejected: { untilMs: number; isTried: boolean } | undefined;
+  ejected: Ejected | undefined;
   /** Ejections in a row. */
   times: number;
   lastForMs: number;
@@ -118,7 +124,7 @@ export class Ejections {
         worker.address = address;
         worker.points = 0;
         worker.failures = 0;
-        if (worker.ejected !== undefined) worker.ejected = { untilMs: nowMs, isTried: false };
+        if (worker.ejected !== undefined) worker.ejected = { untilMs: nowMs, tries: 0 };
       }
     }
     for (const target of left) {
@@ -136,8 +142,8 @@ export class Ejections {
     if (worker === undefined || worker.instanceId !== instanceId || afterFailures === 0) return undefined;
     if (worker.ejected !== undefined) {
       // What was sent before it was ejected says nothing new.
-      const { isTried, untilMs } = worker.ejected;
-      return isTried || nowMs >= untilMs ? this.#eject(target, worker, fault, 1, nowMs) : undefined;
+      const { tries, untilMs } = worker.ejected;
+      return tries > 0 || nowMs >= untilMs ? this.#eject(target, worker, fault, 1, nowMs) : undefined;
     }
     const most = afterFailures * FAILURE_POINTS;
     worker.points = SURE.has(fault.kind) ? most : Math.min(most, worker.points + FAILURE_POINTS);
@@ -151,7 +157,8 @@ export class Ejections {
   answered(target: string, nowMs: number): EjectionChange | undefined {
     const worker = this.#workers.get(target);
     if (worker === undefined) return undefined;
-    if (worker.ejected?.isTried === true) return this.#bringBack(target, worker, 'answered', nowMs);
+    if (worker.ejected !== undefined && worker.ejected.tries > 0)
+      return this.#bringBack(target, worker, 'answered', nowMs);
     if (worker.points > 0) worker.points -= 1;
     if (worker.points === 0) worker.failures = 0;
     return undefined;
@@ -161,14 +168,15 @@ export class Ejections {
   barred(nowMs: number): readonly string[] {
     const barred: string[] = [];
     for (const [target, { ejected }] of this.#ejected)
-      if (ejected !== undefined && (ejected.isTried || nowMs < ejected.untilMs)) barred.push(target);
+      if (ejected !== undefined && (ejected.tries > 0 || nowMs < ejected.untilMs)) barred.push(target);
     return barred;
   }
 
   /** One whose try is long due, because requests cost less elsewhere; undefined where there is none. */
   overdue(nowMs: number): string | undefined {
     for (const [target, { ejected }] of this.#ejected)
-      if (ejected !== undefined && !ejected.isTried && nowMs >= ejected.untilMs + OVERDUE_MS) return target;
+      if (ejected !== undefined && ejected.tries === 0 && nowMs >= ejected.untilMs + OVERDUE_MS)
+        return target;
     return undefined;
   }
 
@@ -176,14 +184,14 @@ export class Ejections {
   chosen(target: string): boolean {
     const ejected = this.#workers.get(target)?.ejected;
     if (ejected === undefined) return false;
-    ejected.isTried = true;
+    ejected.tries += 1;
     return true;
   }
 
-  /** The request that was its try is over. Where it showed nothing, the next request is the try. */
+  /** A request that was its try is over. Where it showed nothing, the next request is the try. */
   tried(target: string): void {
     const ejected = this.#workers.get(target)?.ejected;
-    if (ejected !== undefined) ejected.isTried = false;
+    if (ejected !== undefined && ejected.tries > 0) ejected.tries -= 1;
   }
 
   #eject(
@@ -202,7 +210,7 @@ export class Ejections {
     const fullMs = baseMs * 2 ** Math.min(worker.times - 1, 32);
     const forMs = Math.min(maxMs, fullMs) * (1 - JITTER * this.#draw());
     worker.lastForMs = forMs;
-    worker.ejected = { untilMs: nowMs + forMs, isTried: false };
+    worker.ejected = { untilMs: nowMs + forMs, tries: 0 };
     worker.points = 0;
     worker.failures = 0;
     return { type: 'ejected', target, fault, failures, forMs, times: worker.times };

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { RouteRequest, Routing } from '../../fleet/router/routing.js';
+import { type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
 import { isEverywhere, RESPONSES } from '../apis/api.js';
 import { internalError } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
@@ -241,6 +241,11 @@ export class Inference {
     if (baseUrl !== undefined) return { route, baseUrl };
     // It has left, or moved, since it was chosen.
     route.release();
+    if (request.excluded.includes(target))
+      throw new RoutingError(
+        'no_worker',
+        `no worker of "${request.group}" has an address that is known here`,
+      );
     return this.#pick({ ...request, excluded: [...request.excluded, target] });
   }
 

@@ -82,7 +82,7 @@ const HOLDING_MS = 2_000;
 /** The longest silence of an ejected worker that a request tries. */
 const TRIAL_SILENCE_MS = 5_000;
 
-/** An answer ends when its worker has said nothing at all for so many times `firstByteTimeoutMs`. */
+/** A worker that has said nothing at all for so many times as long as it may counts as gone: no request waits for it. */
 const SILENT_TIMES = 4;
 
 /** What is seen of a worker in a failure before its answer; the others are no fault of it, or seen elsewhere. */
@@ -157,21 +157,24 @@ export class Exchange implements AttemptListener, UnorderedMember {
       case 'picking':
       case 'chosen':
       case 'connecting':
-        if (isTooOld) this.#refuse(tooLateError());
+        if (isTooOld) this.#refuseLate(routeOf(state));
         break;
       case 'waiting':
         if (isTooOld || elapsedMs >= options.headersTimeoutMs) {
           if (elapsedMs >= options.headersTimeoutMs) this.#blameForSilence(state.current, elapsedMs);
-          this.#refuse(tooLateError());
+          this.#refuseLate(state.current.route);
         } else this.#watchSilence(state.current, nowMs);
         break;
       case 'holding':
-        if (isTooOld) this.#refuse(tooLateError());
+        if (isTooOld) this.#refuseLate(state.current.route);
         else if (elapsedMs >= HOLDING_MS) this.#retryHeld(state.current, state.coming, state.fault);
         break;
       case 'passing':
-        if (isTooOld) this.#breakOff('upstream_broke', state.answer, tooLateError());
-        else if (this.#pausedMs !== undefined) {
+        if (isTooOld) {
+          const detail = `no request may take longer than ${seconds(options.totalTimeoutMs)} s`;
+          this.#modules.failures.cut(state.current.route.decision, detail);
+          this.#breakOff('upstream_broke', state.answer, tooLateError());
+        } else if (this.#pausedMs !== undefined) {
           if (nowMs - this.#pausedMs >= options.slowClientTimeoutMs)
             this.#breakOff('client_gone', state.answer);
         } else if (elapsedMs >= options.idleTimeoutMs) {
@@ -202,7 +205,8 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (silentMs < limitMs || nowMs < this.#lookElsewhereMs) return;
     this.#lookElsewhereMs = nowMs + limitMs;
     current.route.failed({ kind: 'silent', detail: `nothing for ${seconds(silentMs)} s` });
-    if (this.#mayRetry) this.#lookElsewhere(current);
+    const isGone = silentMs >= SILENT_TIMES * limitMs;
+    if (this.#mayRetry || isGone) this.#lookElsewhere(current, isGone);
   }
 
   /** A worker that says nothing at all within an answer, and not to who asks for its models, is gone. */
@@ -235,33 +239,41 @@ export class Exchange implements AttemptListener, UnorderedMember {
   }
 
   /**
-   * Goes to another worker, if there is one: until it is known, the silent one may still answer. An ejected worker is no
-   * better place: each one that is offered is added to `ejected`, and passed over.
+   * Goes to another worker, if there is one: until it is known, the silent one may still answer. An ejected worker is a
+   * better place only than one that is gone: before, each one that is offered is added to `ejected`, and passed over. Where
+   * no further worker may be tried, the request ends as soon as another attempt of its client would find one.
    */
-  #lookElsewhere(silent: Try, ejected: readonly string[] = NO_TARGETS): void {
+  #lookElsewhere(silent: Try, isGone: boolean, ejected: readonly string[] = NO_TARGETS): void {
     const { target } = silent.route.decision;
-    this.#request.pick([...this.#excluded, target, ...ejected]).then(
+    const passedOver = [...this.#excluded, target, ...ejected];
+    this.#ask(passedOver).then(
       (picked) => {
         const state = this.#state;
         const { decision } = picked.route;
-        if (state.type !== 'waiting' || state.current !== silent) {
+        if (state.type !== 'waiting' || state.current !== silent || passedOver.includes(decision.target)) {
           picked.route.release();
           return;
         }
-        if (decision.isTrial === true) {
+        if (decision.isTrial === true && !isGone) {
           picked.route.release();
-          this.#lookElsewhere(silent, [...ejected, decision.target]);
+          this.#lookElsewhere(silent, isGone, [...ejected, decision.target]);
           return;
         }
+        const mayRetry = this.#mayRetry;
         if (silent.endpoint.worker.life.isNewSilence())
           this.#modules.logger.warn(
             { target, worker: workerName(silent.route.decision) },
             'A worker says nothing, and its requests go to others',
           );
         this.#failure = 'silent';
+        this.#lastRoute = silent.route;
         this.#excluded.push(target);
         this.#become({ type: 'picking' });
-        this.#onPicked(picked);
+        if (mayRetry) this.#onPicked(picked);
+        else {
+          picked.route.release();
+          this.#giveUp('silent');
+        }
       },
       (error: unknown) =>
         this.#modules.logger.debug(
@@ -374,13 +386,17 @@ export class Exchange implements AttemptListener, UnorderedMember {
 
   #pick(): void {
     this.#become({ type: 'picking' });
+    this.#ask(this.#excluded.length === 0 ? NO_TARGETS : [...this.#excluded]).then(
+      (picked) => this.#onPicked(picked),
+      (error: unknown) => this.#onNotPicked(error),
+    );
+  }
+
+  #ask(excluded: readonly string[]): Promise<Picked> {
     try {
-      this.#request.pick(this.#excluded.length === 0 ? NO_TARGETS : [...this.#excluded]).then(
-        (picked) => this.#onPicked(picked),
-        (error: unknown) => this.#onNotPicked(error),
-      );
+      return this.#request.pick(excluded);
     } catch (error) {
-      this.#onNotPicked(error);
+      return Promise.reject(error);
     }
   }
 
@@ -399,7 +415,8 @@ export class Exchange implements AttemptListener, UnorderedMember {
         { target: route.decision.target, baseUrl, error },
         'The address of a worker is not a URL',
       );
-      this.#retry('unreachable', { route, isSecond: false });
+      const fault = { kind: 'unreachable', detail: 'its address is not a URL' } as const;
+      this.#retry('unreachable', { route, isSecond: false }, fault);
       return;
     }
     this.#dispatch(route, endpoint, false);
@@ -435,6 +452,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
         (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
     const mayHaveKeys = hasKey && options.mayHaveKeys(decision.target, baseUrl);
     const attempt = new Attempt(worker, this);
+    if (!isSecond) this.#lookElsewhereMs = Number.NEGATIVE_INFINITY;
     this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });
     // The attempt hears of everything that is wrong: nothing is thrown here.
     worker.pool.dispatch(
@@ -496,6 +514,14 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#status = held.status;
     this.#finish('complete');
     if (!this.#response.destroyed) held.send(this.#response);
+  }
+
+  /** Its time is over, before an answer began. */
+  #refuseLate(route: Route | undefined): void {
+    const error = tooLateError();
+    const { decision } = route ?? this.#lastRoute ?? {};
+    this.#modules.failures.refused(this.#request.group, error.message, decision);
+    this.#refuse(error);
   }
 
   #refuse(error: OpenAiError): void {

@@ -70,6 +70,15 @@ describe('ejections', () => {
     expect(failTimes('a', 3, 36_000 + 60_000)).toMatchObject({ forMs: 5_000, times: 1 });
   });
 
+  it('bring a worker back when one of several tries is answered, although another one showed nothing', () => {
+    failTimes('a', 3, 0);
+    ejections.chosen('a');
+    ejections.chosen('a');
+    ejections.tried('a');
+    expect(ejections.barred(5_000)).toEqual(['a']);
+    expect(ejections.answered('a', 5_100)).toEqual({ type: 'returned', target: 'a', why: 'answered' });
+  });
+
   it('take the next request as the try where the first showed nothing', () => {
     failTimes('a', 3, 0);
     ejections.chosen('a');

@@ -36,6 +36,8 @@ export interface RouteListener {
 export class ActiveRoute implements Route, UnorderedMember, Settled {
   place = -1;
   readonly decision: Decision;
+  /** When its worker was chosen, on the monotonic clock. */
+  readonly decidedMs: number;
   readonly #prediction: Prediction;
   readonly #reservation: Reservation;
   readonly #listener: RouteListener;
@@ -52,10 +54,11 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   /** Calls its holder, when it ends. */
   onEnded: (() => void) | undefined;
 
-  constructor(prediction: Prediction, reservation: Reservation, listener: RouteListener) {
+  constructor(prediction: Prediction, reservation: Reservation, decidedMs: number, listener: RouteListener) {
     this.decision = prediction.decision;
     this.#prediction = prediction;
     this.#reservation = reservation;
+    this.decidedMs = decidedMs;
     this.#listener = listener;
   }
 

@@ -4,6 +4,7 @@ import type { EjectionChange } from '../../core/health/ejections.js';
 import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from './worker-labels.js';
 
 export interface EjectionReportsModules {
   readonly logger: Logger;
@@ -14,10 +15,6 @@ export interface EjectionReportsModules {
     ejected(target: string, reason: string): void;
   };
 }
-
-/** Workers with series of their own, in all groups together; the rest is `others`. */
-const MAX_WORKER_SERIES = 500;
-const OTHERS = { worker_id: 'others', worker: 'others' };
 
 /** What is counted of one worker. */
 interface Counted {
@@ -39,7 +36,7 @@ export class EjectionReports {
     new Counter({
       name: 'kv_accord_router_worker_ejections_total',
       help: 'Times that this worker was ejected because its requests failed, by what was seen last.',
-      labelNames: ['group', 'worker_id', 'worker', 'seen'],
+      labelNames: [...WORKER_LABEL_NAMES, 'seen'],
       registers,
       collect() {
         this.reset();
@@ -50,7 +47,7 @@ export class EjectionReports {
     new Gauge({
       name: 'kv_accord_router_worker_ejected',
       help: '1 while this worker is ejected: it gets no requests but a try from time to time.',
-      labelNames: ['group', 'worker_id', 'worker'],
+      labelNames: WORKER_LABEL_NAMES,
       registers,
       collect() {
         this.reset();
@@ -113,19 +110,18 @@ export class EjectionReports {
   }
 
   #series(): readonly Series[] {
-    let left = MAX_WORKER_SERIES;
+    const labelsOf = boundedWorkerLabels();
     return [...this.#groups].flatMap(([group, workers]) =>
-      [...workers].map(([worker, counted]) => {
-        left -= 1;
-        const named = left >= 0 ? { worker_id: counted.workerId, worker } : OTHERS;
-        return { labels: { group, ...named }, counted };
-      }),
+      [...workers].map(([worker, counted]) => ({
+        labels: labelsOf(group, counted.workerId, worker),
+        counted,
+      })),
     );
   }
 }
 
 interface Series {
-  readonly labels: { readonly group: string; readonly worker_id: string; readonly worker: string };
+  readonly labels: WorkerLabels;
   readonly counted: Counted;
 }
 

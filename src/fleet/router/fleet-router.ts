@@ -278,7 +278,8 @@ export class FleetRouter implements Routing {
     const routed = this.#groups.get(group);
     // The group ended meanwhile, and its series with it.
     if (routed === undefined) return;
-    const { tally, books } = routed;
+    const { tally, books, traffic } = routed;
+    if (usage !== undefined) traffic.of(prediction.decision.target)?.countUsage(usage);
     if (hadFirstToken || usage !== undefined) this.#countHits(tally.hits, prediction, usage);
     const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
     if (reported === undefined) {

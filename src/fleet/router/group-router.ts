@@ -22,6 +22,7 @@ import type { Recorded } from './results/worker-book.js';
 import { RouterTally } from './router-tally.js';
 import { type CacheUse, type Decision, RoutingError } from './routing.js';
 import { Settling } from './settling.js';
+import { GroupTraffic } from './traffic/worker-traffic.js';
 import {
   type Decided,
   type RankLoad,
@@ -92,6 +93,7 @@ interface OpenEpoch {
 export class GroupRouter {
   readonly tally: RouterTally = new RouterTally();
   readonly books: ResultBooks;
+  readonly traffic: GroupTraffic = new GroupTraffic();
   readonly ejections: Ejections;
   readonly list: CandidateList;
   readonly #name: string;
@@ -116,8 +118,14 @@ export class GroupRouter {
     this.#settling = new Settling(modules);
     this.#listener = {
       onReleased: modules.onReleased,
-      onAnswered: ({ decision }) => {
-        const change = this.ejections.answered(decision.target, modules.clock.monotonicMs());
+      onAnswered: ({ decision, decidedMs }) => {
+        const nowMs = modules.clock.monotonicMs();
+        const traffic = this.traffic.of(decision.target);
+        if (traffic !== undefined) {
+          traffic.firstTokens += 1;
+          traffic.firstTokenMs += nowMs - decidedMs;
+        }
+        const change = this.ejections.answered(decision.target, nowMs);
         if (change !== undefined) modules.onEjection(change);
       },
       onFailed: (fault, { decision }) => this.failed(decision.target, decision.instanceId, fault),
@@ -170,6 +178,7 @@ export class GroupRouter {
     }
     this.#open = { view, index };
     if (!this.list.update(view.members)) return false;
+    this.traffic.setWorkers(view.members.map(({ target }) => target));
     this.books.keepOnly(new Map(view.members.map(({ target, instanceId }) => [target, instanceId])));
     const { candidates } = this.list;
     this.#router.setCandidates(candidates);
@@ -201,6 +210,7 @@ export class GroupRouter {
   /** A worker failed a request. */
   failed(target: string, instanceId: string, fault: WorkerFault): void {
     const { clock, onEjection } = this.#modules;
+    this.traffic.of(target)?.countFailure(fault.kind);
     const change = this.ejections.failed(target, instanceId, fault, clock.monotonicMs());
     if (change !== undefined) onEjection(change);
   }
@@ -240,7 +250,10 @@ export class GroupRouter {
     const { target } = reservation.decided.candidate;
     const isTrial = this.ejections.hasAny && this.ejections.chosen(target);
     const prediction = this.#predict(open, request, reservation.decided, isTrial);
-    const route = new ActiveRoute(prediction, reservation, this.#listener);
+    const decidedMs = this.#modules.clock.monotonicMs();
+    const route = new ActiveRoute(prediction, reservation, decidedMs, this.#listener);
+    const traffic = this.traffic.of(target);
+    if (traffic !== undefined) traffic.decisions += 1;
     this.#routes.add(route);
     if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
     return route;

@@ -5,6 +5,8 @@ import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';
 import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
+import { registerTrafficMetrics } from './traffic/traffic-metrics.js';
+import type { GroupTraffic } from './traffic/worker-traffic.js';
 import type { RankLoad } from './worker-selector.js';
 
 /** All but `closed`, in which nothing is decided. */
@@ -21,6 +23,7 @@ const DECISION_BUCKETS_SECONDS = [
 export interface MeasuredGroup {
   readonly tally: RouterTally;
   readonly books: ResultBooks;
+  readonly traffic: GroupTraffic;
   /** The worker id of a target; empty where none is known. */
   readonly workerIdOf: (target: string) => string;
   /** See `WorkerSelector`. */
@@ -91,6 +94,7 @@ export class RouterMetrics {
       },
     });
     registerResultMetrics(registry, groups);
+    registerTrafficMetrics(registry, groups);
     new Counter({
       name: 'kv_accord_router_best_cached_tokens_total',
       help: 'Prompt tokens that the best of all workers held, of requests that were computed.',

@@ -510,6 +510,29 @@ describe('what engines tell of their requests', () => {
   });
 });
 
+describe('the traffic of a worker', () => {
+  it('is its decisions, its load now, its tokens and the time to its first tokens', async () => {
+    const made = make().agreeOn(4, 'a', 'b');
+    const route = await made.routing.route(request(9, { excluded: ['b'] }));
+    const of = (name: string, more = ''): RegExp =>
+      new RegExp(`kv_accord_router_worker_${name}\\{[^}]*worker="a"${more}\\} (\\S+)\n`);
+    const read = async (name: string): Promise<number> => Number(of(name).exec(await made.metrics())?.[1]);
+    expect(await read('decisions_total')).toBe(1);
+    expect(await read('active_requests')).toBe(1);
+    expect(await read('active_blocks')).toBe(3);
+    await made.clock.advanceMs(250);
+    route.prefillDone();
+    route.release({ promptTokens: 9, cachedTokens: 0, outputTokens: 5 });
+    expect(await read('active_requests')).toBe(0);
+    expect(await read('first_tokens_total')).toBe(1);
+    expect(await read('first_token_seconds_total')).toBe(0.25);
+    expect(await read('prompt_tokens_total')).toBe(9);
+    expect(await read('output_tokens_total')).toBe(5);
+    route.failed({ kind: 'cut', detail: '' });
+    expect(await made.metrics()).toMatch(of('failed_requests_total', ',seen="cut"'));
+  });
+});
+
 describe('the log of a router', () => {
   it('tells who was chosen at info, and what each would cost at debug', async () => {
     const made = make({ routing: { decisionLog: 'candidates' } }).agreeOn(4, 'w-1', 'w-2');

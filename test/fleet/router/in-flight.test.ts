@@ -54,7 +54,7 @@ class Flights {
       decision: { target: candidate.target, promptTokens, cachedBlocks, tokensPerBlock: TOKENS_PER_BLOCK },
       inFlightBlocks: flyingBlocks,
     });
-    const route = new ActiveRoute(prediction, reservation, {
+    const route = new ActiveRoute(prediction, reservation, 0, {
       onEnded: () => undefined,
       onReleased: () => undefined,
       onSettled: () => undefined,

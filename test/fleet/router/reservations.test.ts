@@ -38,7 +38,7 @@ function make(limits: ReservationLimits = {}): Made {
       progress: (tokens) => reported.push(`progress ${tokens}`),
       release: () => reported.push('release'),
     };
-    const made = new ActiveRoute({ decision: { promptBlocks } as Decision } as Prediction, reservation, {
+    const made = new ActiveRoute({ decision: { promptBlocks } as Decision } as Prediction, reservation, 0, {
       onEnded: (ended) => active.delete(ended),
       onReleased: (end) => ends.push(end),
       onComputed: () => undefined,

@@ -1,13 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from '../worker-labels.js';
 import { type ResultBooks, sumCounts } from './result-books.js';
 import type { ResultCounts } from './result-window.js';
 import type { RankResults } from './worker-book.js';
-
-/** Workers with series of their own, in all groups together; a fleet of more is looked at by its API. */
-const MAX_WORKER_SERIES = 500;
-
-/** What the rest is counted under. */
-const OTHERS = 'others';
 
 /** One group, as its series are read. */
 export interface BookedGroup {
@@ -27,7 +22,7 @@ interface WorkerSums {
  * series of a worker end with it.
  */
 export function registerResultMetrics(registry: Registry, groups: ReadonlyMap<string, BookedGroup>): void {
-  const labelNames = ['group', 'worker_id', 'worker'];
+  const labelNames = WORKER_LABEL_NAMES;
   const counter = (name: string, help: string, read: (total: ResultCounts) => number): void => {
     new Counter({
       name,
@@ -72,33 +67,29 @@ export function registerResultMetrics(registry: Registry, groups: ReadonlyMap<st
     registers: [registry],
     collect() {
       this.reset();
-      for (const { labels, sums } of sumsOf(groups)) this.set(labels, sums.isDoubted ? 1 : 0);
+      for (const { labels, sums } of sumsOf(groups)) this.inc(labels, sums.isDoubted ? 1 : 0);
     },
   });
 }
 
-/** The sums of each worker, the first of them by themselves. */
+/** The sums of each worker. */
 function sumsOf(
   groups: ReadonlyMap<string, BookedGroup>,
-): readonly { readonly labels: Readonly<Record<string, string>>; readonly sums: WorkerSums }[] {
-  let left = MAX_WORKER_SERIES;
+): readonly { readonly labels: WorkerLabels; readonly sums: WorkerSums }[] {
+  const labelsOf = boundedWorkerLabels();
   return [...groups].flatMap(([group, { books, workerIdOf }]) => {
     const byWorker = new Map<string, RankResults[]>();
     for (const rank of books.results()) {
-      const isKnown = byWorker.has(rank.target);
-      if (!isKnown) left -= 1;
-      const name = isKnown || left >= 0 ? rank.target : OTHERS;
-      const ranks = byWorker.get(name);
-      if (ranks === undefined) byWorker.set(name, [rank]);
+      const ranks = byWorker.get(rank.target);
+      if (ranks === undefined) byWorker.set(rank.target, [rank]);
       else ranks.push(rank);
     }
-    return [...byWorker].map(([worker, ranks]) => {
-      const sums = {
+    return [...byWorker].map(([target, ranks]) => ({
+      labels: labelsOf(group, workerIdOf(target), target),
+      sums: {
         total: sumCounts(ranks.map(({ total }) => total)),
         isDoubted: ranks.some(({ isDoubted }) => isDoubted),
-      };
-      const workerId = worker === OTHERS ? OTHERS : workerIdOf(worker);
-      return { labels: { group, worker_id: workerId, worker }, sums };
-    });
+      },
+    }));
   });
 }

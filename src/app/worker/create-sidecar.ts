@@ -15,6 +15,7 @@ import type { EngineEventReaderOptions } from '../../worker/kv-events/engine-eve
 import { MAX_EVENTS_BYTES } from '../../worker/kv-events/exact-json.js';
 import { ApiProber } from '../../worker/sidecar/apis/api-prober.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
+import { learnAll } from '../../worker/sidecar/probing/learn-once.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../worker/sidecar/sidecar.js';
 import { TokenProber } from '../../worker/sidecar/tokens/token-prober.js';
 
@@ -25,8 +26,8 @@ export interface CreateSidecarOptions extends SidecarOptions {
   readonly events: EventSettings | undefined;
   /** Bounds of what is kept of KV events. Default as `EngineEventReader` has them. */
   readonly eventReader?: EngineEventReaderOptions;
-  /** Whether a new engine is asked what tokens it makes of the fixed probes. Default false. */
-  readonly learnsTokens?: boolean;
+  /** Whether a new engine is asked for its API paths, and what tokens it makes of the fixed probes. Default false. */
+  readonly learnsFacts?: boolean;
   /** Whether a new engine is asked the canary's prompt. Default false. */
   readonly hasCanary?: boolean;
 }
@@ -51,7 +52,7 @@ export interface CreateSidecarModules
  * an answer does not need is loaded when it is used.
  */
 export function createSidecar(options: CreateSidecarOptions, modules: CreateSidecarModules): Sidecar {
-  const { engineHttp = {}, events, eventReader = {}, learnsTokens = false, hasCanary = false } = options;
+  const { engineHttp = {}, events, eventReader = {}, learnsFacts = false, hasCanary = false } = options;
   const { clock, locate, loadProbes, files, signal: _, ...shared } = modules;
   const probeModules: ProbeModules = {
     clock,
@@ -61,7 +62,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
     ...(files ?? { readFile: readTextFile, listFiles: listFolder }),
   };
   const postJson = createHttpPostJson(engineHttp, { clock });
-  const prober = new TokenProber({ clock, postJson });
+  const tokens = new TokenProber({ clock, postJson });
   const apis = new ApiProber({ clock, httpGet: probeModules.httpGet });
   return new Sidecar(options, {
     ...shared,
@@ -70,18 +71,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
     probeModules,
     locate: locate(probeModules),
     loadProbes: loadProbes ?? (async () => (await loadPart(loadEngineProbes, modules)) ?? []),
-    ...(learnsTokens
-      ? {
-          async learnTokens(engine, stop) {
-            const tokens = await prober.learn(engine, stop);
-            const found = await apis.learn(engine, stop);
-            return {
-              facts: [...tokens.facts, ...found.facts],
-              probes: [...tokens.probes, ...found.probes],
-            };
-          },
-        }
-      : {}),
+    ...(learnsFacts ? { learnFacts: learnAll([tokens.learn, apis.learn]) } : {}),
     ...(hasCanary ? { canary: { get: probeModules.httpGet, post: postJson } } : {}),
     ...(events === undefined
       ? {}

@@ -81,7 +81,7 @@ export async function openSidecar(
         declaredFacts: declared,
         engineHttp: { ca: trust.ca, ...(bearerKey === undefined ? {} : { bearerKey }) },
         events: eventSettingsOf(settings),
-        learnsTokens: true,
+        learnsFacts: true,
         hasCanary: settings.canary !== 'off',
       },
       {

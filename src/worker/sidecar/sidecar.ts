@@ -49,7 +49,7 @@ export interface SidecarOptions extends EngineWatchOptions {
 }
 
 export interface SidecarModules
-  extends Pick<EngineWatchModules, 'locate' | 'loadProbes' | 'probeModules' | 'learnTokens'> {
+  extends Pick<EngineWatchModules, 'locate' | 'loadProbes' | 'probeModules' | 'learnFacts'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

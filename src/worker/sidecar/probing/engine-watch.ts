@@ -13,8 +13,8 @@ import {
   startMarkerChanged,
   unseenInstance,
 } from '../report/instance-identity.js';
-import type { LearnedTokens, ProbedEngine } from '../tokens/token-prober.js';
 import { type EngineHealth, judgeRound, NOT_YET_ASKED } from './engine-health.js';
+import type { LearnFacts } from './learn-once.js';
 import { type ProbeRound, runProbeRound, type SourceResult, toProbeOutcomes } from './probe-round.js';
 import { EMPTY_MEMORY, rememberRound, type SourceMemory } from './source-memory.js';
 
@@ -69,10 +69,10 @@ export interface EngineWatchModules {
    */
   readonly locate: (state: EngineState, signal: AbortSignal) => Promise<EngineLocation>;
   /**
-   * Learns what a ready engine makes of the fixed prompts, once for each of its starts. The view waits for it, so that the
-   * first report of an engine has them. Must not reject. Absent: nothing is learned.
+   * Learns what is asked of a ready engine once for each of its starts: its API paths, and the tokens that it makes of the
+   * fixed prompts. The view waits for it, so that the first report of an engine has them. Absent: nothing is learned.
    */
-  readonly learnTokens?: (engine: ProbedEngine, signal: AbortSignal) => Promise<LearnedTokens>;
+  readonly learnFacts?: LearnFacts;
   /** Called after every round with all that is known; must not throw. */
   readonly onView: (view: EngineView) => void;
   /** Called with every round, for counting; must not throw. */
@@ -183,23 +183,23 @@ export class EngineWatch {
     if (signal.aborted) return this.firstView;
     onRound?.(round);
     const view = this.#lookAt(round.results, undefined, location.address);
-    return this.#withTokens(view, location.targets, signal);
+    return this.#withLearned(view, location.targets, signal);
   }
 
-  /** The view with the tokens that the engine makes of the fixed prompts, where it is ready and can be asked. */
-  async #withTokens(
+  /** The view with what is learned once for each engine start, where the engine is ready and can be asked. */
+  async #withLearned(
     view: EngineView,
     targets: readonly ProbeTarget[],
     signal: AbortSignal,
   ): Promise<EngineView> {
-    const { learnTokens } = this.#modules;
-    if (learnTokens === undefined || view.state !== EngineState.READY) return view;
+    const { learnFacts } = this.#modules;
+    if (learnFacts === undefined || view.state !== EngineState.READY) return view;
     const { fields } = resolveFacts(view.facts);
     const model = fields['model.served_names']?.[0];
     const httpBaseUrl = targets.find((target) => target.httpBaseUrl !== undefined)?.httpBaseUrl;
     const kind = fields['engine.kind'];
     if (model === undefined || kind === undefined || httpBaseUrl === undefined) return view;
-    const learned = await learnTokens({ instanceId: view.instanceId, kind, model, httpBaseUrl }, signal);
+    const learned = await learnFacts({ instanceId: view.instanceId, kind, model, httpBaseUrl }, signal);
     return {
       ...view,
       facts: [...view.facts, ...learned.facts],

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Fact, fieldFact } from '../../../core/contract/facts.js';
+import { fieldFact } from '../../../core/contract/facts.js';
 import { MAX_PROBE_ID_BYTES } from '../../../core/contract/report-limits.js';
 import { PROBE_PROMPTS, type ProbePrompt, packTokenIds } from '../../../core/contract/token-probes.js';
 import type { Clock } from '../../../edge/platform/clock.js';
@@ -11,42 +11,17 @@ import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import { readAnswerField, readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
 import type { TokenEndpoint } from '../../../engines/descriptor/token-endpoint.js';
-import {
-  type EngineKind,
-  EvidenceSource,
-  type ProbeOutcome,
-  type TokenProbe,
-} from '../../../gen/kvaccord/v1/capabilities.js';
+import { type EngineKind, EvidenceSource, type TokenProbe } from '../../../gen/kvaccord/v1/capabilities.js';
+import { type LearnAttempt, type LearnFacts, learnOnce, type ProbedEngine } from '../probing/learn-once.js';
 import { holdsDate, withoutDates } from './token-dates.js';
 
 /** Milliseconds that all prompts together have in one attempt: the report of a ready engine waits for them. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
-/** Milliseconds between two attempts at an engine that did not answer. */
-const RETRY_MS = 30_000;
-/** Attempts for one engine start; after that its tokens stay unknown until it restarts. */
-const MAX_ATTEMPTS = 5;
 
 /** No such address, not allowed, or switched off: it stays so as long as the engine runs. */
 const LACKING: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 /** The engine has looked at the prompt and will not take it. */
 const REFUSING: ReadonlySet<number> = new Set([400, 413, 422]);
-
-/** The engine start that is asked. */
-export interface ProbedEngine {
-  readonly instanceId: string;
-  readonly kind: EngineKind;
-  /** The name of the base model. */
-  readonly model: string;
-  readonly httpBaseUrl: string;
-}
-
-/** What is known of the tokens of one engine start. */
-export interface LearnedTokens {
-  readonly facts: readonly Fact[];
-  readonly probes: readonly ProbeOutcome[];
-}
-
-const NOTHING: LearnedTokens = { facts: [], probes: [] };
 
 const kindOf = ({ body }: ProbePrompt): 'chat' | 'completion' => ('messages' in body ? 'chat' : 'completion');
 
@@ -64,53 +39,35 @@ function endpointsOf(kind: EngineKind): readonly TokenEndpoint[] {
 export class TokenProber {
   readonly #clock: Clock;
   readonly #postJson: HttpPostJson;
-  #instanceId = '';
-  #attempts = 0;
-  #retryAtMs = 0;
-  #isDone = false;
-  #learned = NOTHING;
+  /** What is known of this engine start; asks a ready engine where nothing is yet. Never rejects. */
+  readonly learn: LearnFacts;
 
   constructor(modules: { readonly clock: Clock; readonly postJson: HttpPostJson }) {
     this.#clock = modules.clock;
     this.#postJson = modules.postJson;
+    this.learn = learnOnce({
+      clock: modules.clock,
+      attempt: (engine, signal) => this.#attempt(engine, signal),
+    });
   }
 
-  /** What is known of this engine start; asks a ready engine where nothing is yet. Never rejects. */
-  async learn(engine: ProbedEngine, signal: AbortSignal): Promise<LearnedTokens> {
-    if (engine.instanceId !== this.#instanceId) {
-      this.#instanceId = engine.instanceId;
-      this.#attempts = 0;
-      this.#retryAtMs = 0;
-      this.#isDone = false;
-      this.#learned = NOTHING;
-    }
+  /** Undefined where this kind of engine has no endpoint that makes tokens. */
+  async #attempt(engine: ProbedEngine, signal: AbortSignal): Promise<LearnAttempt | undefined> {
     const forms = endpointsOf(engine.kind);
-    const isDue = this.#attempts < MAX_ATTEMPTS && this.#clock.monotonicMs() >= this.#retryAtMs;
-    if (this.#isDone || forms.length === 0 || !isDue) return this.#learned;
-    this.#attempts += 1;
-    this.#learned = await this.#attempt(engine, forms, signal);
-    this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
-    return this.#learned;
-  }
-
-  async #attempt(
-    engine: ProbedEngine,
-    forms: readonly TokenEndpoint[],
-    signal: AbortSignal,
-  ): Promise<LearnedTokens> {
+    if (forms.length === 0) return undefined;
     const bounded = new AbortController();
     const deadline = { timeoutMs: ATTEMPT_TIMEOUT_MS, signal };
     const stopWatching = watchDeadline(deadline, { clock: this.#clock }, () => bounded.abort());
     let error = '';
+    let isFinal = false;
     try {
       for (const form of forms) {
         const probes = await this.#askAll(form, engine, bounded.signal);
         if (probes === undefined) continue;
-        this.#isDone = true;
         return this.#learnedOf(form, engine, probes);
       }
       // It stays so until the engine restarts.
-      this.#isDone = true;
+      isFinal = true;
       error = 'the engine has no endpoint that returns tokens, or it is switched off';
     } catch (thrown) {
       error = thrown instanceof ProbeError ? thrown.message : describeError(thrown);
@@ -118,7 +75,11 @@ export class TokenProber {
       stopWatching();
     }
     const origin = originOf(forms[0], engine);
-    return { facts: [], probes: [{ probe: PROBE_NAME, origin, answered: false, factCount: 0, error }] };
+    return {
+      facts: [],
+      probes: [{ probe: PROBE_NAME, origin, answered: false, factCount: 0, error }],
+      isFinal,
+    };
   }
 
   /** The answers; undefined where the engine cannot be asked in this form. Rejects when it does not answer. */
@@ -182,7 +143,7 @@ export class TokenProber {
     return this.#postJson(url, body, { signal, timeoutMs: ATTEMPT_TIMEOUT_MS });
   }
 
-  #learnedOf(form: TokenEndpoint, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnedTokens {
+  #learnedOf(form: TokenEndpoint, engine: ProbedEngine, probes: readonly TokenProbe[]): LearnAttempt {
     const origin = originOf(form, engine);
     const raw = probes.map(
       ({ name, isRefused, tokenCount }) => `${name} ${isRefused ? 'refused' : tokenCount}`,
@@ -196,6 +157,7 @@ export class TokenProber {
     return {
       facts: [fact],
       probes: [{ probe: PROBE_NAME, origin, answered: true, factCount: 1, error: '' }],
+      isFinal: true,
     };
   }
 }

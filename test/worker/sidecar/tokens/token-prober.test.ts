@@ -4,11 +4,8 @@ import { PROBE_PROMPTS, unpackTokenIds } from '../../../../src/core/contract/tok
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { ProbeError } from '../../../../src/edge/platform/probe-error.js';
 import { EngineKind, type TokenProbe } from '../../../../src/gen/kvaccord/v1/capabilities.js';
-import {
-  type LearnedTokens,
-  type ProbedEngine,
-  TokenProber,
-} from '../../../../src/worker/sidecar/tokens/token-prober.js';
+import type { LearnedFacts, ProbedEngine } from '../../../../src/worker/sidecar/probing/learn-once.js';
+import { TokenProber } from '../../../../src/worker/sidecar/tokens/token-prober.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -59,12 +56,12 @@ class Bench {
     });
   }
 
-  learn(engine: Partial<ProbedEngine> = {}): Promise<LearnedTokens> {
+  learn(engine: Partial<ProbedEngine> = {}): Promise<LearnedFacts> {
     return this.prober.learn({ ...ENGINE, ...engine }, new AbortController().signal);
   }
 }
 
-function probesOf({ facts }: LearnedTokens): readonly TokenProbe[] {
+function probesOf({ facts }: LearnedFacts): readonly TokenProbe[] {
   const [fact] = facts;
   return fact?.type === 'field' && fact.field === 'model.token_probes' ? fact.value : [];
 }
@@ -153,7 +150,7 @@ describe('the probes of a tokenizer', () => {
 
   it('are asked again later, a few times, where an engine does not answer in time', async () => {
     const bench = new Bench(() => new Promise(() => {}));
-    const attempt = async (): Promise<LearnedTokens> => {
+    const attempt = async (): Promise<LearnedFacts> => {
       const learning = bench.learn();
       await bench.clock.advanceMs(5_000);
       return learning;

@@ -19,11 +19,11 @@ const WITHOUT_PODS: readonly string[] = ['CustomResourceDefinition', 'ConfigMap'
 /** All pod templates of a file, in the order in which they stand there. */
 export function readPodSites(file: SourceFile): readonly PodSite[] {
   const sites: PodSite[] = [];
-  for (const { access, object, document } of readObjects(file)) {
+  for (const node of readObjects(file)) {
     if (sites.length >= MAX_SITES) {
       break;
     }
-    sites.push(...sitesOf(access, object, document).slice(0, MAX_SITES - sites.length));
+    sites.push(...sitesOf(node).slice(0, MAX_SITES - sites.length));
   }
   return sites;
 }
@@ -66,11 +66,12 @@ function collect(
   into.push({ access, object, document });
 }
 
-function sitesOf(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
+function sitesOf(node: ObjectNode): readonly PodSite[] {
+  const { access, object } = node;
   const kind = access.text(object, 'kind')?.value;
   const spec = access.map(object, 'spec');
   if (kind === 'Pod') {
-    return [templateSite(access, object, document, kind, object, undefined, undefined)];
+    return [templateSite(node, kind, object, undefined, undefined)];
   }
   if (kind === 'LeaderWorkerSet') {
     const template = access.map(spec, 'leaderWorkerTemplate');
@@ -80,11 +81,11 @@ function sitesOf(access: YamlAccess, object: YAMLMap, document: Document.Parsed)
       const pod = access.map(template, `${part}Template`);
       const count =
         part === 'leader' || size === undefined ? replicas : (replicas ?? 1) * Math.max(0, size - 1);
-      return pod === undefined ? [] : [templateSite(access, object, document, kind, pod, part, count)];
+      return pod === undefined ? [] : [templateSite(node, kind, pod, part, count)];
     });
   }
   if (kind === 'DynamoGraphDeployment') {
-    return graphSites(access, object, document);
+    return graphSites(node);
   }
   if (kind === undefined || WITHOUT_PODS.includes(kind)) {
     return [];
@@ -92,153 +93,114 @@ function sitesOf(access: YamlAccess, object: YAMLMap, document: Document.Parsed)
   if (TEMPLATE_KINDS.includes(kind)) {
     const template = access.map(spec, 'template');
     const count = access.number(spec, kind === 'Job' ? 'parallelism' : 'replicas');
-    return template === undefined
-      ? []
-      : [templateSite(access, object, document, kind, template, undefined, count)];
+    return template === undefined ? [] : [templateSite(node, kind, template, undefined, count)];
   }
-  return otherSites(access, object, document, kind, spec);
+  return otherSites(node, kind, spec);
 }
 
 /** The pod specs inside an object of any other kind. */
-function otherSites(
-  access: YamlAccess,
-  object: YAMLMap,
-  document: Document.Parsed,
-  kind: string,
-  root: YAMLMap | undefined,
-): readonly PodSite[] {
+function otherSites(node: ObjectNode, kind: string, root: YAMLMap | undefined): readonly PodSite[] {
+  const { access } = node;
   if (root === undefined) {
     return [];
   }
   return findPodSpecs(access, root, 'spec').map(
-    ({ spec, metadata, part, path, replicas, isFollower, named: item }): PodSite => {
-      const labels = readLabels(access, metadata);
-      return {
-        kind,
-        isKnownKind: false,
-        path,
-        isFollower,
-        ...named(access, object),
-        part,
-        componentType: undefined,
-        labels,
-        replicas,
-        ...podContainers(access, spec, []),
-        componentEnv: [],
-        dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
-        document,
-        object,
-        spec,
-        node: object,
-        at: access.text(item, 'name') ?? access.text(access.map(object, 'metadata'), 'name') ?? start(object),
-      };
+    ({ spec, metadata, part, path, replicas, isFollower, named: item }) => {
+      const site = siteOf(node, { kind, spec, labels: readLabels(access, metadata), part, replicas });
+      const at = access.text(item, 'name') ?? site.at;
+      return { ...site, isKnownKind: false, path, isFollower, at };
     },
   );
 }
 
-/** What a site of a kind with rules of its own is. */
-const KNOWN = { isKnownKind: true, path: '', isFollower: false } as const;
-
 /** A pod template as workloads have it: `metadata` and `spec`. */
 function templateSite(
-  access: YamlAccess,
-  object: YAMLMap,
-  document: Document.Parsed,
+  node: ObjectNode,
   kind: string,
   template: YAMLMap,
   part: string | undefined,
   replicas: number | undefined,
 ): PodSite {
+  const { access } = node;
   const spec = access.map(template, 'spec');
-  const labels = readLabels(access, access.map(template, 'metadata'));
-  return {
+  return siteOf(node, {
     kind,
-    ...KNOWN,
-    ...named(access, object),
+    spec,
+    labels: readLabels(access, access.map(template, 'metadata')),
     part,
-    componentType: undefined,
-    labels,
     replicas,
-    ...podContainers(access, spec, []),
-    componentEnv: [],
+  });
+}
+
+/** A site of a kind with rules of its own; where `own` says nothing, the object is one workload. */
+function siteOf(
+  { access, object, document }: ObjectNode,
+  own: Pick<PodSite, 'kind' | 'spec' | 'labels' | 'part' | 'replicas'> & Partial<PodSite>,
+): PodSite {
+  const { spec, labels, componentEnv = [] } = own;
+  const metadata = access.map(object, 'metadata');
+  const name = access.text(metadata, 'name');
+  return {
+    isKnownKind: true,
+    path: '',
+    isFollower: false,
+    apiVersion: access.text(object, 'apiVersion')?.value ?? '',
+    name: name?.value ?? '',
+    namespace: access.text(metadata, 'namespace')?.value,
+    componentType: undefined,
+    ...podContainers(access, spec, componentEnv),
+    componentEnv,
     dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
     document,
     object,
-    spec,
     node: object,
-    at: access.text(access.map(object, 'metadata'), 'name') ?? start(object),
+    at: name ?? start(object),
+    ...own,
   };
 }
 
 /** The components of a DynamoGraphDeployment: `spec.services` of v1alpha1, `spec.components` of v1beta1. */
-function graphSites(access: YamlAccess, object: YAMLMap, document: Document.Parsed): readonly PodSite[] {
+function graphSites(node: ObjectNode): readonly PodSite[] {
+  const { access, object } = node;
   const spec = access.map(object, 'spec');
   const shared = [...readEnv(access, spec, 'envs'), ...readEnv(access, spec, 'env')];
-  const common = {
-    kind: 'DynamoGraphDeployment',
-    ...KNOWN,
-    ...named(access, object),
-    document,
-    object,
-  };
-  const services = access.mapEntries(access.map(spec, 'services')).flatMap(({ key, map }): PodSite[] => {
+  const componentSite = (
+    map: YAMLMap,
+    own: Pick<PodSite, 'spec' | 'labels' | 'part' | 'componentType' | 'at'>,
+  ): PodSite =>
+    siteOf(node, {
+      ...own,
+      kind: 'DynamoGraphDeployment',
+      replicas: access.number(map, 'replicas'),
+      componentEnv: [...readEnv(access, map, 'envs'), ...shared],
+      dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
+      node: map,
+    });
+  const services = access.mapEntries(access.map(spec, 'services')).flatMap(({ key, map }) => {
     if (map === undefined) {
       return [];
     }
-    const pod = access.map(map, 'extraPodSpec');
-    const labels = new Map([
-      ...readLabels(access, access.map(map, 'extraPodMetadata')),
-      ...readLabels(access, map),
-    ]);
-    const componentEnv = [...readEnv(access, map, 'envs'), ...shared];
-    return [
-      {
-        ...common,
-        part: key.value,
-        componentType: access.text(map, 'componentType'),
-        labels,
-        replicas: access.number(map, 'replicas'),
-        ...podContainers(access, pod, componentEnv),
-        componentEnv,
-        dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
-        spec: pod,
-        node: map,
-        at: key,
-      },
-    ];
+    const metadata = access.map(map, 'extraPodMetadata');
+    return componentSite(map, {
+      part: key.value,
+      componentType: access.text(map, 'componentType'),
+      labels: new Map([...readLabels(access, metadata), ...readLabels(access, map)]),
+      spec: access.map(map, 'extraPodSpec'),
+      at: key,
+    });
   });
-  const components = access.maps(spec, 'components').map((map): PodSite => {
+  const components = access.maps(spec, 'components').map((map) => {
     const template = access.map(map, 'podTemplate');
-    const pod = access.map(template, 'spec');
     const name = access.text(map, 'name');
-    const componentEnv = [...readEnv(access, map, 'envs'), ...shared];
-    return {
-      ...common,
+    return componentSite(map, {
       part: name?.value ?? '',
       componentType: access.text(map, 'type') ?? access.text(map, 'componentType'),
       labels: readLabels(access, access.map(template, 'metadata')),
-      replicas: access.number(map, 'replicas'),
-      ...podContainers(access, pod, componentEnv),
-      componentEnv,
-      dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
-      spec: pod,
-      node: map,
+      spec: access.map(template, 'spec'),
       at: name ?? start(map),
-    };
+    });
   });
   return [...services, ...components];
-}
-
-function named(
-  access: YamlAccess,
-  object: YAMLMap,
-): { readonly apiVersion: string; readonly name: string; readonly namespace: string | undefined } {
-  const metadata = access.map(object, 'metadata');
-  return {
-    apiVersion: access.text(object, 'apiVersion')?.value ?? '',
-    name: access.text(metadata, 'name')?.value ?? '',
-    namespace: access.text(metadata, 'namespace')?.value,
-  };
 }
 
 function readLabels(access: YamlAccess, metadata: YAMLMap | undefined): ReadonlyMap<string, string> {

@@ -1,4 +1,5 @@
-import type { LogFindings } from './log-findings.js';
+import { sizeBehind } from './log-fields.js';
+import type { LogFindings, SizeDetails } from './log-findings.js';
 import type { LogLine } from './log-line.js';
 import type { SettingName } from './sighting-words.js';
 import type { Signal } from './signals.js';
@@ -37,6 +38,16 @@ export function workerSetting(needle: string, name: SettingName, value: string):
   return rule(needle, (line, found) =>
     found.addSetting(line, name, { side: 'worker', value, about: needle }),
   );
+}
+
+/** The block size of a worker, right behind `about` in a line; nothing where none stands there. */
+export function addWorkerSize(
+  line: LogLine,
+  found: LogFindings,
+  about: string,
+  basis: SizeDetails['basis'],
+): void {
+  found.addSize(line, { side: 'worker', tokensPerBlock: sizeBehind(line.text, about), basis, about });
 }
 
 /** Characters of an error that are kept to distinguish errors. */

@@ -1,5 +1,5 @@
 import { digitsBehind, fieldOf, sizeBehind, sizeOf } from '../diagnosis/log-fields.js';
-import { type LogRule, rule, workerSetting } from '../diagnosis/log-rule.js';
+import { addWorkerSize, type LogRule, rule, workerSetting } from '../diagnosis/log-rule.js';
 import { DECISION_RULES } from './decision-lines.js';
 import { EVENT_RULES } from './event-lines.js';
 import { sign, workerOf } from './named-worker.js';
@@ -34,11 +34,9 @@ const START_RULES: readonly LogRule[] = [
     });
   }),
   // The mocker's publisher and its engine.
-  rule('Initializing KV event publisher with block_size', (line, tally) => {
-    const about = 'with block_size ';
-    const tokensPerBlock = sizeBehind(line.text, about);
-    tally.addSize(line, { side: 'worker', tokensPerBlock, basis: 'declared', about });
-  }),
+  rule('Initializing KV event publisher with block_size', (line, tally) =>
+    addWorkerSize(line, tally, 'with block_size ', 'declared'),
+  ),
   rule('KvManager initialized', (line, tally) =>
     tally.addSize(line, {
       side: 'worker',
@@ -61,13 +59,7 @@ const START_RULES: readonly LogRule[] = [
   rule('Cache config values', (line, tally) => {
     const blocks = digitsBehind(line.text, "'num_gpu_blocks': ");
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: 'num_gpu_blocks' });
-    const about = "'block_size': ";
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'in_use',
-      about,
-    });
+    addWorkerSize(line, tally, "'block_size': ", 'in_use');
   }),
   rule('Scheduler config values', (line, tally) => {
     const sequences = digitsBehind(line.text, "'max_num_seqs': ");
@@ -75,45 +67,21 @@ const START_RULES: readonly LogRule[] = [
   }),
   // dynamo.sglang: "Got total KV blocks from scheduler: 128 (max_total_tokens=8192, page_size=64)".
   rule('Got total KV blocks from scheduler', (line, tally) => {
-    const about = 'page_size=';
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'in_use',
-      about,
-    });
+    addWorkerSize(line, tally, 'page_size=', 'in_use');
     const value = digitsBehind(line.text, 'from scheduler: ');
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value, about: 'from scheduler' });
   }),
-  rule('paged KV-event block size', (line, tally) => {
-    const about = 'KV-event block size ';
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'declared',
-      about,
-    });
-  }),
+  rule('paged KV-event block size', (line, tally) =>
+    addWorkerSize(line, tally, 'KV-event block size ', 'declared'),
+  ),
   // dynamo.trtllm.
   rule('TRT-LLM KV-cache capacity', (line, tally) => {
-    const about = 'kv_cache_block_size=';
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'in_use',
-      about,
-    });
+    addWorkerSize(line, tally, 'kv_cache_block_size=', 'in_use');
     const value = digitsBehind(line.text, 'total_kv_blocks=');
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value, about: 'total_kv_blocks' });
   }),
   rule('ZMQ KV event publisher initialized', (line, tally) => {
-    const about = 'kv_block_size=';
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'declared',
-      about,
-    });
+    addWorkerSize(line, tally, 'kv_block_size=', 'declared');
     tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: 'true', about: 'initialized' });
   }),
   // Workers that publish. dynamo.vllm reports its whole configuration: "… over zmq: KVEventsConfig(enable_kv_cache_events=True, …) (use_kv_events=True)".

@@ -1,5 +1,5 @@
-import { digitsBehind, numberOf, sizeBehind } from '../diagnosis/log-fields.js';
-import { type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
+import { digitsBehind, numberOf } from '../diagnosis/log-fields.js';
+import { addWorkerSize, type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
 /** Fields of `KvCacheConfig` and of the engine's arguments, in dumps of Python objects. */
@@ -18,21 +18,15 @@ export const TENSORRT_RULES: readonly LogRule[] = [
   rule('tokens per block=', (line, tally) => {
     const { text } = line;
     const about = 'tokens per block=';
-    tally.addSize(line, { side: 'worker', tokensPerBlock: sizeBehind(text, about), basis: 'in_use', about });
+    addWorkerSize(line, tally, about, 'in_use');
     const blocks = numberOf(digitsBehind(text, 'primary blocks='));
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about });
     const length = numberOf(digitsBehind(text, 'max sequence length='));
     tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about });
   }),
-  rule('Number of tokens per block: ', (line, tally) => {
-    const about = 'Number of tokens per block: ';
-    tally.addSize(line, {
-      side: 'worker',
-      tokensPerBlock: sizeBehind(line.text, about),
-      basis: 'in_use',
-      about,
-    });
-  }),
+  rule('Number of tokens per block: ', (line, tally) =>
+    addWorkerSize(line, tally, 'Number of tokens per block: ', 'in_use'),
+  ),
   rule('Number of blocks in KV cache primary pool', (line, tally) => {
     const blocks = numberOf(digitsBehind(line.text, 'primary pool: '));
     tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about: 'primary pool' });

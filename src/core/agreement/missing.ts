@@ -1,4 +1,4 @@
-import { countOf, nameSome } from '../text/lists.js';
+import { countOf, formFor, nameSome } from '../text/lists.js';
 import type { AgreementEffect } from './events.js';
 import { drains } from './judgement.js';
 import { memberName } from './member-name.js';
@@ -63,7 +63,7 @@ export function goOnMessage(state: AgreementState, group: Group): string {
       const voters = deciding + silentVoters(state, group);
       return isQuorum(state, group)
         ? `it opens without them when no other has reported for ${seconds} s`
-        : `to open without them, at least half of ${countOf(voters, 'worker')} must have reported, and ${deciding} ${deciding === 1 ? 'has' : 'have'}`;
+        : `to open without them, at least half of ${countOf(voters, 'worker')} must have reported, and ${deciding} ${formFor(deciding, 'has', 'have')}`;
     }
   }
 }

@@ -4,7 +4,7 @@ import { contractDigest, unverifiedFields } from '../contract/contract-values.js
 import { EvidenceSource } from '../contract/enums.js';
 import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
-import { clip, countOf, nameSome } from '../text/lists.js';
+import { clip, countOf, formFor, nameSome } from '../text/lists.js';
 import { workerName } from '../text/worker-name.js';
 import type { RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage } from './event-source-messages.js';
@@ -149,7 +149,7 @@ function whyNoGroup(state: AgreementState): Reason[] {
 function expectationText({ expected }: AgreementState): string {
   if (expected === undefined) return 'how many are expected is not known yet';
   const { count, origin } = expected;
-  return `${countOf(count, 'worker')} ${count === 1 ? 'is' : 'are'} expected (${origin})`;
+  return `${countOf(count, 'worker')} ${formFor(count, 'is', 'are')} expected (${origin})`;
 }
 
 function waitingFor(missing: readonly Member[], total: number): Reason {

@@ -9,9 +9,14 @@ export function clip(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
 }
 
+/** `worker` or `workers`, `has` or `have`: the form for `count`; `many` where it is not `one` and an s. */
+export function formFor(count: number, one: string, many: string = `${one}s`): string {
+  return count === 1 ? one : many;
+}
+
 /** `1 worker`, `2 workers`; `many` where it is not `one` and an s. */
-export function countOf(count: number, one: string, many: string = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+export function countOf(count: number, one: string, many?: string): string {
+  return `${count} ${formFor(count, one, many)}`;
 }
 
 /** ` and 3 more`, or ` and 3 more values` of `things`; empty when `rest` is 0 or less. To follow a list. */

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { nameSome } from '../../core/text/lists.js';
+import { formFor, nameSome } from '../../core/text/lists.js';
 import type { Clock } from '../platform/clock.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/data/yaml-bounds.js';
 import { explainSystemError, readTextFile } from '../platform/files/file.js';
@@ -134,7 +134,7 @@ function namesIn(files: readonly ConfigFile[], list: string): string {
     return Array.isArray(items) ? items.flatMap((item) => textAt(item, 'name') ?? []) : [];
   });
   if (names.length === 0) return `(${list} is empty)`;
-  return `(there ${names.length === 1 ? 'is' : 'are'} ${nameSome(names)})`;
+  return `(there ${formFor(names.length, 'is', 'are')} ${nameSome(names)})`;
 }
 
 function readCluster(

@@ -1,5 +1,6 @@
 import type { DestinationStream, Logger as PinoLogger, LoggerOptions as PinoOptions } from 'pino';
 import { pino } from 'pino';
+import { countOf } from '../../core/text/lists.js';
 import { onOneLine, printableJson, withoutControls } from '../../core/text/printable.js';
 import { describeError } from './describe-error.js';
 import type { LostLines } from './streams/bounded-output.js';
@@ -108,7 +109,7 @@ async function prettyStream(
 }
 
 function warnOfLoss(logger: Logger, { count, reason }: LostLines): void {
-  const lines = count === 1 ? '1 line of this log was' : `${count} lines of this log were`;
+  const lines = countOf(count, 'line of this log was', 'lines of this log were');
   logger.warn(
     { lines: count, reason },
     `${lines} lost before this one: ${reason} (kv_accord_log_lines_dropped_total counts them)`,

@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
 import type { EjectionChange } from '../../core/health/ejections.js';
 import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
+import { countOf } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from './worker-labels.js';
@@ -76,7 +77,7 @@ export class EjectionReports {
     const { fault, failures, forMs, times } = change;
     counted.times.set(fault.kind, (counted.times.get(fault.kind) ?? 0) + 1);
     const seconds = Math.max(1, Math.round(forMs / 1_000));
-    const seen = `${failures} failed ${failures === 1 ? 'request' : 'requests'}, the last time ${faultMessage(fault)}`;
+    const seen = `${countOf(failures, 'failed request')}, the last time ${faultMessage(fault)}`;
     const reason = `${seen}; ejected for ${seconds} s${times > 1 ? `, the ${ordinal(times)} time in a row` : ''}`;
     fleet.ejected(target, reason);
     logger.warn({ ...fields, seen: fault.kind }, `Worker ${worker} is ejected: ${reason}.`);

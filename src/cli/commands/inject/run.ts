@@ -1,5 +1,5 @@
 import { SettingError } from '../../../app/setting-error.js';
-import { nameSome } from '../../../core/text/lists.js';
+import { formFor, nameSome } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import {
   type InjectResult,
@@ -94,7 +94,7 @@ function allowedName(name: string, { pods, podless }: InjectResult): string {
   const object = podless.find((one) => one.name === name);
   if (object !== undefined)
     return `the name of a workload with a pod spec, and ${object.kind} ${name} shows none: its controller makes the pods, so give the sidecar to that (docs/deploy.md), or run inject on what it makes`;
-  const known = pods.length === 0 ? '' : ` (there ${pods.length === 1 ? 'is' : 'are'} ${nameSome(pods)})`;
+  const known = pods.length === 0 ? '' : ` (there ${formFor(pods.length, 'is', 'are')} ${nameSome(pods)})`;
   return `the name of a workload in these files, or WORKLOAD/PART${known}`;
 }
 

@@ -1,4 +1,5 @@
 import { SettingError } from '../../../app/setting-error.js';
+import { countOf } from '../../../core/text/lists.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import type { Severity } from '../../../tools/manifests/lint/findings/finding.js';
@@ -52,7 +53,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       return inspection.findings;
     });
     await writeChanged(texts, fixed.texts);
-    stderr.write(fixed.applied === 1 ? 'Wrote 1 change.\n' : `Wrote ${fixed.applied} changes.\n`);
+    stderr.write(`Wrote ${countOf(fixed.applied, 'change')}.\n`);
     texts = fixed.texts;
   }
   const { findings, fleets, leftOut, notChecked } = inspection;

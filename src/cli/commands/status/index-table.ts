@@ -1,3 +1,4 @@
+import { countOf } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { DumpStart } from '../../../gen/kvaccord/v1/indexer.js';
@@ -5,8 +6,7 @@ import { CACHE_VIEW_TITLE, cacheViewText } from './cache-view-cell.js';
 
 /** Who holds how many blocks, for a person. */
 export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart): string {
-  const who = holders.length === 1 ? '1 holder' : `${holders.length} holders`;
-  const headline = `${onOneLine(group)}: ${who}, ${tokensPerBlock} tokens per block, epoch ${epoch}`;
+  const headline = `${onOneLine(group)}: ${countOf(holders.length, 'holder')}, ${tokensPerBlock} tokens per block, epoch ${epoch}`;
   if (holders.length === 0) return `${headline}\n`;
   // Models with full attention alone have one group, which needs no name.
   const hasGroups = holders.some(({ cacheGroup }) => cacheGroup !== undefined);

@@ -1,4 +1,4 @@
-import { andMore, countOf } from '../../../core/text/lists.js';
+import { andMore, countOf, formFor } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { Clue, ProposedFix } from '../diagnosis.js';
 import { alignFixes } from '../fixes/align-block-size.js';
@@ -24,7 +24,7 @@ export const workersRejected: Cause = {
       ...when(rejected, ({ byWorker, values, count, first }) =>
         clueFor(
           'proof',
-          `The frontend rejected ${namesOf(byWorker)}: checksums of the cards ${[...values.keys()].join(', ') || 'differ'}. The line comes ${count === 1 ? 'once' : `${count} times here`} and does not say what differs.`,
+          `The frontend rejected ${namesOf(byWorker)}: checksums of the cards ${[...values.keys()].join(', ') || 'differ'}. The line comes ${formFor(count, 'once', `${count} times here`)} and does not say what differs.`,
           first,
         ),
       ),
@@ -53,7 +53,7 @@ function namesOf(byWorker: ReadonlyMap<string, number>): string {
   if (names.length === 0) return 'a worker';
   return names.length > MAX_NAMED
     ? `${names.slice(0, MAX_NAMED).join(', ')}${andMore(names.length - MAX_NAMED, 'workers')}`
-    : `${names.length === 1 ? 'worker' : 'workers'} ${names.join(', ')}`;
+    : `${formFor(names.length, 'worker')} ${names.join(', ')}`;
 }
 
 /** Workers that came and never got a request although there were many. */

@@ -1,3 +1,4 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import { applyEdits, type TextEdit, touches } from '../../manifests/text-edit.js';
 import type { ProposedFix } from '../diagnosis.js';
@@ -21,8 +22,7 @@ export function fixesFrom(
     const files = changedFiles(evidence.manifests, fixes);
     const commands = files.length > 0 ? [] : [...new Set(findings.map(({ advice }) => `# ${advice}`))];
     const others = fixes.length - 1;
-    const says =
-      others > 0 ? `${first.says} (and in ${others} more ${others === 1 ? 'place' : 'places'})` : first.says;
+    const says = others > 0 ? `${first.says} (and in ${countOf(others, 'more place')})` : first.says;
     return [{ ...said, says, files, commands }];
   });
 }

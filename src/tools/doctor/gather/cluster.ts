@@ -1,4 +1,4 @@
-import { countOf } from '../../../core/text/lists.js';
+import { countOf, formFor } from '../../../core/text/lists.js';
 import type { StreamingApi } from '../../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import { integerAt, listAt, textAt, valueAt } from '../../../edge/kubernetes/read-json.js';
@@ -135,7 +135,7 @@ function restartsOf(pods: readonly unknown[]): readonly string[] {
       if (restarts === 0) return [];
       const reason = textAt(state, 'lastState', 'terminated', 'reason') ?? 'reason not given';
       const who = `${textAt(pod, 'metadata', 'name') ?? ''}/${textAt(state, 'name') ?? ''}`;
-      return [`${who} was restarted ${restarts === 1 ? 'once' : `${restarts} times`} (${reason})`];
+      return [`${who} was restarted ${formFor(restarts, 'once', `${restarts} times`)} (${reason})`];
     }),
   );
 }

@@ -1,3 +1,5 @@
+import { formFor } from '../../../core/text/lists.js';
+
 const NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 const WHOLE_NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
@@ -58,5 +60,5 @@ export function amountText(value: number, unit: string): string {
 
 /** `1 worker`, `2 workers`. */
 export function countOf(count: number, thing: string): string {
-  return `${countText(count)} ${thing}${count === 1 ? '' : 's'}`;
+  return `${countText(count)} ${formFor(count, thing)}`;
 }

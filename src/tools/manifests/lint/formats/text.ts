@@ -1,3 +1,4 @@
+import { countOf } from '../../../../core/text/lists.js';
 import { applyEdits } from '../../text-edit.js';
 import { unifiedDiff } from '../../unified-diff.js';
 import type { NotChecked } from '../facts/not-checked.js';
@@ -43,11 +44,11 @@ function describe(finding: Finding, { texts, isColoured }: TextFormatOptions): s
 }
 
 function summaryOf(findings: readonly Finding[], fileCount: number): string {
-  const files = fileCount === 1 ? '1 file' : `${fileCount} files`;
+  const files = countOf(fileCount, 'file');
   if (findings.length === 0) return `No findings in ${files}.\n`;
   const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
-    return count === 0 ? [] : [count === 1 ? `1 ${severity}` : `${count} ${severity}s`];
+    return count === 0 ? [] : [countOf(count, severity)];
   });
   return `${counts.join(', ')} in ${files}.\n`;
 }

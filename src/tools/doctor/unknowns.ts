@@ -31,6 +31,9 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
     sizes.rows.some(
       ({ side, basis }) => (side === 'worker') === isWorker && basisRank(basis) >= basisRank('in_use'),
     );
+  const [unseenFile] = evidence.findings.flatMap((finding) => finding.unseenFile ?? []);
+  const inFile =
+    unseenFile === undefined ? '' : `${unseenFile}, which was not given, has it (--engine-config FILE); `;
   const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const addRouter = seen.router ? ADD_FRONTEND : ADD_ROUTER;
@@ -53,8 +56,8 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
       ask: addRouter,
     },
     !knows(true) && {
-      says: "Which block size the engines use: /metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.",
-      ask: ADD_ENGINE,
+      says: `Which block size the engines use: ${inFile}/metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.`,
+      ask: unseenFile === undefined ? ADD_ENGINE : `${ADD_ENGINE}, or its own file: --engine-config FILE`,
     },
     stores === undefined && {
       says: 'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it.',

@@ -11,6 +11,7 @@ import { unifiedDiff } from '../../../tools/manifests/unified-diff.js';
 import type { CommandBody, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
+import { readGivenFiles } from '../../shared/given-files.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import type { injectSettings } from './settings.js';
 
@@ -33,7 +34,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
   });
   const result = remove
     ? removeFromManifests(given)
-    : injectManifests(given, optionsOf(settings, context.version));
+    : injectManifests(given, optionsOf(settings, context.version), await readGivenFiles(settings.with));
   const [unknown] = result.unknownNames;
   if (unknown !== undefined) {
     const name = isWorker.includes(unknown) || !isFrontend.includes(unknown) ? 'is-worker' : 'is-frontend';

@@ -1,7 +1,7 @@
 import type { CommandDescription } from '../../command.js';
+import { withSettings } from '../../shared/given-files.js';
 
-/** The settings of `kv-accord inject`. */
-export const injectSettings = {
+const ownSettings = {
   write: {
     kind: 'boolean',
     group: 'Output',
@@ -91,6 +91,9 @@ export const injectSettings = {
     help: "The name that the workers' certificates have in common: pods are dialled by addresses that change.",
   },
 } as const;
+
+/** The settings of `kv-accord inject`. */
+export const injectSettings: typeof ownSettings & typeof withSettings = { ...ownSettings, ...withSettings };
 
 /** `kv-accord inject`. */
 export const injectDescription: CommandDescription<typeof injectSettings> = {

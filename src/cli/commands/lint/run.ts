@@ -12,6 +12,7 @@ import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
+import { readGivenFiles } from '../../shared/given-files.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
 import type { lintSettings } from './settings.js';
@@ -32,9 +33,14 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     throw new SettingError(
       `${quote(operands[0] ?? '')} (on the command line): must be left out with --cluster`,
     );
+  const given = await readGivenFiles(settings.with);
+  const paths = new Map(given.map((one) => [one.file, one.paths]));
   let texts: readonly NamedText[];
   try {
-    texts = settings.cluster ? await readCluster(settings, context) : await readFiles(settings.docs, context);
+    const own = settings.cluster
+      ? await readCluster(settings, context)
+      : await readFiles(settings.docs, context);
+    texts = [...own.filter(({ file }) => !paths.has(file)), ...given];
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
     stderr.write(`kv-accord lint: ${withoutControls(error.message)}\n`);
@@ -45,7 +51,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
   const inspect = (of: readonly NamedText[]): Inspection =>
-    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown });
+    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths });
   let inspection = inspect(texts);
   if (settings.fix) {
     const fixed = fixAll(texts, (of) => {

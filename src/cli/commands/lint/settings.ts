@@ -1,5 +1,6 @@
 import type { CommandDescription } from '../../command.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
+import { withSettings } from '../../shared/given-files.js';
 
 const ownSettings = {
   format: {
@@ -41,7 +42,11 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord lint`. */
-export const lintSettings: typeof ownSettings & typeof kubeSettings = { ...ownSettings, ...kubeSettings };
+export const lintSettings: typeof ownSettings & typeof withSettings & typeof kubeSettings = {
+  ...ownSettings,
+  ...withSettings,
+  ...kubeSettings,
+};
 
 /** `kv-accord lint`. */
 export const lintDescription: CommandDescription<typeof lintSettings> = {
@@ -56,6 +61,10 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
   settings: lintSettings,
   examples: [
     { says: 'What is in a folder, with the changes as patches', line: 'kv-accord lint deploy/' },
+    {
+      says: "With the engine's file, which the command names by a path in its image",
+      line: 'kv-accord lint graph.yaml --with /etc/trtllm/engine.yaml=engine.yaml',
+    },
     { says: 'The manifests that a chart makes', line: 'helm template my-chart | kv-accord lint -' },
     { says: 'Fix what needs no decision', line: 'kv-accord lint --fix deploy/' },
     { says: 'Documentation', line: 'kv-accord lint --docs docs/' },

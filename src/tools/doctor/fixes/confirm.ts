@@ -45,10 +45,12 @@ function askAgain(expected: string): string {
 }
 
 /** Where the two numbers stand, when only one of them was seen or neither. */
-export function findingNumbers({ seen }: Pick<Measurements, 'seen'>): ProposedFix {
+export function findingNumbers({ seen, evidence }: Pick<Measurements, 'seen' | 'evidence'>): ProposedFix {
+  const [unseen] = evidence.findings.flatMap(({ unseenFile }) => unseenFile ?? []);
+  const config = unseen === undefined ? '' : ` --engine-config ${isPlainPath(unseen) ? unseen : 'FILE'}`;
   return {
-    says: 'Run the doctor again with both numbers in reach: add --metrics http://FRONTEND:8000/metrics and --metrics http://ENGINE:PORT/metrics',
-    why: 'The router cannot see what engines have, but not both of the block sizes were seen: with both, the doctor can say which to change. It changes nothing.',
+    says: `Run the doctor again with both numbers in reach: add --metrics http://FRONTEND:8000/metrics and --metrics http://ENGINE:PORT/metrics${unseen === undefined ? '' : ", or the engine's own file"}`,
+    why: `${unseen === undefined ? '' : `The engines take their block size from ${unseen}, which was not given. `}The router cannot see what engines have, but not both of the block sizes were seen: with both, the doctor can say which to change. It changes nothing.`,
     disturbs: 'nothing',
     files: [],
     commands: [
@@ -66,9 +68,14 @@ export function findingNumbers({ seen }: Pick<Measurements, 'seen'>): ProposedFi
         : []),
     ],
     verify: [
-      'kv-accord doctor --logs frontend.log --logs worker.log --metrics http://FRONTEND:8000/metrics --metrics http://ENGINE:PORT/metrics    # with both numbers the verdict is certain',
+      `kv-accord doctor --logs frontend.log --logs worker.log --metrics http://FRONTEND:8000/metrics --metrics http://ENGINE:PORT/metrics${config}    # with both numbers the verdict is certain`,
     ],
   };
+}
+
+/** Whether a path of a manifest may stand in a command as it is. */
+function isPlainPath(path: string): boolean {
+  return /^[\w./-]{1,200}$/.test(path) && !path.startsWith('-');
 }
 
 const LONG_PROMPT = '$(yes "The same long prefix for both requests." | head -n 200 | tr "\\n" " ")';

@@ -57,12 +57,14 @@ export class FleetReader {
   }
 
   #readWorker(worker: WorkerFacts): void {
-    const { launch, engine, card, noPrefixCaching, publishes, model } = worker;
+    const { launch, engine, card, noPrefixCaching, publishes, model, unseen } = worker;
     const { backend } = launch;
     if (engine !== undefined)
       this.#size(launch, engine, engine.setting === undefined ? 'default' : 'configured', backend ?? '');
     // A card that says the same as the engine adds nothing; one that does not is what the router gets.
-    if (card !== undefined && card.tokens !== engine?.tokens)
+    // A default proves nothing of an engine whose own file is not seen.
+    const isProven = card?.setting !== undefined || unseen === undefined;
+    if (card !== undefined && card.tokens !== engine?.tokens && isProven)
       this.#size(launch, card, 'declared', "the worker's card");
     if (backend !== undefined) this.#setting(launch, 'backend', backend, this.#launched(launch));
     if (publishes !== undefined) {

@@ -1,5 +1,6 @@
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { UnseenSize } from '../lint/facts/unseen-size.js';
 import { readWorkerFacts } from '../lint/facts/worker-facts.js';
 import type { Launch } from '../lint/launches/launch.js';
 import { flagOf, variableOf } from '../lint/launches/settings.js';
@@ -14,6 +15,8 @@ export interface Engine {
   readonly replaySource?: string;
   /** What a worker of Dynamo declares, which its system port does not report. */
   readonly tokensPerBlock?: number;
+  /** Where its block size stands, when that is a place which the manifests do not show. */
+  readonly unseenSize?: UnseenSize;
   readonly model?: string;
   /** As people call it, for messages. */
   readonly program: string;
@@ -43,11 +46,11 @@ export function engineOf(launch: Launch | undefined, isGraph: boolean): Engine {
   return { ...at(portOf(isDefault ? defaultPortOf(launch) : given?.value)), program };
 }
 
-function declaredBy(launch: Launch): Pick<Engine, 'tokensPerBlock' | 'model'> {
-  const { size: known, card, model } = readWorkerFacts(launch);
-  const size = known ?? card;
+function declaredBy(launch: Launch): Pick<Engine, 'tokensPerBlock' | 'unseenSize' | 'model'> {
+  const { size, unseen, model } = readWorkerFacts(launch);
   return {
     ...(size === undefined ? {} : { tokensPerBlock: size.tokens }),
+    ...(unseen === undefined ? {} : { unseenSize: unseen }),
     ...(model === undefined || model === '' ? {} : { model }),
   };
 }

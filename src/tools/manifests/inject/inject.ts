@@ -1,3 +1,4 @@
+import type { GivenFile } from '../lint/config/tree-files.js';
 import { readSourceFile, type SourceFile } from '../source-file.js';
 import { applyChanges } from './apply-changes.js';
 import { removeBlocks } from './blocks.js';
@@ -41,9 +42,13 @@ interface Given {
 /**
  * Adds sidecars and gates to manifests. What an earlier run added is taken out
  * first, so that a second run with the same options changes nothing and one
- * with others brings everything up to date.
+ * with others brings everything up to date. `readByPrograms` are files that engines read, and that stay as they are.
  */
-export function injectManifests(given: readonly Given[], options: InjectOptions): InjectResult {
+export function injectManifests(
+  given: readonly Given[],
+  options: InjectOptions,
+  readByPrograms: readonly GivenFile[] = [],
+): InjectResult {
   const refused: RefusedFile[] = [];
   const sources: { readonly source: SourceFile; readonly before: string }[] = [];
   for (const { file, text } of given) {
@@ -57,6 +62,7 @@ export function injectManifests(given: readonly Given[], options: InjectOptions)
   const plan = planInject(
     sources.map(({ source }) => source),
     options,
+    readByPrograms,
   );
   const files: InjectedFile[] = [];
   for (const { source, before } of sources) {

@@ -1,3 +1,4 @@
+import type { GivenFile } from '../lint/config/tree-files.js';
 import { readMaterial } from '../lint/facts/material.js';
 import type { PodSite } from '../pod-site.js';
 import { readObjects, readPodSites } from '../read-pod-sites.js';
@@ -34,8 +35,12 @@ interface Placed {
 }
 
 /** Finds the workers and the frontends of manifests, and what each of them is to be given. */
-export function planInject(files: readonly SourceFile[], options: InjectOptions): Plan {
-  const library = readMaterial(files);
+export function planInject(
+  files: readonly SourceFile[],
+  options: InjectOptions,
+  readByPrograms: readonly GivenFile[] = [],
+): Plan {
+  const library = readMaterial(files, readByPrograms);
   const draft = new Draft();
   const sites: readonly Placed[] = files.flatMap((file) =>
     readPodSites(file).map((site) => ({ file, site })),

@@ -97,9 +97,7 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
   const isOnHostNetwork = access.text(site.spec, 'hostNetwork')?.value === 'true';
   const isDynamo = engine.kind === 'dynamo';
   return [
-    isSizeless(engine)
-      ? 'the manifest does not say its block size, and the system port of a Dynamo worker does not report it: write its flag (--block-size, --page-size, --kv-block-size)'
-      : '',
+    isSizeless(engine) ? sizelessAdvice(engine) : '',
     isDynamo && engine.url === 'auto'
       ? 'start the worker with DYN_SYSTEM_PORT: without it a Dynamo worker has no port to ask'
       : '',
@@ -110,6 +108,13 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
       ? `it is on the network of its node: the ports of the sidecar (${GRPC_PORT}, 9464) must be free there, so one worker a node`
       : '',
   ].filter((text) => text !== '');
+}
+
+function sizelessAdvice({ program, unseenSize }: Engine): string {
+  const unreported = 'the system port of a Dynamo worker does not report it';
+  return unseenSize === undefined
+    ? `the manifest does not say its block size, and ${unreported}: write its flag (--block-size, --page-size, --kv-block-size)`
+    : `${program} ${unseenSize.says}, and ${unreported}: ${unseenSize.path === undefined ? '' : 'name the file with --with FILE, or '}write its flag (--block-size, --page-size, --kv-block-size)`;
 }
 
 /** How many sidecars a workload will have. */

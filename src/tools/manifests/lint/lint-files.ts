@@ -1,4 +1,5 @@
 import { placesIn, type SourceFile } from '../source-file.js';
+import type { GivenFile } from './config/tree-files.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
 import { Material } from './facts/material.js';
 import { findNotChecked, type NotChecked } from './facts/not-checked.js';
@@ -22,10 +23,14 @@ export interface Inspection {
 /**
  * Everything that is wrong with a set of manifests and shell scripts. Programs
  * of different files are compared where they serve together. The manifests are read one by one: what an
- * iterable gives is free again before it gives the next. Pure.
+ * iterable gives is free again before it gives the next. `given` are files that programs read. Pure.
  */
-export function inspectFiles(files: Iterable<SourceFile>, shellFiles: readonly NamedText[]): Inspection {
-  const material = new Material();
+export function inspectFiles(
+  files: Iterable<SourceFile>,
+  shellFiles: readonly NamedText[],
+  given: readonly GivenFile[] = [],
+): Inspection {
+  const material = new Material(given);
   const findings: Finding[] = [];
   const leftOut: LeftOut[] = [];
   for (const file of files) {

@@ -1,4 +1,5 @@
 import { readSourceFile, type SourceFile } from '../source-file.js';
+import type { GivenFile } from './config/tree-files.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { type Inspection, inspectFiles } from './lint-files.js';
@@ -7,15 +8,22 @@ import { isWorthReading, textKindOf, withoutSchemas } from './text/text-kinds.js
 export interface LintTextsOptions {
   /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
   readonly lintMarkdown?: ((file: string, text: string) => readonly Finding[]) | undefined;
+  /** Those of the texts that programs read, by their file names: with the paths at which they do, or none for every path that ends in the name. They are no manifests. */
+  readonly given?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Everything that is found in a set of texts, in the order of files and lines, and what was looked at for it. */
 export function inspectTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): Inspection {
-  const { lintMarkdown = () => [] } = options;
-  const kinds = new Map(texts.map((named) => [named, textKindOf(named)]));
+  const { lintMarkdown = () => [], given = new Map<string, readonly string[]>() } = options;
+  const kinds = new Map(
+    texts.map((named) => [named, given.has(named.file) ? 'given' : textKindOf(named)] as const),
+  );
   const of = (kind: string): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
+  const givenFiles = of('given').map(
+    (named): GivenFile => ({ ...named, paths: given.get(named.file) ?? [] }),
+  );
   const order = new Map(texts.map(({ file }, index) => [file, index]));
-  const inspection = inspectFiles(readOneByOne(of('manifest')), of('shell'));
+  const inspection = inspectFiles(readOneByOne(of('manifest')), of('shell'), givenFiles);
   const findings = [
     ...inspection.findings,
     ...of('markdown').flatMap(({ file, text }) => lintMarkdown(file, text)),

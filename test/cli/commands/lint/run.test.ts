@@ -90,6 +90,31 @@ describe('kv-accord lint', () => {
     expect(github.stdout).toMatch(/^::warning file=.*line=10,col=18/);
   });
 
+  it('reads with --with what an engine reads in its image, and changes it nowhere', async () => {
+    const engine = join(folder, 'engine.yml');
+    writeFileSync(engine, 'kv_cache_config: {tokens_per_block: 64}\n');
+    const text = FAULTY.replace(
+      'dynamo.trtllm,',
+      'dynamo.trtllm, --extra-engine-args, /etc/trtllm/engine.yml,',
+    );
+    writeFileSync(faulty, text);
+    const unseen = await lint(faulty);
+    expect(unseen.code).toBe(0);
+    expect(unseen.stdout).toContain('takes its block size from /etc/trtllm/engine.yml (--extra-engine-args)');
+    const seen = await lint('--with', engine, '--fix', faulty);
+    expect({ ...seen, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: 'Wrote 1 change.\n' });
+    expect(readFileSync(faulty, 'utf8')).toContain('"--kv-block-size", "64"');
+    for (const [given, words] of [
+      [folder, 'must be FILE or PATH=FILE'],
+      ['/etc/trtllm/engine.yml=', 'must be FILE or PATH=FILE'],
+      [join(folder, 'none.yml'), 'it does not exist'],
+    ] as const) {
+      const wrong = await lint('--with', given, faulty);
+      expect(wrong.code).toBe(2);
+      expect(wrong.stderr).toContain(words);
+    }
+  });
+
   it('looks at documentation with --docs alone', async () => {
     const page = join(folder, 'page.md');
     writeFileSync(page, '```sh\nexport DYN_KV_CACHE_BLOCK_SIZE=16\n```\n');

@@ -212,6 +212,28 @@ describe('the sidecar', () => {
     expect(prefill.podTemplate.spec.initContainers[0].args).toContain('--engine=http://127.0.0.1:9090');
   });
 
+  it('declares no size of an engine whose file is unseen, and says where it stands', () => {
+    const worker = (command: string): string =>
+      `apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: g}\nspec:\n  services:\n    Frontend: {componentType: frontend}\n    Worker:\n      componentType: worker\n      extraPodSpec:\n        mainContainer:\n          image: i\n          command: [python3, -m, dynamo.trtllm, ${command}]\n`;
+    const unseen = worker('--extra-engine-args, /etc/trtllm/engine.yaml');
+    const run = (text: string, engine?: string): InjectResult =>
+      injectManifests(
+        [{ file: 'a.yaml', text }],
+        DEFAULTS,
+        engine === undefined ? [] : [{ file: 'x/engine.yaml', text: engine, paths: [] }],
+      );
+    const without = run(unseen);
+    expect(without.files[0]?.after).toContain('--engine-kind=dynamo');
+    expect(without.files[0]?.after).not.toContain('--tokens-per-block');
+    expect(without.notes.map(({ text }) => text).join('\n')).toMatch(
+      /takes its block size from \/etc\/trtllm\/engine\.yaml \(--extra-engine-args\).*--with FILE/,
+    );
+    expect(run(unseen, 'kv_cache_config: {tokens_per_block: 64}\n').files[0]?.after).toContain(
+      '--tokens-per-block=64',
+    );
+    expect(run(worker('--kv-block-size, "64"')).files[0]?.after).toContain('--tokens-per-block=');
+  });
+
   it('makes nothing of an event configuration that is beyond the bounds of foreign JSON', () => {
     const many = `{"x": [${'0,'.repeat(140_000)}0], "publisher": "zmq", "endpoint"`;
     const text = fixture('graph-v1beta1.yaml').replace('{"publisher": "zmq", "endpoint"', many);

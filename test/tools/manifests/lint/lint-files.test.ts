@@ -40,7 +40,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'block-size-mismatch-flag.sh': ['block-size-mismatch 3:32 warning'],
   'block-size-mismatch-workers.yaml': ['block-size-mismatch 30:59 error'],
   'block-size-mismatch.yaml': ['block-size-mismatch 16:19 error'],
-  'block-size-unset-trtllm.yaml': ['block-size-unset 16:18 warning'],
+  'block-size-unset-trtllm.yaml': ['block-size-unset 16:18 note'],
   'events-ignored.yaml': ['events-ignored 12:19 note'],
   'gate-without-workers.yaml': ['gate-without-workers 10:43 error'],
   'hashes.yaml': [
@@ -111,8 +111,39 @@ describe('the TensorRT-LLM example without a block size', () => {
   const at = (version: string): readonly Finding[] =>
     lint([{ file: 'agg_router.yaml', text: text.replaceAll(':my-tag', `:${version}`) }]);
 
-  it('is fixed by the two lines that its reporter asked for', () => {
+  /** The same together with the file that its engine reads. */
+  const withEngine = (version: string, engine: string): readonly Finding[] =>
+    lint([
+      { file: 'agg_router.yaml', text: text.replaceAll(':my-tag', `:${version}`) },
+      { file: 'x/engine_configs/qwen3/agg.yaml', text: engine },
+    ]);
+  const python = text.replace(
+    '          value: kv\n',
+    '          value: kv\n        - name: DYN_CHAT_PROCESSOR\n          value: vllm\n',
+  );
+
+  // The size of the engine is in a file that nobody has seen: it may be 64 as well, and then the two lines with 32 do harm.
+  it('claims no size and changes nothing while the file of the engine is unseen', () => {
     const [finding] = at('my-tag');
+    expect(finding?.fix).toBeUndefined();
+    expect(finding?.message).not.toMatch(/32|16/);
+  });
+
+  it('names the file, what routers take, and what to look at', () => {
+    const [finding] = at('my-tag');
+    expect(finding?.message).toContain('takes its block size from ./engine_configs/qwen3/agg.yaml');
+    expect(finding?.unseenFile).toBe('./engine_configs/qwen3/agg.yaml');
+    expect(finding?.related).toMatchObject([{ line: 38 }]);
+    expect(finding?.consequence).toMatch(/16 when it has none.*--kv-block-size \(32 without it\)/);
+    expect(finding?.advice).toMatch(/tokens_per_block.*\.\/engine_configs\/qwen3\/agg\.yaml.*--with FILE/);
+    expect(finding?.advice).toMatch(
+      /DYN_KV_CACHE_BLOCK_SIZE.*--kv-block-size.*kv-accord doctor.*kv-accord exec/,
+    );
+  });
+
+  it('is fixed by the two lines that its reporter asked for once the file shows the default', () => {
+    const [finding] = withEngine('my-tag', 'backend: pytorch\n');
+    expect(finding).toMatchObject({ ruleId: 'block-size-unset', severity: 'warning' });
     expect(applyEdits(text, finding?.fix?.edits ?? [])).toBe(
       text.replace(
         '          value: kv\n',
@@ -121,15 +152,13 @@ describe('the TensorRT-LLM example without a block size', () => {
     );
   });
 
-  it('names both numbers, and says that the card may be the one that decides', () => {
-    const [finding] = at('my-tag');
-    expect(finding?.message).toContain('32');
-    expect(finding?.message).toContain('16');
-    expect(finding?.consequence).toContain('card');
-    expect(finding?.advice).toContain('--kv-block-size');
+  it('is a worker with a card of its own once the file shows another size', () => {
+    const findings = withEngine('my-tag', 'kv_cache_config: {tokens_per_block: 64}\n');
+    expect(findings.map(({ ruleId }) => ruleId)).toEqual(['worker-card-differs']);
+    expect(findings[0]?.fix?.says).toContain('64');
   });
 
-  it.each(['0.9.0', '1.3.1', '1.6.1'])('is a note with Dynamo %s, where the card decides', (version) => {
+  it.each(['0.9.0', '1.3.1'])('is a note with Dynamo %s, where the card decides', (version) => {
     const findings = at(version);
     expect(findings.map(({ ruleId, severity }) => [ruleId, severity])).toEqual([
       ['block-size-unset', 'note'],
@@ -138,13 +167,20 @@ describe('the TensorRT-LLM example without a block size', () => {
     expect(findings[0]?.consequence).toContain('changes nothing');
   });
 
-  it('is an error where the frontend is known to decide', () => {
-    const withProcessor = text.replace(
-      '          value: kv\n',
-      '          value: kv\n        - name: DYN_CHAT_PROCESSOR\n          value: vllm\n',
-    );
-    const [finding] = lint([{ file: 'x.yaml', text: withProcessor.replaceAll(':my-tag', ':1.2.1') }]);
-    expect(finding).toMatchObject({ ruleId: 'block-size-unset', severity: 'error' });
+  // From 1.4 on the worker asks its engine, whatever the file says.
+  it('has nothing to be said of it with Dynamo 1.6.1', () => {
+    expect(at('1.6.1')).toEqual([]);
+  });
+
+  it('is a warning where the frontend is known to decide, and an error once the file is seen', () => {
+    const named = { file: 'x.yaml', text: python.replaceAll(':my-tag', ':1.2.1') };
+    expect(lint([named])).toMatchObject([{ ruleId: 'block-size-unset', severity: 'warning' }]);
+    const engine = { file: 'x/engine_configs/qwen3/agg.yaml', text: 'backend: pytorch\n' };
+    expect(lint([named, engine])).toMatchObject([{ ruleId: 'block-size-unset', severity: 'error' }]);
+  });
+
+  it('is a warning where the frontend may decide', () => {
+    expect(lint([{ file: 'x.yaml', text: python }])).toMatchObject([{ severity: 'warning' }]);
   });
 });
 
@@ -156,7 +192,6 @@ describe('fixes', () => {
       'block-size-mismatch-epp.yaml',
       'block-size-mismatch-flag.sh',
       'block-size-mismatch.yaml',
-      'block-size-unset-trtllm.yaml',
       'indexer-block-size.sh',
       'kv-events-off.yaml',
       'router-block-size-default.yaml',

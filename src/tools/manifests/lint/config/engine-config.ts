@@ -14,6 +14,8 @@ export interface EngineConfig {
   readonly enableBlockReuse: SettingValue | undefined;
   /** Whether a file is named whose text is not in the manifests. */
   readonly isUnseen: boolean;
+  /** The flag or variable that names this file, or has the text that is not known. */
+  readonly unseenFile: SettingValue | undefined;
   /** YAML or JSON as a whole, what wins first. */
   readonly texts: readonly Located[];
 }
@@ -32,7 +34,13 @@ const UNKNOWN_LINE = new RegExp(`^\\s*(?:-\\s*)?${UNKNOWN}`, 'm');
 /** What TensorRT-LLM is configured with: overrides on the command line, then the YAML that it reads. */
 export function readEngineConfig(launch: Launch): EngineConfig {
   if (launch.backend !== 'trtllm') {
-    return { tokensPerBlock: undefined, enableBlockReuse: undefined, isUnseen: false, texts: [] };
+    return {
+      tokensPerBlock: undefined,
+      enableBlockReuse: undefined,
+      isUnseen: false,
+      unseenFile: undefined,
+      texts: [],
+    };
   }
   const file = flagOf(launch, ...FILE_FLAGS) ?? variableOf(launch, 'DYN_TRTLLM_EXTRA_ENGINE_ARGS');
   const text = file === undefined || file.value === '' ? undefined : launch.fileAt(file);
@@ -46,12 +54,13 @@ export function readEngineConfig(launch: Launch): EngineConfig {
     flagOf(launch, `--trtllm.kv-cache-config.${key.replace(/_/g, '-')}`) ??
     overrides?.get(key) ??
     yaml?.get(key);
+  const isFileUnseen = file !== undefined && file.value !== '' && yaml === undefined;
+  const isOverrideUnseen = override !== undefined && override.value === undefined;
   return {
     tokensPerBlock: setting('tokens_per_block'),
     enableBlockReuse: setting('enable_block_reuse'),
-    isUnseen:
-      (file !== undefined && file.value !== '' && yaml === undefined) ||
-      (override !== undefined && override.value === undefined),
+    isUnseen: isFileUnseen || isOverrideUnseen,
+    unseenFile: isFileUnseen ? file : isOverrideUnseen ? override : undefined,
     texts: [overriding, text].flatMap((one) =>
       one === undefined ? [] : [{ value: one.value, span: one.spanOf(0, one.value.length) }],
     ),

@@ -6,10 +6,21 @@ import { type InnerText, wholeText } from '../text/scalar-text.js';
 /** Files of one name that are looked at for a path: more say nothing any more. */
 const MAX_NAMESAKES = 1_000;
 
+/** A file that the operator names because programs read it. */
+export interface GivenFile extends NamedText {
+  /** The paths at which programs read it, or ends of them; without one it stands for every path that ends in its name. */
+  readonly paths: readonly string[];
+}
+
 /** The files of a set by their paths: engines' configurations that stand beside the scripts that use them. */
 export class TreeFiles {
+  readonly #given: readonly GivenFile[];
   readonly #texts = new Map<string, NamedText>();
   readonly #byName = new Map<string, string[]>();
+
+  constructor(given: readonly GivenFile[] = []) {
+    this.#given = given;
+  }
 
   /** Keeps a file. */
   add({ file, text }: NamedText): void {
@@ -20,6 +31,17 @@ export class TreeFiles {
     const namesakes = this.#byName.get(name) ?? [];
     namesakes.push(path);
     this.#byName.set(name, namesakes);
+  }
+
+  /** The file that the operator names for a path. Of a path that is not known as a whole, its end says which. */
+  givenFor(path: string): InnerText | undefined {
+    const wanted = posix.normalize(path);
+    const found =
+      this.#given.find(({ paths }) => paths.some((one) => isEndOf(posix.normalize(one), wanted))) ??
+      this.#given.find(
+        ({ file, paths }) => paths.length === 0 && posix.basename(file) === posix.basename(wanted),
+      );
+    return found === undefined ? undefined : wholeText({ ...found, placeOf: placesIn(found.text) });
   }
 
   /** A file by its own path. */
@@ -34,6 +56,8 @@ export class TreeFiles {
    * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit.
    */
   find(from: string, path: string, minCommon: number, isKnown: 'whole' | 'tail'): InnerText | undefined {
+    const given = this.givenFor(path);
+    if (given !== undefined) return given;
     const isRelative = isKnown === 'whole' && !path.startsWith('/');
     const beside = isRelative ? this.textAt(posix.join(posix.dirname(from), path)) : undefined;
     if (beside !== undefined) return beside;
@@ -47,6 +71,11 @@ export class TreeFiles {
     const best = fitting.filter(({ common }) => common === most);
     return best.length === 1 && best[0] !== undefined ? this.textAt(best[0].file) : undefined;
   }
+}
+
+/** Whether a path is another one, or the last names of it. */
+function isEndOf(path: string, whole: string): boolean {
+  return path === whole || (!path.startsWith('/') && whole.endsWith(`/${path}`));
 }
 
 function namesIn(path: string): readonly string[] {

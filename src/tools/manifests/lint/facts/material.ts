@@ -3,7 +3,7 @@ import { readObjects, readPodSites } from '../../read-pod-sites.js';
 import type { SourceFile } from '../../source-file.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { Kustomizations } from '../config/kustomizations.js';
-import { TreeFiles } from '../config/tree-files.js';
+import { type GivenFile, TreeFiles } from '../config/tree-files.js';
 import { chartVersionOf, type DynamoVersion } from '../launches/dynamo-version.js';
 import { readLaunches } from '../launches/read-launches.js';
 import type { Library } from '../launches/surroundings.js';
@@ -23,11 +23,18 @@ export interface PlacedSite {
  * others is free again when the next one is read: a repository has gigabytes of it.
  */
 export class Material implements Library {
-  readonly tree: TreeFiles = new TreeFiles();
-  readonly kustomizations: Kustomizations = new Kustomizations(this.tree);
-  readonly configMaps: ConfigMaps = new ConfigMaps(this.kustomizations);
+  readonly tree: TreeFiles;
+  readonly kustomizations: Kustomizations;
+  readonly configMaps: ConfigMaps;
   readonly #sites: PlacedSite[] = [];
   #platformVersion: DynamoVersion | undefined;
+
+  /** `given` are files that programs read, and that are no part of the set. */
+  constructor(given: readonly GivenFile[] = []) {
+    this.tree = new TreeFiles(given);
+    this.kustomizations = new Kustomizations(this.tree);
+    this.configMaps = new ConfigMaps(this.kustomizations);
+  }
 
   /** The version of Dynamo that the chart of its platform says, where it is in the same set: its own repository. */
   get platformVersion(): DynamoVersion | undefined {
@@ -65,8 +72,8 @@ export class Material implements Library {
 }
 
 /** Reads manifests, and keeps of them what is needed. */
-export function readMaterial(files: Iterable<SourceFile>): Material {
-  const material = new Material();
+export function readMaterial(files: Iterable<SourceFile>, given: readonly GivenFile[] = []): Material {
+  const material = new Material(given);
   for (const file of files) material.add(file);
   return material;
 }

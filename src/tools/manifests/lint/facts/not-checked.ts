@@ -18,6 +18,7 @@ const MAX_PLACES = 100;
 /** Why a worker is compared with nothing. */
 const ALONE = 'no router is beside it in these files';
 const SIZELESS = 'its block size is not written in these files';
+const IN_FILE = 'its block size is in a file that is not among these (--with FILE)';
 
 /** What was seen in a set of fleets and not checked, the most frequent first. */
 export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] {
@@ -32,9 +33,10 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
   for (const fleet of fleets) {
     for (const launch of fleet.unchecked) add(launch, launch.unchecked ?? '');
     const isCompared = hasRouter(fleet);
-    for (const { launch, size } of fleet.workers) {
+    for (const { launch, size, unseen } of fleet.workers) {
       if (!isCompared) add(launch, ALONE);
-      else if (size === undefined && needsSizes(fleet)) add(launch, SIZELESS);
+      else if (size === undefined && needsSizes(fleet))
+        add(launch, unseen?.path === undefined ? SIZELESS : IN_FILE);
     }
   }
   return [...found.values()].sort((a, b) => b.count - a.count);

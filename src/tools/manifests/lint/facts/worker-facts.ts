@@ -9,6 +9,7 @@ import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, isFalse, numberOf, settingOf, switchOf, variableOf } from '../launches/settings.js';
 import type { Span } from '../text/span.js';
+import { type UnseenSize, unseenSizeOf } from './unseen-size.js';
 
 /** A block size with where it comes from. */
 export interface BlockSize {
@@ -29,6 +30,8 @@ export interface WorkerFacts {
   readonly card: BlockSize | undefined;
   /** The number that a router has to have. */
   readonly size: BlockSize | undefined;
+  /** Where its size stands, when that is a place which these files do not show. */
+  readonly unseen: UnseenSize | undefined;
   /** Where prefix caching is switched off, if it is. */
   readonly noPrefixCaching: { readonly name: string; readonly span: Span } | undefined;
   /** Whether it publishes KV events: undefined when it is not known. */
@@ -43,12 +46,14 @@ const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock ?? 32;
 /** Reads what is known of a worker before it runs. */
 export function readWorkerFacts(launch: Launch): WorkerFacts {
   const { engine, card, noPrefixCaching } = readSizes(launch);
+  // The engine's number counts: a card that differs is a fault of its own. A default proves nothing of an engine that was not seen.
+  const size = engine ?? (card?.setting === undefined && launch.backend === TRTLLM.word ? undefined : card);
   return {
     launch,
     engine,
     card,
-    // The engine's number counts: a card that differs is a fault of its own. A default proves nothing of an engine that was not seen.
-    size: engine ?? (card?.setting === undefined && launch.backend === TRTLLM.word ? undefined : card),
+    size,
+    unseen: size === undefined ? unseenSizeOf(launch) : undefined,
     noPrefixCaching,
     publishes: noPrefixCaching === undefined ? publishesEvents(launch) : false,
     phase: phaseOf(launch),
@@ -89,7 +94,7 @@ function readTrtllm(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPr
     explicit(declared) ??
     (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
   // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
-  const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4) && engine !== undefined;
+  const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4);
   return {
     engine,
     card: launch.isDynamo && !asksEngine ? card : undefined,

@@ -45,6 +45,8 @@ export interface Finding extends Place {
   readonly advice: string;
   /** Absent where a person has to decide. */
   readonly fix?: Fix;
+  /** A file that decides and was not seen, as the command names it. */
+  readonly unseenFile?: string;
   /** Other places that belong to it, such as the worker that the frontend differs from. */
   readonly related?: readonly (Place & { readonly says: string })[];
 }

@@ -16,6 +16,7 @@ export interface Said extends Pick<Finding, 'message' | 'advice'> {
   readonly severity?: Finding['severity'];
   readonly consequence?: string;
   readonly fix?: Fix | undefined;
+  readonly unseenFile?: string | undefined;
   readonly related?: readonly { readonly span: Span; readonly says: string }[];
 }
 
@@ -30,6 +31,7 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     consequence = rule.explanation,
     advice,
     fix,
+    unseenFile,
     related = [],
   } = said;
   return {
@@ -40,6 +42,7 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     consequence: printable(consequence),
     advice: printable(advice),
     ...(fix === undefined ? {} : { fix }),
+    ...(unseenFile === undefined ? {} : { unseenFile }),
     ...(related.length === 0
       ? {}
       : {

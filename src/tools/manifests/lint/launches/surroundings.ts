@@ -40,7 +40,8 @@ export function treeFileAt(
       return tree.find(from, value, isScript ? MIN_COMMON_OF_SCRIPT : MIN_COMMON_IN_IMAGE, 'whole');
     // `$ROOT/examples/agg.yaml`: the end of the path is known.
     const tail = known?.prefix === '' && known.suffix.startsWith('/') ? known.suffix : undefined;
-    return tail === undefined || !isScript ? undefined : tree.find(from, tail, MIN_COMMON_OF_SCRIPT, 'tail');
+    if (tail === undefined) return undefined;
+    return isScript ? tree.find(from, tail, MIN_COMMON_OF_SCRIPT, 'tail') : tree.givenFor(tail);
   };
 }
 

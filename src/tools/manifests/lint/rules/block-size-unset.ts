@@ -1,9 +1,10 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import type { FrontendFacts } from '../facts/router-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Fix, Rule } from '../findings/finding.js';
-import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { findingAt, type LintRule, MAX_RELATED } from '../findings/lint-rule.js';
 import { addArguments, addVariable } from '../fixes/fixes.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../launches/dynamo-version.js';
 import { nameOf } from '../launches/launch.js';
@@ -19,6 +20,8 @@ const rule: Rule = {
     'Frontend and workers split prompts into blocks independently of each other. With different sizes no block hash is ever the same: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
 };
 
+const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock;
+
 /** A KV router without a number, before workers with another default. */
 export const blockSizeUnset: LintRule = {
   rule,
@@ -33,10 +36,9 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
   if (kvMode === undefined || noEvents !== undefined || isSet) {
     return [];
   }
-  // What a worker declares counts here, also while its engine's own file is not seen.
-  const sized = dynamoWorkers
-    .map((worker) => ({ ...worker, size: worker.size ?? worker.card }))
-    .filter(({ size }) => size !== undefined);
+  const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
+  const unseen = dynamoWorkers.filter(isUnseen);
+  if (sized.length === 0) return unseenSizes(frontend, unseen);
   const sizes = [...new Set(sized.map(({ size }) => size?.tokens ?? 0))];
   const [tokens] = sizes;
   // Several sizes are a fault of their own: no number would be right.
@@ -55,11 +57,67 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
       message: `${nameOf(launch)} routes by KV cache and has no block size; the block size of ${namesOf(sized)} is ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT_TOKENS} by default`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
-      // Where the card decides, the frontend's number would change nothing.
-      fix: decides === 'card' ? undefined : fixOf(frontend, sized, tokens),
+      // Where the card decides, the frontend's number would change nothing; and an unseen worker may have another one.
+      fix: decides === 'card' || unseen.length > 0 ? undefined : fixOf(frontend, sized, tokens),
       related: sizesOf(sized),
     }),
   ];
+}
+
+type UnseenWorker = WorkerFacts & { readonly unseen: NonNullable<WorkerFacts['unseen']> };
+
+function isUnseen(worker: WorkerFacts): worker is UnseenWorker {
+  return worker.unseen !== undefined;
+}
+
+/** Workers whose size no file shows: no number is claimed. Where the router learns it by itself, there is nothing to say. */
+function unseenSizes(frontend: FrontendFacts, workers: readonly UnseenWorker[]): readonly Finding[] {
+  const { launch, kvMode, decides, hasPythonProcessor } = frontend;
+  const ownNumber = decides === 'variable' || (decides === 'unknown' && hasPythonProcessor);
+  // The others declare what their engine uses.
+  const concerned = ownNumber ? workers : workers.filter(({ card }) => card !== undefined);
+  const [first] = concerned;
+  if (kvMode === undefined || first === undefined) return [];
+  const isTrtllm = concerned.some(({ launch: { backend } }) => backend === TRTLLM.word);
+  return [
+    findingAt(rule, kvMode.span, {
+      severity: ownNumber && (isTrtllm || decides === 'variable') ? 'warning' : 'note',
+      message: `${nameOf(launch)} routes by KV cache and has no block size; ${namesOf(concerned)} ${first.unseen.says}`,
+      consequence: unseenConsequence(frontend, first),
+      advice: unseenAdvice(first),
+      unseenFile: first.unseen.path,
+      related: concerned.slice(0, MAX_RELATED).map(({ launch: worker, unseen }) => ({
+        span: unseen.span,
+        says: `${nameOf(worker)} ${unseen.says}`,
+      })),
+    }),
+  ];
+}
+
+function unseenConsequence({ launch, decides }: FrontendFacts, { card }: UnseenWorker): string {
+  const nothing = 'the router finds nothing, requests go by load alone, and there is no error';
+  const byCard = `the worker's card says --kv-block-size (${card?.tokens ?? TRTLLM_DEFAULT} without it), whatever the engine uses: where the two differ, the worker drops all of its own KV events, ${nothing}.`;
+  switch (decides) {
+    case 'card':
+      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there. What counts is the card: ${byCard}`;
+    case 'variable':
+      return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number, ${FRONTEND_DEFAULT_TOKENS} when it has none: with another number in the engine ${nothing}.`;
+    default:
+      return `The image does not say its version of Dynamo. Python chat processors of 1.0 to 1.2 build the router with the frontend's number, ${FRONTEND_DEFAULT_TOKENS} when it has none: with another one in the engine ${nothing}.${card === undefined ? '' : ` Otherwise the worker's card decides, and from 1.4 on the worker asks its engine for it. Up to 1.3: ${byCard}`}`;
+  }
+}
+
+function unseenAdvice({ launch, unseen: { path } }: UnseenWorker): string {
+  const isTrtllm = launch.backend === TRTLLM.word;
+  const setting = isTrtllm
+    ? `kv_cache_config.tokens_per_block (${TRTLLM_DEFAULT} where it is absent)`
+    : 'the block size';
+  const flag = isTrtllm ? ', and --kv-block-size of dynamo.trtllm' : '';
+  const look =
+    path === undefined
+      ? `Find out the worker's block size`
+      : `Look at ${setting} in ${path}, or have lint read it (--with FILE)`;
+  return `${look}; DYN_KV_CACHE_BLOCK_SIZE of the frontend${flag} must be that number. kv-accord doctor shows the sizes of a running deployment, and kv-accord exec starts the frontend with the number that sidecars read from the engines.`;
 }
 
 /** Whether TensorRT-LLM's number is written nowhere: two programs that happen to have the same default. */

@@ -20,11 +20,12 @@ export function gatewayMismatches(rule: Rule, fleet: Fleet): readonly Finding[] 
   });
 }
 
-/** The one size of all workers that a router of others may have; undefined where they differ, or where none is written. */
+/** The one size of all workers that a router of others may have; undefined where they differ, where none is written, or where one's is in a place that is not seen. */
 function oneSize({
   workers,
 }: Fleet): { readonly tokens: number; readonly sized: readonly WorkerFacts[] } | undefined {
   const plain = workers.filter(({ launch, phase }) => !launch.isDynamo && phase !== 'prefill');
+  if (plain.some(({ unseen }) => unseen !== undefined)) return undefined;
   const sized = plain.filter(({ size }) => size?.setting !== undefined);
   const [tokens, ...others] = [...new Set(sized.map(({ size }) => size?.tokens))];
   return tokens === undefined || others.length > 0 ? undefined : { tokens, sized };

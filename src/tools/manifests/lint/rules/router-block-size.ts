@@ -31,12 +31,12 @@ function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding
     return [];
   }
   if (sized.length === 0) {
-    return [unknownSize(router)];
+    return [unknownSize(router, dynamoWorkers)];
   }
   if (sized.every(({ size }) => size?.tokens === ROUTER_DEFAULT_TOKENS)) {
     return [];
   }
-  const tokens = oneSize(sized);
+  const tokens = oneSize(dynamoWorkers);
   return [
     findingAt(routerRule, router.at, {
       message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT_TOKENS}; the blocks of ${namesOf(sized)} have ${tokens ?? 'other numbers of'} tokens`,
@@ -47,11 +47,14 @@ function checkRouter(router: Launch, { dynamoWorkers }: Fleet): readonly Finding
   ];
 }
 
-function unknownSize(router: Launch): Finding {
+function unknownSize(router: Launch, workers: readonly WorkerFacts[]): Finding {
+  const worker = workers.find(({ unseen }) => unseen !== undefined);
+  const where = worker?.unseen === undefined ? '' : `; ${nameOf(worker.launch)} ${worker.unseen.says}`;
   return findingAt(routerRule, router.at, {
     severity: 'warning',
-    message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT_TOKENS}, which hardly any engine uses`,
+    message: `${nameOf(router)} has no block size and takes ${ROUTER_DEFAULT_TOKENS}, which hardly any engine uses${where}`,
     advice: adviceOf(router, undefined),
+    unseenFile: worker?.unseen?.path,
   });
 }
 
@@ -103,7 +106,7 @@ export const indexerBlockSize: LintRule = {
 function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
   const setting = flagOf(indexer, '--block-size');
   const sized = workers.filter(({ size }) => size !== undefined);
-  const tokens = oneSize(sized);
+  const tokens = oneSize(workers);
   if (setting === undefined) {
     // Without --workers, the program that registers one says its size.
     if (flagOf(indexer, '--workers') === undefined || indexer.hasUnseenArgs) {
@@ -142,7 +145,9 @@ function checkIndexer(indexer: Launch, { workers }: Fleet): readonly Finding[] {
   ];
 }
 
+/** The size of all workers; undefined where one differs, or where the place of one's size is not seen. */
 function oneSize(workers: readonly WorkerFacts[]): number | undefined {
-  const sizes = new Set(workers.map(({ size }) => size?.tokens));
+  const known = workers.filter(({ size, unseen }) => size !== undefined || unseen !== undefined);
+  const sizes = new Set(known.map(({ size }) => size?.tokens));
   return sizes.size === 1 ? [...sizes][0] : undefined;
 }

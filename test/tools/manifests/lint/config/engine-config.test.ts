@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { inspectTexts } from '../../../../../src/tools/manifests/lint/lint-texts.js';
 import { found, inspect, router } from '../support.js';
 
 const front = 'python3 -m dynamo.router --router-block-size 32 &\n';
@@ -62,6 +63,89 @@ describe('an engine whose file is unseen', () => {
     expect(found({ 'a.sh': `python3 -m dynamo.router --router-block-size 64 &\n${plain}` })).toEqual([
       'block-size-mismatch a.sh:1 error',
     ]);
+  });
+});
+
+describe('a worker whose size is in a place that is not seen', () => {
+  const python = 'DYN_CHAT_PROCESSOR=vllm python3 -m dynamo.frontend --router-mode kv &\n';
+  const notes = (script: string): readonly string[] =>
+    inspect({ 'a.sh': script })
+      .findings.filter(({ ruleId }) => !['kv-events-off', 'events-ignored'].includes(ruleId))
+      .map(({ ruleId, severity, message, fix }) => {
+        expect(fix).toBeUndefined();
+        return `${ruleId} ${severity}: ${message.replace(/^.*; /, '')}`;
+      });
+
+  it.each([
+    [
+      "TensorRT-LLM's file",
+      'dynamo.trtllm --extra-engine-args /x/agg.yaml',
+      'block-size-unset warning: dynamo.trtllm takes its block size from /x/agg.yaml (--extra-engine-args), which is not among these files',
+    ],
+    [
+      'a file whose folder is not known',
+      'dynamo.trtllm --extra-engine-args $DIR/agg.yaml',
+      'block-size-unset warning: dynamo.trtllm takes its block size from …/agg.yaml (--extra-engine-args), which is not among these files',
+    ],
+    [
+      'overrides in a variable',
+      'dynamo.trtllm --override-engine-args "$MORE"',
+      'block-size-unset warning: dynamo.trtllm takes its block size from the value of --override-engine-args, which is not in these files',
+    ],
+    [
+      "vLLM's file",
+      'dynamo.vllm --model m --config /x/v.yaml',
+      'block-size-unset note: dynamo.vllm takes its block size from /x/v.yaml (--config), which is not among these files',
+    ],
+    [
+      'the value of a flag',
+      'dynamo.sglang --model-path m --page-size $PAGE',
+      'block-size-unset note: dynamo.sglang takes its block size from the value of --page-size, which is not in these files',
+    ],
+    [
+      'arguments',
+      'dynamo.vllm --model m "$@"',
+      'block-size-unset note: dynamo.vllm may take its block size from arguments that are not in these files',
+    ],
+  ])('is named: %s', (_what, worker, expected) => {
+    expect(notes(`${python}python3 -m ${worker}\n`)).toEqual([expected]);
+  });
+
+  it('gives no router and no indexer the number of its neighbours', () => {
+    const workers =
+      'python3 -m dynamo.vllm --model m --block-size 64 &\npython3 -m dynamo.vllm --model m --block-size $SIZE\n';
+    expect(notes(`python3 -m dynamo.router &\n${workers}`)).toHaveLength(1);
+    expect(notes(`python3 -m dynamo.indexer --workers 1=a:1 &\n${workers}`)).toHaveLength(1);
+    expect(notes(`python3 -m dynamo.router &\n${workers.split('&\n')[1]}`)[0]).toContain(
+      'takes its block size from the value of --block-size',
+    );
+  });
+});
+
+describe('a file that the operator names', () => {
+  const script =
+    'python3 -m dynamo.router --router-block-size 32 &\npython3 -m dynamo.trtllm --kv-block-size 64 --extra-engine-args /x/agg.yaml --publish-kv-events\n';
+  const texts = [
+    { file: 'a.sh', text: script.replace('--kv-block-size 64 ', '') },
+    { file: 'mine/agg.yaml', text: engine },
+    { file: 'other.yaml', text: engine },
+  ];
+  const rules = (given: Readonly<Record<string, readonly string[]>>): readonly string[] =>
+    inspectTexts(texts, { given: new Map(Object.entries(given)) }).findings.map(
+      ({ ruleId, file }) => `${ruleId} ${file}`,
+    );
+  const found64 = ['block-size-mismatch a.sh', 'worker-card-differs mine/agg.yaml'];
+
+  it('stands for every path that ends in its name', () => {
+    expect(rules({ 'mine/agg.yaml': [] })).toEqual(found64);
+    expect(rules({ 'other.yaml': [] })).toEqual([]);
+  });
+
+  it('stands for the paths that it is given for', () => {
+    expect(rules({ 'mine/agg.yaml': ['/y/b.yaml', '/x/agg.yaml'] })).toEqual(found64);
+    expect(rules({ 'mine/agg.yaml': ['agg.yaml'] })).toEqual(found64);
+    expect(rules({ 'mine/agg.yaml': ['/x/b.yaml'] })).toEqual([]);
+    expect(rules({ 'mine/agg.yaml': ['g.yaml'] })).toEqual([]);
   });
 });
 

@@ -111,7 +111,7 @@ describe('an aggregator over real sockets', () => {
     );
     const metrics = await (await fetch(`${harness.http}/metrics`)).text();
     expect(metrics).toContain(
-      `kv_router_block_size_mismatch_total{group="tiny",worker="${b.address}",source="engine_metrics"} 1`,
+      `kv_router_block_size_mismatch_total{group="tiny",worker_id="b",worker="${b.address}",source="engine_metrics"} 1`,
     );
     harness.aggregator.fleet.runner.listed([{ target: a.address, address: a.address }]);
     await harness.untilView(({ groups }) => groups[0]?.members.length === 1);

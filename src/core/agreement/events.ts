@@ -144,6 +144,8 @@ export type AgreementEffect =
       readonly type: 'mismatch';
       readonly group: string;
       readonly worker: string;
+      /** Its name for people; empty where it has none. */
+      readonly workerId: string;
       readonly source: EvidenceSource;
       /** How many more: 1 for a report, the number of events for events. */
       readonly count: number;

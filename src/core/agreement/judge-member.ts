@@ -28,7 +28,14 @@ export function countDissent(
   // Its blocks are as wide as those of all.
   if (isLateDissent(state, member)) return true;
   const source = report.evidence?.source ?? EvidenceSource.UNSPECIFIED;
-  effects.push({ type: 'mismatch', group: group.name, worker: target, source, count: 1 });
+  effects.push({
+    type: 'mismatch',
+    group: group.name,
+    worker: target,
+    workerId: report.workerId,
+    source,
+    count: 1,
+  });
   return true;
 }
 

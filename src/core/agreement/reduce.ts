@@ -338,7 +338,8 @@ function mismatchedEvents(
   if (member === undefined) return;
   if (member.group !== undefined) {
     const source = EvidenceSource.OBSERVED_EVENT;
-    effects.push({ type: 'mismatch', group: member.group.name, worker: target, source, count });
+    const { workerId = '' } = member.report ?? {};
+    effects.push({ type: 'mismatch', group: member.group.name, worker: target, workerId, source, count });
   }
   // A width that no engine can have is counted, and agrees with no member (R1).
   if (!isTokensPerBlock(tokensPerBlock) || isOutdated(member, member.seen, instanceId)) return;

@@ -58,12 +58,12 @@ export interface FleetMetricsModules {
  */
 export class FleetMetrics {
   readonly #missed: MissedGroups;
-  readonly #mismatches: Counter<'group' | 'worker' | 'source'>;
+  readonly #mismatches: Counter<'group' | 'worker_id' | 'worker' | 'source'>;
   readonly #timeToAgreement: Histogram;
   /** Groups whose first agreement was observed. */
   readonly #agreedOnce = new Set<string>();
   /** Label sets given to `#mismatches`, by worker, so that they can be taken back. */
-  readonly #mismatchLabels = new Map<string, Array<{ group: string; worker: string; source: string }>>();
+  readonly #mismatchLabels = new Map<string, MismatchLabels[]>();
 
   constructor(options: MissedGroupsOptions, { registry, clock, view, faults, sources }: FleetMetricsModules) {
     const registers = [registry];
@@ -82,7 +82,7 @@ export class FleetMetrics {
     this.#mismatches = new Counter({
       name: 'kv_router_block_size_mismatch_total',
       help: 'Worker instances whose reports, and KV events whose width, differ from what is agreed.',
-      labelNames: ['group', 'worker', 'source'],
+      labelNames: ['group', 'worker_id', 'worker', 'source'],
       registers,
     });
     this.#timeToAgreement = new Histogram({
@@ -227,11 +227,16 @@ export class FleetMetrics {
   record(effect: AgreementEffect): void {
     switch (effect.type) {
       case 'mismatch': {
-        const { group, worker } = effect;
-        const labels = { group, worker, source: evidenceSourceName(effect.source) };
+        const { group, worker, workerId } = effect;
+        const labels: MismatchLabels = {
+          group,
+          worker_id: workerId,
+          worker,
+          source: evidenceSourceName(effect.source),
+        };
         this.#mismatches.inc(labels, effect.count);
         const held = this.#mismatchLabels.get(worker) ?? [];
-        if (held.some((entry) => entry.group === group && entry.source === labels.source)) return;
+        if (held.some((entry) => isSameSeries(entry, labels))) return;
         this.#mismatchLabels.set(worker, [...held, labels]);
         return;
       }
@@ -263,4 +268,16 @@ export class FleetMetrics {
       else this.#mismatchLabels.set(worker, kept);
     }
   }
+}
+
+/** The labels of one series of `kv_router_block_size_mismatch_total`. */
+interface MismatchLabels {
+  readonly group: string;
+  readonly worker_id: string;
+  readonly worker: string;
+  readonly source: string;
+}
+
+function isSameSeries(one: MismatchLabels, other: MismatchLabels): boolean {
+  return one.group === other.group && one.worker_id === other.worker_id && one.source === other.source;
 }

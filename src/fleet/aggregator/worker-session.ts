@@ -1,4 +1,5 @@
 import { Client, type ClientReadableStream, type ServiceError } from '@grpc/grpc-js';
+import { type NamedWorker, workerName } from '../../core/text/worker-name.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
@@ -107,6 +108,8 @@ export class WorkerSession {
   /** What the last knock found; undefined before the first. */
   #knockCode: string | undefined;
   #lastInstanceId = '';
+  /** As its sidecar reported it last; empty before. */
+  #workerId = '';
   #lastRevision = 0n;
   #divergingHeartbeats = 0;
   /** Looks of the silence watch since the last message. */
@@ -192,9 +195,13 @@ export class WorkerSession {
     this.#modules.listener.onConnected?.(this.target, channel);
   }
 
+  get #named(): NamedWorker {
+    return { workerId: this.#workerId, target: this.target };
+  }
+
   /** Whatever fails on what this worker sent ends its stream alone. */
   #guard(run: () => void): void {
-    if (!this.#modules.refusals.guard(this.target, run)) this.#fail(FAULT_REASON);
+    if (!this.#modules.refusals.guard(this.#named, run)) this.#fail(FAULT_REASON);
   }
 
   #isOn(stream: WatchStream): boolean {
@@ -223,6 +230,7 @@ export class WorkerSession {
 
   #takeReport(report: CapabilityReport): void {
     this.#divergingHeartbeats = 0;
+    this.#workerId = report.workerId;
     const { clock, listener } = this.#modules;
     const isRefused = listener.onReport(this.target, report, clock.wallMs()) === false;
     this.#lastInstanceId = isRefused ? '' : report.instanceId;
@@ -257,8 +265,8 @@ export class WorkerSession {
     if (this.#isThrottleLogged) return;
     this.#isThrottleLogged = true;
     logger.warn(
-      { worker: this.target, address: this.address.text },
-      `The sidecar of worker ${this.target} sends more than ${MESSAGES_PER_SECOND} messages or ${BYTES_PER_SECOND} bytes a second: the rest is read later.`,
+      { worker_id: this.#workerId, worker: this.target, address: this.address.text },
+      `The sidecar of worker ${workerName(this.#named)} sends more than ${MESSAGES_PER_SECOND} messages or ${BYTES_PER_SECOND} bytes a second: the rest is read later.`,
     );
   }
 
@@ -313,7 +321,7 @@ export class WorkerSession {
     });
     this.#setState({ type: 'waiting', timer });
     if (reason === undefined) return;
-    refusals.guard(this.target, () => listener.onBroken(this.target, reason));
+    refusals.guard(this.#named, () => listener.onBroken(this.target, reason));
   }
 
   /** The one place where the state changes: what the old one held is let go here. */
@@ -326,7 +334,7 @@ export class WorkerSession {
     if (old.type === 'knocking') old.cancel();
     if (old.type === 'connecting' && next.type !== 'watching') old.abort.abort();
     if (old.type === 'watching') {
-      this.#modules.refusals.guard(this.target, () => this.#modules.listener.onDisconnected?.(this.target));
+      this.#modules.refusals.guard(this.#named, () => this.#modules.listener.onDisconnected?.(this.target));
       silence.delete(this);
       this.#throttle?.clear();
       this.#throttle = undefined;

@@ -131,6 +131,7 @@ async function dump(
     ({ holder, target, rank, cacheGroup, blocks }): IndexHolder => ({
       holder,
       target,
+      workerId: members.get(target)?.workerId ?? '',
       dataParallelRank: rank,
       ...(cacheGroup === undefined ? {} : { cacheGroup }),
       picture: cacheViewOf(index, members.get(target), target, rank),

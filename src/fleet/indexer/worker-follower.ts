@@ -224,7 +224,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
 
   /** For the queue: a step threw. The stream ends, and begins again from the beginning later. */
   failed(error: unknown): void {
-    this.#modules.refusals.fault(this.target, error);
+    this.#modules.refusals.fault({ workerId: '', target: this.target }, error);
     if ('reader' in this.#state) this.#distrust(FAULT_REASON);
   }
 

@@ -215,6 +215,7 @@ function costOf(cost: CandidateCost): CostMessage {
   const { candidate, cachedBlocks } = cost;
   return {
     target: candidate.target,
+    workerId: candidate.workerId,
     dataParallelRank: candidate.rank,
     logit: cost.logit,
     overlapScoreWeight: cost.overlapScoreWeight,

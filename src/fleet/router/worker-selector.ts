@@ -1,4 +1,5 @@
 import { nameSome } from '../../core/text/lists.js';
+import { workerName } from '../../core/text/worker-name.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
@@ -434,7 +435,8 @@ export class WorkerSelector {
     const { length } = this.#ranks.all;
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';
-    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded)})`;
+    const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
+    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
   }
 
   #reserve(count: number): void {

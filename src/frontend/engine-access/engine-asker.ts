@@ -40,9 +40,10 @@ export class EngineAsker {
   }
 
   /** What a worker answers; undefined where it does not within 2 s. Never rejects. */
-  async get({ target, baseUrl }: CatalogueWorker, path: string): Promise<EngineAnswer | undefined> {
+  async get(worker: CatalogueWorker, path: string): Promise<EngineAnswer | undefined> {
+    const { baseUrl } = worker;
     if (baseUrl === undefined) return undefined;
-    const mayHaveKey = this.#hasKey && this.#mayHaveKeys(target, baseUrl);
+    const mayHaveKey = this.#hasKey && this.#mayHaveKeys(worker, baseUrl);
     try {
       return await withDeadline({ timeoutMs: TIMEOUT_MS }, { clock: this.#clock }, (signal) =>
         this.#http.ask(new URL(`${baseUrl}${path}`), { mayHaveKey }, signal),

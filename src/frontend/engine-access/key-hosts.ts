@@ -1,12 +1,13 @@
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import { type NamedWorker, workerName } from '../../core/text/worker-name.js';
 import { isLoopback, parseAddress } from '../../edge/platform/address.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { GivenUrls } from '../../fleet/catalogue/catalogue.js';
 import { readKeyHost } from './key-host.js';
 
-/** Whether an engine at `baseUrl` may see keys; `target` is the worker's name in discovery. */
-export type MayHaveKeys = (target: string, baseUrl: string) => boolean;
+/** Whether an engine at `baseUrl` may see keys. */
+export type MayHaveKeys = (worker: NamedWorker, baseUrl: string) => boolean;
 
 /** Who may see keys beside the hosts of the sidecars themselves. */
 export interface KeyHostsOptions {
@@ -41,19 +42,20 @@ export class KeyHosts {
   }
 
   /** Whether an engine may see keys; a refusal is logged once for a worker and its URL. */
-  readonly mayHaveKeys: MayHaveKeys = (target, baseUrl) => {
+  readonly mayHaveKeys: MayHaveKeys = (worker, baseUrl) => {
+    const { target } = worker;
     const key = `${target} ${baseUrl}`;
     let known = this.#known.get(key);
     if (known === undefined) {
-      known = { isAllowed: this.#isAllowed(target, baseUrl) };
+      known = { isAllowed: this.#isAllowed(worker, baseUrl) };
       this.#known.set(key, known);
-      if (!known.isAllowed) this.#warn(target, baseUrl);
+      if (!known.isAllowed) this.#warn(worker, baseUrl);
     }
     return known.isAllowed;
   };
 
-  #isAllowed(target: string, baseUrl: string): boolean {
-    if (this.#given.get(target) === baseUrl || isOnSidecarsHost(target, baseUrl)) return true;
+  #isAllowed(worker: NamedWorker, baseUrl: string): boolean {
+    if (this.#given.get(worker.target) === baseUrl || isOnSidecarsHost(worker, baseUrl)) return true;
     const host = hostOf(baseUrl);
     if (host === undefined) return false;
     const family = isIP(host);
@@ -69,17 +71,17 @@ export class KeyHosts {
     else this.#networks.addSubnet(form.address, form.bits, form.family);
   }
 
-  #warn(target: string, baseUrl: string): void {
+  #warn(worker: NamedWorker, baseUrl: string): void {
     const host = hostOf(baseUrl) ?? baseUrl;
     this.#logger.warn(
-      { worker: target, url: baseUrl },
-      `No key is sent to ${baseUrl}: worker ${target} reports an engine on another host than its own. If it is yours, allow it with --engine-key-hosts ${host}, or name its URL with --worker-urls.`,
+      { worker_id: worker.workerId, worker: worker.target, url: baseUrl },
+      `No key is sent to ${baseUrl}: worker ${workerName(worker)} reports an engine on another host than its own. If it is yours, allow it with --engine-key-hosts ${host}, or name its URL with --worker-urls.`,
     );
   }
 }
 
 /** Whether a URL is on the host of the sidecar that reports it, by the names of both. */
-export function isOnSidecarsHost(target: string, baseUrl: string): boolean {
+export function isOnSidecarsHost({ target }: Pick<NamedWorker, 'target'>, baseUrl: string): boolean {
   const host = hostOf(baseUrl);
   const sidecar = parseAddress(target);
   if (host === undefined) return false;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { type NamedWorker, workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { explainTlsFailure } from '../../edge/platform/net/explain-tls-failure.js';
@@ -27,27 +28,30 @@ export class AccessProblems {
   }
 
   /** A worker answered with this status. */
-  answered(target: string | undefined, status: number): void {
+  answered(worker: NamedWorker, status: number): void {
     if ((status !== 401 && status !== 403) || !this.#ownsKey) return;
     this.#warn(
-      target,
-      `A worker wants an API key (status ${status}): name the file with the right one by --engine-api-key-file`,
+      worker,
+      (name) =>
+        `Worker ${name} wants an API key (status ${status}): name the file with the right one by --engine-api-key-file`,
     );
   }
 
   /** A request failed at a worker. */
-  failed(target: string | undefined, error: Error): void {
+  failed(worker: NamedWorker, error: Error): void {
     const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
     const explanation = explainTlsFailure(code);
     if (explanation !== undefined)
-      this.#warn(target, `A worker cannot be reached over TLS: ${explanation} (${code})`);
+      this.#warn(worker, (name) => `Worker ${name} cannot be reached over TLS: ${explanation} (${code})`);
   }
 
-  #warn(target: string | undefined, sentence: string): void {
+  #warn(worker: NamedWorker, sentenceOf: (name: string) => string): void {
     const nowMs = this.#clock.monotonicMs();
+    const { target, workerId } = worker;
+    const sentence = sentenceOf(workerName(worker));
     const key = `${target} ${sentence}`;
     if (nowMs < (this.#quietUntilMs.get(key) ?? 0)) return;
     this.#quietUntilMs.set(key, nowMs + REPEAT_MS);
-    this.#logger.warn({ target }, sentence);
+    this.#logger.warn({ worker_id: workerId, worker: target }, sentence);
   }
 }

@@ -300,7 +300,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const state = this.#state;
     if (state.type !== 'waiting') return;
     const { route, endpoint } = state.current;
-    this.#modules.access.answered(route.decision.target, status);
+    this.#modules.access.answered(route.decision, status);
     endpoint.worker.life.answer(this.#modules.clock.monotonicMs());
     const { headers, isHtml, ...head } = passedHeaders(rawHeaders);
     if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(route.decision));
@@ -350,8 +350,9 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const state = this.#state;
     if (!('current' in state)) return;
     const { current } = state;
-    const { target } = current.route.decision;
-    access.failed(target, error);
+    const { decision } = current.route;
+    const { target } = decision;
+    access.failed(decision, error);
     logger.debug({ target, failure, error, phase: state.type }, 'A request failed at its worker');
     if (state.type === 'passing') {
       current.route.failed({ kind: 'cut', detail: error.message });
@@ -412,8 +413,8 @@ export class Exchange implements AttemptListener, UnorderedMember {
       endpoint = this.#modules.pools.of(baseUrl);
     } catch (error) {
       this.#modules.logger.warn(
-        { target: route.decision.target, baseUrl, error },
-        'The address of a worker is not a URL',
+        { worker_id: route.decision.workerId, worker: route.decision.target, baseUrl, error },
+        `The engine's address of worker ${workerName(route.decision)} is not a URL`,
       );
       const fault = { kind: 'unreachable', detail: 'its address is not a URL' } as const;
       this.#retry('unreachable', { route, isSecond: false }, fault);
@@ -450,7 +451,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
       options.engineApiKey !== undefined ||
       (options.passesAuthorization &&
         (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
-    const mayHaveKeys = hasKey && options.mayHaveKeys(decision.target, baseUrl);
+    const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
     const attempt = new Attempt(worker, this);
     if (!isSecond) this.#lookElsewhereMs = Number.NEGATIVE_INFINITY;
     this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
@@ -81,14 +82,14 @@ export class CheckedGroups {
 
   #report(group: string, worker: CatalogueWorker, result: CheckResult): void {
     const { kind: _kind, ...found } = result;
-    const fields = { group, worker: worker.target, ...found };
+    const fields = { group, worker_id: worker.workerId, worker: worker.target, ...found };
     // The log says once what holds for a group, and of each engine that differs.
     if (result.kind !== 'different' && this.#reported.get(group) === result.kind) return;
     this.#reported.set(group, result.kind);
     if (result.kind === 'different')
       this.#logger.warn(
         fields,
-        `The tokens of --tokenizer differ from those of the engine of worker ${worker.target}: ${differenceMessage(result)}. ` +
+        `The tokens of --tokenizer differ from those of the engine of worker ${workerName(worker)}: ${differenceMessage(result)}. ` +
           'For this group the engines are asked instead.',
       );
     else if (result.kind === 'same')

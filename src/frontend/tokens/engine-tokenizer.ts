@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { describeError } from '../../edge/platform/describe-error.js';
@@ -70,7 +71,7 @@ export class EngineTokenizer {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #http: EngineHttp;
-  readonly #mayHaveKey: (target: string, baseUrl: string | undefined) => boolean;
+  readonly #mayHaveKey: (worker: CatalogueWorker) => boolean;
   readonly #healths = new LRUCache<string, EngineHealth>({ max: MAX_ENGINES });
   readonly #remembered: LRUCache<string, Uint32Array> | undefined;
   #turn = 0;
@@ -90,8 +91,8 @@ export class EngineTokenizer {
     this.#maxTokens = options.maxTokens;
     this.#clock = modules.clock;
     this.#logger = modules.logger;
-    this.#mayHaveKey = (target, baseUrl = '') =>
-      options.apiKey !== undefined && options.mayHaveKeys(target, baseUrl);
+    this.#mayHaveKey = (worker) =>
+      options.apiKey !== undefined && options.mayHaveKeys(worker, worker.baseUrl ?? '');
     this.#http = new EngineHttp({
       maxAnswerBytes: options.maxAnswerBytes,
       connectTimeoutMs: options.timeoutMs,
@@ -204,7 +205,10 @@ export class EngineTokenizer {
       // A request that its client gave up says nothing about the worker.
       if (!isOfThisPrompt) health.gone(this.#clock.monotonicMs());
       else if (!signal.aborted || signal.reason === LATE) health.strike(this.#clock.monotonicMs());
-      this.#logger.debug({ worker: worker.target, error: describeError(error) }, 'A worker gave no tokens.');
+      this.#logger.debug(
+        { worker: workerName(worker), error: describeError(error) },
+        'A worker gave no tokens.',
+      );
       return none(signal.aborted ? 'timeout' : 'failed');
     }
   }
@@ -228,7 +232,7 @@ export class EngineTokenizer {
   /** Tokens or a reason; undefined when the engine has no such endpoint, or it cannot be asked this there. */
   async #askIn(
     endpoint: TokenEndpoint,
-    { target, baseUrl }: CatalogueWorker,
+    worker: CatalogueWorker,
     health: EngineHealth,
     prompt: TextPrompt,
     model: string,
@@ -237,8 +241,8 @@ export class EngineTokenizer {
     if (!endpoint.takesAll && !prompt.isPlain) return undefined;
     const asked = toJson(endpoint.body(prompt, model));
     if (asked === undefined) return none('bad_prompt');
-    const url = new URL(`${baseUrl}${endpoint.path(prompt.kind)}`);
-    const mayHaveKey = this.#mayHaveKey(target, baseUrl);
+    const url = new URL(`${worker.baseUrl}${endpoint.path(prompt.kind)}`);
+    const mayHaveKey = this.#mayHaveKey(worker);
     const { status, body } = await this.#http.ask(url, { body: asked, mayHaveKey }, signal);
     if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
       health.answered();
@@ -246,7 +250,10 @@ export class EngineTokenizer {
     }
     if (LACKING.has(status)) {
       health.lacks(endpoint);
-      this.#logger.debug({ worker: target, url: url.href, status }, 'A worker returns no tokens there.');
+      this.#logger.debug(
+        { worker: workerName(worker), url: url.href, status },
+        'A worker returns no tokens there.',
+      );
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
@@ -261,9 +268,9 @@ export class EngineTokenizer {
   }
 
   /** What it is, by the owner of its models; one that is not known is asked as any other engine is. */
-  async #engineOf({ target, baseUrl }: CatalogueWorker, signal: AbortSignal): Promise<EngineDescriptor> {
-    const url = new URL(`${baseUrl}/v1/models`);
-    const ask = { mayHaveKey: this.#mayHaveKey(target, baseUrl), maxBytes: MAX_MODELS_BYTES };
+  async #engineOf(worker: CatalogueWorker, signal: AbortSignal): Promise<EngineDescriptor> {
+    const url = new URL(`${worker.baseUrl}/v1/models`);
+    const ask = { mayHaveKey: this.#mayHaveKey(worker), maxBytes: MAX_MODELS_BYTES };
     const { status, body } = await this.#http.ask(url, ask, signal);
     if (status >= 500) throw new Error(`${url.href} answered ${status}`);
     const models = parse(body);

@@ -1,4 +1,5 @@
 import type { FleetView, MemberView, Reason } from '../../core/agreement/snapshot.js';
+import { workerName } from '../../core/text/worker-name.js';
 
 /** The gate in one sentence. */
 export interface GateSentence {
@@ -37,7 +38,7 @@ function describeReason({ code, text }: Reason, members: readonly MemberView[]):
     case 'waiting_for_workers': {
       const [count = ''] = text.split(':', 1);
       const missing = members.filter(({ tokensPerBlock }) => tokensPerBlock === undefined);
-      return `${count}: ${missing.map(({ target, reason }) => `${target} (${shorten(reason)})`).join(', ')}`;
+      return `${count}: ${missing.map((member) => `${workerName(member)} (${shorten(member.reason)})`).join(', ')}`;
     }
     default:
       return text;
@@ -49,6 +50,6 @@ function shorten(text: string): string {
 }
 
 function named(what: string, members: readonly MemberView[], holds: (member: MemberView) => boolean): string {
-  const names = members.filter(holds).map(({ target }) => target);
+  const names = members.filter(holds).map(workerName);
   return names.length === 0 ? '' : `${what}: ${names.join(', ')}`;
 }

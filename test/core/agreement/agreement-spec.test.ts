@@ -401,6 +401,7 @@ describe('after agreement', () => {
         type: 'mismatch',
         group: 'tiny',
         worker: 'd',
+        workerId: 'd',
         source: EvidenceSource.ENGINE_METRICS,
         count: 1,
       },
@@ -627,7 +628,9 @@ describe('live verification', () => {
     const fleet = agreedFleet();
     fleet.report('a', { instance: 'a-2' });
     const effects = fleet.mismatched('a', 16, 3);
-    expect(effects).toEqual([{ type: 'mismatch', group: 'tiny', worker: 'a', source: OBSERVED, count: 3 }]);
+    expect(effects).toEqual([
+      { type: 'mismatch', group: 'tiny', worker: 'a', workerId: 'a', source: OBSERVED, count: 3 },
+    ]);
     expect(fleet.member('a').state).toBe('conforming');
   });
 

@@ -61,7 +61,7 @@ function conflictOf(): Stage {
 it('have the names and labels of the contract', async () => {
   const stage = conflictOf();
   for (const line of [
-    'kv_router_block_size_mismatch_total{group="tiny",worker="c",source="engine_metrics"} 1',
+    'kv_router_block_size_mismatch_total{group="tiny",worker_id="c",worker="c",source="engine_metrics"} 1',
     'kv_accord_gate_open{group="tiny"} 1',
     'kv_accord_routing_mode{group="tiny",mode="load_only"} 1',
     'kv_accord_routing_mode{group="tiny",mode="closed"} 0',
@@ -101,7 +101,7 @@ it('count one worker that differs once for each of its instances', async () => {
   stage.take(stage.fleet.report('c', { size: 64, instance: 'c-2', revision: 2 }));
   stage.take(stage.fleet.report('c', { size: 64, instance: 'c-3' }));
   expect(await stage.series('kv_router_block_size_mismatch_total{')).toEqual([
-    'kv_router_block_size_mismatch_total{group="tiny",worker="c",source="engine_metrics"} 2',
+    'kv_router_block_size_mismatch_total{group="tiny",worker_id="c",worker="c",source="engine_metrics"} 2',
   ]);
 });
 
@@ -110,8 +110,8 @@ it('count every event of another width, apart from reports', async () => {
   stage.take(stage.fleet.mismatched('a', 16));
   stage.take(stage.fleet.mismatched('a', 16, 4_812));
   expect(await stage.series('kv_router_block_size_mismatch_total{')).toEqual([
-    'kv_router_block_size_mismatch_total{group="tiny",worker="c",source="engine_metrics"} 1',
-    'kv_router_block_size_mismatch_total{group="tiny",worker="a",source="observed_event"} 4813',
+    'kv_router_block_size_mismatch_total{group="tiny",worker_id="c",worker="c",source="engine_metrics"} 1',
+    'kv_router_block_size_mismatch_total{group="tiny",worker_id="a",worker="a",source="observed_event"} 4813',
   ]);
   stage.take(stage.fleet.list('b'));
   expect(await stage.series('kv_router_block_size_mismatch_total{')).toEqual([]);

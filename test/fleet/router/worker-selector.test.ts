@@ -396,7 +396,7 @@ describe('when nobody is left', () => {
     router.setCandidates(candidates('a'));
     expect(refusal(['a'])).toMatchObject({
       code: 'no_worker',
-      message: expect.stringContaining('tried before (a)'),
+      message: expect.stringContaining('tried before (id-of-a (a))'),
     });
     expect(router.explain(undefined, ['a'])).toEqual([]);
   });

@@ -42,28 +42,30 @@ it('takes up another authority with the next connection, without a restart', asy
   expect([statusCode, await body.text()]).toEqual([200, 'ok']);
 });
 
+const W0 = { target: '10.0.0.5:50061', workerId: 'w0' };
+
 it('logs what only the operator can change, once a minute for each worker', async () => {
   const clock = new FakeClock();
   const logger = new RecordingLogger();
   const access = new AccessProblems({ engineApiKey: 'k', passesAuthorization: true }, { clock, logger });
   const error = Object.assign(new Error('x'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
-  access.failed('w0', error);
-  access.failed('w0', error);
-  access.failed('w0', new Error('reset'));
-  access.answered('w0', 401);
-  access.answered('w0', 200);
+  access.failed(W0, error);
+  access.failed(W0, error);
+  access.failed(W0, new Error('reset'));
+  access.answered(W0, 401);
+  access.answered(W0, 200);
   expect(logger.lines.map(({ message }) => message)).toEqual([
-    expect.stringContaining('--engine-tls-ca'),
-    expect.stringContaining('--engine-api-key-file'),
+    expect.stringMatching(/^Worker w0 \(10\.0\.0\.5:50061\) cannot be reached over TLS: .*--engine-tls-ca/),
+    expect.stringMatching(/^Worker w0 \(10\.0\.0\.5:50061\) wants an API key .*--engine-api-key-file/),
   ]);
   await clock.advanceMs(60_000);
-  access.answered('w0', 401);
+  access.answered(W0, 401);
   expect(logger.lines).toHaveLength(3);
 });
 
 it("says nothing of a 401 where the key is the client's own", () => {
   const logger = new RecordingLogger();
   const access = new AccessProblems({ passesAuthorization: true }, { clock: new FakeClock(), logger });
-  access.answered('w0', 401);
+  access.answered(W0, 401);
   expect(logger.lines).toEqual([]);
 });

@@ -13,7 +13,7 @@ describe('an engine is on the host of its sidecar', () => {
     ['unix:/run/kv-accord.sock', 'http://127.0.0.1:8000'],
     ['w-1', 'http://127.0.0.1:8000'],
   ])('%s and %s', (target, url) => {
-    expect(isOnSidecarsHost(target, url)).toBe(true);
+    expect(isOnSidecarsHost({ target }, url)).toBe(true);
   });
 
   it.each([
@@ -26,7 +26,7 @@ describe('an engine is on the host of its sidecar', () => {
     ['w-1', 'http://w-1:8000'],
     ['10.0.0.5:50061', 'no URL'],
   ])('but not %s and %s', (target, url) => {
-    expect(isOnSidecarsHost(target, url)).toBe(false);
+    expect(isOnSidecarsHost({ target }, url)).toBe(false);
   });
 });
 
@@ -48,17 +48,21 @@ describe('keys', () => {
     ['10.0.0.6:50061', 'http://[fd12::1]:8000', true],
     ['10.0.0.6:50061', 'http://0x0a010001:8000', true],
   ])('for %s at %s: %s', (target, url, may) => {
-    expect(new KeyHosts({ allowed, given }, { logger: new RecordingLogger() }).mayHaveKeys(target, url)).toBe(
-      may,
-    );
+    expect(
+      new KeyHosts({ allowed, given }, { logger: new RecordingLogger() }).mayHaveKeys(
+        { target, workerId: 'a' },
+        url,
+      ),
+    ).toBe(may);
   });
 
   it('that are withheld are logged once for a worker, with what to do', () => {
     const logger = new RecordingLogger();
     const { mayHaveKeys } = new KeyHosts({ allowed: [], given: new Map() }, { logger });
-    for (let i = 0; i < 3; i += 1) expect(mayHaveKeys('10.0.0.5:50061', 'http://10.0.0.6:8000')).toBe(false);
+    for (let i = 0; i < 3; i += 1)
+      expect(mayHaveKeys({ target: '10.0.0.5:50061', workerId: 'a' }, 'http://10.0.0.6:8000')).toBe(false);
     expect(logger.lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
-      'warn No key is sent to http://10.0.0.6:8000: worker 10.0.0.5:50061 reports an engine on another host than its own. If it is yours, allow it with --engine-key-hosts 10.0.0.6, or name its URL with --worker-urls.',
+      'warn No key is sent to http://10.0.0.6:8000: worker a (10.0.0.5:50061) reports an engine on another host than its own. If it is yours, allow it with --engine-key-hosts 10.0.0.6, or name its URL with --worker-urls.',
     ]);
   });
 

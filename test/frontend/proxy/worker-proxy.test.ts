@@ -86,7 +86,7 @@ describe('a request that is answered', () => {
     ['the key of the client', {}],
   ])('shows %s to no worker that may have none', async (_, keys) => {
     const asked: string[] = [];
-    const mayHaveKeys = (target: string, baseUrl: string): boolean => {
+    const mayHaveKeys = ({ target }: { target: string }, baseUrl: string): boolean => {
       asked.push(`${target} ${baseUrl}`);
       return false;
     };

@@ -46,6 +46,7 @@ describe('the groups whose tokens are made here', () => {
     expect(groups.choiceFor(group, 'tiny')).toBe('engine');
     expect(logger.lines.find(({ level }) => level === 'warn')?.fields).toEqual({
       group: 'tiny',
+      worker_id: 'worker-1',
       worker: 'worker-1:50051',
       probe: 'a text',
       position: 3,

@@ -104,9 +104,10 @@ function startLineOf({ group, epoch, tokensPerBlock, holders }: DumpStart): stri
     group,
     epoch: String(epoch),
     tokensPerBlock,
-    holders: holders.map(({ holder, target, dataParallelRank, picture, ...blocks }) => ({
+    holders: holders.map(({ holder, target, workerId, dataParallelRank, picture, ...blocks }) => ({
       holder,
       target,
+      workerId,
       dataParallelRank,
       picture: pictureToJSON(picture),
       deviceBlocks: String(blocks.deviceBlocks),

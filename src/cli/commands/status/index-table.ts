@@ -1,5 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
+import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import type { DumpStart } from '../../../gen/kvaccord/v1/indexer.js';
 import { CACHE_VIEW_TITLE, cacheViewText } from './cache-view-cell.js';
@@ -22,12 +23,13 @@ export function renderIndex({ group, epoch, tokensPerBlock, holders }: DumpStart
     'EXTERNAL',
   ]);
   const sorted = [...holders].sort((a, b) => {
-    if (a.target !== b.target) return a.target < b.target ? -1 : 1;
+    const [one, other] = [workerName(a), workerName(b)];
+    if (one !== other) return one < other ? -1 : 1;
     return a.dataParallelRank - b.dataParallelRank || (a.cacheGroup ?? -1) - (b.cacheGroup ?? -1);
   });
   for (const holder of sorted) {
     pushRow(table, [
-      holder.target,
+      onOneLine(workerName(holder)),
       String(holder.dataParallelRank),
       ...(hasGroups ? [holder.cacheGroup === undefined ? 'main' : String(holder.cacheGroup)] : []),
       cacheViewText(holder.picture),

@@ -1,4 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
+import { type NamedWorker, workerName } from '../../../core/text/worker-name.js';
 import type { Logger } from '../logger.js';
 
 /**
@@ -37,18 +38,21 @@ export class StreamRefusals {
   }
 
   /** Something failed on what `worker` sent; undefined where it was on the way for several. */
-  fault(worker: string | undefined, error: unknown): void {
+  fault(worker: NamedWorker | undefined, error: unknown): void {
     this.#counts.fault += 1;
     this.#logger.error(
-      { ...(worker === undefined ? {} : { worker }), error },
+      {
+        ...(worker === undefined ? {} : { worker_id: worker.workerId, worker: worker.target }),
+        error,
+      },
       worker === undefined
         ? 'A fault of this program; others go on. Please report it.'
-        : `A message of worker ${worker} met a fault of this program: its stream is ended, others go on. Please report it.`,
+        : `A message of worker ${workerName(worker)} met a fault of this program: its stream is ended, others go on. Please report it.`,
     );
   }
 
   /** Runs `run`; what it throws is a `fault`, and then the answer is false. */
-  guard(worker: string | undefined, run: () => void): boolean {
+  guard(worker: NamedWorker | undefined, run: () => void): boolean {
     try {
       run();
       return true;

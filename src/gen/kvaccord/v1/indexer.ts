@@ -127,7 +127,11 @@ export interface IndexHolder {
    * The KV cache group that these blocks are of, as in `CacheGroup.index`;
    * absent for the main group.
    */
-  cacheGroup?: number | undefined;
+  cacheGroup?:
+    | number
+    | undefined;
+  /** The worker's own name; empty where none is known. */
+  workerId: string;
 }
 
 export interface DumpPart {
@@ -1065,6 +1069,7 @@ function createBaseIndexHolder(): IndexHolder {
     diskBlocks: 0n,
     externalBlocks: 0n,
     cacheGroup: undefined,
+    workerId: "",
   };
 }
 
@@ -1108,6 +1113,9 @@ export const IndexHolder: MessageFns<IndexHolder> = {
     }
     if (message.cacheGroup !== undefined) {
       writer.uint32(72).uint32(message.cacheGroup);
+    }
+    if (message.workerId !== "") {
+      writer.uint32(82).string(message.workerId);
     }
     return writer;
   },
@@ -1197,6 +1205,14 @@ export const IndexHolder: MessageFns<IndexHolder> = {
             message.cacheGroup = reader.uint32();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.workerId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1238,6 +1254,9 @@ export const IndexHolder: MessageFns<IndexHolder> = {
     if (message.cacheGroup !== undefined) {
       obj.cacheGroup = Math.round(message.cacheGroup);
     }
+    if (message.workerId !== "") {
+      obj.workerId = message.workerId;
+    }
     return obj;
   },
 
@@ -1263,6 +1282,7 @@ export const IndexHolder: MessageFns<IndexHolder> = {
       ? BigInt(object.externalBlocks)
       : 0n;
     message.cacheGroup = object.cacheGroup ?? undefined;
+    message.workerId = object.workerId ?? "";
     return message;
   },
 };

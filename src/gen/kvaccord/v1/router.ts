@@ -131,6 +131,8 @@ export interface CandidateCost {
    * temperature 0.
    */
   probability: number;
+  /** The worker's own name; empty where none is known. */
+  workerId: string;
 }
 
 export interface ReserveRequest {
@@ -924,6 +926,7 @@ function createBaseCandidateCost(): CandidateCost {
     diskBlocks: 0,
     externalBlocks: 0,
     probability: 0,
+    workerId: "",
   };
 }
 
@@ -961,6 +964,9 @@ export const CandidateCost: MessageFns<CandidateCost> = {
     }
     if (message.probability !== 0) {
       writer.uint32(89).double(message.probability);
+    }
+    if (message.workerId !== "") {
+      writer.uint32(98).string(message.workerId);
     }
     return writer;
   },
@@ -1066,6 +1072,14 @@ export const CandidateCost: MessageFns<CandidateCost> = {
             message.probability = reader.double();
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.workerId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1113,6 +1127,9 @@ export const CandidateCost: MessageFns<CandidateCost> = {
     if (message.probability !== 0) {
       obj.probability = floatToJson(message.probability);
     }
+    if (message.workerId !== "") {
+      obj.workerId = message.workerId;
+    }
     return obj;
   },
 
@@ -1132,6 +1149,7 @@ export const CandidateCost: MessageFns<CandidateCost> = {
     message.diskBlocks = object.diskBlocks ?? 0;
     message.externalBlocks = object.externalBlocks ?? 0;
     message.probability = object.probability ?? 0;
+    message.workerId = object.workerId ?? "";
     return message;
   },
 };

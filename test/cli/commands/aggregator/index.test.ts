@@ -65,11 +65,11 @@ describe('aggregator with an index', () => {
       await status.ended;
       return status.stdout.text.split('\n')[2]?.replace(/ +/g, ' ') ?? '';
     };
-    await expect.poll(held, { timeout: 10_000 }).toBe(`${address} 0 exact 2 0 0 0`);
+    await expect.poll(held, { timeout: 10_000 }).toBe(`w-1 (${address}) 0 exact 2 0 0 0`);
     await first.stop('SIGTERM');
     await engine.publish(batchOf(stored(30, 20)));
     sidecarAt(address);
-    await expect.poll(held, { timeout: 20_000 }).toBe(`${address} 0 exact 3 0 0 0`);
+    await expect.poll(held, { timeout: 20_000 }).toBe(`w-1 (${address}) 0 exact 3 0 0 0`);
   }, 40_000);
 
   it('guesses without KV events, and says so', async () => {

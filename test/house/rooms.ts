@@ -103,7 +103,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The table of APIs: what they are asked, how their errors and streams look.
   'frontend/apis': { mayImport: ['core', 'engines/descriptor', 'frontend/errors'] },
   'frontend/json': { mayImport: ['edge/platform'] },
-  'frontend/engine-access': { mayImport: ['edge/platform', 'fleet/catalogue'] },
+  'frontend/engine-access': { mayImport: ['core/text', 'edge/platform', 'fleet/catalogue'] },
   'frontend/tokens': {
     mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/engine-access', 'frontend/json'],
   },

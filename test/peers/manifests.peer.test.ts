@@ -118,6 +118,8 @@ const values: Readonly<Record<string, Node>> = {
         labels: { team: 'serving' },
         runbookBase: 'https://git.example/kv-accord/blob/main/',
       },
+      recording: { enabled: true },
+      dashboards: { enabled: true, annotations: { grafana_folder: 'Inference' } },
     },
     engines: {
       apiKey: { secretName: 'engine-key' },
@@ -404,6 +406,28 @@ describe.skipIf(lacks('helm'))('the chart', () => {
     expect(text).not.toContain('"KvAccordNotExact"');
     expect(text).toContain('"team":"serving"');
     expect(text).toContain('https://git.example/kv-accord/blob/main/docs/runbooks.md#kvaccordgone');
+  });
+
+  test('has the recording rules of Kustomize, and the dashboards as they lie in deploy/grafana', async () => {
+    const given = { monitoring: { recording: { enabled: true }, dashboards: { enabled: true } } };
+    const placed = objectsOf('recording', await render(chart, given));
+    const kept = (kind: string): Node | undefined =>
+      placed.find(({ object }) => object['kind'] === kind && JSON.stringify(object).includes('kv_accord'))
+        ?.object;
+    const file = 'deploy/kustomize/components/alerts/recording-rule.yaml';
+    expect(kept('PrometheusRule')?.['spec']).toEqual(
+      objectsOf(file, repositoryFile(file))[0]?.object['spec'],
+    );
+    const map = kept('ConfigMap');
+    expect(asNode(asNode(map?.['metadata'])?.['labels'])).toMatchObject({ grafana_dashboard: '1' });
+    expect(map?.['data']).toEqual(
+      Object.fromEntries(
+        ['overview', 'routing', 'worker'].map((name) => [
+          `${name}.json`,
+          repositoryFile(`deploy/grafana/${name}.json`),
+        ]),
+      ),
+    );
   });
 
   test('lets OpenShift choose the user: null takes a field out', async () => {

@@ -109,6 +109,14 @@ export class Prometheus {
     });
   }
 
+  /** What an instant query finds, one line a series; an error where the query cannot be read. */
+  async query(expr: string): Promise<readonly unknown[]> {
+    const answer = await this.#get(`/api/v1/query?${new URLSearchParams({ query: expr })}`);
+    const { data, error } = (await answer.json()) as { data?: { result: unknown[] }; error?: string };
+    if (data === undefined) throw new Error(`${error} in ${expr}`);
+    return data.result;
+  }
+
   #get(path: string): Promise<Response> {
     return fetch(`${this.#url}${path}`, { signal: AbortSignal.timeout(5_000) });
   }

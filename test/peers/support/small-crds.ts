@@ -105,10 +105,10 @@ export const SMALL_CRDS: readonly object[] = [
           {
             name: text,
             rules: list(
-              object({ alert: text, expr: text, for: text, labels: texts, annotations: texts }, [
-                'alert',
-                'expr',
-              ]),
+              object(
+                { alert: text, record: text, expr: text, for: text, labels: texts, annotations: texts },
+                ['expr'],
+              ),
             ),
           },
           ['name'],

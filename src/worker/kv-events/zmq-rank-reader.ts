@@ -1,7 +1,7 @@
 import { NOTHING_PUBLISHED } from '../../core/contract/cache-view.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { RankStatus } from '../../core/relay/relay.js';
-import { type Clock, sleep } from '../../edge/platform/clock.js';
+import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { readBatchMessage } from './batch-message.js';
 import { BatchWriter } from './batch-writer.js';
@@ -15,6 +15,7 @@ import { RankSchedule, type RankScheduleOptions } from './rank-schedule.js';
 import type { ReplayLimits } from './replay-client.js';
 import { digestOf, type Judgement, SequenceWatch } from './sequence-watch.js';
 import type { GapOutcome, StreamCounts } from './stream-counts.js';
+import { WorkLoop } from './work-loop.js';
 import type { Frames, Sockets } from './zmq-sockets.js';
 
 export interface ZmqRankReaderOptions extends ReplayLimits, PublisherLinkOptions, RankScheduleOptions {}
@@ -36,12 +37,6 @@ export interface ZmqRankReaderModules {
 /** Milliseconds between two lines of the log about restarts of publishers. */
 const RESTART_LOG_EVERY_MS = 10_000;
 
-/** Milliseconds between a fault of this program and the next attempt. */
-const RECOVERY_MS = 1_000;
-
-/** Milliseconds of work after which other work of the process goes on. */
-const WORK_SLICE_MS = 5;
-
 const TOO_OLD = 'the engine does not keep the batches that were lost any more';
 
 /**
@@ -61,13 +56,12 @@ export class ZmqRankReader implements RankReader {
   readonly #link: PublisherLink;
   readonly #replays: EngineReplays;
   readonly #closing = new AbortController();
+  readonly #loop: WorkLoop;
   #done: Promise<void> | undefined;
-  #onWork: (() => void) | undefined;
   #appliedSequence: number | undefined;
   #hasRestarted = false;
   #restartLoggedAtMs = Number.NEGATIVE_INFINITY;
   #hasLoggedRank = false;
-  #busySinceMs = 0;
 
   constructor(source: ZmqSource, options: ZmqRankReaderOptions, modules: ZmqRankReaderModules) {
     this.#source = source;
@@ -75,7 +69,7 @@ export class ZmqRankReader implements RankReader {
     this.#knowledge = new RankKnowledge(`no connection to ${source.endpoint} yet`);
     this.#trust = new PublisherTrust(source.endpoint);
     this.#link = new PublisherLink(source, options, modules, {
-      onWork: () => this.#wakeUp(),
+      onWork: () => this.#loop.wakeUp(),
       onUp: () => this.#onUp(),
       onDown: () => this.#onDown(),
       onLost: () => {
@@ -88,7 +82,14 @@ export class ZmqRankReader implements RankReader {
         this.#drop(reason);
       },
     });
-    const common = { ...modules, rest: () => this.#rest(), signal: this.#closing.signal };
+    const { signal } = this.#closing;
+    this.#loop = new WorkLoop({
+      clock: modules.clock,
+      signal,
+      next: () => this.#next(),
+      onFault: (error) => this.#onFault(error),
+    });
+    const common = { ...modules, rest: () => this.#loop.rest(), signal };
     this.#writer = new BatchWriter(common);
     this.#replays = new EngineReplays(
       source,
@@ -117,7 +118,7 @@ export class ZmqRankReader implements RankReader {
       clock: modules.clock,
       canReplay: () => this.#replays.isPossible,
       mayCheck: () => this.#link.isUp && !this.#knowledge.isNone,
-      wakeUp: () => this.#wakeUp(),
+      wakeUp: () => this.#loop.wakeUp(),
     });
   }
 
@@ -159,14 +160,14 @@ export class ZmqRankReader implements RankReader {
     this.#watch.forgetPublisher();
     this.#drop(reason);
     this.#schedule.requestRebuild();
-    this.#wakeUp();
+    this.#loop.wakeUp();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
     this.#schedule.close();
     await this.#link.close();
-    this.#wakeUp();
+    this.#loop.wakeUp();
     await this.#done;
   }
 
@@ -176,19 +177,12 @@ export class ZmqRankReader implements RankReader {
 
   async #run(): Promise<void> {
     await this.#link.open();
-    this.#busySinceMs = this.#modules.clock.monotonicMs();
-    while (!this.#isClosed) {
-      try {
-        await this.#step();
-      } catch (error) {
-        await this.#recover(error);
-      }
-    }
+    await this.#loop.run();
   }
 
-  /** What an engine sends ends no process: the cache view is rebuilt, after a pause, so that a fault that stays costs little. */
-  async #recover(error: unknown): Promise<void> {
-    const { clock, counts, logger } = this.#modules;
+  /** What an engine sends ends no process: the cache view is rebuilt. */
+  #onFault(error: unknown): void {
+    const { counts, logger } = this.#modules;
     counts.refused.fault += 1;
     logger.error(
       { rank: this.#rank, error },
@@ -196,41 +190,23 @@ export class ZmqRankReader implements RankReader {
     );
     this.#drop('this program failed on its KV events; its log has the error');
     this.#schedule.requestRebuild();
-    await sleep(clock, RECOVERY_MS, this.#closing.signal);
   }
 
-  /** One piece of work; waits when there is none. */
-  async #step(): Promise<void> {
+  /** Begins one piece of work; undefined when there is none. */
+  #next(): Promise<unknown> | undefined {
     if (this.#link.isReopenDue) return this.#link.open();
-    const due = this.#link.isUp ? this.#schedule.next : undefined;
-    if (due === 'rebuild') return this.#rebuild();
-    if (due !== undefined) {
-      await (due === 'heal' ? this.#replayAll(true) : this.#checkPublisher());
-      return;
+    switch (this.#link.isUp ? this.#schedule.next : undefined) {
+      case 'rebuild':
+        return this.#rebuild();
+      case 'heal':
+        return this.#replayAll(true);
+      case 'check':
+        return this.#checkPublisher();
+      case undefined: {
+        const frames = this.#link.take();
+        return frames === undefined ? undefined : this.#take(frames);
+      }
     }
-    const frames = this.#link.take();
-    if (frames !== undefined) {
-      await this.#take(frames);
-      return this.#rest();
-    }
-    await new Promise<void>((resolve) => {
-      this.#onWork = resolve;
-      if (this.#isClosed) resolve();
-    });
-    this.#onWork = undefined;
-    this.#busySinceMs = this.#modules.clock.monotonicMs();
-  }
-
-  #wakeUp(): void {
-    this.#onWork?.();
-  }
-
-  /** Lets other work go on when this reader worked for a while. */
-  async #rest(): Promise<void> {
-    const { clock } = this.#modules;
-    if (clock.monotonicMs() - this.#busySinceMs < WORK_SLICE_MS) return;
-    await sleep(clock, 0, this.#closing.signal);
-    this.#busySinceMs = clock.monotonicMs();
   }
 
   #onDown(): void {
@@ -255,16 +231,19 @@ export class ZmqRankReader implements RankReader {
     this.#trust.onUp();
     this.#modules.listener.onStatus();
     this.#schedule.auditSoon();
-    this.#wakeUp();
+    this.#loop.wakeUp();
   }
 
   /** One message of the publisher. */
   async #take(frames: Frames): Promise<void> {
     const message = readBatchMessage(frames);
-    if (message.type === 'batch') return this.#follow(message.sequence, message.payload);
-    const { counts, logger } = this.#modules;
-    counts.refused[message.cause] += 1;
-    logger.debug({ rank: this.#rank, frames: frames.length }, message.reason);
+    if (message.type === 'batch') await this.#follow(message.sequence, message.payload);
+    else {
+      const { counts, logger } = this.#modules;
+      counts.refused[message.cause] += 1;
+      logger.debug({ rank: this.#rank, frames: frames.length }, message.reason);
+    }
+    await this.#loop.rest();
   }
 
   /** A live batch: applied when it follows, and after what is missing before it otherwise. */

@@ -1,17 +1,19 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
 import type { Tier } from '../../core/blocks/tier.js';
-import { type CacheGroup, mainGroupOf } from '../../core/contract/cache-groups.js';
+import type { CacheGroup } from '../../core/contract/cache-groups.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
 import type { BlockChange } from '../../core/relay/relay.js';
-import { CacheGroupTable } from './cache-group-table.js';
 import { type BlockWriter, ChangeWriter } from './change-writer.js';
 import { BatchDecoder, type BatchHead, toTheEnd } from './decode-batch.js';
 import type { EngineEvent } from './engine-event.js';
 import type { EventCounts, EventResult, EventType } from './event-counts.js';
-import { GroupBlocks } from './group-blocks.js';
+import { GroupBlocks, type GroupModules } from './group-blocks.js';
 import { NamespaceTable } from './namespace-table.js';
+import { type ObservedWidth, observedWidth, withGroups } from './observed-width.js';
+import { RankGroups } from './rank-groups.js';
 import { RehashedBlocks } from './rehashed-blocks.js';
 import type { CachePiece } from './relay-log.js';
+import { BlockStores } from './store-blocks.js';
 import { tierOfMedium } from './tier-of-medium.js';
 import { type TrtllmOptions, TrtllmReader } from './trtllm-events.js';
 
@@ -42,16 +44,6 @@ export interface RankCacheModules {
   readonly counts: EventCounts;
 }
 
-/** A block size as an engine's own event has it. */
-export interface ObservedWidth {
-  readonly tokensPerBlock: number;
-  readonly unit: 'token' | 'bigram';
-  /** The event in short: `BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention`. */
-  readonly raw: string;
-  /** The KV cache groups, where the rank has others than one of full attention; the width is then that of the main one. */
-  readonly groups?: readonly CacheGroup[];
-}
-
 /** What came of a batch. */
 export interface AppliedBatch {
   /** In order; empty when nothing changed. */
@@ -78,20 +70,11 @@ export interface AppliedBatch {
  * tokens, LoRA, salt and media say.
  */
 export class RankCache {
-  readonly #hasher: BlockHasher;
   readonly #counts: EventCounts;
   readonly #maxBlocks: number;
   readonly #decoder = new BatchDecoder();
-  readonly #groups = new CacheGroupTable();
-  /** Blocks of the main group. */
-  #main: GroupBlocks;
-  #mainIndex = 0;
-  /** Blocks of the other groups, by index. */
-  readonly #others = new Map<number, GroupBlocks>();
-  /** The groups by which blocks are sorted now; those that the batch shows count from its end on. */
-  #settled: readonly CacheGroup[] = [];
-  #hasDeferred = false;
-  #hasNewGroups = false;
+  readonly #stores: BlockStores;
+  readonly #groups: RankGroups;
   #isRepeated = false;
   #isGuessed = false;
   /** Blocks of the engine on its device, all groups; Infinity when it is not known. */
@@ -111,12 +94,11 @@ export class RankCache {
   #isClear = true;
 
   constructor(options: RankCacheOptions, modules: RankCacheModules) {
-    this.#hasher = modules.hasher;
     this.#counts = modules.counts;
     this.#maxBlocks = options.maxBlocks ?? DEFAULT_MAX_BLOCKS;
     this.#namespaces = new NamespaceTable(options, {
       hasher: modules.hasher,
-      isUsed: (id) => this.#some((blocks) => blocks.countIn(id) > 0),
+      isUsed: (id) => this.#groups.some((blocks) => blocks.countIn(id) > 0),
     });
     const { rehashTo } = options;
     const { canonicalHasher } = modules;
@@ -126,18 +108,41 @@ export class RankCache {
       this.#rehashed = new RehashedBlocks(rehashing, { writer, hasher: canonicalHasher });
     }
     this.#writer = this.#rehashed ?? writer;
-    this.#main = this.#makeBlocks();
+    const shared: GroupModules = {
+      hasher: modules.hasher,
+      writer: this.#writer,
+      rehashed: this.#rehashed,
+      namespaces: this.#namespaces,
+      reader: this.#decoder.reader,
+      results: this.#results,
+      onOrphan: () => {
+        // Once blocks had to be left out, parents are missing for good.
+        if (this.#flaw === undefined) this.#orphans += 1;
+      },
+      onLack: (reason) => {
+        this.#lacks = reason;
+      },
+      onGuess: () => {
+        this.#isGuessed = true;
+      },
+      onFull: () => this.#fill(),
+    };
+    this.#stores = new BlockStores(shared);
+    this.#groups = new RankGroups({
+      makeBlocks: () => new GroupBlocks(this.#maxBlocks, shared),
+      onOtherMain: () => this.#repeat(),
+    });
   }
 
   /** Blocks that readers know of, all groups; one in several tiers, or copies of one, count once. */
   get size(): number {
-    return this.#rehashed?.size ?? this.#sum((blocks) => blocks.size - blocks.hiddenCount);
+    return this.#rehashed?.size ?? this.#groups.sum((blocks) => blocks.size - blocks.hiddenCount);
   }
 
   /** By index; empty while the rank has shown one group of full attention alone. */
   get cacheGroups(): readonly CacheGroup[] {
     // Nothing is reported of an engine with several groups while blocks are re-hashed.
-    return this.#rehashed === undefined ? this.#settled : [];
+    return this.#rehashed === undefined ? this.#groups.settled : [];
   }
 
   /** Why hits among the blocks cannot be predicted exactly; undefined when nothing speaks against it. */
@@ -188,10 +193,6 @@ export class RankCache {
     this.#clearBlocks();
     this.#rehashed?.forget();
     this.#groups.clear();
-    this.#settled = [];
-    this.#others.clear();
-    this.#main = this.#makeBlocks();
-    this.#mainIndex = 0;
     this.#trtllm.clear();
   }
 
@@ -204,22 +205,7 @@ export class RankCache {
     next(): CachePiece | undefined;
   } {
     if (this.#rehashed !== undefined) return this.#rehashed.pieces(maxHashesPerPiece);
-    const left = [this.#main, ...this.#others.values()];
-    let pieces: { next(): CachePiece | undefined } | undefined;
-    return {
-      next: () => {
-        for (;;) {
-          const [blocks] = left;
-          if (blocks === undefined) return undefined;
-          pieces ??= blocks.pieces(maxHashesPerPiece);
-          const piece = pieces.next();
-          if (piece !== undefined)
-            return blocks.label === undefined ? piece : { ...piece, group: blocks.label };
-          pieces = undefined;
-          left.shift();
-        }
-      },
-    };
+    return this.#groups.pieces(maxHashesPerPiece);
   }
 
   readonly #onEvent = (event: EngineEvent): void => this.#applyEvent(event);
@@ -227,55 +213,26 @@ export class RankCache {
   readonly #onUnreadable = (): void => this.#distrust();
 
   #takeApplied(): Omit<AppliedBatch, 'publishedAtMs' | 'rank' | 'problem'> {
-    this.#settle();
-    if (this.#settled.length > 0) this.#rehashed?.refuse(SEVERAL_GROUPS);
+    const hasNewGroups = this.#groups.endBatch();
+    const { settled } = this.#groups;
+    if (settled.length > 0) this.#rehashed?.refuse(SEVERAL_GROUPS);
     this.#checkCopies();
     const observed = this.#observed;
     const orphans = this.#orphans;
     const isRepeated = this.#isRepeated;
-    const hasNewGroups = this.#hasNewGroups;
     this.#observed = undefined;
     this.#orphans = 0;
-    this.#hasDeferred = false;
     this.#isRepeated = false;
-    this.#hasNewGroups = false;
     return {
       changes: this.#writer.take(),
       orphans,
-      ...(observed === undefined ? {} : { observed: this.#withGroups(observed) }),
+      ...(observed === undefined ? {} : { observed: withGroups(observed, settled) }),
       ...(hasNewGroups ? { hasNewGroups } : {}),
       ...(isRepeated ? { isRepeated } : {}),
     };
   }
 
-  #withGroups(observed: ObservedWidth): ObservedWidth {
-    const groups = this.#settled;
-    const main = mainGroupOf(groups);
-    if (main === undefined) return observed;
-    return { tokensPerBlock: main.tokensPerBlock, unit: observed.unit, raw: groupsInShort(groups), groups };
-  }
-
-  /** Sorts what is held by the groups that were seen: another one may be the main one now. */
-  #settle(): void {
-    const { groups, mainIndex } = this.#groups;
-    if (groups === this.#settled && mainIndex === this.#mainIndex) return;
-    this.#hasNewGroups ||= groups !== this.#settled;
-    this.#settled = groups;
-    if (mainIndex === this.#mainIndex) return;
-    const before = this.#main;
-    const next = this.#others.get(mainIndex) ?? this.#makeBlocks();
-    this.#others.delete(mainIndex);
-    if (before.size > 0) {
-      before.label = this.#mainIndex;
-      this.#others.set(this.#mainIndex, before);
-    }
-    next.label = undefined;
-    this.#main = next;
-    this.#mainIndex = mainIndex;
-    if (before.size > 0 || next.size > 0) this.#retell();
-  }
-
-  #retell(): void {
+  #repeat(): void {
     this.#isRepeated = true;
     this.#writer.cleared();
     const pieces = this.snapshot();
@@ -284,47 +241,10 @@ export class RankCache {
 
   #checkCopies(): void {
     if (this.#hasFartherTier || this.#capacityBlocks === Number.POSITIVE_INFINITY) return;
-    const copies = this.#sum(({ copyCount }) => copyCount);
-    if (copies === 0 || copies + this.#sum(({ size }) => size) <= this.#capacityBlocks) return;
-    this.#each((blocks) => blocks.ignoreCopies());
+    const copies = this.#groups.sum(({ copyCount }) => copyCount);
+    if (copies === 0 || copies + this.#groups.sum(({ size }) => size) <= this.#capacityBlocks) return;
+    this.#groups.each((blocks) => blocks.ignoreCopies());
     this.#flaw = `announces more copies of blocks than the ${this.#capacityBlocks} blocks that it has`;
-  }
-
-  #makeBlocks(): GroupBlocks {
-    return new GroupBlocks(this.#maxBlocks, {
-      hasher: this.#hasher,
-      writer: this.#writer,
-      rehashed: this.#rehashed,
-      namespaces: this.#namespaces,
-      reader: this.#decoder.reader,
-      results: this.#results,
-      onOrphan: () => {
-        // Once blocks had to be left out, parents are missing for good.
-        if (this.#flaw === undefined) this.#orphans += 1;
-      },
-      onLack: (reason) => {
-        this.#lacks = reason;
-      },
-      onGuess: () => {
-        this.#isGuessed = true;
-      },
-      onFull: () => this.#fill(),
-    });
-  }
-
-  #each(visit: (blocks: GroupBlocks) => void): void {
-    visit(this.#main);
-    for (const blocks of this.#others.values()) visit(blocks);
-  }
-
-  #sum(count: (blocks: GroupBlocks) => number): number {
-    let sum = count(this.#main);
-    for (const blocks of this.#others.values()) sum += count(blocks);
-    return sum;
-  }
-
-  #some(test: (blocks: GroupBlocks) => boolean): boolean {
-    return test(this.#main) || [...this.#others.values()].some(test);
   }
 
   /**
@@ -333,7 +253,7 @@ export class RankCache {
    */
   #distrust(): void {
     this.#counts.countEvent('other', 'undecodable');
-    if (this.#some(({ size }) => size > 0)) this.#writer.cleared();
+    if (this.#groups.some(({ size }) => size > 0)) this.#writer.cleared();
     this.#decoder.dropDeferred();
     this.#clearBlocks();
     this.#flaw = 'some of its KV events could not be read: what it held before them is unknown';
@@ -342,7 +262,7 @@ export class RankCache {
   #clearBlocks(): void {
     // Clears in a row cost nothing: an engine may send a batch of nothing else.
     if (!this.#isClear) {
-      this.#each((blocks) => blocks.clear());
+      this.#groups.each((blocks) => blocks.clear());
       this.#namespaces.clear();
       this.#rehashed?.clear();
       this.#isClear = true;
@@ -359,7 +279,6 @@ export class RankCache {
       case 'removed':
         if (this.#change(event)) break;
         this.#decoder.defer();
-        this.#hasDeferred = true;
         return;
       case 'cleared':
         this.#clearAll(event);
@@ -377,7 +296,7 @@ export class RankCache {
       return;
     }
     this.#decoder.dropDeferred();
-    this.#hasDeferred = false;
+    this.#groups.dropDeferred();
     this.#clearBlocks();
     this.#writer.cleared();
     this.#results.add('applied');
@@ -387,7 +306,7 @@ export class RankCache {
   #change(event: EngineEvent): boolean {
     const tier = tierOfMedium(event.medium);
     const refusal = this.#refusal(event) ?? (tier === undefined ? 'unknown_medium' : undefined);
-    const blocks = refusal === undefined ? this.#blocksOf(event) : this.#main;
+    const blocks = refusal === undefined ? this.#groups.blocksOf(event) : this.#groups.main;
     if (blocks === undefined) return false;
     if (refusal !== undefined || tier === undefined) this.#results.add(refusal ?? 'unknown_medium');
     else if (event.hashCount === 0 && event.type === 'removed') this.#results.add('no_whole_block');
@@ -401,61 +320,35 @@ export class RankCache {
     return this.#groups.read(event);
   }
 
-  /**
-   * Where the blocks of an event are. Undefined when that shows only at the end of the batch: an engine announces its
-   * groups one after the other, and what the main one says of a block names it in the others. A removal from the main
-   * group waits as soon as others do, so that they still find the block.
-   */
-  #blocksOf(event: EngineEvent): GroupBlocks | undefined {
-    const groups = this.#groups;
-    const isOrderKnown = groups.groups.length === 0 || groups.hasFullAttention;
-    if (isOrderKnown || event.isDeferred) this.#settle();
-    if (groups.groups.length === 0) return this.#main;
-    const index = event.groupIndex ?? 0;
-    const isMain = index === this.#mainIndex;
-    const isInOrder = !this.#hasDeferred || (event.type === 'stored' && isOrderKnown);
-    const isFirst = isMain && isInOrder && (isOrderKnown || groups.groups === this.#settled);
-    if (!isFirst && !event.isDeferred) return undefined;
-    if (isMain) return this.#main;
-    const known = this.#others.get(index);
-    if (known !== undefined) return known;
-    const blocks = this.#makeBlocks();
-    blocks.label = index;
-    this.#others.set(index, blocks);
-    return blocks;
-  }
-
   #store(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
     this.#isClear = false;
     if (tier !== 'device') this.#hasFartherTier = true;
-    const isSparse = this.#groups.isSparse && blocks === this.#main;
+    const isSparse = this.#groups.isSparse(blocks);
     if (event.hashCount === 0 && !isSparse) this.#results.add('no_whole_block');
-    else if (this.#others.size > 0 && this.#isFull(event)) this.#fill();
+    else if (this.#groups.hasOthers && this.#isFull(event)) this.#fill();
     else if (event.tokenCount === 0 && event.hashCount > 0) blocks.storeKnown(event, tier);
     else if (event.tokenCount === 0) this.#results.add('no_whole_block');
     else if (!isTokensPerBlock(event.tokensPerBlock)) this.#results.add('width_invalid');
     else {
       this.#observe(event, tier);
-      if (blocks !== this.#main) blocks.storeBeside(event, tier, this.#main);
-      else if (isSparse) blocks.storeSparse(event, tier);
-      else blocks.store(event, tier);
+      if (blocks !== this.#groups.main) this.#stores.storeBeside(blocks, this.#groups.main, event, tier);
+      else if (isSparse) this.#stores.storeSparse(blocks, event, tier);
+      else this.#stores.store(blocks, event, tier);
     }
   }
 
   #isFull({ hashCount }: EngineEvent): boolean {
-    return this.#sum(({ size }) => size) + hashCount > this.#maxBlocks;
+    return this.#groups.sum(({ size }) => size) + hashCount > this.#maxBlocks;
   }
 
   #observe(event: EngineEvent, tier: Tier): void {
     if (this.#observed !== undefined || tier !== 'device' || event.widthAssumed) return;
-    const { tokensPerBlock, bigram } = event;
-    const unit = bigram ? 'bigram' : 'token';
-    this.#observed = { tokensPerBlock, unit, raw: event.words ?? inShort(event) };
+    this.#observed = observedWidth(event);
   }
 
   #remove(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
     blocks.remove(event, tier);
-    if (this.#lacks !== undefined && this.#sum(({ hiddenCount }) => hiddenCount) === 0)
+    if (this.#lacks !== undefined && this.#groups.sum(({ hiddenCount }) => hiddenCount) === 0)
       this.#lacks = undefined;
   }
 
@@ -463,24 +356,4 @@ export class RankCache {
     this.#results.add('mirror_full');
     this.#flaw = `holds more than ${this.#maxBlocks} blocks`;
   }
-}
-
-function inShort(event: EngineEvent): string {
-  const fields = [
-    ['block_size', event.tokensPerBlock],
-    ['medium', event.medium],
-    ['group_idx', event.groupIndex],
-    ['kv_cache_spec_kind', event.attentionKind],
-  ];
-  const named = fields.filter(([, value]) => value !== undefined);
-  return ['BlockStored', ...named.map(([name, value]) => `${name}=${value}`)].join(' ');
-}
-
-/** `group_idx=0 kv_cache_spec_kind=sliding_window kv_cache_spec_sliding_window=128 block_size=32; …`. */
-function groupsInShort(groups: readonly CacheGroup[]): string {
-  const each = groups.map(({ index, engineKind, windowTokens, tokensPerBlock }) => {
-    const window = windowTokens === undefined ? '' : ` kv_cache_spec_sliding_window=${windowTokens}`;
-    return `group_idx=${index} kv_cache_spec_kind=${engineKind}${window} block_size=${tokensPerBlock}`;
-  });
-  return `BlockStored ${each.join('; ')}`;
 }

@@ -158,6 +158,48 @@ describe("OpenAI's client", () => {
     expect(started.engines[1]?.requests).toHaveLength(4);
   });
 
+  it('reads an error, in the words of its API, where a worker ends a stream before its end', async () => {
+    const started = await start(1);
+    await ready(started);
+    const [engine] = started.engines as [FakeOpenAiEngine];
+    // The last event comes in part: what follows it must not be taken for its rest.
+    const whole = 'event: one\ndata: {"n":1}\n\n';
+    engine.answer = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`${whole}event: two\ndata: {"n":`);
+      setImmediate(() => response.socket?.resetAndDestroy());
+    };
+    const message = 'The worker ended the answer before its end.';
+    const ofOpenAi = { error: { message, type: 'server_error', param: null, code: 'worker_cut' } };
+    for (const [path, name, data] of [
+      ['/v1/chat/completions', undefined, ofOpenAi],
+      ['/v1/completions', undefined, ofOpenAi],
+      [
+        '/v1/responses',
+        'error',
+        { type: 'error', sequence_number: 0, code: 'worker_cut', message, param: null },
+      ],
+      ['/v1/messages', 'error', { type: 'error', error: { type: 'api_error', message } }],
+    ] as const) {
+      const answer = await fetch(`${started.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'tiny', messages: MESSAGES, prompt: 'x', input: 'x', stream: true }),
+      });
+      const text = await answer.text();
+      expect(text.startsWith(whole), path).toBe(true);
+      const events = text.split('\n\n').filter((event) => event !== '');
+      const last = /^(?:event: (.*)\n)?data: (.*)$/.exec(events.at(-1) ?? '');
+      expect([path, last?.[1], JSON.parse(last?.[2] ?? 'null')]).toEqual([path, name, data]);
+    }
+    const { responses } = started.client;
+    const seen: string[] = [];
+    for await (const { type } of await responses.create({ model: 'tiny', input: 'x', stream: true }))
+      seen.push(type);
+    expect(seen.at(-1)).toBe('error');
+    expect(started.cli.log.text).toContain('ended an answer before its end');
+  });
+
   it('loses only what the worker that died was answering', async () => {
     const started = await start(2, '--router-mode', 'round-robin');
     await ready(started);

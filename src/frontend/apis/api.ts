@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ApiPath } from '../../core/contract/api-paths.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '../errors/api-shapes.js';
@@ -68,11 +69,15 @@ export const APIS: readonly Api[] = [
 
 const BY_PATH: ReadonlyMap<string, Api> = new Map(APIS.map((api) => [api.path, api]));
 
-/** How refusals look on a path; that of OpenAI on paths that are nobody's. */
-export function shapeOf(path: string): ApiShape {
+/**
+ * How refusals look on a path. On paths of no API, and on those that both have (`/v1/models`), they are Anthropic's for who
+ * sends `anthropic-version`, as Anthropic's clients do with each request, and OpenAI's for all others.
+ */
+export function shapeOf(path: string, headers: IncomingHttpHeaders): ApiShape {
   const api = BY_PATH.get(path);
   if (api !== undefined) return api.shape;
-  return path.startsWith('/v1/messages/') ? ANTHROPIC_SHAPE : OPENAI_SHAPE;
+  const isAnthropic = path.startsWith('/v1/messages/') || headers['anthropic-version'] !== undefined;
+  return isAnthropic ? ANTHROPIC_SHAPE : OPENAI_SHAPE;
 }
 
 /** Whether every engine that generates has the path: chats and completions. Of the others it is not known who serves them. */

@@ -17,6 +17,7 @@ import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import { APIS, type Api, KEPT_RESPONSE, RESPONSES, shapeOf } from '../apis/api.js';
 import type { EngineAsker } from '../engine-access/engine-asker.js';
+import type { ApiShape } from '../errors/api-shapes.js';
 import {
   apiKeyError,
   certificateError,
@@ -172,14 +173,17 @@ export class Gateway {
         onRequest: (request, response) => this.#respond(request, response),
         onRefused: ({ status, text }, request, response) => {
           response.setHeader('connection', 'close');
-          refuse(request, response, new OpenAiError(status, text));
+          refuse(request, response, new OpenAiError(status, text), shapeFor(request));
           this.#followRefusal(response);
         },
         onConnect: (socket) => answerConnect(socket, this.#isAnswering(socket)),
       },
     );
     this.#listener.server.on('clientError', (error: Error, socket: Socket) =>
-      answerParserError(error, socket, this.#isAnswering(socket)),
+      answerParserError(error, socket, {
+        isAnswering: this.#isAnswering(socket),
+        shape: this.#shapeOn(socket),
+      }),
     );
     this.#addRoutes();
   }
@@ -379,6 +383,12 @@ export class Gateway {
     return false;
   }
 
+  /** How the API that is asked on a connection refuses; undefined where none is. */
+  #shapeOn(socket: Socket): ApiShape | undefined {
+    const { api } = this.#open.snapshot().find(({ response }) => response.socket === socket) ?? {};
+    return api?.shape;
+  }
+
   #followRefusal(response: ServerResponse): void {
     if (response.writableEnded || response.destroyed) return;
     this.#refusing.add(response);
@@ -389,9 +399,13 @@ export class Gateway {
     const path = pathOf(request.url ?? '');
     const isKnown = reason instanceof OpenAiError;
     if (!isKnown) this.#modules.logger.error({ error: reason, path }, 'A request could not be answered');
-    refuse(request, response, isKnown ? reason : internalError(), shapeOf(path));
+    refuse(request, response, isKnown ? reason : internalError(), shapeFor(request));
     this.#followRefusal(response);
   }
+}
+
+function shapeFor({ url = '', headers }: IncomingMessage): ApiShape {
+  return shapeOf(pathOf(url), headers);
 }
 
 /** Whether a query has a name, with a value or without. */

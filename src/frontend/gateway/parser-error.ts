@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { type ApiShape, OPENAI_SHAPE, writeError } from '../errors/api-shapes.js';
 import { OpenAiError } from '../errors/openai-error.js';
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -12,15 +13,20 @@ const REASONS: Readonly<Record<number, string>> = {
 /**
  * Answers what Node's parser could not read, in the shape of every other error,
  * and closes the connection. `isAnswering` says whether a part of another
- * answer was already written to it: then nothing more may be.
+ * answer was already written to it: then nothing more may be. `shape` is that of the API that was being asked; undefined
+ * where none was yet.
  */
-export function answerParserError(error: NodeJS.ErrnoException, socket: Socket, isAnswering: boolean): void {
+export function answerParserError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  { isAnswering, shape }: { readonly isAnswering: boolean; readonly shape: ApiShape | undefined },
+): void {
   // A client that has reset the connection, or never sent anything, gets no answer.
   if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  endWith(socket, toOpenAi(error.code));
+  endWith(socket, toOpenAi(error.code), shape);
 }
 
 /** Answers who wants a tunnel, as `answerParserError` does. */
@@ -38,7 +44,9 @@ export function answerConnect(socket: Socket, isAnswering: boolean): void {
   );
 }
 
-function endWith(socket: Socket, { status, headers, body }: OpenAiError): void {
+function endWith(socket: Socket, error: OpenAiError, shape: ApiShape = OPENAI_SHAPE): void {
+  const { status } = error;
+  const { headers, body } = writeError(error, shape);
   const lines = Object.entries({ ...headers, connection: 'close' }).map(
     ([name, value]) => `${name}: ${value}`,
   );

@@ -1,0 +1,54 @@
+import type { AgreementEffect } from './events.js';
+import { recount, uncount } from './members.js';
+import { warnOfMissing } from './missing.js';
+import { endEpoch, evaluate } from './phase.js';
+import { updateMode } from './routing.js';
+import type { AgreementState, Group, Member } from './state.js';
+
+/** Changes a member with its counts kept right. */
+export function change(state: AgreementState, member: Member, apply: () => void): void {
+  uncount(state, member);
+  apply();
+  recount(state, member);
+  state.version += 1;
+}
+
+/** Ends a group that has no members. */
+export function endGroup(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+  endEpoch(state, group, effects);
+  updateMode(state, group, effects);
+  state.groups.delete(group.name);
+  state.version += 1;
+  effects.push({
+    type: 'log',
+    level: 'warn',
+    code: 'group_ended',
+    group: group.name,
+    message: `Nobody serves "${group.name}" any more.`,
+  });
+  effects.push({ type: 'group_ended', group: group.name });
+}
+
+/** Evaluates what a change of one member can have touched. */
+export function settleGroups(
+  state: AgreementState,
+  before: Group | undefined,
+  after: Group | undefined,
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  // Who gains or loses a group, or drains without one, holds up, or no longer holds up, all groups that collect
+  // (A2, A10); and under `auto` every report counts for all of them (A1).
+  if (before !== after || after === undefined || state.options.minWorkers === 'auto') {
+    evaluateAll(state, nowMs, effects);
+    return;
+  }
+  if (after !== undefined) evaluate(state, after, nowMs, effects);
+  warnOfMissing(state, nowMs, effects);
+}
+
+/** Evaluates every group. */
+export function evaluateAll(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  for (const group of state.groups.values()) evaluate(state, group, nowMs, effects);
+  warnOfMissing(state, nowMs, effects);
+}

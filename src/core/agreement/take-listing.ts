@@ -1,0 +1,83 @@
+import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
+import { admit, forget, leave, recount, uncount } from './members.js';
+import { countCacheKnowledge } from './routing.js';
+import { change, evaluateAll } from './settle-groups.js';
+import type { AgreementState, Member } from './state.js';
+
+/** What discovery lists now: members come, change and go. */
+export function takeListing(
+  state: AgreementState,
+  { members: listed, expected }: AgreementEvent & { type: 'listed' },
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const identities = new Map(listed.map(({ target, identity }) => [target, identity]));
+  if (expected?.count !== state.expected?.count || expected?.origin !== state.expected?.origin) {
+    state.expected = expected;
+    state.version += 1;
+  }
+  for (const member of [...state.members.values()]) {
+    const { target } = member;
+    // A8: who comes under the name of one that is gone is another member, and has said nothing yet.
+    const isAnother = isOtherIdentity(member.identity, identities.get(target));
+    if (!identities.has(target) || isAnother) remove(state, member, nowMs, effects);
+  }
+  for (const { target, draining, identity, unscheduled = false } of listed) {
+    const member = state.members.get(target);
+    if (member !== undefined) member.identity ??= identity;
+    if (member === undefined) {
+      const added: Member = {
+        target,
+        identity,
+        listedAtMs: nowMs,
+        listedDraining: draining,
+        unscheduled,
+        received: undefined,
+        report: undefined,
+        seen: undefined,
+        problem: 'has not reported yet',
+        lostSinceMs: undefined,
+        expired: false,
+        tally: undefined,
+        model: '',
+        modelChanges: { sinceMs: nowMs, count: 0 },
+        turnedAway: '',
+        turnedAwayUntilMs: undefined,
+        group: undefined,
+        cacheView: undefined,
+        doubt: undefined,
+        ejection: '',
+        held: '',
+        dissentLoggedFor: '',
+        mismatchLoggedFor: '',
+        remarkLoggedFor: '',
+        tokensLoggedFor: '',
+        eventsLoggedFor: '',
+        rehashLoggedFor: '',
+        usableInstance: '',
+      };
+      state.members.set(target, added);
+      state.lastNewMemberMs = nowMs;
+      recount(state, added);
+      state.version += 1;
+    } else if (member.listedDraining !== draining || member.unscheduled !== unscheduled) {
+      change(state, member, () => {
+        member.listedDraining = draining;
+        member.unscheduled = unscheduled;
+      });
+    }
+  }
+  evaluateAll(state, nowMs, effects);
+}
+
+function remove(state: AgreementState, member: Member, nowMs: number, effects: AgreementEffect[]): void {
+  uncount(state, member);
+  forget(member, effects);
+  state.lost.delete(member);
+  const { group } = member;
+  leave(member, nowMs);
+  for (const other of group?.misreading ?? []) countCacheKnowledge(state, other);
+  admit(state, member);
+  state.members.delete(member.target);
+  state.version += 1;
+}

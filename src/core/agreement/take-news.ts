@@ -1,0 +1,106 @@
+import { EvidenceSource } from '../contract/enums.js';
+import { isTokensPerBlock } from '../contract/tokens-per-block.js';
+import { clip } from '../text/lists.js';
+import type { AgreementEffect, AgreementEvent } from './events.js';
+import { judgeMember } from './judge-member.js';
+import { conforms } from './judgement.js';
+import { MAX_MEMBER_CHARS } from './messages.js';
+import { withSeenWidth } from './observed.js';
+import { updateMode } from './routing.js';
+import { change, settleGroups } from './settle-groups.js';
+import type { AgreementState, Member } from './state.js';
+
+/**
+ * Whether news of `instanceId` is of no use, because the
+ * present instance has already had news. What comes before the first
+ * report of its instance is kept for it.
+ */
+function isOutdated(
+  member: Member,
+  held: { readonly instanceId: string } | undefined,
+  instanceId: string,
+): boolean {
+  const present = member.report?.instanceId;
+  return instanceId !== present && held !== undefined && held.instanceId === present;
+}
+
+/** How much the index knows of a worker's cache. */
+export function takeCacheView(
+  state: AgreementState,
+  { target, instanceId, picture: known, reason: fullReason }: AgreementEvent & { type: 'picture' },
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined || isOutdated(member, member.cacheView, instanceId)) return;
+  const reason = known === 'exact' ? '' : clip(fullReason, MAX_MEMBER_CHARS);
+  const held = member.cacheView;
+  if (held?.instanceId === instanceId && held.level === known && held.reason === reason) return;
+  change(state, member, () => {
+    member.cacheView = { instanceId, level: known, reason };
+  });
+  if (member.group !== undefined) updateMode(state, member.group, effects);
+}
+
+/** What results say against a worker's cache view; an empty reason ends it. */
+export function takeDoubt(
+  state: AgreementState,
+  { target, instanceId, reason: fullReason }: AgreementEvent & { type: 'doubt' },
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined || isOutdated(member, member.doubt, instanceId)) return;
+  const reason = clip(fullReason, MAX_MEMBER_CHARS);
+  const held = member.doubt;
+  if (
+    reason === ''
+      ? held?.instanceId !== instanceId
+      : held?.instanceId === instanceId && held.reason === reason
+  )
+    return;
+  change(state, member, () => {
+    member.doubt = reason === '' ? undefined : { instanceId, reason };
+  });
+  if (member.group !== undefined) updateMode(state, member.group, effects);
+}
+
+/** Why the router gives a worker no requests; an empty reason ends it. */
+export function takeEjection(
+  state: AgreementState,
+  { target, reason: fullReason }: AgreementEvent & { type: 'ejection' },
+): void {
+  const member = state.members.get(target);
+  const reason = clip(fullReason, MAX_MEMBER_CHARS);
+  if (member === undefined || member.ejection === reason) return;
+  change(state, member, () => {
+    member.ejection = reason;
+  });
+}
+
+/** V3: KV events of another width came, and were not applied. */
+export function takeMismatchedEvents(
+  state: AgreementState,
+  { target, instanceId, tokensPerBlock, count }: AgreementEvent & { type: 'mismatched_events' },
+  nowMs: number,
+  effects: AgreementEffect[],
+): void {
+  const member = state.members.get(target);
+  if (member === undefined) return;
+  if (member.group !== undefined) {
+    const source = EvidenceSource.OBSERVED_EVENT;
+    const { workerId = '' } = member.report ?? {};
+    effects.push({ type: 'mismatch', group: member.group.name, worker: target, workerId, source, count });
+  }
+  // A width that no engine can have is counted, and agrees with no member (R1).
+  if (!isTokensPerBlock(tokensPerBlock) || isOutdated(member, member.seen, instanceId)) return;
+  const { seen, received, group } = member;
+  if (seen?.instanceId === instanceId && seen.tokensPerBlock === tokensPerBlock) return;
+  change(state, member, () => {
+    member.seen = { instanceId, tokensPerBlock };
+    if (received !== undefined) member.report = withSeenWidth(received, member.seen);
+  });
+  // The events themselves were counted above: the instance is not counted once more.
+  const isCounted = member.tally !== undefined && !conforms(state, member);
+  if (isCounted && member.report?.instanceId === instanceId) member.dissentLoggedFor = instanceId;
+  judgeMember(state, member, effects);
+  settleGroups(state, group, group, nowMs, effects);
+}

@@ -5,6 +5,7 @@ import { backoffMs } from '../platform/time/backoff.js';
 import type { KubernetesApi } from './api.js';
 import { KubernetesError } from './kubernetes-error.js';
 import { asRecord, integerAt, textAt, valueAt } from './read-json.js';
+import { CHECK_AFTER_MS, RESUME, SilenceCheck } from './silence-check.js';
 
 /** Objects of one page of a list, at first; what kubectl and the informers ask for. A page that is too large is asked for in halves. */
 const PAGE_SIZE = 500;
@@ -17,22 +18,6 @@ const MAX_OBJECTS = 10_000;
 
 /** How long the server is asked to keep a watch, in seconds; jittered, lest all frontends ask again in one moment. */
 const WATCH_SECONDS = { min: 240, max: 300 };
-
-/**
- * After so long without an event or a bookmark the server is asked for a
- * single object: a server that is stopped, or a line that was cut without
- * notice, keeps its connections and says nothing on them.
- */
-const CHECK_AFTER_MS = 30_000;
-
-/** What is asked then is small: it comes immediately or not at all. */
-const CHECK_TIMEOUT_MS = 10_000;
-
-/**
- * A watch that has been silent for so long although the server answers is
- * resumed over another connection. Servers send a bookmark about once a minute.
- */
-const SILENT_AFTER_MS = 90_000;
 
 /** Changes that come together are reported together: a rolling update has many in one moment. */
 const GATHER_MS = 50;
@@ -324,77 +309,6 @@ export class ListWatch<T> {
 
   #bad(problem: string): KubernetesError {
     return new KubernetesError('bad_answer', `${this.#modules.api.name}: ${problem}`);
-  }
-}
-
-/** Why a watch is left that fell silent while its server answers. */
-const RESUME = new Error('the watch fell silent');
-
-/** Looks after one watch while nothing comes. */
-class SilenceCheck {
-  readonly #modules: ListWatchModules;
-  readonly #check: () => Promise<void>;
-  readonly #giveUp: (reason: unknown) => void;
-  #timer: Timer | undefined;
-  #heardAtMs = 0;
-  /** Whether the first question is due before the watch has been silent for long. */
-  #isFirst = false;
-  #isClosed = false;
-
-  constructor(modules: ListWatchModules, check: () => Promise<void>, giveUp: (reason: unknown) => void) {
-    this.#modules = modules;
-    this.#check = check;
-    this.#giveUp = giveUp;
-  }
-
-  /** The watch begins; the first question comes after `checkAfterMs`. */
-  start(checkAfterMs: number): void {
-    this.heard();
-    this.#again(checkAfterMs);
-    this.#isFirst = checkAfterMs < CHECK_AFTER_MS;
-  }
-
-  heard(): void {
-    this.#heardAtMs = this.#modules.clock.monotonicMs();
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#timer?.clear();
-  }
-
-  #look(): void {
-    this.#timer = undefined;
-    const silentMs = this.#modules.clock.monotonicMs() - this.#heardAtMs;
-    if (silentMs >= SILENT_AFTER_MS) this.#giveUp(RESUME);
-    else if (silentMs < CHECK_AFTER_MS && !this.#isFirst) this.#again(CHECK_AFTER_MS - silentMs);
-    else void this.#ask();
-    this.#isFirst = false;
-  }
-
-  async #ask(): Promise<void> {
-    const { clock, api } = this.#modules;
-    let hasAnswered = false;
-    const timeout = clock.setTimer(CHECK_TIMEOUT_MS, () => {
-      if (hasAnswered || this.#isClosed) return;
-      const why = `has not answered for ${CHECK_TIMEOUT_MS / 1_000} s, and its watch is silent; the last list stays`;
-      this.#giveUp(new KubernetesError('unreachable', `${api.name}: ${why}`));
-    });
-    try {
-      await this.#check();
-      hasAnswered = true;
-      this.#again(CHECK_AFTER_MS);
-    } catch (error) {
-      hasAnswered = true;
-      this.#giveUp(error);
-    } finally {
-      timeout.clear();
-    }
-  }
-
-  #again(delayMs: number): void {
-    if (this.#isClosed) return;
-    this.#timer ??= this.#modules.clock.setTimer(delayMs, () => this.#look());
   }
 }
 

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesApi } from '../../../src/edge/kubernetes/api.js';
 import { KubernetesError } from '../../../src/edge/kubernetes/kubernetes-error.js';
-import {
-  ExpectedCount,
-  type ExpectedCountOptions,
-  type PodClue,
-} from '../../../src/fleet/discovery/expected-count.js';
+import { ExpectedCount, type ExpectedCountOptions } from '../../../src/fleet/discovery/expected-count.js';
+import type { PodClue } from '../../../src/fleet/discovery/pod-controllers.js';
 
 const NS = '/namespaces/kv';
 const LWS_LABEL = 'leaderworkerset.sigs.k8s.io';

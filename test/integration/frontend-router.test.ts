@@ -37,12 +37,25 @@ interface Fleet {
 
 /** A worker, its sidecar and an aggregator, as processes. */
 async function fleet(security: readonly string[] = [], ...more: readonly string[]): Promise<Fleet> {
+  return fleetOf(1, security, ...more);
+}
+
+/** The same with more workers, which share one engine. */
+async function fleetOf(
+  workerCount: number,
+  security: readonly string[] = [],
+  ...more: readonly string[]
+): Promise<Fleet> {
   const engine = await FakeOpenAiEngine.start();
   open.add(() => engine.stop());
   const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny', '--topology', 'off'];
   const places = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0'];
-  const sidecar = start('sidecar', ...declared, ...places, '--advertise-engine', engine.url, ...security);
-  const workers = ['--workers', await addressOf(sidecar, 'grpc')];
+  const sidecars = Array.from({ length: workerCount }, (_, at) => {
+    const named = ['--worker-id', `worker-${at}`, '--advertise-engine', engine.url];
+    return start('sidecar', ...declared, ...places, ...named, ...security);
+  });
+  const addresses = await Promise.all(sidecars.map((sidecar) => addressOf(sidecar, 'grpc')));
+  const workers = ['--workers', addresses.join(',')];
   const aggregator = start('aggregator', ...workers, ...places, ...security, ...more);
   const grpc = await addressOf(aggregator, 'grpc');
   const http = await addressOf(aggregator, 'http');
@@ -64,10 +77,20 @@ async function frontend(
 }
 
 function chat(url: string): Promise<Response> {
-  return fetch(`${url}/v1/chat/completions`, {
+  return ask(url, '/v1/chat/completions', {});
+}
+
+/** Over a connection of its own, so that processes take turns. */
+function ask(url: string, path: string, more: object): Promise<Response> {
+  return fetch(`${url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }),
+    body: JSON.stringify({
+      model: 'tiny',
+      messages: [{ role: 'user', content: 'Hello' }],
+      input: 'Hello',
+      ...more,
+    }),
   });
 }
 
@@ -152,10 +175,32 @@ describe('kv-accord frontend --router', () => {
     expect(program.lines.filter(({ msg }) => msg === 'The router can be asked again.')).toHaveLength(1);
   });
 
-  it('shares a port between processes, and the router releases what a killed one had reserved', async () => {
-    const { engine, grpc, statusUrl } = await fleet();
-    const { program, url } = await frontend(grpc, '--threads', '2');
+  it('shares a port between processes that give a session to one worker, and the router releases what a killed one had reserved', async () => {
+    const { engine, grpc, statusUrl } = await fleetOf(2, [], '--router-mode', 'least-loaded');
+    const sessions = ['--session-affinity', 'user', '--decision-headers'];
+    const { program, url } = await frontend(grpc, '--threads', '2', ...sessions);
     await untilReady(url);
+    const workers = new Set<string>();
+    for (let user = 0; user < 6; user += 1) {
+      const name = `user-${user}`;
+      const ofUser = new Set<string>();
+      for (const [path, more] of [
+        ['/v1/chat/completions', { prompt_cache_key: name }],
+        ['/v1/chat/completions', { user: name }],
+        ['/v1/chat/completions', { safety_identifier: name }],
+        ['/v1/responses', { user: name }],
+        ['/v1/messages', { metadata: { user_id: name }, max_tokens: 1 }],
+      ] as const) {
+        const answer = await ask(url, path, more);
+        expect([path, answer.status]).toEqual([path, 200]);
+        ofUser.add(answer.headers.get('x-kv-accord-worker') ?? '');
+        // The end of a request is reported a few milliseconds later, and until then its worker is not as good as the other.
+        await expect.poll(() => active(statusUrl)).toBe(0);
+      }
+      expect([name, ...ofUser]).toHaveLength(2);
+      for (const worker of ofUser) workers.add(worker);
+    }
+    expect([...workers].sort()).toEqual(['worker-0', 'worker-1']);
     let began = 0;
     engine.answer = (_request, response) => {
       began += 1;

@@ -34,11 +34,16 @@ function start(...args: readonly string[]): Program {
 }
 
 async function fleet(...args: readonly string[]): Promise<Fleet> {
+  return fleetOf(['a'], ...args);
+}
+
+/** Workers of these names, which share one engine. */
+async function fleetOf(workers: readonly string[], ...args: readonly string[]): Promise<Fleet> {
   const engine = await FakeOpenAiEngine.start();
   open.add(() => engine.stop());
-  const sidecar = await open.sidecar('a');
-  const urls = ['--worker-urls', `${sidecar.address}=${engine.url}`];
-  const program = start(...workersOf(sidecar), ...FREE_PORTS, ...urls, '--threads', '2', ...args);
+  const sidecars = await Promise.all(workers.map((name) => open.sidecar(name)));
+  const urls = ['--worker-urls', sidecars.map(({ address }) => `${address}=${engine.url}`).join(',')];
+  const program = start(...workersOf(...sidecars), ...FREE_PORTS, ...urls, '--threads', '2', ...args);
   await program.until(({ msg }) => msg.includes("serves OpenAI's API"));
   await program.until(({ code }) => code === 'agreed');
   const line = program.lines.find(({ msg }) => msg.includes("serves OpenAI's API"));
@@ -54,10 +59,10 @@ async function openAiOf(program: Program): Promise<string> {
 }
 
 /** Over a connection of its own, so that the processes take turns. */
-function chat(url: string): Promise<Response> {
+function chat(url: string, more: Readonly<Record<string, string>> = {}): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', connection: 'close' },
+    headers: { 'content-type': 'application/json', connection: 'close', ...more },
     body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }),
   });
 }
@@ -163,18 +168,37 @@ describe('kv-accord frontend --threads 2', () => {
     expect(program.lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
   });
 
-  it('counts in OpenMetrics too, with each name as it should be', async () => {
-    const { url } = await fleet();
+  it('gives a session to one worker, whichever process is asked, and counts in OpenMetrics too', async () => {
+    // By load alone, for all prompts have the same beginning: where it is cached goes before the session.
+    const byLoad = ['--router-mode', 'least-loaded'];
+    const sessions = ['--session-affinity', 'header', '--decision-headers'];
+    const { url, statusUrl } = await fleetOf(['a', 'b'], ...byLoad, ...sessions);
     await untilServed(url);
-    expect((await chat(url)).status).toBe(200);
+    const workersOfSession = async (session: string, times: number): Promise<string[]> => {
+      const names = new Set<string>();
+      for (let at = 0; at < times; at += 1) {
+        const { headers } = await chat(url, { 'x-session-id': session });
+        // The end of a request is reported a few milliseconds later, and until then its worker is not as good as the other.
+        await expect.poll(() => total(statusUrl, 'kv_accord_router_active_requests')).toBe(0);
+        names.add(headers.get('x-kv-accord-worker') ?? '');
+      }
+      return [...names];
+    };
+    const ofSessions: string[] = [];
+    for (let session = 0; session < 8; session += 1) {
+      const names = await workersOfSession(`session-${session}`, 4);
+      expect(names).toHaveLength(1);
+      ofSessions.push(...names);
+    }
+    expect([...new Set(ofSessions)].sort()).toEqual(['a', 'b']);
     const headers = { accept: 'application/openmetrics-text; version=1.0.0' };
     const text = await (await fetch(`${url}/metrics`, { headers })).text();
     expect(text).toMatch(/^# TYPE kv_accord_frontend_requests counter$/m);
-    expect(text).toMatch(/^kv_accord_frontend_requests_total\{.*status="200"\} 1$/m);
-    expect(text).toMatch(/^kv_accord_frontend_request_duration_seconds_count\{group="tiny"\} 1$/m);
+    expect(text).toMatch(/^kv_accord_frontend_requests_total\{.*status="200"\} 32$/m);
+    expect(text).toMatch(/^kv_accord_frontend_request_duration_seconds_count\{group="tiny"\} 32$/m);
     expect(text).not.toContain('_total_total');
     expect(text.trimEnd().endsWith('# EOF')).toBe(true);
-    expect(await total(url, 'kv_accord_frontend_requests_total')).toBe(1);
+    expect(await total(url, 'kv_accord_frontend_requests_total')).toBe(32);
   });
 
   it('sends nothing while the gate is shut, and says why, whichever process is asked', async () => {

@@ -12,6 +12,7 @@ import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
+import { readComposeEnvironments } from '../../shared/compose-environments.js';
 import { readGivenFiles } from '../../shared/given-files.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
@@ -34,13 +35,16 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       `${quote(operands[0] ?? '')} (on the command line): must be left out with --cluster`,
     );
   const given = await readGivenFiles(settings.with);
-  const paths = new Map(given.map((one) => [one.file, one.paths]));
+  const paths = new Map<string, readonly string[]>();
   let texts: readonly NamedText[];
   try {
     const own = settings.cluster
       ? await readCluster(settings, context)
       : await readFiles(settings.docs, context);
-    texts = [...own.filter(({ file }) => !paths.has(file)), ...given];
+    const environments = settings.cluster ? [] : await readComposeEnvironments(own);
+    for (const one of [...environments, ...given]) paths.set(one.file, one.paths);
+    const read = new Map([...environments, ...given].map((one) => [one.file, one]));
+    texts = [...own.filter(({ file }) => !paths.has(file)), ...read.values()];
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
     stderr.write(`kv-accord lint: ${withoutControls(error.message)}\n`);

@@ -20,17 +20,25 @@ export interface Inspection {
   readonly leftOut: readonly LeftOut[];
 }
 
+/** What programs may read. */
+export interface Readable {
+  readonly given?: readonly GivenFile[];
+  /** Files of the set that are known before the first is read: one may name another that comes later. */
+  readonly beside?: readonly NamedText[];
+}
+
 /**
  * Everything that is wrong with a set of manifests and shell scripts. Programs
  * of different files are compared where they serve together. The manifests are read one by one: what an
- * iterable gives is free again before it gives the next. `given` are files that programs read. Pure.
+ * iterable gives is free again before it gives the next. Pure.
  */
 export function inspectFiles(
   files: Iterable<SourceFile>,
   shellFiles: readonly NamedText[],
-  given: readonly GivenFile[] = [],
+  { given = [], beside = [] }: Readable = {},
 ): Inspection {
   const material = new Material(given);
+  for (const file of beside) material.tree.add(file);
   const findings: Finding[] = [];
   const leftOut: LeftOut[] = [];
   for (const file of files) {

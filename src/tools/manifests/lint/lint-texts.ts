@@ -23,7 +23,10 @@ export function inspectTexts(texts: readonly NamedText[], options: LintTextsOpti
     (named): GivenFile => ({ ...named, paths: given.get(named.file) ?? [] }),
   );
   const order = new Map(texts.map(({ file }, index) => [file, index]));
-  const inspection = inspectFiles(readOneByOne(of('manifest')), of('shell'), givenFiles);
+  const inspection = inspectFiles(readOneByOne(of('manifest')), of('shell'), {
+    given: givenFiles,
+    beside: of('manifest'),
+  });
   const findings = [
     ...inspection.findings,
     ...of('markdown').flatMap(({ file, text }) => lintMarkdown(file, text)),

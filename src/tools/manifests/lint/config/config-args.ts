@@ -14,7 +14,11 @@ const MAX_ENTRIES = 2_000;
 export function readConfigArgs(text: InnerText): readonly Word[] | undefined {
   const [document, ...others] = readSourceFile('', text.value).documents;
   if (document === undefined || others.length > 0 || !isMap(document.contents)) return undefined;
-  const { items } = document.contents as YAMLMap;
+  return argsOfMap(document.contents as YAMLMap, text);
+}
+
+/** The entries of a mapping as the arguments that they stand for. */
+export function argsOfMap({ items }: YAMLMap, text: InnerText): readonly Word[] {
   return items.slice(0, MAX_ENTRIES).flatMap((pair) => {
     const key = keyOf(pair);
     const name = placedText(pair.key);

@@ -44,6 +44,17 @@ export class TreeFiles {
     return found === undefined ? undefined : wholeText({ ...found, placeOf: placesIn(found.text) });
   }
 
+  /** The file at a path of this machine: one that the operator names for it, else one of the set. */
+  besideAt(path: string): InnerText | undefined {
+    const wanted = posix.normalize(path);
+    const found = this.#given.find(({ file, paths }) =>
+      paths.length === 0
+        ? posix.basename(file) === posix.basename(wanted)
+        : paths.some((one) => posix.normalize(one) === wanted),
+    );
+    return found === undefined ? this.textAt(wanted) : wholeText({ ...found, placeOf: placesIn(found.text) });
+  }
+
   /** A file by its own path. */
   textAt(path: string): InnerText | undefined {
     const named = this.#texts.get(posix.normalize(path));

@@ -63,7 +63,7 @@ export class Material implements Library {
       this.configMaps.add(source, access, object);
       this.kustomizations.add(source, access, object);
     }
-    const others = readOthers({ source, documents: file.documents });
+    const others = readOthers({ source, documents: file.documents }, this.tree);
     if (others.sets.length + others.beside.length > 0) this.#others.push({ ...others, file: file.file });
     const isNamed = namesProgram(text);
     for (const site of readPodSites(file))

@@ -100,6 +100,8 @@ export interface Gateway {
   readonly hashSeed: SettingValue | undefined;
   /** Whether it knows only what KV events say. */
   readonly usesEvents: boolean;
+  /** How topics begin that it subscribes to. */
+  readonly topicFilter?: SettingValue;
   readonly context?: DisaggregatedServers;
   readonly generation?: DisaggregatedServers;
 }

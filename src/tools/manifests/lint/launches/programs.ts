@@ -25,6 +25,14 @@ const SMG: Program = { role: 'gateway', program: 'smg', backend: undefined, isDy
 /** Its commands; with `launch` behind them, which may be left out. */
 const SMG_COMMANDS: readonly string[] = ['smg', 'amg', 'sgl-model-gateway', 'sglang-router', 'sgl-router'];
 
+/** TensorRT-LLM's own router between context and generation servers. */
+const DISAGGREGATED: Program = {
+  role: 'gateway',
+  program: 'trtllm-serve disaggregated',
+  backend: undefined,
+  isDynamo: false,
+};
+
 const MODULES: Readonly<Record<string, Program>> = {
   'dynamo.frontend': dynamo('frontend'),
   'dynamo.router': dynamo('router'),
@@ -134,6 +142,8 @@ function programAt(
   }
   const engine = engineCommand(name, next);
   if (engine !== undefined) return take(engine.program, engine.count);
+  if (name === 'trtllm-serve' && next === 'disaggregated') return take(DISAGGREGATED, 2);
+  if (name === 'trtllm-serve' && next === 'disaggregated') return take(DISAGGREGATED, 2);
   if (SMG_COMMANDS.includes(name)) {
     return next === 'launch' ? take(SMG, 2) : next.startsWith('-') ? take(SMG, 1) : undefined;
   }

@@ -2,6 +2,7 @@ import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { readConfigArgs } from '../config/config-args.js';
+import { readDisaggregatedText } from '../config/disaggregated-config.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import type { Word } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
@@ -50,7 +51,9 @@ export function readScriptLaunches(source: TextSource, { tree }: Library): reado
 }
 
 /** A container that no pod spec describes: of a compose file, or one that a chart makes. */
-export interface ContainerText extends Pick<Surroundings, 'source' | 'image' | 'env' | 'hasUnseenEnv'> {
+export interface ContainerText
+  extends Pick<Surroundings, 'source' | 'image' | 'env' | 'hasUnseenEnv'>,
+    Partial<Pick<Surroundings, 'fileAt'>> {
   /** Where a program stands that the image starts by itself. */
   readonly imageSpan: Span | undefined;
   readonly entrypoint: readonly Word[];
@@ -65,10 +68,10 @@ export function readContainer({
   ...given
 }: ContainerText): readonly Launch[] {
   const surroundings: Surroundings = {
+    fileAt: () => undefined,
     ...given,
     site: undefined,
     container: undefined,
-    fileAt: () => undefined,
   };
   return startedLaunches(
     entrypoint,
@@ -367,8 +370,9 @@ function mayHideArgs(word: Word, before: Word | undefined, argsAre: Launch['args
   return word.mayBeMore || (isWholeItem && before !== undefined && before.value?.startsWith('-') !== true);
 }
 
-/** vLLM and SGLang read their flags from a file too; those on the command line win. */
+/** vLLM and SGLang read their flags from a file too; those on the command line win. TensorRT-LLM's router reads nothing else. */
 function withConfigFile(launch: Launch): Launch {
+  if (launch.program === 'trtllm-serve disaggregated') return withServers(launch);
   const file = ['vllm', 'sglang'].includes(launch.backend ?? '') ? flagOf(launch, '--config') : undefined;
   if (file === undefined) return launch;
   const text = launch.fileAt(file);
@@ -377,4 +381,17 @@ function withConfigFile(launch: Launch): Launch {
   // The model of `vllm serve MODEL` stays in front.
   const own = launch.args[0]?.value?.startsWith('-') === false ? 1 : 0;
   return { ...launch, args: [...launch.args.slice(0, own), ...args, ...launch.args.slice(own)] };
+}
+
+function withServers(launch: Launch): Launch {
+  const file = flagOf(launch, '-c', '--config-file', '--config');
+  const text = file === undefined ? undefined : launch.fileAt(file);
+  const gateway = text === undefined ? undefined : readDisaggregatedText(text);
+  return gateway === undefined
+    ? {
+        ...launch,
+        role: 'unchecked',
+        unchecked: 'its configuration is a file that is not among these (--with FILE)',
+      }
+    : { ...launch, gateway };
 }

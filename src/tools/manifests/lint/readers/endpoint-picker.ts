@@ -124,6 +124,9 @@ function readConfig(
     return undefined;
   };
   const type = access.text(precise, 'type');
+  const filter =
+    access.text(access.map(parameters, 'kvEventsConfig'), 'topicFilter') ??
+    access.text(access.map(parameters, 'indexerConfig', 'kvEventsConfig'), 'topicFilter');
   return bareLaunch(
     {
       role: 'gateway',
@@ -134,6 +137,16 @@ function readConfig(
         defaultBlockSize: 16,
         hashSeed: setting('hashSeed'),
         usesEvents: true,
+        ...(filter === undefined
+          ? {}
+          : {
+              topicFilter: {
+                value: filter.value,
+                span: spanOf(filter),
+                how: 'engine-yaml',
+                name: 'topicFilter',
+              },
+            }),
       },
     },
     type === undefined ? at : spanOf(type),

@@ -1,7 +1,9 @@
+import type { TreeFiles } from '../config/tree-files.js';
 import type { Launch } from '../launches/launch.js';
 import { readCompose } from './compose.js';
 import { readEndpointPickers } from './endpoint-picker.js';
 import { readHelmValues } from './helm-values.js';
+import { readRayServe } from './ray-serve.js';
 import { readDisaggregated } from './trtllm-disaggregated.js';
 import type { OpenFile } from './yaml-words.js';
 
@@ -14,14 +16,14 @@ export interface OtherLaunches {
 }
 
 /** Everything in a file that is no pod spec and starts programs that are known. */
-export function readOthers(file: OpenFile): OtherLaunches {
-  const pickers = readEndpointPickers(file);
-  const sets = [...readCompose(file), ...readHelmValues(file), readDisaggregated(file)].filter(
+export function readOthers(file: OpenFile, tree: TreeFiles): OtherLaunches {
+  const beside = [...readEndpointPickers(file), ...readRayServe(file)];
+  const sets = [...readCompose(file, tree), ...readHelmValues(file), readDisaggregated(file)].filter(
     (set) => set.length > 0,
   );
   const [only] = sets;
   // Values of one release have its picker too.
   return sets.length === 1 && only !== undefined
-    ? { sets: [[...only, ...pickers]], beside: [] }
-    : { sets, beside: pickers };
+    ? { sets: [[...only, ...beside]], beside: [] }
+    : { sets, beside };
 }

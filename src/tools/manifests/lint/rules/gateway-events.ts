@@ -2,7 +2,9 @@ import type { Fleet } from '../facts/fleet.js';
 import type { Finding, Fix, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { isFalse } from '../launches/settings.js';
+import { flagOf, isFalse } from '../launches/settings.js';
+import { textOfWord, UNKNOWN } from '../shell/words.js';
+import type { Span } from '../text/span.js';
 
 /** Workers that publish nothing before a router of others that knows only what events say. */
 export function silentBeforeGateways(
@@ -28,8 +30,43 @@ export function silentBeforeGateways(
             }),
           ],
     ),
+    ...(listener === undefined || listeners.length > 1
+      ? []
+      : workers.flatMap(({ launch }) => otherTopic(rule, launch, listener))),
     ...fleet.gateways.flatMap((launch) => disaggregated(rule, launch)),
   ];
+}
+
+/** A worker whose topic does not begin as the picker's subscription does: ZeroMQ hands such messages to nobody. */
+function otherTopic(rule: Rule, worker: Launch, listener: Launch): readonly Finding[] {
+  const filter = listener.gateway?.topicFilter;
+  const topic = topicOf(worker);
+  if (filter?.value === undefined || topic === undefined) return [];
+  const common = topic.isWhole ? filter.value.length : Math.min(filter.value.length, topic.text.length);
+  if (topic.text.slice(0, common) === filter.value.slice(0, common)) return [];
+  return [
+    findingAt(rule, topic.span, {
+      message: `${nameOf(worker)} publishes its KV events under the topic ${JSON.stringify(topic.text)}${topic.isWhole ? '' : '…'}, and ${listener.program} subscribes to those that begin with ${JSON.stringify(filter.value)}`,
+      consequence: 'No KV event of this worker reaches the picker, and neither of them reports it.',
+      advice: `Let the topic of --kv-events-config begin with ${filter.value}, as kv@POD@MODEL does.`,
+      related: [{ span: filter.span, says: `topicFilter is ${filter.value}` }],
+    }),
+  ];
+}
+
+/** Where a topic goes on with what is known at run time: a variable, or a template of the controller. */
+const TOPIC_UNKNOWN = new RegExp(`${UNKNOWN}|\\$[({A-Za-z_]|\\{\\{`);
+
+/** The topic of a worker's KV events, as far as it is known: empty where none is set. */
+function topicOf(
+  launch: Launch,
+): { readonly text: string; readonly isWhole: boolean; readonly span: Span } | undefined {
+  const config = flagOf(launch, '--kv-events-config');
+  const text = config === undefined ? '' : textOfWord(config);
+  const [, topic] = /"topic"\s*:\s*"((?:[^"\\]|\\.)*)/.exec(text) ?? [];
+  if (config === undefined || (topic === undefined && config.value === undefined)) return undefined;
+  const [known = '', ...more] = (topic ?? '').split(TOPIC_UNKNOWN);
+  return { text: known, isWhole: more.length === 0, span: config.span };
 }
 
 /** The router of TensorRT-LLM polls events, which a server keeps only in a buffer that it was given. */

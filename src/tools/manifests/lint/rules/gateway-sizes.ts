@@ -15,7 +15,7 @@ export function gatewayMismatches(rule: Rule, fleet: Fleet): readonly Finding[] 
     if (launch.program === 'smg') return smgAndWorkers(rule, launch, fleet);
     if (gateway === undefined) return [];
     return gateway.kind === 'trtllm-disaggregated'
-      ? disaggregated(rule, launch, gateway)
+      ? disaggregated(rule, launch, gateway, fleet)
       : pickerAndWorkers(rule, launch, gateway, fleet);
   });
 }
@@ -80,11 +80,40 @@ function smgAndWorkers(rule: Rule, launch: Launch, fleet: Fleet): readonly Findi
   ];
 }
 
-function disaggregated(rule: Rule, launch: Launch, { context, generation }: Gateway): readonly Finding[] {
+function disaggregated(
+  rule: Rule,
+  launch: Launch,
+  { context, generation }: Gateway,
+  fleet: Fleet,
+): readonly Finding[] {
   if (context === undefined || generation === undefined) return [];
   return [
     ...contextAndGeneration(rule, launch, context, generation),
-    ...[context, generation].flatMap((servers) => routerAndServers(rule, launch, servers)),
+    ...serversOfTheirOwn(rule, launch, fleet),
+    ...[context, generation].flatMap((servers) => routerAndServers(rule, launch, servers, fleet)),
+  ];
+}
+
+/** Servers that are started by commands of their own, beside the router: `trtllm-serve MODEL --extra_llm_api_options FILE`. */
+function serversBeside({ workers }: Fleet): readonly WorkerFacts[] {
+  return workers.filter(({ launch }) => launch.program === 'trtllm-serve');
+}
+
+/** Which of them are context and which generation servers does not matter: all need one size. */
+function serversOfTheirOwn(rule: Rule, launch: Launch, fleet: Fleet): readonly Finding[] {
+  const sized = serversBeside(fleet).filter(({ size }) => size !== undefined);
+  const [first] = sized;
+  const other = sized.find(({ size }) => size?.tokens !== first?.size?.tokens);
+  const setting = other?.size?.setting ?? first?.size?.setting;
+  if (first?.size === undefined || other?.size === undefined || setting === undefined) return [];
+  return [
+    findingAt(rule, setting.span, {
+      message: `servers of ${launch.program} have block sizes of ${first.size.tokens} and ${other.size.tokens} tokens`,
+      consequence:
+        'Blocks go from context to generation servers as they are. With different sizes the transfer is refused, and requests fail.',
+      advice: 'Give all of them the same kv_cache_config.tokens_per_block.',
+      related: sizesOf([first, other]),
+    }),
   ];
 }
 
@@ -115,11 +144,18 @@ function contextAndGeneration(
   ];
 }
 
-function routerAndServers(rule: Rule, launch: Launch, servers: DisaggregatedServers): readonly Finding[] {
+function routerAndServers(
+  rule: Rule,
+  launch: Launch,
+  servers: DisaggregatedServers,
+  fleet: Fleet,
+): readonly Finding[] {
   const { routerType, routerTokensPerBlock } = servers;
   if (routerType?.value !== 'kv_cache_aware') return [];
   const own = routerTokensPerBlock === undefined ? TRTLLM_DEFAULT : numberOf(routerTokensPerBlock);
-  const tokens = sizeOf(servers);
+  const beside = serversBeside(fleet);
+  const isOne = beside.length > 0 && beside.every(({ size }) => size?.tokens === beside[0]?.size?.tokens);
+  const tokens = sizeOf(servers) ?? (isOne ? beside[0]?.size?.tokens : undefined);
   if (own === undefined || tokens === undefined || own === tokens) return [];
   return [
     findingAt(rule, (routerTokensPerBlock ?? routerType).span, {

@@ -1,3 +1,4 @@
+import { readLmcacheFile } from '../config/lmcache-file.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -42,7 +43,7 @@ const chunkRule: Rule = {
     'LMCache stores and finds tokens in chunks. Chunks of another size have other keys: what one worker stores the other never finds.',
 };
 
-/** `LMCACHE_CHUNK_SIZE` of workers that share a store. */
+/** `LMCACHE_CHUNK_SIZE`, or `chunk_size` of the file, of workers that share a store. */
 export const lmcacheChunkSize: LintRule = {
   rule: chunkRule,
   check: (fleet: Fleet) => [
@@ -53,14 +54,21 @@ export const lmcacheChunkSize: LintRule = {
   ],
 };
 
+/** Of the file that `LMCACHE_CONFIG_FILE` names, unless a variable says otherwise: LMCache reads the file first, then its variables. */
 function chunkOf({ launch }: WorkerFacts): SettingValue | undefined {
-  const setting = variableOf(launch, 'LMCACHE_CHUNK_SIZE');
+  const setting = variableOf(launch, 'LMCACHE_CHUNK_SIZE') ?? readLmcacheFile(launch)?.get('chunk_size');
   return numberOf(setting) === undefined ? undefined : setting;
 }
 
 /** Whether others read what a worker stores. */
 function sharesStore({ launch }: WorkerFacts): boolean {
+  const config = readLmcacheFile(launch);
+  const inFile = ['remote_url', 'controller_url', 'controller_pull_url', 'enable_p2p'].some((key) => {
+    const value = config?.get(key)?.value;
+    return value !== undefined && !/^(?:|null|~|false)$/i.test(value);
+  });
   return (
+    inFile ||
     variableOf(launch, 'LMCACHE_REMOTE_URL', 'LMCACHE_CONTROLLER_URL', 'LMCACHE_ENABLE_P2P') !== undefined
   );
 }
@@ -76,7 +84,7 @@ function wholeBlocks(worker: WorkerFacts): readonly Finding[] {
       message: `${nameOf(launch)} has LMCache chunks of ${chunk} tokens, and blocks of ${size.tokens}`,
       consequence:
         'A chunk that is not made of whole blocks is refused by LMCache when the engine starts, or costs the blocks at its end.',
-      advice: `Set LMCACHE_CHUNK_SIZE to a multiple of ${size.tokens}.`,
+      advice: `Set ${setting.name} to a multiple of ${size.tokens}.`,
     }),
   ];
 }
@@ -91,8 +99,8 @@ function oneChunk(workers: readonly WorkerFacts[]): readonly Finding[] {
     : [
         findingAt(chunkRule, setting.span, {
           message: `${nameOf(other.launch)} has LMCache chunks of ${setting.value} tokens, and ${nameOf(first.launch)}, which serves the same model, ${known.value}`,
-          advice: 'Give all of them the same LMCACHE_CHUNK_SIZE.',
-          related: [{ span: known.span, says: `LMCACHE_CHUNK_SIZE is ${known.value}` }],
+          advice: `Give all of them the same ${setting.name}.`,
+          related: [{ span: known.span, says: `${known.name} is ${known.value}` }],
         }),
       ];
 }

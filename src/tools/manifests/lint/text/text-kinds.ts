@@ -16,7 +16,7 @@ export function textKindOf({ file, text }: NamedText): TextKind {
 
 /** Names of the programs that are known here, as they stand in commands and images. */
 const PROGRAM_SIGN =
-  /vllm|sglang|trtllm|tensorrt|dynamo|kv-accord|lmcache|\bsmg\b|\bepp\b|EndpointPicker|context_servers|ollama|text-generation/i;
+  /vllm|sglang|trtllm|tensorrt|dynamo|kv-accord|lmcache|\bsmg\b|\bepp\b|EndpointPicker|context_servers|llm_configs|ollama|text-generation/i;
 
 /** A Kubernetes object, in YAML or JSON. */
 const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;

@@ -50,7 +50,6 @@ describe('the program of a command line', () => {
     'python3 -m http.server',
     'python3 -m dynamo.planner',
     'vllm bench serve',
-    'trtllm-serve disaggregated -c config.yaml',
     'kv-accord --version',
     'nginx -g daemon',
     'constructor',

@@ -1,0 +1,96 @@
+import { isMap, type YAMLMap } from 'yaml';
+import type { PlacedText } from '../../pod-site.js';
+import { readSourceFile } from '../../source-file.js';
+import { YamlAccess } from '../../yaml-access.js';
+import { argsOfMap } from '../config/config-args.js';
+import { bareLaunch } from '../launches/bare-launch.js';
+import type { Launch } from '../launches/launch.js';
+import type { Word } from '../shell/words.js';
+import { type InnerText, scalarText, wholeText } from '../text/scalar-text.js';
+import type { OpenFile } from './yaml-words.js';
+
+/** What every such configuration has, wherever it stands. */
+const SIGN = 'llm_configs';
+
+/** Models of one configuration. */
+const MAX_MODELS = 200;
+
+/**
+ * The engines that Ray Serve LLM starts: `serveConfigV2` of a RayService, or a Serve
+ * configuration of its own. `engine_kwargs` are vLLM's arguments by their names in Python
+ * (https://docs.ray.io/en/latest/serve/llm/serving-llms.html).
+ */
+export function readRayServe({ source, documents }: OpenFile): readonly Launch[] {
+  if (!source.text.includes(SIGN)) return [];
+  return documents.flatMap((document) => {
+    const access = new YamlAccess(document);
+    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
+    const inner = access.text(access.map(root, 'spec'), 'serveConfigV2');
+    const launches =
+      inner !== undefined
+        ? readInner(scalarText(source, inner), inner)
+        : access.get(root, 'kind') === undefined && root !== undefined
+          ? readConfig(access, root, wholeText(source))
+          : [];
+    return launches.map((launch) => ({ ...launch, namespace }));
+  });
+}
+
+function readInner(text: InnerText, { value }: PlacedText): readonly Launch[] {
+  const [document] = readSourceFile('', value).documents;
+  return document === undefined || !isMap(document.contents)
+    ? []
+    : readConfig(new YamlAccess(document), document.contents as YAMLMap, text);
+}
+
+function readConfig(access: YamlAccess, root: YAMLMap, text: InnerText): readonly Launch[] {
+  return access.maps(root, 'applications').flatMap((application) => {
+    const env = variablesOf(access, access.map(application, 'runtime_env', 'env_vars'), text);
+    return access
+      .maps(access.map(application, 'args'), 'llm_configs')
+      .slice(0, MAX_MODELS)
+      .map((model) => {
+        const own = variablesOf(access, access.map(model, 'runtime_env', 'env_vars'), text);
+        const args = access.map(model, 'engine_kwargs');
+        const loading = access.map(model, 'model_loading_config');
+        const name = access.text(loading, 'model_id') ?? access.text(loading, 'model_source');
+        const served: readonly Word[] =
+          name === undefined
+            ? []
+            : ['--served-model-name', name.value].map((value) => ({
+                value,
+                span: { ...text.spanOf(name.start, name.end), isExact: false },
+                mayBeMore: false,
+              }));
+        const [start = 0, end = start] = model.range ?? [];
+        return bareLaunch(
+          {
+            role: 'worker',
+            program: 'Ray Serve LLM (vLLM)',
+            backend: 'vllm',
+            args: [...(args === undefined ? [] : argsOfMap(args, text)), ...served],
+            env: new Map([...env, ...own]),
+            hasUnseenArgs: false,
+            hasUnseenEnv: false,
+          },
+          text.spanOf(start, Math.min(end, start + 1)),
+        );
+      });
+  });
+}
+
+function variablesOf(
+  access: YamlAccess,
+  map: YAMLMap | undefined,
+  text: InnerText,
+): ReadonlyMap<string, Word> {
+  return new Map(
+    access
+      .textEntries(map)
+      .map(({ key, value }): [string, Word] => [
+        key.value,
+        { value: value.value, span: text.spanOf(value.start, value.end), mayBeMore: false },
+      ]),
+  );
+}
